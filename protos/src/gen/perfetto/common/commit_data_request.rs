@@ -54,7 +54,7 @@ impl CommitDataRequest {
     ]);
 }
 
-/// One chunk that is complete (or, when scraped or emulated, comes along in the message itself).
+/// One complete chunk. A chunk that is scraped or sent by value is in the message itself.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CommitDataRequestChunksToMove {
     /// Index of the page in the shared memory, from 0.

@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What a producer says about a data source when it registers one.
+/// The description of a data source that a producer registers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DataSourceDescriptor {
     /// What a config asks for, such as `linux.process_stats`.
@@ -15,7 +15,7 @@ pub struct DataSourceDescriptor {
     pub will_notify_on_stop: Option<bool>,
     /// Likewise with NotifyDataSourceStarted.
     pub will_notify_on_start: Option<bool>,
-    /// The source can be told to forget interned data and start over.
+    /// The source can clear its incremental state, such as interned data.
     pub handles_incremental_state_clear: Option<bool>,
     /// What GPU counters the source offers.
     pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
@@ -54,7 +54,7 @@ rt::writer! { DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor"
     value will_notify_on_stop(bool) = 2 as bool;
     /// Likewise with NotifyDataSourceStarted.
     value will_notify_on_start(bool) = 3 as bool;
-    /// The source can be told to forget interned data and start over.
+    /// The source can clear its incremental state, such as interned data.
     value handles_incremental_state_clear(bool) = 4 as bool;
     /// What GPU counters the source offers.
     message gpu_counter_descriptor(crate::GpuCounterDescriptorWriter<'_>) = 5, gpu_counter_descriptor_raw;
@@ -80,7 +80,7 @@ rt::reader! {
         WillNotifyOnStop(bool) will_notify_on_stop = 16 as Bool;
         /// Likewise with NotifyDataSourceStarted.
         WillNotifyOnStart(bool) will_notify_on_start = 24 as Bool;
-        /// The source can be told to forget interned data and start over.
+        /// The source can clear its incremental state, such as interned data.
         HandlesIncrementalStateClear(bool) handles_incremental_state_clear = 32 as Bool;
         /// What GPU counters the source offers.
         GpuCounterDescriptor(crate::GpuCounterDescriptorReader<'a>) gpu_counter_descriptor = 42 as Message;

@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What part of the GPU a counter looks at.
+/// The part of the GPU that a counter measures.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorGpuCounterGroup(pub i32);
 impl GpuCounterDescriptorGpuCounterGroup {
@@ -247,7 +247,7 @@ pub struct GpuCounterDescriptorGpuCounterSpec {
     pub numerator_units: Vec<GpuCounterDescriptorMeasureUnit>,
     /// Units below the line; several multiply.
     pub denominator_units: Vec<GpuCounterDescriptorMeasureUnit>,
-    /// A user who picks nothing gets this one.
+    /// The counter is selected by default.
     pub select_by_default: Option<bool>,
     pub groups: Vec<GpuCounterDescriptorGpuCounterGroup>,
     pub value_direction: Option<GpuCounterDescriptorGpuCounterSpecValueDirection>,
@@ -290,7 +290,7 @@ rt::writer! { GpuCounterDescriptorGpuCounterSpecWriter, "perfetto.protos.GpuCoun
     enumeration numerator_units(GpuCounterDescriptorMeasureUnit) = 7;
     /// Units below the line; several multiply.
     enumeration denominator_units(GpuCounterDescriptorMeasureUnit) = 8;
-    /// A user who picks nothing gets this one.
+    /// The counter is selected by default.
     value select_by_default(bool) = 9 as bool;
     enumeration groups(GpuCounterDescriptorGpuCounterGroup) = 10;
     enumeration value_direction(GpuCounterDescriptorGpuCounterSpecValueDirection) = 11;
@@ -304,7 +304,7 @@ rt::reader! {
         CounterId(u32) counter_id = 8 as Uint32;
         Name(&'a str) name = 18 as String;
         Description(&'a str) description = 26 as String;
-        /// A user who picks nothing gets this one.
+        /// The counter is selected by default.
         SelectByDefault(bool) select_by_default = 72 as Bool;
         ValueDirection(GpuCounterDescriptorGpuCounterSpecValueDirection) value_direction = 88 as Enumeration;
     }

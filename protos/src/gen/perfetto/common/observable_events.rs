@@ -48,7 +48,7 @@ impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
 }
 
 protozero::rt::enumeration!(ObservableEventsDataSourceInstanceState);
-/// What a consumer is told without polling, if it asked through ObserveEvents.
+/// Events that a consumer receives after it asked for them with ObserveEvents.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObservableEvents {
     /// Instances that changed since the last event.
@@ -159,7 +159,7 @@ pub struct ObservableEventsCloneTriggerHit {
     pub trigger_name: Option<String>,
     pub producer_name: Option<String>,
     pub producer_uid: Option<u32>,
-    /// When the service heard of it, CLOCK_BOOTTIME.
+    /// When the service received it, CLOCK_BOOTTIME.
     pub boot_time_ns: Option<u64>,
     /// How long the trigger asked to wait before the clone.
     pub trigger_delay_ms: Option<u64>,
@@ -181,7 +181,7 @@ rt::writer! { ObservableEventsCloneTriggerHitWriter, "perfetto.protos.Observable
     value trigger_name(&str) = 2 as string;
     value producer_name(&str) = 3 as string;
     value producer_uid(u32) = 4 as uint32;
-    /// When the service heard of it, CLOCK_BOOTTIME.
+    /// When the service received it, CLOCK_BOOTTIME.
     value boot_time_ns(u64) = 5 as uint64;
     /// How long the trigger asked to wait before the clone.
     value trigger_delay_ms(u64) = 6 as uint64;
@@ -195,7 +195,7 @@ rt::reader! {
         TriggerName(&'a str) trigger_name = 18 as String;
         ProducerName(&'a str) producer_name = 26 as String;
         ProducerUid(u32) producer_uid = 32 as Uint32;
-        /// When the service heard of it, CLOCK_BOOTTIME.
+        /// When the service received it, CLOCK_BOOTTIME.
         BootTimeNs(u64) boot_time_ns = 40 as Uint64;
         /// How long the trigger asked to wait before the clone.
         TriggerDelayMs(u64) trigger_delay_ms = 48 as Uint64;

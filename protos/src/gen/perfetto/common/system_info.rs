@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What uname(2) says.
+/// The result of uname(2).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Utsname {
     pub sysname: Option<String>,
@@ -60,7 +60,7 @@ pub struct SystemInfo {
     pub android_build_fingerprint: Option<String>,
     /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
     pub hz: Option<i64>,
-    /// Free text; the version of whoever wrote the trace.
+    /// Free text; the version of the program that wrote the trace.
     pub tracing_service_version: Option<String>,
     pub android_sdk_version: Option<u64>,
     /// Bytes.
@@ -109,7 +109,7 @@ rt::writer! { SystemInfoWriter, "perfetto.protos.SystemInfo";
     value android_build_fingerprint(&str) = 2 as string;
     /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
     value hz(i64) = 3 as int64;
-    /// Free text; the version of whoever wrote the trace.
+    /// Free text; the version of the program that wrote the trace.
     value tracing_service_version(&str) = 4 as string;
     value android_sdk_version(u64) = 5 as uint64;
     /// Bytes.
@@ -139,7 +139,7 @@ rt::reader! {
         AndroidBuildFingerprint(&'a str) android_build_fingerprint = 18 as String;
         /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
         Hz(i64) hz = 24 as Int64;
-        /// Free text; the version of whoever wrote the trace.
+        /// Free text; the version of the program that wrote the trace.
         TracingServiceVersion(&'a str) tracing_service_version = 34 as String;
         AndroidSdkVersion(u64) android_sdk_version = 40 as Uint64;
         /// Bytes.

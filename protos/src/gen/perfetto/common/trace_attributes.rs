@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// Facts about a trace for whoever sorts traces; not interpreted.
+/// Properties of a trace for programs that classify traces; not interpreted.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceAttributes {
     pub attribute: Vec<TraceAttributesAttribute>,

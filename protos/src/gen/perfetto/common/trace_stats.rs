@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What became of the flush before the session stopped.
+/// The result of the flush before the session stopped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceStatsFinalFlushOutcome(pub i32);
 impl TraceStatsFinalFlushOutcome {
@@ -188,7 +188,7 @@ pub struct TraceStatsBufferStats {
     pub chunks_written: Option<u64>,
     /// Chunks that were overwritten with unread packets in them: data lost to the ring.
     pub chunks_overwritten: Option<u64>,
-    /// How often writing went round the ring.
+    /// How often writing wrapped around the ring.
     pub write_wrap_count: Option<u64>,
     /// Patches that found their chunk.
     pub patches_succeeded: Option<u64>,
@@ -256,7 +256,7 @@ rt::writer! { TraceStatsBufferStatsWriter, "perfetto.protos.TraceStats.BufferSta
     value chunks_written(u64) = 2 as uint64;
     /// Chunks that were overwritten with unread packets in them: data lost to the ring.
     value chunks_overwritten(u64) = 3 as uint64;
-    /// How often writing went round the ring.
+    /// How often writing wrapped around the ring.
     value write_wrap_count(u64) = 4 as uint64;
     /// Patches that found their chunk.
     value patches_succeeded(u64) = 5 as uint64;
@@ -302,7 +302,7 @@ rt::reader! {
         ChunksWritten(u64) chunks_written = 16 as Uint64;
         /// Chunks that were overwritten with unread packets in them: data lost to the ring.
         ChunksOverwritten(u64) chunks_overwritten = 24 as Uint64;
-        /// How often writing went round the ring.
+        /// How often writing wrapped around the ring.
         WriteWrapCount(u64) write_wrap_count = 32 as Uint64;
         /// Patches that found their chunk.
         PatchesSucceeded(u64) patches_succeeded = 40 as Uint64;
@@ -428,7 +428,7 @@ impl TraceStatsWriterStats {
     ]);
 }
 
-/// What the trace filter did.
+/// Statistics of the trace filter.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceStatsFilterStats {
     pub input_packets: Option<u64>,

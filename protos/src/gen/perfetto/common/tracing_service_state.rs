@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// A look at the service: who is connected and what is running.
+/// The state of the service: connected producers and running sessions.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceState {
     pub producers: Vec<TracingServiceStateProducer>,

@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// Who asked for the session.
+/// The kind of program that started the session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSourceConfigSessionInitiator(pub i32);
 impl DataSourceConfigSessionInitiator {
@@ -176,7 +176,7 @@ pub struct DataSourceConfig {
     >,
     #[cfg(feature = "configs")]
     pub qnx_config: Option<crate::QnxConfig>,
-    /// A config nobody reads any more.
+    /// An obsolete config.
     pub legacy_config: Option<String>,
     /// What the data source of tests writes.
     pub for_testing: Option<crate::TestConfig>,
@@ -358,7 +358,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     #[cfg(feature = "configs")]
     message chromium_sampling_heap_profiler(crate::ChromiumSamplingHeapProfilerConfigWriter<'_>) = 144, chromium_sampling_heap_profiler_raw;
     #[cfg(feature = "configs")] message qnx_config(crate::QnxConfigWriter<'_>) = 150, qnx_config_raw;
-    /// A config nobody reads any more.
+    /// An obsolete config.
     value legacy_config(&str) = 1000 as string;
     /// What the data source of tests writes.
     message for_testing(crate::TestConfigWriter<'_>) = 1001, for_testing_raw;
@@ -471,7 +471,7 @@ rt::reader! {
         #[cfg(feature = "configs")]
         ChromiumSamplingHeapProfiler(crate::ChromiumSamplingHeapProfilerConfigReader<'a>) chromium_sampling_heap_profiler = 1154 as Message;
         #[cfg(feature = "configs")] QnxConfig(crate::QnxConfigReader<'a>) qnx_config = 1202 as Message;
-        /// A config nobody reads any more.
+        /// An obsolete config.
         LegacyConfig(&'a str) legacy_config = 8002 as String;
         /// What the data source of tests writes.
         ForTesting(crate::TestConfigReader<'a>) for_testing = 8010 as Message;

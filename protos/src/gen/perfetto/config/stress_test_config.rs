@@ -2,7 +2,7 @@
 
 //! `perfetto/config/stress_test_config.proto`.
 //!
-//! What a stress test of the writer and the service is to do.
+//! Parameters of a stress test of the writer and the service.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::rt::heap::*;

@@ -212,7 +212,7 @@ protozero::rt::enumeration!(TraceConfigTraceFilterStringFilterPolicy);
 pub struct TraceConfig {
     /// Referred to by index.
     pub buffers: Vec<TraceConfigBufferConfig>,
-    /// What to start.
+    /// The data sources to start.
     pub data_sources: Vec<TraceConfigDataSource>,
     /// The session stops by itself after this time; 0 means never.
     pub duration_ms: Option<u32>,
@@ -342,7 +342,7 @@ rt::owned! { TraceConfig;
 rt::writer! { TraceConfigWriter, "perfetto.protos.TraceConfig";
     /// Referred to by index.
     message buffers(TraceConfigBufferConfigWriter<'_>) = 1, buffers_raw;
-    /// What to start.
+    /// The data sources to start.
     message data_sources(TraceConfigDataSourceWriter<'_>) = 2, data_sources_raw;
     /// The session stops by itself after this time; 0 means never.
     value duration_ms(u32) = 3 as uint32;
@@ -484,7 +484,7 @@ rt::reader! {
     many {
         /// Referred to by index.
         Buffers(TraceConfigBufferConfigReader<'a>) buffers = 10 as Message;
-        /// What to start.
+        /// The data sources to start.
         DataSources(TraceConfigDataSourceReader<'a>) data_sources = 18 as Message;
         /// Shared memory of particular producers.
         Producers(TraceConfigProducerConfigReader<'a>) producers = 50 as Message;
@@ -671,7 +671,7 @@ impl TraceConfigBufferConfig {
 /// A data source to start, and in which producers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigDataSource {
-    /// What it is told.
+    /// Its config.
     pub config: Option<crate::DataSourceConfig>,
     /// Only in producers with one of these names; none means in all.
     pub producer_name_filter: Vec<String>,
@@ -691,7 +691,7 @@ rt::owned! { TraceConfigDataSource;
 }
 
 rt::writer! { TraceConfigDataSourceWriter, "perfetto.protos.TraceConfig.DataSource";
-    /// What it is told.
+    /// Its config.
     message config(crate::DataSourceConfigWriter<'_>) = 1, config_raw;
     /// Only in producers with one of these names; none means in all.
     value producer_name_filter(&str) = 2 as string;
@@ -705,7 +705,7 @@ rt::writer! { TraceConfigDataSourceWriter, "perfetto.protos.TraceConfig.DataSour
 rt::reader! {
     "perfetto.protos.TraceConfig.DataSource": TraceConfigDataSourceReader, TraceConfigDataSourceField, TraceConfigDataSourceTable;
     one {
-        /// What it is told.
+        /// Its config.
         Config(crate::DataSourceConfigReader<'a>) config = 10 as Message;
     }
     many {
@@ -1083,7 +1083,7 @@ impl TraceConfigTriggerConfigTrigger {
 /// Makes long traces readable from the middle.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigIncrementalStateConfig {
-    /// How often data sources are told to write interned data anew.
+    /// How often data sources must clear their incremental state and write interned data again.
     pub clear_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -1094,7 +1094,7 @@ rt::owned! { TraceConfigIncrementalStateConfig;
 }
 
 rt::writer! { TraceConfigIncrementalStateConfigWriter, "perfetto.protos.TraceConfig.IncrementalStateConfig";
-    /// How often data sources are told to write interned data anew.
+    /// How often data sources must clear their incremental state and write interned data again.
     value clear_period_ms(u32) = 1 as uint32;
 }
 
@@ -1102,7 +1102,7 @@ rt::writer! { TraceConfigIncrementalStateConfigWriter, "perfetto.protos.TraceCon
 rt::reader! {
     "perfetto.protos.TraceConfig.IncrementalStateConfig": TraceConfigIncrementalStateConfigReader, TraceConfigIncrementalStateConfigField, TraceConfigIncrementalStateConfigTable;
     one {
-        /// How often data sources are told to write interned data anew.
+        /// How often data sources must clear their incremental state and write interned data again.
         ClearPeriodMs(u32) clear_period_ms = 8 as Uint32;
     }
 }

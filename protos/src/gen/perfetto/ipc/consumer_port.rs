@@ -10,7 +10,7 @@ use protozero::descriptor as d;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct EnableTracingRequest {
     pub trace_config: Option<crate::TraceConfig>,
-    /// Never set by real consumers: the service uses it to be told of the end of an attached session.
+    /// Never set by real consumers. The service uses it to learn of the end of an attached session.
     pub attach_notification_only: Option<bool>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -23,7 +23,7 @@ rt::owned! { EnableTracingRequest;
 
 rt::writer! { EnableTracingRequestWriter, "perfetto.protos.EnableTracingRequest";
     message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
-    /// Never set by real consumers: the service uses it to be told of the end of an attached session.
+    /// Never set by real consumers.
     value attach_notification_only(bool) = 2 as bool;
 }
 
@@ -32,7 +32,7 @@ rt::reader! {
     "perfetto.protos.EnableTracingRequest": EnableTracingRequestReader, EnableTracingRequestField, EnableTracingRequestTable;
     one {
         TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
-        /// Never set by real consumers: the service uses it to be told of the end of an attached session.
+        /// Never set by real consumers.
         AttachNotificationOnly(bool) attach_notification_only = 16 as Bool;
     }
 }
@@ -441,7 +441,7 @@ impl FreeBuffersResponse {
 pub struct FlushRequest {
     /// 0 means the session's own timeout.
     pub timeout_ms: Option<u32>,
-    /// Who asks and why, in bits; passed on to producers.
+    /// Bits that describe the requester and the reason; passed on to producers.
     pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -455,7 +455,7 @@ rt::owned! { FlushRequest;
 rt::writer! { FlushRequestWriter, "perfetto.protos.FlushRequest";
     /// 0 means the session's own timeout.
     value timeout_ms(u32) = 1 as uint32;
-    /// Who asks and why, in bits; passed on to producers.
+    /// Bits that describe the requester and the reason; passed on to producers.
     value flags(u64) = 2 as uint64;
 }
 
@@ -465,7 +465,7 @@ rt::reader! {
     one {
         /// 0 means the session's own timeout.
         TimeoutMs(u32) timeout_ms = 8 as Uint32;
-        /// Who asks and why, in bits; passed on to producers.
+        /// Bits that describe the requester and the reason; passed on to producers.
         Flags(u64) flags = 16 as Uint64;
     }
 }
@@ -701,7 +701,7 @@ impl GetTraceStatsResponse {
     );
 }
 
-/// Replaces the set of events the consumer wants to be told of; it may be empty.
+/// Replaces the set of events that the consumer wants to receive; it may be empty.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObserveEventsRequest {
     pub events_to_observe: Vec<crate::ObservableEventsType>,
@@ -1468,7 +1468,7 @@ pub mod consumer_port {
             call: Self::Call,
             request: super::ObserveEventsRequest,
         );
-        /// Who is connected and what runs.
+        /// Connected producers and running sessions.
         fn query_service_state(
             &mut self,
             call: Self::Call,
@@ -1644,7 +1644,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::ObserveEvents(request))
         }
-        /// Who is connected and what runs.
+        /// Connected producers and running sessions.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].

@@ -37,7 +37,7 @@ pub struct InitializeConnectionRequest {
     /// Free text; names with `@` are kept for the service.
     pub producer_name: Option<String>,
     pub smb_scraping_mode: Option<InitializeConnectionRequestProducerSMBScrapingMode>,
-    /// A descriptor of shared memory comes along, for tracing that began before the connection.
+    /// A descriptor of shared memory is sent with the request, for tracing that began before the connection.
     pub producer_provided_shmem: Option<bool>,
     /// Windows: name of that memory.
     pub shm_key_windows: Option<String>,
@@ -65,7 +65,7 @@ rt::writer! { InitializeConnectionRequestWriter, "perfetto.protos.InitializeConn
     /// Free text; names with `@` are kept for the service.
     value producer_name(&str) = 3 as string;
     enumeration smb_scraping_mode(InitializeConnectionRequestProducerSMBScrapingMode) = 4;
-    /// A descriptor of shared memory comes along, for tracing that began before the connection.
+    /// A descriptor of shared memory is sent with the request, for tracing that began before the connection.
     value producer_provided_shmem(bool) = 6 as bool;
     /// Windows: name of that memory.
     value shm_key_windows(&str) = 7 as string;
@@ -84,7 +84,7 @@ rt::reader! {
         /// Free text; names with `@` are kept for the service.
         ProducerName(&'a str) producer_name = 26 as String;
         SmbScrapingMode(InitializeConnectionRequestProducerSMBScrapingMode) smb_scraping_mode = 32 as Enumeration;
-        /// A descriptor of shared memory comes along, for tracing that began before the connection.
+        /// A descriptor of shared memory is sent with the request, for tracing that began before the connection.
         ProducerProvidedShmem(bool) producer_provided_shmem = 48 as Bool;
         /// Windows: name of that memory.
         ShmKeyWindows(&'a str) shm_key_windows = 58 as String;
@@ -111,7 +111,7 @@ impl InitializeConnectionRequest {
     ]);
 }
 
-/// What the service made of it.
+/// The answer to `InitializeConnection`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitializeConnectionResponse {
     /// The producer's memory was accepted.
@@ -917,7 +917,7 @@ impl GetAsyncCommandResponseStopDataSource {
     );
 }
 
-/// The shared memory, whose descriptor comes along; sent once, before the first instance.
+/// The shared memory; its descriptor is sent with the message. Sent once, before the first instance.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseSetupTracing {
     /// Size of a page, KiB.
@@ -1357,7 +1357,7 @@ pub mod producer_port {
     pub trait Host {
         /// The transport's key for the answer.
         type Call;
-        /// The first call: who the producer is and what shared memory it would like.
+        /// The first call: the producer's name and its preferences for shared memory.
         fn initialize_connection(
             &mut self,
             call: Self::Call,
@@ -1377,13 +1377,13 @@ pub mod producer_port {
         );
         /// Hands over chunks and patches.
         fn commit_data(&mut self, call: Self::Call, request: crate::CommitDataRequest);
-        /// Asks for commands; replies stream for as long as the connection lives.
+        /// Asks for commands; replies stream until the connection ends.
         fn get_async_command(
             &mut self,
             call: Self::Call,
             request: super::GetAsyncCommandRequest,
         );
-        /// Says which buffer a writer writes to, so that its chunks can be rescued if the producer dies.
+        /// Registers the buffer of a writer, so that the service can save its chunks if the producer dies.
         fn register_trace_writer(
             &mut self,
             call: Self::Call,
@@ -1470,7 +1470,7 @@ pub mod producer_port {
         /// # Errors
         /// When it could not be sent.
         fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
-        /// The first call: who the producer is and what shared memory it would like.
+        /// The first call: the producer's name and its preferences for shared memory.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -1510,7 +1510,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::CommitData(request))
         }
-        /// Asks for commands; replies stream for as long as the connection lives.
+        /// Asks for commands; replies stream until the connection ends.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -1520,7 +1520,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::GetAsyncCommand(request))
         }
-        /// Says which buffer a writer writes to, so that its chunks can be rescued if the producer dies.
+        /// Registers the buffer of a writer, so that the service can save its chunks if the producer dies.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].

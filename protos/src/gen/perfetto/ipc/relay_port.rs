@@ -187,7 +187,7 @@ impl SyncClockResponse {
     );
 }
 
-/// What a relay on another machine says to the service of this one.
+/// Requests of a relay on another machine to the service of this one.
 pub mod relay_port {
     use protozero::rt;
     use protozero::rt::heap::*;

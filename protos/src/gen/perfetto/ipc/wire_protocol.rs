@@ -6,14 +6,14 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What stands in every frame on a socket, behind four bytes of little-endian length.
+/// The message in every frame on a socket, after its length in four little-endian bytes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrame {
     /// Ignored.
     pub data_for_testing: Vec<Vec<u8>>,
     /// Chosen by the client, rising; a reply repeats it.
     pub request_id: Option<u64>,
-    /// What the frame says.
+    /// Content of the frame.
     pub msg: Option<IPCFrameMsg>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -25,7 +25,7 @@ rt::owned! { IPCFrame;
     repeated data_for_testing = 1 as Bytes;
 }
 
-/// What the frame says.
+/// Content of the frame.
 #[derive(Clone, PartialEq, Debug)]
 pub enum IPCFrameMsg {
     MsgBindService(IPCFrameBindService),
@@ -351,7 +351,7 @@ impl IPCFrameRequestError {
     );
 }
 
-/// A relay says whose connection it forwards.
+/// A relay names the peer whose connection it forwards.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameSetPeerIdentity {
     pub pid: Option<i32>,

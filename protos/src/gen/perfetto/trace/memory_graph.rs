@@ -2,7 +2,7 @@
 
 //! `perfetto/trace/memory_graph.proto`.
 //!
-//! Who holds which memory, as a graph for each process.
+//! Owners of memory, as a graph for each process.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::rt::heap::*;

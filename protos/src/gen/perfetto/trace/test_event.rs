@@ -273,7 +273,7 @@ impl TestEventProtoVmPatch {
     ]);
 }
 
-/// That state.
+/// The state that patches are merged into.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEventProtoVmIncrementalState {
     pub string_merged: Option<String>,

@@ -68,7 +68,7 @@ protozero::rt::enumeration!(TracePacketDataLossReason);
 /// by the service alone; a packet in which a producer wrote them is dropped.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacket {
-    /// What it says.
+    /// Content of the packet.
     pub data: Option<TracePacketData>,
     /// Written by the service.
     pub optional_trusted_uid: Option<TracePacketOptionalTrustedUid>,
@@ -91,7 +91,7 @@ pub struct TracePacket {
     pub timestamp_clock_id: Option<u32>,
     /// Values for fields that later packets of the sequence leave out.
     pub trace_packet_defaults: Option<crate::TracePacketDefaults>,
-    /// Process of the producer, if the socket told it.
+    /// Process of the producer, if the socket provides it.
     pub trusted_pid: Option<i32>,
     /// No packet of the sequence came before this one.
     pub first_packet_on_sequence: Option<bool>,
@@ -117,7 +117,7 @@ rt::owned! { TracePacket;
     oneof data = 1 | 2 | 4 | 5 | 6 | 7 | 9 | 11 | 33 | 34 | 35 | 36 | 37 | 38 | 39 | 40 | 43 | 44 | 45 | 46 | 47 | 48 | 49 | 50 | 51 | 52 | 53 | 54 | 57 | 60 | 61 | 62 | 63 | 64 | 65 | 66 | 67 | 68 | 69 | 70 | 71 | 72 | 73 | 74 | 75 | 77 | 78 | 82 | 83 | 84 | 86 | 89 | 90 | 91 | 95 | 99 | 100 | 101 | 102 | 103 | 107 | 109 | 110 | 111 | 113 | 115 | 117 | 118 | 119 | 120 | 122 | 123 | 124 | 125 | 126 | 127 | 128 | 129 | 130 | 131 | 132 | 133 | 134 | 135 | 900;
 }
 
-/// What it says.
+/// Content of the packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TracePacketData {
     #[cfg(feature = "ftrace")]
@@ -537,7 +537,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     value timestamp_clock_id(u32) = 58 as uint32;
     /// Values for fields that later packets of the sequence leave out.
     message trace_packet_defaults(crate::TracePacketDefaultsWriter<'_>) = 59, trace_packet_defaults_raw;
-    /// Process of the producer, if the socket told it.
+    /// Process of the producer, if the socket provides it.
     value trusted_pid(i32) = 79 as int32;
     /// No packet of the sequence came before this one.
     value first_packet_on_sequence(bool) = 87 as bool;
@@ -563,7 +563,7 @@ rt::reader! {
         TimestampClockId(u32) timestamp_clock_id = 464 as Uint32;
         /// Values for fields that later packets of the sequence leave out.
         TracePacketDefaults(crate::TracePacketDefaultsReader<'a>) trace_packet_defaults = 474 as Message;
-        /// Process of the producer, if the socket told it.
+        /// Process of the producer, if the socket provides it.
         TrustedPid(i32) trusted_pid = 632 as Int32;
         /// No packet of the sequence came before this one.
         FirstPacketOnSequence(bool) first_packet_on_sequence = 696 as Bool;

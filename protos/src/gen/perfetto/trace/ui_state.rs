@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What the user interface should show first.
+/// What the user interface shows first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct UiState {
     pub timeline_start_ts: Option<i64>,

@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// How much of them.
+/// Which group of events is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PixelModemConfigEventGroup(pub i32);
 impl PixelModemConfigEventGroup {

@@ -33,7 +33,7 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigMode {
 }
 
 protozero::rt::enumeration!(SurfaceFlingerLayersConfigMode);
-/// What is recorded of them; bits that may be summed.
+/// Details to record about each layer; bits that may be summed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerLayersConfigTraceFlag(pub i32);
 impl SurfaceFlingerLayersConfigTraceFlag {

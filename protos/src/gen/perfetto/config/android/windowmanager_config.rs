@@ -29,7 +29,7 @@ impl protozero::Enumeration for WindowManagerConfigLogFrequency {
 }
 
 protozero::rt::enumeration!(WindowManagerConfigLogFrequency);
-/// How much of it.
+/// How much detail is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogLevel(pub i32);
 impl WindowManagerConfigLogLevel {
@@ -52,7 +52,7 @@ impl protozero::Enumeration for WindowManagerConfigLogLevel {
 }
 
 protozero::rt::enumeration!(WindowManagerConfigLogLevel);
-/// All of it, or what changed.
+/// Whether whole states or only changes are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogMode(pub i32);
 impl WindowManagerConfigLogMode {

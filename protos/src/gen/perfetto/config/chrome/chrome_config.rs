@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// Who wins when Chrome can serve one session only.
+/// Which session has priority when Chrome can serve only one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeConfigClientPriority(pub i32);
 impl ChromeConfigClientPriority {
@@ -27,7 +27,7 @@ impl protozero::Enumeration for ChromeConfigClientPriority {
 }
 
 protozero::rt::enumeration!(ChromeConfigClientPriority);
-/// What Chrome is to record.
+/// What Chrome records.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeConfig {
     /// Chrome's own config, as JSON text.

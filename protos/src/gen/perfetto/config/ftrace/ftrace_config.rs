@@ -351,7 +351,7 @@ impl FtraceConfigPrintFilter {
     );
 }
 
-/// What it matches, and whether that is kept.
+/// A pattern, and whether the messages that match it are kept.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilterRule {
     /// At most one of these.

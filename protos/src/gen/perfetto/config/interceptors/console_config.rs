@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// Where to.
+/// Where events are printed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConsoleConfigOutput(pub i32);
 impl ConsoleConfigOutput {

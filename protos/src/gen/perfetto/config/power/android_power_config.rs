@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// What to read of the battery.
+/// Which counters of the battery to read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidPowerConfigBatteryCounters(pub i32);
 impl AndroidPowerConfigBatteryCounters {

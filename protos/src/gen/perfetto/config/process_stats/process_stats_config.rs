@@ -11,7 +11,7 @@ use protozero::descriptor as d;
 pub struct ProcessStatsConfigQuirks(pub i32);
 impl ProcessStatsConfigQuirks {
     pub const QUIRKS_UNSPECIFIED: Self = Self(0);
-    /// No scan at the start, whatever `scan_all_processes_on_start` says.
+    /// No scan at the start; overrides `scan_all_processes_on_start`.
     pub const DISABLE_INITIAL_DUMP: Self = Self(1);
     /// Do not describe processes when another source meets them.
     pub const DISABLE_ON_DEMAND: Self = Self(2);

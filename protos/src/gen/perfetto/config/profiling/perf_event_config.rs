@@ -52,7 +52,7 @@ pub struct PerfEventConfig {
     pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
     pub max_enqueued_footprint_kb: Option<u64>,
     pub target_installed_by: Vec<String>,
-    /// What is read along with them.
+    /// Events that are read together with the timebase.
     pub followers: Vec<crate::FollowerEvent>,
     pub target_cpu: Vec<u32>,
     pub ignore_open_failure: Option<bool>,
@@ -104,7 +104,7 @@ rt::writer! { PerfEventConfigWriter, "perfetto.protos.PerfEventConfig";
     message callstack_sampling(PerfEventConfigCallstackSamplingWriter<'_>) = 16, callstack_sampling_raw;
     value max_enqueued_footprint_kb(u64) = 17 as uint64;
     value target_installed_by(&str) = 18 as string;
-    /// What is read along with them.
+    /// Events that are read together with the timebase.
     message followers(crate::FollowerEventWriter<'_>) = 19, followers_raw;
     value target_cpu(u32) = 20 as uint32;
     value ignore_open_failure(bool) = 21 as bool;
@@ -136,7 +136,7 @@ rt::reader! {
         ExcludePid(i32) exclude_pid = 48 | 50 as Int32;
         ExcludeCmdline(&'a str) exclude_cmdline = 58 as String;
         TargetInstalledBy(&'a str) target_installed_by = 146 as String;
-        /// What is read along with them.
+        /// Events that are read together with the timebase.
         Followers(crate::FollowerEventReader<'a>) followers = 154 as Message;
         TargetCpu(u32) target_cpu = 160 | 162 as Uint32;
         Cpuid(&'a str) cpuid = 178 as String;

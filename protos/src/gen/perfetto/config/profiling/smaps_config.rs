@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// Columns of it.
+/// Columns of smaps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SmapsConfigVmaField(pub i32);
 impl SmapsConfigVmaField {
@@ -70,7 +70,7 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
 }
 
 protozero::rt::enumeration!(RedactionRuleMatchMode);
-/// What to keep of /proc/PID/smaps.
+/// Which parts of /proc/PID/smaps to keep.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmapsConfig {
     pub vma_fields: Vec<SmapsConfigVmaField>,

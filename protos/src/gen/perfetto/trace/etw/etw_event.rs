@@ -2,7 +2,7 @@
 
 //! `perfetto/trace/etw/etw_event.proto`.
 //!
-//! An event of Windows and who caused it.
+//! An event of Windows, with its process and thread.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::rt::heap::*;

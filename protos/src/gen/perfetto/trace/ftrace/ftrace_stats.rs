@@ -2,7 +2,7 @@
 
 //! `perfetto/trace/ftrace/ftrace_stats.proto`.
 //!
-//! What the kernel lost and how large its buffers were.
+//! Events that the kernel lost, and the sizes of its buffers.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::rt::heap::*;

@@ -2,7 +2,7 @@
 
 //! `perfetto/trace/ftrace/sched.proto`.
 //!
-//! The scheduler: who runs, who wakes whom, who waits.
+//! The scheduler: which thread runs, wakes or waits.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::rt::heap::*;

@@ -16,7 +16,7 @@ pub struct InternedData {
     pub event_names: Vec<crate::EventName>,
     /// For `DebugAnnotation.name_iid`.
     pub debug_annotation_names: Vec<crate::DebugAnnotationName>,
-    /// For everything that says where in the source it was.
+    /// Places in source code.
     pub source_locations: Vec<crate::SourceLocation>,
     pub function_names: Vec<crate::InternedString>,
     pub frames: Vec<crate::Frame>,
@@ -116,7 +116,7 @@ rt::writer! { InternedDataWriter, "perfetto.protos.InternedData";
     message event_names(crate::EventNameWriter<'_>) = 2, event_names_raw;
     /// For `DebugAnnotation.name_iid`.
     message debug_annotation_names(crate::DebugAnnotationNameWriter<'_>) = 3, debug_annotation_names_raw;
-    /// For everything that says where in the source it was.
+    /// Places in source code.
     message source_locations(crate::SourceLocationWriter<'_>) = 4, source_locations_raw;
     message function_names(crate::InternedStringWriter<'_>) = 5, function_names_raw;
     message frames(crate::FrameWriter<'_>) = 6, frames_raw;
@@ -173,7 +173,7 @@ rt::reader! {
         EventNames(crate::EventNameReader<'a>) event_names = 18 as Message;
         /// For `DebugAnnotation.name_iid`.
         DebugAnnotationNames(crate::DebugAnnotationNameReader<'a>) debug_annotation_names = 26 as Message;
-        /// For everything that says where in the source it was.
+        /// Places in source code.
         SourceLocations(crate::SourceLocationReader<'a>) source_locations = 34 as Message;
         FunctionNames(crate::InternedStringReader<'a>) function_names = 42 as Message;
         Frames(crate::FrameReader<'a>) frames = 50 as Message;

@@ -2,7 +2,7 @@
 
 //! `perfetto/trace/power/android_entity_state_residency.proto`.
 //!
-//! How long parts of the device spent in which power state.
+//! Times that parts of the device spent in each power state.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::rt::heap::*;

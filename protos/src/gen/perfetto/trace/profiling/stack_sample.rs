@@ -358,7 +358,7 @@ impl StackSampleAsyncContextDescriptor {
     ]);
 }
 
-/// Where it ran.
+/// Where a sample was taken.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSampleExecutionContext {
     pub iid: Option<u64>,

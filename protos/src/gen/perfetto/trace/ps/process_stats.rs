@@ -10,7 +10,7 @@ use protozero::descriptor as d;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessStats {
     pub processes: Vec<ProcessStatsProcess>,
-    /// When reading ended; the packet's timestamp says when it began.
+    /// When reading ended. It began at the packet's timestamp.
     pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -23,7 +23,7 @@ rt::owned! { ProcessStats;
 
 rt::writer! { ProcessStatsWriter, "perfetto.protos.ProcessStats";
     message processes(ProcessStatsProcessWriter<'_>) = 1, processes_raw;
-    /// When reading ended; the packet's timestamp says when it began.
+    /// When reading ended.
     value collection_end_timestamp(u64) = 2 as uint64;
 }
 
@@ -31,7 +31,7 @@ rt::writer! { ProcessStatsWriter, "perfetto.protos.ProcessStats";
 rt::reader! {
     "perfetto.protos.ProcessStats": ProcessStatsReader, ProcessStatsField, ProcessStatsTable;
     one {
-        /// When reading ended; the packet's timestamp says when it began.
+        /// When reading ended.
         CollectionEndTimestamp(u64) collection_end_timestamp = 16 as Uint64;
     }
     many {

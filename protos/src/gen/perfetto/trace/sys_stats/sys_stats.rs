@@ -46,7 +46,7 @@ pub struct SysStats {
     pub num_irq: Vec<SysStatsInterruptCount>,
     pub num_softirq_total: Option<u64>,
     pub num_softirq: Vec<SysStatsInterruptCount>,
-    /// When reading ended; the packet's timestamp says when it began.
+    /// When reading ended. It began at the packet's timestamp.
     pub collection_end_timestamp: Option<u64>,
     pub devfreq: Vec<SysStatsDevfreqValue>,
     /// By CPU number; 0 for those that are off.
@@ -92,7 +92,7 @@ rt::writer! { SysStatsWriter, "perfetto.protos.SysStats";
     message num_irq(SysStatsInterruptCountWriter<'_>) = 6, num_irq_raw;
     value num_softirq_total(u64) = 7 as uint64;
     message num_softirq(SysStatsInterruptCountWriter<'_>) = 8, num_softirq_raw;
-    /// When reading ended; the packet's timestamp says when it began.
+    /// When reading ended.
     value collection_end_timestamp(u64) = 9 as uint64;
     message devfreq(SysStatsDevfreqValueWriter<'_>) = 10, devfreq_raw;
     /// By CPU number; 0 for those that are off.
@@ -113,7 +113,7 @@ rt::reader! {
         NumForks(u64) num_forks = 32 as Uint64;
         NumIrqTotal(u64) num_irq_total = 40 as Uint64;
         NumSoftirqTotal(u64) num_softirq_total = 56 as Uint64;
-        /// When reading ended; the packet's timestamp says when it began.
+        /// When reading ended.
         CollectionEndTimestamp(u64) collection_end_timestamp = 72 as Uint64;
     }
     many {

@@ -39,7 +39,7 @@ impl CpuInfo {
     );
 }
 
-/// What an ARM core says about itself.
+/// Identification registers of an ARM core.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuInfoArmCpuIdentifier {
     pub implementer: Option<u32>,

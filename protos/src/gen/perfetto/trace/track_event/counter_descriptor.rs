@@ -6,7 +6,7 @@ use protozero::rt;
 use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// Counters a reader knows by itself.
+/// Counters whose name and unit readers know.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterDescriptorBuiltinCounterType(pub i32);
 impl CounterDescriptorBuiltinCounterType {

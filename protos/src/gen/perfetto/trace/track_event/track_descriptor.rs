@@ -29,7 +29,7 @@ impl protozero::Enumeration for TrackDescriptorChildTracksOrdering {
 }
 
 protozero::rt::enumeration!(TrackDescriptorChildTracksOrdering);
-/// When siblings become one row.
+/// When sibling tracks are merged into one row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorSiblingMergeBehavior(pub i32);
 impl TrackDescriptorSiblingMergeBehavior {
@@ -109,7 +109,7 @@ pub struct TrackDescriptor {
     pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
     /// The track holds numbers, not slices.
     pub counter: Option<crate::CounterDescriptor>,
-    /// Keep apart from what the kernel says about the same thread.
+    /// Not merged with the kernel's track of the same thread.
     pub disallow_merging_with_system_tracks: Option<bool>,
     /// How tracks below it are sorted.
     pub child_ordering: Option<TrackDescriptorChildTracksOrdering>,
@@ -193,7 +193,7 @@ rt::writer! { TrackDescriptorWriter, "perfetto.protos.TrackDescriptor";
     #[cfg(feature = "chrome")] message chrome_thread(crate::ChromeThreadDescriptorWriter<'_>) = 7, chrome_thread_raw;
     /// The track holds numbers, not slices.
     message counter(crate::CounterDescriptorWriter<'_>) = 8, counter_raw;
-    /// Keep apart from what the kernel says about the same thread.
+    /// Not merged with the kernel's track of the same thread.
     value disallow_merging_with_system_tracks(bool) = 9 as bool;
     /// How tracks below it are sorted.
     enumeration child_ordering(TrackDescriptorChildTracksOrdering) = 11;
@@ -226,7 +226,7 @@ rt::reader! {
         #[cfg(feature = "chrome")] ChromeThread(crate::ChromeThreadDescriptorReader<'a>) chrome_thread = 58 as Message;
         /// The track holds numbers, not slices.
         Counter(crate::CounterDescriptorReader<'a>) counter = 66 as Message;
-        /// Keep apart from what the kernel says about the same thread.
+        /// Not merged with the kernel's track of the same thread.
         DisallowMergingWithSystemTracks(bool) disallow_merging_with_system_tracks = 72 as Bool;
         /// How tracks below it are sorted.
         ChildOrdering(TrackDescriptorChildTracksOrdering) child_ordering = 88 as Enumeration;

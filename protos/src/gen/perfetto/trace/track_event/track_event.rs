@@ -61,7 +61,7 @@ impl protozero::Enumeration for TrackEventLegacyEventFlowDirection {
 }
 
 protozero::rt::enumeration!(TrackEventLegacyEventFlowDirection);
-/// How wide an instant is drawn.
+/// Scope of an instant event: one thread, one process or all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventInstantEventScope(pub i32);
 impl TrackEventLegacyEventInstantEventScope {
@@ -678,7 +678,7 @@ impl TrackEventInlineCallstackFrame {
     ]);
 }
 
-/// What events of Chrome's JSON format have beyond this one.
+/// Fields of events in Chrome's JSON format that `TrackEvent` lacks.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventLegacyEvent {
     pub name_iid: Option<u64>,
