@@ -19,14 +19,14 @@ pub use loom::sync::{
 
 /// Locks `mutex`, whether or not a thread panicked while it held it.
 ///
-/// Our critical sections leave their state consistent at every step that can panic, and a
-/// producer's application must not go down a second time because one of its threads did.
+/// Critical sections here leave their state consistent at each step that can panic. A panic of one thread
+/// of a traced program must not end its other threads as well.
 #[inline]
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Gives the processor away; under loom, a point where the model may switch threads.
+/// Yields the processor; under loom, a point where the model may switch threads.
 pub fn yield_now() {
     #[cfg(not(loom))]
     std::thread::yield_now();

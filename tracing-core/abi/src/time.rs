@@ -1,7 +1,7 @@
 //! Time as a value: all clocks of one instant, sampled by the shell.
 //!
-//! Layer 0. Nothing here reads a clock; `os::clock` does, once per event, so that whoever gets a
-//! [`Now`] sees one consistent instant and a simulator can invent any.
+//! Layer 0. Only `os::clock` reads clocks, once per event, so that all code which handles the event sees
+//! one consistent [`Now`], and a simulator can make one up.
 
 use core::fmt;
 
@@ -11,13 +11,13 @@ use core::fmt;
 pub struct BootTime(pub u64);
 
 impl BootTime {
-    /// This moment and `ms` milliseconds; saturates at the end of time instead of wrapping.
+    /// This moment plus `ms` milliseconds; saturates instead of wrapping.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
         self.plus_ns(ms.saturating_mul(1_000_000))
     }
 
-    /// This moment and `ns` nanoseconds; saturates.
+    /// This moment plus `ns` nanoseconds; saturates.
     #[must_use]
     pub const fn plus_ns(self, ns: u64) -> Self {
         Self(self.0.saturating_add(ns))
@@ -42,7 +42,7 @@ impl fmt::Display for BootTime {
     }
 }
 
-/// What every clock of the machine said at one instant, in nanoseconds except for the last.
+/// The value of each clock of the machine at one instant, in nanoseconds except for the last.
 ///
 /// The fields are read one after the other, within a few hundred nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -4,8 +4,8 @@
 //! only where it means something, and that is one place: [`ChunkId`] wraps around.
 //!
 //! Zero is "none" for every id that a producer can name ([`WriterId`], [`BufferId`],
-//! [`ProducerId`]); the types do not forbid it, since peers may send it, so whoever reads an id
-//! from a peer checks [`is_none`](WriterId::is_none).
+//! [`ProducerId`]). The types allow it, since peers may send it, so code that reads an id from a peer
+//! checks [`is_none`](WriterId::is_none).
 
 use core::fmt;
 
@@ -63,7 +63,7 @@ ids! {
     SessionId(u64);
     /// One running instance of a data source, global in the service.
     InstanceId(u64);
-    /// One flush the service asked for; rises per service. An ack covers all lower ones.
+    /// A flush that the service asked for. Later ones have higher numbers; an acknowledgement covers all lower ones.
     FlushId(u64);
     /// A connection to the service, of either port; never reused.
     ClientId(u64);
@@ -74,7 +74,7 @@ ids! {
 }
 
 impl WriterId {
-    /// The largest id a writer may have: the top bit of the 16 is not theirs
+    /// The largest id of a writer: the top bit of the 16 is not used for ids
     /// (`kMaxWriterID`, `basic_types.h`).
     pub const MAX: u16 = 0x7fff;
 }

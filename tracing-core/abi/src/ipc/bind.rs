@@ -65,7 +65,7 @@ impl BindReply {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        // A refused bind is an empty message: not even the success field is there.
+        // The reply to a refused bind is an empty message, without the success field.
         if !self.success {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! The outcomes and their bytes (`host_impl.cc`); a client tests `success`, never its presence:
 //!
-//! | outcome | reply | sent although nobody wants one |
+//! | outcome | reply | sent even if none is wanted |
 //! |---|---|---|
 //! | done | `32 06 08 01 10 00 1a 00` | no |
 //! | done, more to come | the same with `10 01` | no |
@@ -37,9 +37,9 @@ pub enum InvokeReply {
         /// The encoded response message.
         reply: Bytes,
     },
-    /// There was nobody to call.
+    /// The service or the method does not exist.
     Unroutable,
-    /// The service said no.
+    /// The service rejected the call.
     Rejected,
 }
 

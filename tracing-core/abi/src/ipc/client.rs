@@ -9,8 +9,8 @@
 //!                 Bound ── close ─────────────────────┘
 //! ```
 //!
-//! Methods are called by name: their numbers come from the bind reply. A method that the service
-//! does not have is rejected here, without a frame, so an old service looks like one that says no.
+//! Methods are called by name: their numbers come from the bind reply. A call of a method that the service
+//! does not have is rejected here, without a frame, as if the service had rejected it.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
@@ -28,10 +28,10 @@ use super::outbox::Outbox;
 use super::port::Port;
 use crate::ids::CallId;
 
-/// What happened to the client.
+/// An event for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
-    /// The service is there and its methods are known.
+    /// The service is bound and its methods are known.
     Bound,
     /// A reply, or one of a stream of them.
     Reply {
@@ -39,14 +39,14 @@ pub enum ClientEvent {
         call: CallId,
         /// The encoded response message.
         result: Result<Bytes, Rejected>,
-        /// Another one will come.
+        /// Another reply will come.
         has_more: bool,
     },
-    /// The connection is over; nothing comes after this.
+    /// The connection ended; no event comes after this.
     Disconnected,
 }
 
-/// The connection is closed: nothing can be called any more.
+/// The connection is closed, so no method can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientClosed;
 
@@ -91,7 +91,7 @@ impl<P: Port, F> Default for Client<P, F> {
 }
 
 impl<P: Port, F> Client<P, F> {
-    /// A client that wants to bind; the connection may still be under way.
+    /// A client that binds; the connection may not be established yet.
     #[must_use]
     pub fn new() -> Self {
         let mut this = Self {
@@ -151,7 +151,7 @@ impl<P: Port, F> Client<P, F> {
         }
         self.deframer.push(bytes)?;
         while let Some(frame) = self.deframer.pop() {
-            // What is not protobuf is passed over, as on the other side.
+            // Frames that are not protobuf are skipped, as by the host.
             if let Ok(frame) = Frame::decode(&frame) {
                 self.handle(frame);
             }
@@ -159,7 +159,7 @@ impl<P: Port, F> Client<P, F> {
         Ok(())
     }
 
-    /// The connection broke, or is no longer wanted: rejects every call that waits.
+    /// The connection broke or is no longer needed: rejects all calls that wait.
     pub fn close(&mut self) {
         if matches!(self.state, State::Closed) {
             return;
@@ -172,17 +172,17 @@ impl<P: Port, F> Client<P, F> {
         self.events.push_back(ClientEvent::Disconnected);
     }
 
-    /// The next thing that happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
         self.events.pop_front()
     }
 
-    /// What waits to be sent.
+    /// The bytes that wait to be sent.
     pub fn outbox(&mut self) -> &mut Outbox<F> {
         &mut self.outbox
     }
 
-    /// The descriptor that came last, unless it was taken already.
+    /// The last descriptor received, unless it was taken already.
     pub fn take_fd(&mut self) -> Option<F> {
         self.fd.take()
     }
@@ -207,7 +207,7 @@ impl<P: Port, F> Client<P, F> {
         match frame.body {
             Some(Body::BindReply(reply)) => self.bound(id, reply),
             Some(Body::InvokeReply(reply)) => {
-                // An id we do not know is an answer nobody waits for; see `call`.
+                // An unknown id is a reply that no call waits for; see `call`.
                 if !self.pending.contains(&id) {
                     return;
                 }
@@ -225,7 +225,7 @@ impl<P: Port, F> Client<P, F> {
                 });
             }
             Some(Body::RequestError(_)) => {
-                // Upstream forgets the call here, and its caller waits for ever.
+                // Upstream drops the call here, and its caller waits for ever.
                 if matches!(self.state, State::Binding { request_id, .. } if request_id == id) {
                     self.close();
                 } else if self.pending.remove(&id) {

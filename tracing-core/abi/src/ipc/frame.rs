@@ -1,4 +1,4 @@
-//! Frames: cutting them out of the byte stream, and what one says.
+//! Frames: how they are cut out of the byte stream, and their messages.
 //!
 //! ```text
 //!  0    4                       4+N
@@ -6,9 +6,9 @@
 //!   u32 little-endian, 0 ..= 131068
 //! ```
 //!
-//! A length above the limit is refused as soon as its four bytes are here, and takes along every
-//! frame received in the same burst, as upstream's `BufferedFrameDeserializer` does: whoever sent
-//! it is out of step, so nothing it said last can be trusted. A length of zero means nothing.
+//! A length above the limit is refused as soon as its four bytes are here, and all frames received in the
+//! same burst are dropped with it, as in upstream's `BufferedFrameDeserializer`: the sender is out of step,
+//! so its last frames cannot be trusted either. A length of zero is skipped.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 #![deny(clippy::cast_possible_truncation)]
@@ -30,7 +30,7 @@ const HEADER_BYTES: usize = 4;
 /// A frame was longer than the protocol allows. The connection cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
-    /// The length it claimed or had, bytes; at most [`IPC_FRAME_BYTES_MAX`] would be legal.
+    /// The length that it claimed or had, bytes; at most [`IPC_FRAME_BYTES_MAX`] would be legal.
     pub len: u64,
 }
 
@@ -42,8 +42,8 @@ impl fmt::Display for FrameError {
 
 impl core::error::Error for FrameError {}
 
-/// Cuts a byte stream into frames. Holds less than one frame of bytes between two calls, provided
-/// that the frames are taken out.
+/// Cuts a byte stream into frames. Between two calls it holds less than one frame, if complete frames are
+/// taken out.
 #[derive(Debug, Default)]
 pub struct Deframer {
     partial: BytesMut,
@@ -54,7 +54,7 @@ impl Deframer {
     /// Takes the next bytes of the stream, cut anywhere.
     ///
     /// # Errors
-    /// When a frame claims to be too long. All frames not taken out yet are lost.
+    /// When a frame claims to be too long. All frames that were not taken out are lost.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
         self.partial.extend_from_slice(bytes);
         while let Some(header) = self.partial.first_chunk::<HEADER_BYTES>() {
@@ -67,7 +67,7 @@ impl Deframer {
             }
             let end = body.saturating_add(HEADER_BYTES);
             if self.partial.len() < end {
-                // The rest of this frame is all that can be wanted next.
+                // Room for the rest of this frame is enough.
                 self.partial.reserve(end.saturating_sub(self.partial.len()));
                 break;
             }
@@ -92,17 +92,17 @@ impl Deframer {
     }
 }
 
-/// What one frame says (`IPCFrame`).
+/// One frame (`IPCFrame`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Chosen by the client, echoed by the host, which attaches no meaning to it: zero and
     /// duplicates are fine.
     pub request_id: u64,
-    /// The message, or none that we know.
+    /// The message; `None` for an unknown one.
     pub body: Option<Body>,
 }
 
-/// The messages of a frame. Of several the last counts.
+/// The message of a frame. If a frame has several, the last counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// To the host.
@@ -119,17 +119,17 @@ pub enum Body {
     PeerIdentity(PeerIdentity),
 }
 
-/// Who is behind a connection that does not tell itself (TCP): sent by a relay. On AF_UNIX it must
-/// be ignored, or any local process could claim to be root.
+/// The process behind a connection whose socket does not identify it (TCP): sent by a relay. On AF_UNIX it
+/// must be ignored, because any local process could claim to be root.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PeerIdentity {
     /// Process, on its machine.
     pub pid: Option<i32>,
     /// User, on its machine.
     pub uid: Option<i32>,
-    /// What tells its machine from others: a boot id.
+    /// What distinguishes its machine from others: a boot id.
     pub machine_id_hint: String,
-    /// What the machine calls itself.
+    /// The name of the machine.
     pub machine_name: String,
 }
 
@@ -137,7 +137,7 @@ impl Frame {
     /// Reads a frame, without its length. Arguments and replies share its memory.
     ///
     /// # Errors
-    /// When it is not protobuf. The connection may go on: the next frame can be a good one.
+    /// When it is not protobuf. The connection can go on: the next frame may be valid.
     pub fn decode(frame: &Bytes) -> Result<Self, DecodeError> {
         let mut this = Self { request_id: 0, body: None };
         wire::fields(frame, |number, value| {
@@ -152,7 +152,7 @@ impl Frame {
                 (6, Value::Len(body)) => Body::InvokeReply(InvokeReply::decode(frame, body)?),
                 (7, Value::Len(body)) => Body::RequestError(decode_error_text(body)?),
                 (8, Value::Len(body)) => Body::PeerIdentity(PeerIdentity::decode(body)?),
-                // Padding (1) and what newer versions may add.
+                // Padding (1), and fields of newer versions.
                 _ => return Ok(()),
             };
             this.body = Some(body);

@@ -1,8 +1,8 @@
 //! The service's end of a connection.
 //!
-//! Keeps next to nothing: the bytes of an unfinished frame, one descriptor nobody asked for yet,
-//! and what waits to be sent. A reply names its call by the client's own number, so there is no
-//! table of calls that a client could grow.
+//! It keeps three things: the bytes of an unfinished frame, one descriptor that no request took yet, and
+//! the bytes that wait to be sent. A reply names its call by the client's own number, so there is no table
+//! of calls that a client could grow.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
@@ -22,18 +22,18 @@ use crate::ids::CallId;
 /// Upstream counts the services of a socket from 1, and each of our sockets has one.
 const SERVICE_ID: u32 = 1;
 
-/// What a client wants.
+/// An event of a client.
 pub enum HostEvent<P: Port, F> {
     /// A method, with its arguments.
     Call {
-        /// What to answer to, unless no reply is wanted.
+        /// The call to reply to; `None` if no reply is wanted.
         call: Option<CallId>,
         /// Method and arguments.
         request: P::Request,
         /// The descriptor, for methods that take one.
         fd: Option<F>,
     },
-    /// Only meaningful where the socket itself does not tell who is there.
+    /// Only meaningful where the socket itself does not identify the peer.
     PeerIdentity(PeerIdentity),
 }
 
@@ -56,7 +56,7 @@ pub struct Host<P: Port, F> {
     deframer: Deframer,
     events: VecDeque<HostEvent<P, F>>,
     outbox: Outbox<F>,
-    /// The last one wins; an older one that nobody took is closed.
+    /// The last one counts; an older one that no request took is closed.
     fd: Option<F>,
     undecodable: u64,
 }
@@ -93,12 +93,12 @@ impl<P: Port, F> Host<P, F> {
         Ok(())
     }
 
-    /// The next thing the client wants.
+    /// The next event of the client.
     pub fn poll_event(&mut self) -> Option<HostEvent<P, F>> {
         self.events.pop_front()
     }
 
-    /// Whether [`poll_event`](Self::poll_event) has something.
+    /// Whether [`poll_event`](Self::poll_event) has an event.
     #[must_use]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
@@ -108,7 +108,7 @@ impl<P: Port, F> Host<P, F> {
     ///
     /// # Errors
     /// When the message is too long for a frame. The client is told that the call was rejected,
-    /// which ends it: better than a frame that makes it hang up.
+    /// which ends the call. A frame that is too long would make the client disconnect.
     pub fn reply(
         &mut self,
         call: CallId,
@@ -127,7 +127,7 @@ impl<P: Port, F> Host<P, F> {
         sent
     }
 
-    /// What waits to be sent.
+    /// The bytes that wait to be sent.
     pub fn outbox(&mut self) -> &mut Outbox<F> {
         &mut self.outbox
     }
@@ -138,7 +138,7 @@ impl<P: Port, F> Host<P, F> {
         self.outbox.len()
     }
 
-    /// Frames that were not protobuf and so were passed over.
+    /// Frames that were not protobuf and were therefore skipped.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
         self.undecodable
@@ -156,7 +156,7 @@ impl<P: Port, F> Host<P, F> {
             Some(Body::PeerIdentity(identity)) => {
                 self.events.push_back(HostEvent::PeerIdentity(identity));
             }
-            // Replies are a client's to receive, so they are as unknown here as nothing at all.
+            // A host receives no replies, so they count as unknown messages.
             Some(Body::BindReply(_) | Body::InvokeReply(_) | Body::RequestError(_)) | None => {
                 let _ = self.send(id, Body::RequestError("unknown request".into()), None);
             }
@@ -170,7 +170,7 @@ impl<P: Port, F> Host<P, F> {
             None
         };
         let Some(request) = request else {
-            // Told even to those who want no reply; see the table in `call`.
+            // This is sent even if no reply is wanted; see the table in `call`.
             let _ = self.send(id, Body::InvokeReply(InvokeReply::Unroutable), None);
             return;
         };

@@ -50,7 +50,7 @@ pub use self::host::{Host, HostEvent};
 pub use self::outbox::Outbox;
 pub use self::port::Port;
 
-/// The call failed. There is no text at this level of the protocol.
+/// The call failed. The protocol carries no text for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejected;
 

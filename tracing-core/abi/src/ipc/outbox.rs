@@ -1,4 +1,4 @@
-//! What waits to be sent: frames, some with a descriptor on their first byte.
+//! Frames that wait to be sent, some with a descriptor on their first byte.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -12,11 +12,11 @@ const FRAMES_PER_SEND: usize = 32;
 struct Waiting<F> {
     head: Bytes,
     tail: Bytes,
-    /// Leaves with the first byte.
+    /// Sent with the first byte.
     fd: Option<F>,
 }
 
-/// A queue of bytes and descriptors. Unbounded by itself: its owner looks at [`len`](Self::len).
+/// A queue of bytes and descriptors. It has no bound of its own: its owner checks [`len`](Self::len).
 #[derive(Debug)]
 pub struct Outbox<F> {
     frames: VecDeque<Waiting<F>>,
@@ -41,14 +41,14 @@ impl<F> Outbox<F> {
         self.len
     }
 
-    /// Nothing waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// What to give to the next send: appends the bytes to `parts` and returns the descriptor that
-    /// goes with the first of them. Frames up to the next one with a descriptor go together.
+    /// The input of the next send: appends the bytes to `parts` and returns the descriptor that goes with the
+    /// first of them. One send takes the frames up to the next one with a descriptor.
     pub fn next<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) -> Option<&'a F> {
         let mut frames = self.frames.iter();
         let first = frames.next()?;
@@ -64,7 +64,7 @@ impl<F> Outbox<F> {
         first.fd.as_ref()
     }
 
-    /// `sent` bytes have left, and the descriptor with the first.
+    /// Removes `sent` bytes, which were sent, and the descriptor that went with the first of them.
     pub fn advance(&mut self, sent: usize) {
         self.advance_with(sent, drop);
     }
@@ -73,7 +73,7 @@ impl<F> Outbox<F> {
     pub fn advance_with(&mut self, mut sent: usize, mut spent: impl FnMut(Bytes)) {
         self.len = self.len.saturating_sub(sent);
         while let Some(frame) = self.frames.front_mut().filter(|_| sent > 0) {
-            // The kernel has its own reference now; a second send must not pass it again.
+            // The kernel has its own reference now, and a second send must not pass the descriptor again.
             frame.fd = None;
             for part in [&mut frame.head, &mut frame.tail] {
                 let gone = part.len().min(sent);
@@ -89,7 +89,7 @@ impl<F> Outbox<F> {
         }
     }
 
-    /// Throws everything away.
+    /// Drops everything that waits.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.len = 0;

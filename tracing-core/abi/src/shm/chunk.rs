@@ -1,7 +1,5 @@
-//! A chunk's state, owned as a value.
-//!
-//! Whoever holds a [`WritableChunk`] or a [`ReadableChunk`] is the one who took it through the page
-//! protocol; both keep the memory mapped.
+//! The ownership of a chunk as a value: a [`WritableChunk`] was acquired through the page protocol, a
+//! [`ReadableChunk`] was taken for reading. Both keep the memory mapped.
 
 use core::ptr::NonNull;
 
@@ -15,8 +13,8 @@ use crate::shm::page::{self, Grant, PublishedHeader};
 use crate::shm::region::Span;
 use crate::shm::smb::Smb;
 
-/// A chunk being written. Dropping it without [`complete`](Self::complete) leaks it: the service would
-/// otherwise take half a chunk for a whole one.
+/// A chunk being written. A chunk that is dropped without [`complete`](Self::complete) is lost: completed in
+/// the middle of a packet, it would look whole to the service.
 #[derive(Debug)]
 pub struct WritableChunk {
     /// The chunk's bytes, header included.
@@ -74,13 +72,13 @@ impl WritableChunk {
         self.grant.bytes - CHUNK_HEADER_BYTES
     }
 
-    /// Which chunk of its writer it is.
+    /// Its number among the chunks of its writer.
     #[inline]
     pub fn id(&self) -> ChunkId {
         self.header.get().chunk
     }
 
-    /// Whose it is.
+    /// Its writer.
     #[inline]
     pub fn writer(&self) -> WriterId {
         self.header.get().writer
@@ -92,8 +90,8 @@ impl WritableChunk {
         self.header.get().packets
     }
 
-    /// The payload's first byte, for a stream to write through. The pointer may be used until the chunk
-    /// is completed or freed, by whoever owns this value, and by nobody else.
+    /// The payload's first byte, for a stream to write through. Only the owner of this value may use the
+    /// pointer, until the chunk is completed or freed, and only behind the header of the open fragment.
     #[inline(always)]
     pub fn payload(&self) -> Option<NonNull<u8>> {
         self.span.at(CHUNK_HEADER_BYTES)
@@ -130,7 +128,7 @@ impl WritableChunk {
         off >= 3 && self.span.shift_back_3(off.saturating_add(CHUNK_HEADER_BYTES), len)
     }
 
-    /// Hands the chunk to the service. False if somebody tampered with the page: the chunk is then lost.
+    /// Hands the chunk to the service. False if a peer tampered with the page: the chunk is then lost.
     pub fn complete(mut self) -> bool {
         self.close_fragments();
         let Some(page) = self.smb.page(self.page_idx) else { return false };
@@ -148,14 +146,14 @@ impl WritableChunk {
         let payload_off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
         self.smb.region().copy_to(payload_off, self.payload_len(), data);
         if let Some(page) = self.smb.page(self.page_idx) {
-            // Two steps, as the page knows no other way from being written to free.
+            // The page protocol has no direct step from being written to free.
             let _ = page::complete(&page, self.grant)
                 && page::free(&page, self.grant, ChunkState::Complete);
         }
     }
 }
 
-/// What tests that play a broken or hostile writer do to a chunk: they ask for no order.
+/// For tests that play a broken or hostile writer: unchecked stores, in any order.
 #[cfg(any(test, feature = "testing"))]
 impl WritableChunk {
     /// Counts one fragment more.
@@ -183,7 +181,7 @@ impl<'a> ReadableChunk<'a> {
         Self { smb, page_idx, grant, header }
     }
 
-    /// What the peer put into the header, read once.
+    /// The header as the peer stored it, read once.
     #[inline]
     pub fn header(&self) -> ChunkHeader {
         self.header
@@ -195,7 +193,7 @@ impl<'a> ReadableChunk<'a> {
         self.grant.bytes - CHUNK_HEADER_BYTES
     }
 
-    /// Appends the payload to `out`. Each call may give other bytes: the peer shares them.
+    /// Appends the payload to `out`. The peer shares the bytes, so two calls may give different ones.
     pub fn copy_payload(&self, out: &mut Vec<u8>) {
         let off = chunk_off(self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
         self.smb.region().copy_to(off, self.payload_len(), out);
@@ -205,7 +203,7 @@ impl<'a> ReadableChunk<'a> {
 impl Drop for ReadableChunk<'_> {
     fn drop(&mut self) {
         if let Some(page) = self.smb.page(self.page_idx) {
-            // If the peer changed the state under us, it has lost a chunk of its own.
+            // This fails if the peer changed the state meanwhile; it then loses a chunk of its own.
             let _ = page::free(&page, self.grant, ChunkState::BeingRead);
         }
     }
@@ -217,7 +215,7 @@ fn chunk_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
     page_idx * smb.page_size().bytes() + grant.off
 }
 
-/// Appends a payload's worth of bytes: those of the first `count` fragments, then zeros.
+/// Appends the first `count` fragments, and zeros up to the length of the payload.
 pub(super) fn copy_fragments(
     smb: &Smb,
     page_idx: usize,
@@ -229,9 +227,8 @@ pub(super) fn copy_fragments(
     let len = grant.bytes - CHUNK_HEADER_BYTES;
     let region = smb.region();
     let mut end = 0;
-    // Walked in place, because only finished fragments may be looked at at all. A length that a peer
-    // changes between this look and the copy is only a wrong length, to be caught by the validation
-    // of the copy.
+    // The lengths are read in place, because only finished fragments may be read. If a peer changes a length
+    // before the copy, the reader of the copy finds a wrong length there and rejects it.
     for _ in 0..count {
         let (mut size, mut length) = (0, SplitVarint::new());
         // A length has at most four bytes, as in every reader of fragments.

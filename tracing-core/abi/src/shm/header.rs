@@ -11,7 +11,7 @@ const ALL_CHUNKS_MASK: u32 = 0x0fff_ffff;
 /// (`kPacketSizeDropPacket`, `shared_memory_abi.h`).
 pub const PACKET_DROPPED: u32 = 0x0fff_ffff;
 
-/// Who may touch a chunk.
+/// The owner of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum ChunkState {
@@ -21,22 +21,22 @@ pub enum ChunkState {
     BeingWritten = 1,
     /// Owned by the service.
     BeingRead = 2,
-    /// Waits for the service.
+    /// Written, and not yet taken by the service.
     Complete = 3,
 }
 
 /// A snapshot of a page's first word.
 ///
-/// Everything about one step (index, size, state) must come from one snapshot: the word can change
-/// between two looks, and a hostile peer will see to it.
+/// All facts of one step (index, size, state) must come from one snapshot: a hostile peer changes the
+/// word between two loads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageWord(pub u32);
 
 impl PageWord {
-    /// A page nobody partitioned.
+    /// A page that is not partitioned.
     pub const FREE: Self = Self(0);
 
-    /// A page cut into free chunks.
+    /// A page cut into chunks, all of them free.
     #[inline]
     pub const fn partitioned(layout: Layout) -> Self {
         Self(layout.bits() << LAYOUT_SHIFT)
@@ -68,8 +68,8 @@ impl PageWord {
         if word & ALL_CHUNKS_MASK == 0 { Self::FREE } else { Self(word) }
     }
 
-    /// Whether nobody partitioned the page. A page just partitioned has all chunks free and is *not*
-    /// free itself.
+    /// Whether the page is not partitioned. A page whose chunks are all free but which is partitioned is
+    /// *not* free.
     #[inline]
     pub const fn is_free(self) -> bool {
         self.0 & (LAYOUT_MASK | ALL_CHUNKS_MASK) == 0
@@ -97,7 +97,7 @@ impl PageWord {
     }
 }
 
-/// What holds for the first and last fragment of a chunk, and for its lengths.
+/// Flags of a chunk: how its first and last fragments continue, and whether lengths are missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct ChunkFlags(pub u8);
 
@@ -106,9 +106,9 @@ impl ChunkFlags {
     pub const CONTINUES_FROM_PREV: Self = Self(1);
     /// The last fragment's packet goes on in the writer's next chunk.
     pub const CONTINUES_ON_NEXT: Self = Self(2);
-    /// Lengths inside are not known yet. The chunk and its successors are unreadable until they are.
+    /// Lengths inside are still missing. Until they come, neither this chunk nor its successors can be read.
     pub const NEEDS_PATCHING: Self = Self(4);
-    /// The bits that mean something.
+    /// The bits that have a meaning.
     pub const MASK: u8 = 7;
 
     /// Whether all bits of `other` are set.
@@ -162,17 +162,17 @@ impl Packets {
 /// The eight bytes before a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChunkHeader {
-    /// Which chunk of its writer.
+    /// Number of the chunk among those of its writer.
     pub chunk: ChunkId,
-    /// Whose. Zero while the header was not stored yet.
+    /// The writer. Zero until the header is stored.
     pub writer: WriterId,
     /// Fragments and flags.
     pub packets: Packets,
 }
 
 impl ChunkHeader {
-    /// From its two words. Numbers are little-endian in memory, as upstream's; on a big-endian
-    /// machine the halves would be swapped, and neither side supports one.
+    /// From its two words. Numbers are little-endian in memory, as upstream's. On a big-endian machine
+    /// the halves would be swapped; neither upstream nor this crate supports shared memory there.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "splits a word into its halves")]
     pub const fn from_words(words: [u32; 2]) -> Self {

@@ -14,7 +14,7 @@ pub const PAGE_UNIT_BYTES: usize = 4096;
 /// fit a trace buffer record.
 pub const PAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// Memory that cannot be a shared memory buffer.
+/// Why memory cannot be a shared memory buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShmError {
@@ -73,7 +73,7 @@ impl std::error::Error for ShmError {}
 pub struct PageSize(u32);
 
 impl PageSize {
-    /// 4 KiB, what the service picks when nobody asks.
+    /// 4 KiB, which the service picks when neither config nor producer names a size.
     pub const DEFAULT: Self = Self(4096);
 
     /// A page of `bytes` bytes.
@@ -115,7 +115,7 @@ impl Layout {
     /// Every layout.
     pub const ALL: [Self; 5] = [Self::Div1, Self::Div2, Self::Div4, Self::Div7, Self::Div14];
 
-    /// The layout a page word names; 0 is "not partitioned", 6 and 7 are reserved and hold no chunk.
+    /// The layout that a page word names; 0 is "not partitioned", 6 and 7 are reserved and hold no chunk.
     #[inline]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match bits {

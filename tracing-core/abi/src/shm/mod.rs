@@ -18,7 +18,7 @@
 //!       +4 u16 writer id                   1..=32767
 //!       +6 u16 packets: bits 0-9 count, 10 first continues, 11 last continues, 12 needs patching
 //!       +8 payload: `count` fragments, each a varint length (1-4 bytes, maybe padded) and its bytes;
-//!          what lies behind them is stale. Length 0x0fffffff marks a packet its writer gave up.
+//!          the bytes behind them are stale. Length 0x0fffffff marks a packet that its writer gave up.
 //!
 //!            producer                 producer                  service
 //!   Free ------------> BeingWritten ----------> Complete ------------------> BeingRead
@@ -28,22 +28,23 @@
 //! ```
 //!
 //! The count rises when a packet *starts*: in a chunk being written only `count - 1` fragments are
-//! valid, in a complete one all are. When a release leaves every chunk free, the page word becomes
+//! finished, in a complete one all are. When a free leaves every chunk free, the page word becomes
 //! 0 and the page may be partitioned anew.
 //!
 //! # What to trust
 //!
-//! A peer shares the memory: **any value may appear at any time**. So nothing here asserts anything
-//! about what it reads; a transition that finds a state it cannot have come from does nothing and
-//! says so. Sizes and addresses follow from one snapshot of the page word, are computed from our own
-//! geometry and checked against the region. Payload is copied out before anybody looks at it.
+//! A peer shares the memory: **any value may appear at any time**. So this code asserts nothing about
+//! values that it reads: a transition that finds an impossible state does nothing and returns so. Sizes
+//! and addresses are computed from one snapshot of the page word and our own geometry, and are checked
+//! against the region. The payload is copied before it is parsed.
 //!
 //! # Reading order
 //!
 //! [`layout`] (arithmetic), [`header`] (bits), [`words`] (what a page looks like to the protocol),
 //! [`page`] (the state machine, also run by the loom models in `tracing-core/loom`), [`Region`] (the
-//! memory, and the only unsafe code), [`Smb`] (pages over a region), [`WritableChunk`] and
-//! [`ReadableChunk`] (a state owned as a value).
+//! memory, and the only unsafe code), [`Smb`] (pages over a region), [`SmbReader`] (the right to free and
+//! to scrape), [`WritableChunk`] and [`ReadableChunk`] (chunks that are owned), [`fragment`] (what a writer does
+//! inside a chunk).
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod chunk;

@@ -1,16 +1,14 @@
 //! The state machine of a page: partition, acquire, complete, read, free.
 //!
 //! Every function takes one snapshot of the page word, decides on it, and installs the outcome with
-//! a compare-and-swap; if the word changed meanwhile it starts over, at most [`TRIES`] times. Other
-//! writers can make us start over only by making progress themselves; a hostile peer can do it at
-//! will, hence the limit. Then an acquire finds nothing, and a release leaks the chunk. Upstream
-//! sleeps in the second half of its tries, which holds up everybody who waits for the arbiter's lock;
-//! we only yield.
+//! a compare-and-swap. If the word changed meanwhile it starts over, at most [`TRIES`] times: another
+//! writer changes the word only when it makes progress, but a hostile peer can change it at will. After
+//! the last try an acquire finds nothing, and a release leaks the chunk. Upstream sleeps in the second
+//! half of its tries while it holds the arbiter's lock; this code only yields.
 //!
-//! Orderings: what a chunk holds is published by the release of the transition that gives it away
-//! and seen after the acquire of the one that takes it. In between the `packets` half of the header
-//! is stored with release, so that a service that looks into a chunk being written sees the bytes of
-//! all fragments that the count covers.
+//! Orderings: the transition that gives a chunk away releases its bytes, and the one that takes it
+//! acquires them. In between the `packets` half of the header is stored with release, so that a service
+//! that scrapes a chunk being written sees the bytes of all fragments that the count covers.
 
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 use crate::shm::layout::Layout;
@@ -20,7 +18,7 @@ use crate::sync::{AtomicU32, Ordering, yield_now};
 /// Attempts of one transition (`kRetryAttempts`, `shared_memory_abi.cc`).
 pub const TRIES: u32 = if cfg!(loom) { 4 } else { 64 };
 
-/// A chunk as it was when we took it: geometry from one snapshot, never read again.
+/// Where a chunk is: geometry from the snapshot with which it was taken, never read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
     /// How the page was cut.
@@ -41,7 +39,7 @@ impl Grant {
     }
 }
 
-/// The page word, with acquire: what a scraping service starts from.
+/// The page word, with acquire: where a scrape starts.
 #[inline]
 pub fn snapshot(words: &impl PageWords) -> PageWord {
     words.word(0).map_or(PageWord::FREE, |word| PageWord(word.load(Ordering::Acquire)))
@@ -62,19 +60,19 @@ pub fn try_partition(words: &impl PageWords, layout: Layout) -> bool {
 
 /// Takes free chunk `idx` for writing and stores its header.
 ///
-/// `None` if the page has no such chunk or somebody else has it.
+/// `None` if the page has no such chunk or it is not free.
 pub fn try_acquire(words: &impl PageWords, idx: usize, header: ChunkHeader) -> Option<Grant> {
     let grant = transition(words, idx, None, ChunkState::Free, ChunkState::BeingWritten)?;
     let [low, high] = header.to_words();
-    // Until these stores the header is zero (a free clears it first), which a scraper takes for
-    // "nothing here yet". The half with writer and count comes last, with release.
+    // Until these stores the header is zero, because a free clears it first, and a scrape skips the chunk. The
+    // half with writer and count comes last, with release.
     chunk_word(words, grant, 0)?.store(low, Ordering::Relaxed);
     chunk_word(words, grant, 4)?.store(high, Ordering::Release);
     Some(grant)
 }
 
-/// Hands a chunk being written to the service. False if the page says it was not being written:
-/// somebody tampered, and the chunk is lost.
+/// Hands a chunk being written to the service. False if the page says that it was not being written: a
+/// peer tampered with the page, and the chunk is lost.
 #[must_use]
 pub fn complete(words: &impl PageWords, grant: Grant) -> bool {
     let Grant { layout, idx, .. } = grant;
@@ -88,12 +86,12 @@ pub fn try_read(words: &impl PageWords, idx: usize) -> Option<Grant> {
 }
 
 /// Gives a chunk back: `from` is [`ChunkState::BeingRead`] for the service, [`ChunkState::Complete`]
-/// for a producer that copied it out itself because its memory is not really shared.
+/// for a producer that copied the chunk because its memory is not shared with the service.
 ///
 /// False if the page says otherwise; its state is then left as it is.
 #[must_use]
 pub fn free(words: &impl PageWords, grant: Grant, from: ChunkState) -> bool {
-    // Before the state changes: the next owner's header must not be seen mixed with this one.
+    // Before the state changes, so that a scrape never sees parts of this header and of the next owner's.
     if let Some(word) = chunk_word(words, grant, 0) {
         word.store(0, Ordering::Relaxed);
     }
@@ -167,7 +165,7 @@ impl PublishedHeader {
     }
 }
 
-/// The chunk as `word` describes it, to be looked at without owning it.
+/// The chunk as `word` describes it, for a scrape, which does not own it.
 pub fn peek(words: &impl PageWords, word: PageWord, idx: usize) -> Option<(Grant, ChunkState)> {
     let grant = Grant::new(words, word.layout()?, idx)?;
     Some((grant, word.state(idx)))
@@ -187,7 +185,7 @@ fn transition(
 ) -> Option<Grant> {
     let word = words.word(0)?;
     let load = match from {
-        // Our own earlier step is all that this one depends on.
+        // This step depends on an earlier one of this thread only.
         ChunkState::BeingWritten | ChunkState::BeingRead => Ordering::Relaxed,
         ChunkState::Free | ChunkState::Complete => Ordering::Acquire,
     };

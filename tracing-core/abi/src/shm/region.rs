@@ -1,20 +1,22 @@
 //! The memory of a shared memory buffer, and the only unsafe code of this layer.
 //!
-//! The law of shared memory: **no `&` or `&mut` to it but `&AtomicU32`, `&AtomicU64` and `&AtomicU8`**,
-//! made here and used at once. Any value may appear at any time, so nothing read is trusted, and what
-//! must be looked at twice is copied out first. The one other way in is the raw pointer that a
-//! [`WritableChunk`](super::WritableChunk) lends to a protozero stream, which holds no reference either.
+//! The only references to shared memory are `&AtomicU32`, `&AtomicU64` and `&AtomicU8`; they are made here
+//! and used at once. A peer may change any byte at any time. So no value read is trusted, and bytes that
+//! are needed twice are copied first. A [`WritableChunk`](super::WritableChunk) also lends a raw pointer to
+//! a protozero stream, which makes no reference of it.
 //!
 //! Invariants of [`Region`]:
-//! - **R1** `ptr` leads to `len` bytes that stay mapped, readable and writable, as long as `owner` lives,
-//!   and `owner` lives as long as any clone.
+//! - **R1** the `len` bytes at `ptr` stay mapped, readable and writable as long as `owner` lives, and `owner`
+//!   lives as long as any clone.
 //! - **R2** `ptr` is a multiple of 4096.
-//! - **R3** the memory is not the inside of any Rust value that somebody holds a reference to, except
-//!   atomics.
-//! - **R4** this process stores into a chunk's payload without atomics only through the pointer of its one
-//!   `WritableChunk`, and reads it elsewhere only where the page protocol says those bytes are finished
-//!   (published before a release that the reader acquired). A peer process that breaks this is no data race of
-//!   ours: to the compiler its stores are as those of a device.
+//! - **R3** no Rust reference leads into the memory, except to atomics.
+//! - **R4** this process stores into a chunk's payload without atomics only through its one `WritableChunk`
+//!   and the pointer that it lends. It reads the payload elsewhere only where the bytes are final: in a chunk
+//!   that it took for reading, or in finished fragments while it holds the one
+//!   [`SmbReader`](super::SmbReader), without which no chunk is freed. A peer process that breaks this causes
+//!   no data race in the sense of the language: to the compiler its stores are those of a device.
+//! - **R5** all chunks are cut from pages of one size, which the first [`Smb`](super::Smb) decides, so two
+//!   chunks never overlap.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -24,7 +26,7 @@ use std::os::fd::BorrowedFd;
 use crate::shm::layout::{PAGE_UNIT_BYTES, PageSize, ShmError};
 use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicU32, AtomicU64, OnceLock, Ordering};
 
-/// Memory that somebody mapped, and will unmap when dropped.
+/// Mapped memory, which is unmapped when the value is dropped.
 ///
 /// # Safety
 /// An implementation promises that the [`len`](Self::len) bytes at [`ptr`](Self::ptr) are mapped
@@ -39,16 +41,16 @@ pub unsafe trait Mapping: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A hint: the bytes from `off` on are not needed soon. They stay what they are; only this process need not
-    /// hold on to their memory until it touches them again.
-    fn rest(&self, _off: usize) {}
+    /// A hint: this process does not need the bytes from `off` on for a while. Their contents stay; their memory
+    /// need not count for this process until it touches them again.
+    fn advise_unneeded(&self, _off: usize) {}
     /// The object behind the mapping, for a transport that passes it on.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// One page's worth of zeroed, shareable memory.
+/// One page of memory that threads can share.
 #[repr(C, align(4096))]
 struct HeapPage([AtomicU64; PAGE_UNIT_BYTES / 8]);
 
@@ -63,7 +65,7 @@ struct Inner {
     ptr: NonNull<u8>,
     len: usize,
     owner: Owner,
-    /// How the memory is cut, once somebody cut it.
+    /// Size of its pages, once it is cut into pages.
     page_size: OnceLock<PageSize>,
     /// Whether an [`SmbReader`](super::SmbReader) of this memory exists.
     has_reader: AtomicBool,
@@ -128,7 +130,7 @@ impl Region {
         }
     }
 
-    /// Takes the right to read chunks; false if somebody has it.
+    /// Takes the right to read chunks; false if it is taken already.
     pub(super) fn take_reader(&self) -> bool {
         // Acquire: what the last reader freed is free for this one, too.
         let flag = &self.0.has_reader;
@@ -160,12 +162,12 @@ impl Region {
         }
     }
 
-    /// Says that the bytes from `off` on are not needed soon; they stay what they are. What was mapped of them
-    /// counts for the other end alone from then on.
-    pub fn rest(&self, off: usize) {
+    /// A hint that this process does not need the bytes from `off` on for a while; see
+    /// [`Mapping::advise_unneeded`].
+    pub fn advise_unneeded(&self, off: usize) {
         match &self.0.owner {
             Owner::Heap { .. } => {}
-            Owner::Mapped(mapping) => mapping.rest(off),
+            Owner::Mapped(mapping) => mapping.advise_unneeded(off),
         }
     }
 
@@ -210,8 +212,7 @@ impl Region {
     /// Appends the `len` bytes at `off` to `out`, word by word. False, and nothing appended, if not all of
     /// them are inside the region.
     ///
-    /// The copy is of *some* bytes: a peer may store while it runs. What it means is for the caller to
-    /// check, on the copy.
+    /// A peer may store while the copy runs, so the caller checks the copy before it uses it.
     #[doc(hidden)]
     pub(super) fn copy_to(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
         let Some(from) = self.range(off, len) else { return false };
@@ -290,13 +291,13 @@ impl Region {
     }
 }
 
-/// A piece of a region that is its holder's alone: a chunk being written. What its hot path needs is one
-/// addition and one comparison away.
+/// The bytes of a chunk being written, which belong to the holder of this value. Each access costs one
+/// comparison and one addition.
 ///
 /// - **S1** the `len` bytes at `ptr` are inside the region, which lives as long as this value (R1).
 /// - **S2** `ptr` is a multiple of 4 (R2).
-/// - **S3** the page protocol gave these bytes to whoever holds this value, and to nobody else (R4). The
-///   header at the front is read by others meanwhile, and touched atomically only.
+/// - **S3** the page protocol gave these bytes to the holder of this value alone (R4). Others read the header
+///   at the front meanwhile, so it is accessed by atomics only.
 pub(super) struct Span {
     ptr: NonNull<u8>,
     len: usize,
@@ -345,9 +346,8 @@ impl Span {
         true
     }
 
-    /// Moves the `len` bytes at `off` back by three, over a length that turned out to need one byte.
-    /// What follows them in this piece may be overwritten. False, and nothing moved, if they are not
-    /// inside.
+    /// Moves the `len` bytes at `off` back by three, when a length of four bytes shrinks to one. Bytes that
+    /// follow them may be overwritten. False, and nothing moved, if they are not inside.
     #[inline(always)]
     pub(super) fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
         if off < 3 || off > self.len || len > self.len - off {

@@ -51,7 +51,7 @@ impl Smb {
         Ok(Self { region, page_size, page_count })
     }
 
-    /// The right to read and free the chunks of this memory; `None` while somebody else has it.
+    /// The right to read and free the chunks of this memory; `None` while another reader exists.
     pub fn reader(&self) -> Option<SmbReader> {
         self.region.take_reader().then(|| SmbReader(self.clone()))
     }

@@ -5,7 +5,7 @@ use crate::sync::AtomicU32;
 
 /// The atomic words of one page.
 ///
-/// Two implementations: a page of a [`Region`](super::Region), and loom's words in the models, which
+/// There are two implementations: a page of a [`Region`](super::Region), and the words of loom's models, which
 /// cannot map memory. The state machine in [`page`](super::page) is the same code over both.
 pub trait PageWords {
     /// Size of the page.

@@ -8,8 +8,8 @@
 //!  flush    ──────────> close the commit, remember who waits
 //! ```
 //!
-//! One mutex for all of it; nothing is called while it is locked. A writer comes here once per chunk and
-//! not per packet. Order is what the service sees in the end: everything leaves through one queue.
+//! One mutex guards all of it, and no callback runs while it is locked. A writer locks it once per chunk,
+//! not per packet. Everything leaves through one queue, so the service sees it in order.
 
 use core::fmt;
 use std::collections::btree_map::Entry;
@@ -27,26 +27,26 @@ use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
 use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
 
-/// Pages after which a scan looks whether it can go back to the first one.
+/// Every so many pages a scan checks whether it can go back to the first one.
 const NEAR_PAGES: usize = 32;
 
-/// Called once what was committed before has reached the service.
+/// Called when everything committed before has reached the service.
 pub type FlushCallback = Box<dyn FnOnce() + Send>;
 
-/// How an arbiter goes about its work.
+/// Options of an arbiter.
 #[derive(Clone, Copy, Debug)]
 pub struct ArbiterOptions {
     /// How pages are cut. Upstream's producers always take whole pages.
     pub layout: Layout,
-    /// The service said that it copes with chunks that complete late: lengths are then patched in shared
-    /// memory when the chunk has not been committed yet.
+    /// The service accepts chunks that complete late. Lengths of a chunk that is not committed yet are then
+    /// patched in shared memory.
     pub direct_patching: bool,
     /// The memory is not shared with the service: chunks travel by value, inside commits.
     pub by_value: bool,
-    /// Commits are collected for this long, ms; 0 sends each as soon as the transport gets to it.
+    /// Commits are collected for this long, ms; with 0 each is sent at the next poll.
     pub batch_commits_ms: u32,
-    /// Before a flush is acknowledged, copies of what writers still hold are sent. Only for chunks that
-    /// travel by value: into shared memory the service looks by itself.
+    /// Before a flush is acknowledged, copies of the chunks that writers still hold are sent. This is only for
+    /// chunks that travel by value: the service scrapes shared memory itself.
     pub scrape_on_flush: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for ArbiterOptions {
 pub struct Outgoing {
     /// The request.
     pub request: Request,
-    /// If any: ask for a reply, and call this when it has come, whatever it says. If the connection
+    /// If there is one: ask for a reply, and call this when it comes, whatever it says. If the connection
     /// ends first, drop it.
     pub on_reply: Option<FlushCallback>,
 }
@@ -83,11 +83,11 @@ impl fmt::Debug for Outgoing {
 /// When the pending commit is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// Nobody asked.
+    /// No time is set.
     No,
-    /// Some time after it was begun; the transport has not told the time yet.
+    /// A batch period after the next poll, which tells the time.
     Batch,
-    /// Then.
+    /// At this time.
     At(BootTime),
     /// With the next poll.
     Now,
@@ -96,7 +96,7 @@ enum Due {
 enum Item {
     Request(Box<Request>),
     Commit(PendingCommit, Vec<FlushCallback>),
-    /// What writers hold when it is this one's turn.
+    /// Copies of the chunks that writers hold, made when this item is polled.
     Scrape,
 }
 
@@ -105,9 +105,9 @@ struct State {
     page_idx: usize,
     pending: Option<PendingCommit>,
     due: Due,
-    /// What left the pending commit but not this arbiter.
+    /// Closed commits and other requests that were not polled yet.
     outbox: VecDeque<Item>,
-    /// Ready to be polled, already cut to size.
+    /// Requests of a commit that was split, ready to be polled.
     ready: VecDeque<Outgoing>,
     writers: BTreeMap<u16, BufferId>,
     last_writer: u16,
@@ -173,8 +173,7 @@ impl Arbiter {
 
     /// A writer whose packets go to `buffer`.
     ///
-    /// If the ids are used up (32767 writers live), or the connection is gone, the writer drops all it is
-    /// given.
+    /// If all 32767 ids are in use, or the connection is gone, the writer drops all its packets.
     pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
         let id = self.with(|state| {
             let id = state.new_writer_id(buffer)?;
@@ -196,10 +195,10 @@ impl Arbiter {
         self.with(|state| state.batch_commits_ms = ms);
     }
 
-    /// Sends what is committed; `done` is called when it has reached the service.
+    /// Sends everything committed; `done` is called when it has reached the service.
     ///
-    /// Says nothing about chunks that writers still hold: flush those first. If the connection is or
-    /// goes away `done` is dropped without being called.
+    /// Chunks that writers still hold are not included: flush the writers first. If there is no connection, or it
+    /// ends, `done` is dropped without being called.
     pub fn flush(&self, done: Option<FlushCallback>) {
         let unheard = self.with(|state| {
             if state.disconnected {
@@ -211,12 +210,12 @@ impl Arbiter {
             }
             None
         });
-        // What it owns may do anything when dropped, so not under the lock.
+        // Dropping a callback can run any code, so it is not dropped under the lock.
         drop(unheard);
         self.0.waker.wake();
     }
 
-    /// Tells the service that flush `id` is done, after everything committed before.
+    /// Acknowledges flush `id`, after everything committed before.
     pub fn notify_flush_complete(&self, id: FlushId) {
         self.with(|state| {
             if state.disconnected {
@@ -248,7 +247,7 @@ impl Arbiter {
         self.0.waker.wake();
     }
 
-    /// Whether no writer is alive.
+    /// Whether there is no writer.
     pub fn is_idle(&self) -> bool {
         self.with(|state| state.writers.is_empty())
     }
@@ -292,7 +291,7 @@ impl Arbiter {
                     continue;
                 }
             };
-            // Copying chunks and building messages needs no lock: the commit is out of reach already.
+            // Copying chunks and building messages needs no lock on the state: the commit has left it.
             let requests = {
                 let mut reader = self.0.reader.as_ref().map(lock);
                 commit.into_requests(reader.as_deref_mut())
@@ -310,8 +309,8 @@ impl Arbiter {
         }
     }
 
-    /// Copies of all chunks that registered writers have begun at least two fragments in, the last of
-    /// which may not be finished.
+    /// Copies of all chunks in which registered writers have begun at least two fragments; the last one may not
+    /// be finished.
     fn scrape(&self) -> Vec<Request> {
         let Some(reader) = &self.0.reader else { return Vec::new() };
         let state = lock(&self.0.state);
@@ -336,7 +335,7 @@ impl Arbiter {
         commit::scraped_requests(scraped)
     }
 
-    /// When to poll again at the latest, as things are now.
+    /// The latest time for the next poll, as long as nothing new comes.
     pub fn poll_timeout(&self) -> Option<BootTime> {
         match lock(&self.0.state).due {
             Due::At(time) => Some(time),
@@ -344,8 +343,8 @@ impl Arbiter {
         }
     }
 
-    /// The connection is gone: nothing will be freed or answered any more. Writers drop from here on, and
-    /// those that stall stop waiting.
+    /// The connection is gone, so the service frees no chunk and answers no request any more. From now on
+    /// writers drop their packets, and writers that stall stop waiting.
     pub fn disconnect(&self) {
         let dropped = self.with(|state| {
             state.disconnected = true;
@@ -353,7 +352,7 @@ impl Arbiter {
             let queues = (core::mem::take(&mut state.outbox), core::mem::take(&mut state.ready));
             (queues, state.pending.take())
         });
-        // Callbacks may do anything when dropped, so not under the lock.
+        // Dropping callbacks can run any code, so they are not dropped under the lock.
         drop(dropped);
     }
 
@@ -378,7 +377,7 @@ impl Arbiter {
                 if policy == BufferExhaustedPolicy::Drop {
                     return None;
                 }
-                // What is complete but uncommitted can only be freed once the service knows of it.
+                // The service can free complete chunks only after it is told of them.
                 if state.pending.is_some() {
                     state.due = Due::Now;
                 }
@@ -396,7 +395,7 @@ impl Arbiter {
         }
     }
 
-    /// Takes a chunk that its writer is done with, and patches that can leave.
+    /// Takes a chunk that its writer has finished, and the patches that can be sent.
     pub(super) fn return_chunk(
         &self,
         chunk: WritableChunk,
@@ -406,7 +405,7 @@ impl Arbiter {
         self.update(chunk.writer(), buffer, Some(chunk), patches);
     }
 
-    /// Takes the patches that can leave.
+    /// Takes the patches that can be sent.
     pub(super) fn send_patches(&self, writer: WriterId, buffer: BufferId, patches: &mut PatchList) {
         if patches.is_ready() {
             self.update(writer, buffer, None, patches);
@@ -467,8 +466,8 @@ impl Arbiter {
 }
 
 impl State {
-    /// The next id after the last one given out: a freed id rests as long as possible, because the message
-    /// that unregisters it may still be on its way.
+    /// The next free id after the last one given out. A freed id is reused as late as possible, because the
+    /// message that unregisters it may still be on its way.
     fn new_writer_id(&mut self, buffer: BufferId) -> Option<WriterId> {
         if self.disconnected || self.writers.len() >= usize::from(WriterId::MAX) {
             return None;
@@ -491,8 +490,8 @@ impl State {
 
     /// Finds a free chunk: pages round-robin from the last success, the lowest chunk of each first.
     ///
-    /// Every [`NEAR_PAGES`] it starts anew if the service is done with the first page: as long as that keeps up, the
-    /// same few pages go round, which the caches hold, and the rest of the memory is never asked for.
+    /// Every [`NEAR_PAGES`] pages it starts anew if the first page is free. While the service keeps up, the writers
+    /// then use the same few pages, which stay in the caches, and never touch the rest of the memory.
     fn scan(&mut self, smb: &Smb, layout: Layout, header: ChunkHeader) -> Option<WritableChunk> {
         let pages = smb.page_count();
         for i in 0..pages {

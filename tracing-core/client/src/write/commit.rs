@@ -1,4 +1,4 @@
-//! What is to be told to the service in one go: chunks to take, patches, a flush that is done.
+//! The content of a commit: chunks for the service to take, patches, and the acknowledgement of a flush.
 
 use protos::producer_port::Request;
 use protos::{
@@ -15,9 +15,9 @@ use abi::shm::{ChunkFlags, ChunkHeader, SmbReader, WritableChunk};
 /// (`shared_memory_arbiter_impl.cc`). Upstream splits only commits that carry chunks by value; ours are
 /// always split, since the patches of one very large packet can come all at once.
 const COMMIT_BYTES_MAX: usize = 128 * 1024 - 512;
-/// What a moved chunk, and the head of a patch entry, count for beside their data, bytes.
+/// Estimated size of the entry of a moved chunk or of patches, without its data, bytes.
 const ENTRY_BYTES: usize = 32;
-/// What a patch counts for, its four bytes included.
+/// Estimated size of a patch, its four bytes included.
 const PATCH_BYTES: usize = 4 + 16;
 
 /// A chunk on its way to the service.
@@ -26,12 +26,12 @@ struct Move {
     page_idx: usize,
     chunk_idx: usize,
     buffer: BufferId,
-    /// The chunk, while it is still ours: it needs patches that may arrive before the commit leaves, or
+    /// The chunk, if it is not completed yet: it needs patches that may come before the commit leaves, or
     /// its memory is not shared and it travels by value.
     held: Option<WritableChunk>,
 }
 
-/// Patches of one chunk that left without them.
+/// Patches of one chunk that was committed before.
 #[derive(Debug)]
 struct ChunkPatches {
     buffer: BufferId,
@@ -59,16 +59,16 @@ impl PendingCommit {
         let held = if hold {
             Some(chunk)
         } else {
-            // A chunk whose state somebody tampered with is lost. The move is sent all the same: the
-            // service skips it, and our order stays the order of events.
+            // A chunk whose state a peer changed is lost. The move is sent nevertheless, and the service
+            // skips it.
             let _ = chunk.complete();
             None
         };
         self.moves.push(Move { page_idx, chunk_idx, buffer, held });
     }
 
-    /// Stores a patch into its chunk, if that is still here; the last one completes the chunk. False
-    /// if it left already: the patch has to follow it.
+    /// Stores a patch into its chunk, if this commit still holds it; the last patch completes the chunk. False
+    /// if the chunk was committed already: the patch is then sent.
     pub(super) fn patch_held(
         &mut self,
         writer: WriterId,
@@ -106,7 +106,7 @@ impl PendingCommit {
                 last.has_more = patch.has_more;
                 return;
             }
-            // The service does not look at more than that many in one entry.
+            // The service ignores more patches in one entry.
             last.has_more = true;
         }
         self.patches.push(ChunkPatches {
@@ -118,13 +118,13 @@ impl PendingCommit {
         });
     }
 
-    /// Acknowledges flush `id`, and with it all older ones, once the rest of this commit is in.
+    /// Acknowledges flush `id`, and all older ones, with this commit.
     pub(super) fn ack_flush(&mut self, id: FlushId) {
         self.flush = Some(self.flush.map_or(id, |old| old.max(id)));
     }
 
-    /// The requests this is sent as: usually one; more only if they would not fit a frame. Moves come
-    /// before patches and both in order, the flush id with the last.
+    /// The requests of this commit: one, or several if one would not fit into a frame. Moves come before
+    /// patches, both in order; the flush id is in the last request.
     ///
     /// With a reader the memory is not shared, and chunks travel by value.
     pub(super) fn into_requests(self, mut reader: Option<&mut SmbReader>) -> Vec<Request> {
@@ -136,8 +136,8 @@ impl PendingCommit {
                     reader.take_by_value(chunk, &mut data);
                     return Some(data);
                 }
-                // Patches are missing, and the service is about to look for the chunk: it goes as it is,
-                // and they follow.
+                // Patches are missing, but the commit leaves now: the chunk is completed without them, and
+                // they follow.
                 let _ = chunk.complete();
                 None
             });
@@ -167,7 +167,7 @@ impl PendingCommit {
     }
 }
 
-/// What a chunk had when it was looked into, while its writer went on.
+/// A copy of a chunk that its writer still holds.
 pub(super) struct Scraped {
     pub(super) page_idx: usize,
     pub(super) chunk_idx: usize,
@@ -176,7 +176,7 @@ pub(super) struct Scraped {
     pub(super) payload: Vec<u8>,
 }
 
-/// The requests that copies of unfinished chunks are sent as, split as commits are.
+/// The requests that carry copies of unfinished chunks, split as commits are.
 pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
     let mut split = Split::default();
     for chunk in scraped {

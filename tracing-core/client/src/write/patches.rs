@@ -1,8 +1,7 @@
-//! Lengths that became known after their chunk was given away.
+//! Lengths that became known after their chunk was returned.
 //!
-//! A message that spans chunks leaves the four bytes of its length behind in the chunk where it began.
-//! Each such slot is a patch: made empty when the chunk is left, filled when the message ends, and
-//! sent to wherever the chunk is by then.
+//! The length of a message that spans chunks lies in the chunk where the message began. Each such slot
+//! is a patch: made when its chunk is full, filled when the message ends, and sent after the chunk.
 //!
 //! ```text
 //!   made, outermost first:    [c0 @8 ?] [c0 @13 ?] [c1 @4 ?]
@@ -10,8 +9,8 @@
 //!   taken, only from the front once it is filled, chunk by chunk
 //! ```
 //!
-//! First in, first out, whatever order they are filled in: the service keeps a chunk and all later
-//! ones of the sequence until the last patch of it is there, so nothing is gained by overtaking.
+//! Patches leave in the order in which they were made: the service cannot read a chunk, or a later one of
+//! its sequence, before all patches of the chunk are there, so overtaking would gain nothing.
 
 use std::collections::VecDeque;
 
@@ -24,7 +23,7 @@ use abi::ids::ChunkId;
 pub struct Patch {
     /// The chunk whose payload has the slot.
     pub chunk: ChunkId,
-    /// What the stream calls the slot. The offset is also the one from the start of the payload.
+    /// The slot as the stream names it. Its offset counts from the start of the payload.
     slot: Slot,
     /// The padded length, once known.
     data: Option<[u8; 4]>,
@@ -85,8 +84,8 @@ impl PatchList {
         Some(FilledPatch { chunk: patch.chunk, offset: patch.offset(), data, has_more })
     }
 
-    /// Gives up on what was never filled: its packet ended without it. The lengths become zero, so that
-    /// the service is not left waiting; a reader sees a broken packet, which it is.
+    /// Fills the patches that were not filled when their packet ended. Their lengths become zero, so that
+    /// the service can go on; the packet is broken.
     pub fn abandon(&mut self) {
         for patch in &mut self.0 {
             patch.data.get_or_insert([0x80, 0x80, 0x80, 0]);

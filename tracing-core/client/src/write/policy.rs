@@ -1,25 +1,24 @@
-//! What a writer does when the service does not free chunks fast enough.
+//! What a writer does while there is no free chunk.
 
 use core::time::Duration;
 
 /// What a writer does when there is no free chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BufferExhaustedPolicy {
-    /// Drops packets until there is one. The next packet says that some are missing.
+    /// Drops packets until there is one. The next packet then says that packets are missing.
     #[default]
     Drop,
-    /// Waits, half a minute at most; then the process is considered broken and
-    /// [`Park::give_up`] is called.
+    /// Waits half a minute at most. After that the process counts as broken, and [`Park::give_up`] is called.
     Stall,
-    /// Waits as [`Stall`](Self::Stall), then drops. While dropping it does not wait again.
+    /// Waits as [`Stall`](Self::Stall), then drops packets. While it drops packets it does not wait again.
     StallThenDrop,
 }
 
-/// Times a stalling writer looks for a free chunk before it gives up
+/// How many times a stalled writer looks for a free chunk before it gives up
 /// (`shared_memory_arbiter_impl.cc`): about 29 seconds.
 pub const STALL_TRIES_MAX: u32 = 300;
 
-/// Longest sleep between two looks.
+/// Longest sleep between two attempts.
 const SLEEP_MAX_US: u64 = 100_000;
 
 /// The sleeps of one stall: 0, 8, 72, 584, 4680, 37448 us, then 100 ms each.
@@ -30,7 +29,7 @@ pub struct StallSchedule {
 }
 
 impl StallSchedule {
-    /// The next sleep; `None` when it is time to give up.
+    /// The next sleep; `None` after the last attempt.
     pub fn next_sleep(&mut self) -> Option<Duration> {
         self.tries = self.tries.saturating_add(1);
         if self.tries >= STALL_TRIES_MAX {
@@ -42,24 +41,26 @@ impl StallSchedule {
     }
 }
 
-/// How a stalled writer waits. Injected, so that tests and simulations wait in their own time.
+/// How a stalled writer waits. Tests and simulations pass one that uses virtual time.
 pub trait Park: Send + Sync {
-    /// Waits about `time`; zero gives the processor away. Called on the writer's thread, with nothing
-    /// locked. The transport must be running meanwhile, on another thread, or from in here.
+    /// Waits about `time`; zero yields the processor. Called on the writer's thread, without a lock. The
+    /// transport must run meanwhile, on another thread or in this call.
     fn park(&self, time: Duration);
 
-    /// A writer of [`BufferExhaustedPolicy::Stall`] waited in vain. Whoever chose that policy prefers no
-    /// process over an incomplete trace (`kStallThenAbort`), so the default ends it. If this returns,
-    /// the packet is dropped.
+    /// A writer of [`BufferExhaustedPolicy::Stall`] found no chunk in half a minute. With that policy a program
+    /// ends rather than lose packets (`kStallThenAbort`), so the default aborts it. If this function
+    /// returns, the packet is dropped.
     fn give_up(&self) {
-        eprintln!("tracing: no free shared memory for half a minute, and the policy is to stall");
+        eprintln!(
+            "tracing: the service freed no shared memory for half a minute; the policy `stall` ends the program"
+        );
         std::process::abort();
     }
 }
 
-/// Called when something became pollable: the transport should poll the arbiter soon.
+/// Wakes the transport, which then polls the arbiter.
 ///
-/// Called with nothing locked, from any thread, possibly for nothing.
+/// Called without a lock, from any thread, and sometimes although there is nothing to poll.
 pub trait Waker: Send + Sync {
     /// Makes the transport poll.
     fn wake(&self);

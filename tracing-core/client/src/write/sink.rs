@@ -1,8 +1,7 @@
 //! A writer's packets, cut into fragments of chunks: the ranges behind its protozero stream.
 //!
-//! The stream's range is always the whole payload of the chunk held, so that an offset of the stream is
-//! an offset of the payload, which is what patches want. Where fragments begin and end in it is for
-//! [`abi::shm::fragment`].
+//! The stream's range is always the whole payload of the current chunk, so that an offset in the range is
+//! the payload offset that patches need. [`abi::shm::fragment`] knows where fragments begin and end.
 //!
 //! ```text
 //!                   a packet begins                     a packet begins, and there is a chunk
@@ -29,6 +28,7 @@ use abi::shm::{ChunkFlags, ChunkHeader, Packets, WritableChunk};
 /// A packet does not begin in a chunk with less room: header and a few fields
 /// (`trace_writer_impl.cc`).
 const PACKET_ROOM_MIN: usize = 12;
+
 /// Whether packets are written or dropped; see the [module](self).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SinkState {

@@ -1,4 +1,4 @@
-//! A sequence of packets: what one thread of a data source writes with.
+//! The trace writer: one thread of a data source writes its packets with it.
 
 use core::fmt;
 
@@ -11,20 +11,20 @@ use crate::write::policy::BufferExhaustedPolicy;
 use crate::write::sink::{ChunkSink, SinkState};
 use abi::ids::{BufferId, WriterId};
 
-/// While packets are dropped, a chunk is asked for again after this many bytes: asking locks the
-/// arbiter and scans every page. (Upstream writes into a scratch buffer of this size and asks when
-/// it is full.)
+/// While packets are dropped, a chunk is asked for again after this many bytes, because each attempt locks
+/// the arbiter and scans all pages. (Upstream writes into a scratch buffer of this size and tries again
+/// when it is full.)
 const RETRY_BYTES: u64 = 1024;
 
-/// `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free shared memory
-/// (256).
+/// Value of `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free
+/// shared memory (256).
 const LOSS_MARK: u32 = 1 | 256;
 
 /// Writes packets straight into shared memory. One per thread: it can be sent to another but not
 /// shared.
 ///
 /// Packets are written through the generated writers and are committed when their chunk is full, at
-/// [`flush`](Self::flush), and when the writer is dropped. What a writer writes arrives in order.
+/// [`flush`](Self::flush), and when the writer is dropped. They arrive in the order in which they were written.
 ///
 /// ```
 /// # fn example(writer: &mut tracing_core_client::write::TraceWriter) {
@@ -39,7 +39,7 @@ pub struct TraceWriter {
     first: bool,
     /// Packets are missing before the next one.
     lost: bool,
-    /// `stream.written()` when dropping was noticed, or a chunk was last asked for.
+    /// `stream.written()` when packets began to be dropped, or when a chunk was last asked for.
     dropped_since: u64,
 }
 
@@ -57,7 +57,7 @@ impl TraceWriter {
         }
     }
 
-    /// A writer that drops everything and belongs to nobody: its id is 0.
+    /// A writer without an arbiter, which drops all its packets. Its id is 0.
     pub fn null() -> Self {
         Self::new(None, BufferId::new(0), BufferExhaustedPolicy::Drop)
     }
@@ -76,7 +76,7 @@ impl TraceWriter {
         W::from_scope(self.begin())
     }
 
-    /// One function for all kinds of packets: what differs is what comes after.
+    /// One function for all views of a packet, so that it is compiled once.
     #[inline(never)]
     fn begin(&mut self) -> Scope<'_> {
         let sink = self.stream.sink();
@@ -86,7 +86,7 @@ impl TraceWriter {
         self.stream.root()
     }
 
-    /// Begins a packet that has to say something about the sequence.
+    /// Begins a packet that needs marks: the first one of the sequence, or one after a loss.
     #[cold]
     #[inline(never)]
     fn begin_marked(&mut self) -> Scope<'_> {
@@ -101,14 +101,14 @@ impl TraceWriter {
             self.lost = false;
             rt::uint32::<42>(&mut scope, LOSS_MARK);
         }
-        // Once, even if this packet is lost: the next one then says that something is missing.
+        // Once, even if this packet is lost: the next one then says that packets are missing.
         if core::mem::take(&mut self.first) {
             rt::bool::<87>(&mut scope, true);
         }
         scope
     }
 
-    /// Writes a packet that is encoded already: the fields of a `TracePacket`.
+    /// Writes a packet that is already encoded: the fields of a `TracePacket`.
     pub fn write_raw(&mut self, fields: &[u8]) {
         self.new_packet().append_raw(fields);
     }
@@ -133,11 +133,10 @@ impl TraceWriter {
     /// Commits everything written so far and calls `done`, on the transport's thread, when it has reached
     /// the service.
     ///
-    /// If there is no service to reach, `done` is called at once by a writer that never had one, and is
-    /// dropped if the connection was lost.
+    /// A writer without an arbiter calls `done` at once. If the connection was lost, `done` is dropped.
     pub fn flush_with(&mut self, done: Option<FlushCallback>) {
         if self.stream.sink().state == SinkState::InPacket {
-            // The writer of the last packet was forgotten (`mem::forget`), so the packet is still open.
+            // The last packet is still open, because its writer was forgotten (`mem::forget`).
             self.stream.end_forgotten();
         }
         let sink = self.stream.sink_mut();
@@ -164,7 +163,7 @@ impl TraceWriter {
         self.stream.sink().buffer()
     }
 
-    /// Bytes of all packets so far, dropped ones included, lengths of fragments not.
+    /// Bytes of all packets so far, dropped ones included, without the lengths of fragments.
     pub fn written(&self) -> u64 {
         self.stream.written()
     }

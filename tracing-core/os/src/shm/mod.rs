@@ -104,7 +104,7 @@ unsafe impl Mapping for Mapped {
         self.len
     }
 
-    fn rest(&self, off: usize) {
+    fn advise_unneeded(&self, off: usize) {
         let off = off.next_multiple_of(rustix::param::page_size());
         let Some(len) = self.len.checked_sub(off).filter(|len| *len > 0) else { return };
         // SAFETY: in bounds: `off` is below the length of the mapping (M1).

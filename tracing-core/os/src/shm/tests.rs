@@ -31,7 +31,7 @@ fn what_is_let_go_of_stays_what_it_is() {
     let bytes: Vec<u8> = (0..3 * 4096_u32).map(|i| (i % 251) as u8).collect();
     assert!(region.store(0, &bytes));
     for off in [0, 1, 4096, 8191, 8193, 3 * 4096, usize::MAX / 2] {
-        region.rest(off);
+        region.advise_unneeded(off);
         let mut copy = Vec::new();
         assert!(region.copy_out(0, bytes.len(), &mut copy));
         assert!(copy == bytes, "{off}");

@@ -161,7 +161,7 @@ impl Producer {
         self.smb_touched = self.smb_touched.saturating_add(page_bytes);
         if self.smb_touched >= limits::SMB_MAPPED_AGAIN_BYTES {
             self.smb_touched = 0;
-            smb.region().rest(limits::SMB_MAPPED_BYTES);
+            smb.region().advise_unneeded(limits::SMB_MAPPED_BYTES);
         }
     }
 
