@@ -1,5 +1,8 @@
 //! Words that have no place in the repository.
 
+mod list;
+
+use self::list::{FUNCTIONS, PHRASES, TYPES, WORDS};
 use super::{Findings, Text};
 
 pub fn check(texts: &[Text], findings: &mut Findings) {
@@ -34,11 +37,68 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
                 add("dependency from elsewhere than crates.io");
             }
         }
+        check_names(text, findings);
+        check_phrases(text, findings);
     }
 }
 
+/// Names of [`list`], in Rust code.
+fn check_names(text: &Text, findings: &mut Findings) {
+    if text.is_generated() {
+        return;
+    }
+    for (number, line) in text.code.lines().enumerate() {
+        let mut add = |name: &str, instead: &str| {
+            findings.add(&text.path, number + 1, format!("`{name}` is banned: call it {instead}"));
+        };
+        for (name, instead) in WORDS.iter().filter(|(name, _)| has_word(line, name)) {
+            add(name, instead);
+        }
+        let declares = |keywords: &[&str], name: &str| {
+            keywords.iter().any(|keyword| has_word(line, &format!("{keyword} {name}")))
+        };
+        let types = ["struct", "enum", "type", "trait", "union"];
+        for (name, instead) in TYPES.iter().filter(|(name, _)| declares(&types, name)) {
+            add(name, instead);
+        }
+        for (name, instead) in FUNCTIONS.iter().filter(|(name, _)| declares(&["fn"], name)) {
+            add(name, instead);
+        }
+    }
+}
+
+/// Phrases of [`list`], in comments, messages and documents, also across the end of a line.
+fn check_phrases(text: &Text, findings: &mut Findings) {
+    let is_prose = text.is_rust() && !text.is_generated() || text.path.ends_with(".md");
+    if !is_prose {
+        return;
+    }
+    let lines: Vec<String> = text.text.lines().map(prose).collect();
+    for (number, line) in lines.iter().enumerate() {
+        let next = lines.get(number + 1).map_or("", String::as_str);
+        let both = format!("{line} {next}");
+        for phrase in PHRASES.iter().filter(|phrase| starts_before(&both, phrase, line.len())) {
+            findings.add(&text.path, number + 1, format!("`{phrase}`: name the thing (STYLE.md)"));
+        }
+    }
+}
+
+/// A line in lower case, without the marks of a comment.
+fn prose(line: &str) -> String {
+    line.trim().trim_start_matches(['/', '!', '>', '*']).trim().to_lowercase()
+}
+
+fn starts_before(text: &str, phrase: &str, end: usize) -> bool {
+    words_at(text, phrase).any(|at| at < end)
+}
+
 fn has_word(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
+    words_at(line, word).next().is_some()
+}
+
+/// Where `word` stands by itself.
+fn words_at(line: &str, word: &str) -> impl Iterator<Item = usize> {
+    line.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let before = line[..at].chars().next_back();
         let after = line[at + word.len()..].chars().next();
@@ -53,3 +113,6 @@ fn names_machine(line: &str, home: &str) -> bool {
         before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '}' | '*'))
     })
 }
+
+#[cfg(test)]
+mod tests;
