@@ -3,8 +3,7 @@
 #![allow(missing_docs)]
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use client::consumer::Waited;
@@ -22,18 +21,19 @@ use tracing_core_testing::shell::Shell;
 
 const SOURCE: &str = "test.numbers";
 /// Long enough for some packets to cross from one chunk into the next, with lengths patched afterwards.
-const PACKETS: u32 = if cfg!(miri) { 12 } else { 400 };
+const PACKETS: u32 = if cfg!(miri) { 12 } else { 100 };
 const PADDING_BYTES: usize = 700;
 
-/// Hands its writer to a thread when it starts.
+/// Hands its writer to a thread when it starts. The thread sends a message after each packet.
 struct Numbers {
-    started: Sender<JoinHandle<()>>,
+    written: Sender<()>,
 }
 
 impl DataSource for Numbers {
     fn start(&mut self, instance: &Instance) {
         let writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
-        let _ = self.started.send(std::thread::spawn(|| write(writer)));
+        let written = self.written.clone();
+        std::thread::spawn(move || write(writer, &written));
     }
 
     fn flush(&mut self, _: &Instance, _: &FlushRequest, _: Ack) {}
@@ -41,15 +41,20 @@ impl DataSource for Numbers {
     fn stop(&mut self, _: &Instance, _: Ack) {}
 }
 
-fn write(mut writer: TraceWriter) {
+fn write(mut writer: TraceWriter, written: &Sender<()>) {
     let padding = "p".repeat(PADDING_BYTES);
     for counter in 0..PACKETS {
         let mut packet = writer.new_packet();
         let mut event = packet.for_testing();
         event.counter(counter.into());
         event.payload().single_string(&padding);
+        drop(event);
+        drop(packet);
+        if counter + 1 == PACKETS {
+            writer.flush();
+        }
+        written.send(()).unwrap();
     }
-    writer.flush();
 }
 
 fn config() -> TraceConfig {
@@ -61,27 +66,6 @@ fn config() -> TraceConfig {
     }
 }
 
-/// Polls producer and service until `thread` has written everything.
-fn poll_until_written(
-    producer: &mut PolledProducer,
-    service: &EmbeddedService,
-    started: &Receiver<JoinHandle<()>>,
-) {
-    let thread = loop {
-        producer.poll();
-        service.poll();
-        if let Ok(thread) = started.try_recv() {
-            break thread;
-        }
-    };
-    while !thread.is_finished() {
-        producer.poll();
-        service.poll();
-        std::thread::yield_now();
-    }
-    thread.join().unwrap();
-}
-
 #[test]
 fn every_packet_of_a_thread_arrives_in_order() {
     let mut service_config = Shell::config();
@@ -90,13 +74,19 @@ fn every_packet_of_a_thread_arrives_in_order() {
     let service = service.unwrap();
     let mut producer = PolledProducer::new(service.producer(), ProducerOptions::new("test"));
     let descriptor = DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };
-    let (sender, started) = channel();
-    producer.register(descriptor, Numbers { started: sender }).unwrap();
+    let (sender, written) = channel();
+    producer.register(descriptor, Numbers { written: sender }).unwrap();
     producer.poll();
 
     let mut consumer = service.consumer();
     consumer.enable_tracing(&config(), None).unwrap();
-    poll_until_written(&mut producer, &service, &started);
+    producer.poll();
+    // A poll for each packet: the thread goes on writing meanwhile, and gets memory back if it needs some.
+    for _ in 0..PACKETS {
+        written.recv().unwrap();
+        producer.poll();
+        service.poll();
+    }
     consumer.disable_tracing().unwrap();
     while consumer.wait(Some(Duration::ZERO)).unwrap() != Waited::Ended {
         producer.poll();
