@@ -4,13 +4,13 @@
 use crate::Outcome;
 use crate::ctx::Ctx;
 
-/// The only platform our shared memory is laid out for so far.
+/// The only supported platform so far.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// What of protozero is off by default.
+/// Features of protozero that are off by default.
 const FEATURES: &str = "protozero/dynamic,protozero/bytes";
 
-/// The writer with all setters on the slow road.
+/// The writer with setters as calls.
 const SMALL: &str = "protozero/small,protozero/bytes";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
@@ -41,8 +41,8 @@ fn test(ctx: &Ctx, selection: &[&str], features: &str, arguments: &[String]) -> 
         .env("CARGO_TARGET_DIR", ctx.target("asan")?)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        // Not leaks: test doubles that know each other in a circle, and threads that still run when
-        // the tests are done, are none of ours. tracebox/tests/kill.rs watches what processes keep.
+        // Leaks are not reported: some mocks refer to each other, and some threads run until the process ends.
+        // tracebox/tests/kill.rs checks the memory of processes.
         .env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1");
     ctx.run(&mut command)
 }

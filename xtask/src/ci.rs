@@ -165,7 +165,7 @@ fn print_tail(log: &mut File) {
     }
 }
 
-/// What later steps need, before anything long has been done in vain.
+/// Installs what later steps need, so that a missing tool is reported early.
 fn tools(ctx: &Ctx) -> Outcome {
     machine::need(ctx, "git", "git")?;
     machine::need(ctx, "c++", "g++")?;
@@ -178,7 +178,7 @@ fn tools(ctx: &Ctx) -> Outcome {
     Ok(())
 }
 
-/// The workspace, and each of those that are none of its members.
+/// This workspace, and each workspace that it excludes.
 fn fmt(ctx: &Ctx) -> Outcome {
     ctx.run(ctx.cargo().args(["fmt", "--all", "--check"]))?;
     let manifest = read(&ctx.root().join("Cargo.toml"))?;
@@ -192,8 +192,8 @@ fn fmt(ctx: &Ctx) -> Outcome {
     Ok(())
 }
 
-/// Somebody else's project, whose build script runs our code generator: not a warning, neither in
-/// code nor in documentation.
+/// A project outside this workspace, whose build script runs our code generator. Neither code nor documentation may
+/// have warnings.
 fn outside(ctx: &Ctx) -> Outcome {
     let target = ctx.target("outside")?;
     let test = ["test", "--workspace", "--all-features"];

@@ -1,4 +1,4 @@
-//! Where we are, how a program is started, and where its output goes.
+//! The repository's folder, starting programs, and their output.
 
 use crate::Outcome;
 use std::fs::File;
@@ -65,7 +65,7 @@ impl Ctx {
     /// One line to the terminal or the log.
     pub fn log(&self, line: impl std::fmt::Display) {
         match &self.log {
-            // A full disk shows up in what comes next; a message is not worth failing for.
+            // A message is not worth failing for; what follows would report a full disk.
             Some(log) => drop(writeln!(&mut &*log, "{line}")),
             None => println!("{line}"),
         }

@@ -1,10 +1,10 @@
-//! A daemon under load and among liars; what is checked is `tracing-core/testing/src/bin/load`'s matter.
+//! A daemon under load and with hostile producers; `tracing-core/testing/src/bin/load` says what is checked.
 
 use crate::Outcome;
 use crate::ctx::Ctx;
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
-    // Where answers are timed the code is what ships; the short run takes what is there.
+    // Response times are measured with release builds; the short run does not measure them.
     let profile = if arguments.iter().any(|argument| argument == "--short") {
         ctx.build_workspace()?;
         "debug"

@@ -1,7 +1,4 @@
-//! What a machine must have beyond Rust, and how it gets there.
-//!
-//! Nothing is skipped because something is missing: Debian packages are installed when we are root,
-//! else the error says what to install.
+//! Tools other than Rust. As root on Debian they are installed; otherwise the error says what to install.
 
 use crate::Outcome;
 use crate::ctx::Ctx;

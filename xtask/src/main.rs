@@ -1,8 +1,7 @@
-//! The one door to this repository's habits: `cargo xtask COMMAND`.
+//! Commands for working on this repository: `cargo xtask COMMAND`.
 //!
-//! Every command can be run alone and by `ci`, which runs them all, cheapest first. A command takes
-//! its arguments as text and answers with [`Outcome`]; what it starts goes through [`ctx::Ctx`], so
-//! that `ci` can keep the output of a step for the case that it fails.
+//! `ci` runs most of them, cheapest first. A command takes its arguments as text and returns an [`Outcome`]. It starts
+//! programs through [`ctx::Ctx`], so that `ci` can write their output to a log file.
 #![forbid(unsafe_code)]
 
 mod asan;
@@ -64,7 +63,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "tidy",
         arguments: "",
-        about: "layers, sizes, unsafe ledger, licences, and what else no compiler checks",
+        about: "what no compiler checks: layers, sizes, unsafe code, licences, file names, words",
         run: tidy::run,
     },
     Command {
@@ -106,7 +105,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "no-panic",
         arguments: "",
-        about: "show by linking that reader and writers cannot panic",
+        about: "prove by linking that reader and writers cannot panic",
         run: no_panic::run,
     },
     Command {
@@ -124,19 +123,19 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "parity",
         arguments: "[SUITE]",
-        about: "which tests of the C++ sources have their counterpart here, by name",
+        about: "which tests of the C++ sources have a counterpart here, by name",
         run: parity::run,
     },
     Command {
         name: "sim",
         arguments: "[--seeds N] [--fresh M] [--fail-each K] | --seed S",
-        about: "simulated lives of the service with honest and hostile peers; one seed replays",
+        about: "simulated runs of the service with honest and hostile clients; --seed repeats one",
         run: sim::run,
     },
     Command {
         name: "load",
         arguments: "[--seconds N] [--short]",
-        about: "a daemon among 1,000 producers, then among 256 that lie; 60 s each unless N says otherwise",
+        about: "a daemon with 1,000 producers, then with 256 hostile ones; N seconds each (default 60)",
         run: load::run,
     },
     Command {

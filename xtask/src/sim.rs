@@ -1,4 +1,4 @@
-//! Simulated lives of the service, each from a seed; what is checked is `tracing-core/testing`'s matter.
+//! Simulated runs of the service, each from a seed; `tracing-core/testing` says what is checked.
 
 use crate::Outcome;
 use crate::ctx::Ctx;

@@ -25,7 +25,7 @@ pub fn instructions(
     Ok(format!("{}.{}", tenths / 10, tenths % 10))
 }
 
-/// Instructions of a run, and how many things it did.
+/// Instructions of a run, and how many operations it did.
 fn run(
     ctx: &Ctx,
     program: &Path,

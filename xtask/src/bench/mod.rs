@@ -26,7 +26,7 @@ struct Row {
     count: u32,
     /// What one of the counted things is: the programs may count other things than they print.
     per: &'static str,
-    /// The bar of the first issue, in ns.
+    /// The target, in ns.
     bar: &'static str,
 }
 
@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
 
 const BENCHES: &[(&str, &str)] = &[("protozero", "wire"), ("tracing-core", "smb")];
 
-/// What stands above the table.
+/// The text above the table.
 const HOT_PATHS: &str = "\
 `cargo xtask bench --record`. Time is the median of several samples and is for people; instructions
 (callgrind, start-up subtracted) compare between runs. For shared memory they include the service's
@@ -110,7 +110,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         for row in ROWS.iter().filter(|r| r.bench == *bench) {
             let time = time_of(&times, row.mode)
                 .ok_or_else(|| format!("bench {bench} says nothing of `{}`:\n{times}", row.mode))?;
-            // The clock is read by a call into the kernel's page, which does not survive callgrind.
+            // Reading the clock calls into the kernel's page, which callgrind does not support.
             let instructions = match row.count {
                 0 => String::new(),
                 count => {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The runner wants a newer C library than most machines have and gets that of the interop peer.
-//! It says how many cases passed and were skipped in all; which kind of case was skipped the testee
-//! tallies itself. Anything skipped but JSON fails, like anything that failed.
+//! The runner only prints how many cases passed and were skipped in total; the testee counts them by kind. A skipped
+//! case is a failure, except for JSON.
 
 use crate::Outcome;
 use crate::ctx::{Ctx, read};
@@ -28,8 +28,8 @@ const EDITION: &str = "2023";
 /// Which of our codes answers.
 struct ApiKind {
     name: &'static str,
-    /// It must pass what is only recommended, too. That is canonical bytes throughout; who copies
-    /// field by field keeps what is met twice as it came.
+    /// Whether recommended cases must pass, too. They ask for canonical bytes, which copying field by field does
+    /// not give: it keeps fields that occur twice.
     recommended: bool,
     /// Formats it does not offer; what else is skipped is a failure.
     left_out: &'static [&'static str],

@@ -7,13 +7,13 @@ use std::process::Command;
 
 use super::cell::Place;
 
-/// Modules of `tracebox/tests/it` in which nothing depends on whose service it is.
+/// Modules of `tracebox/tests/it` that work with either service.
 const TESTS: [&str; 5] = ["sessions", "triggers", "snapshots", "tools", "strict"];
 
-/// Names that are no cells.
+/// Names of what is run besides the cells.
 pub const NAMES: [&str; 2] = ["tests", "scenario"];
 
-/// Runs what `name` means.
+/// Runs the one called `name`.
 pub fn run(ctx: &Ctx, place: &Place, name: &str) -> Outcome {
     match name {
         "tests" => tests(ctx, place),
@@ -31,7 +31,7 @@ fn scenario(ctx: &Ctx, place: &Place) -> Outcome {
     let folder = ctx.target("interop")?.join("scenario");
     let (cpp, ours) = (folder.join("cpp"), folder.join("ours"));
     for out in [&cpp, &ours] {
-        // What an earlier run left.
+        // From an earlier run.
         if out.exists() {
             std::fs::remove_dir_all(out).map_err(|e| format!("{}: {e}", out.display()))?;
         }

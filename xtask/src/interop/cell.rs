@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Whose program.
+/// Which implementation a program is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Ours,
@@ -23,7 +23,7 @@ impl Side {
     }
 }
 
-/// Who sends data.
+/// The source of data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// `tracing-core/examples/producer.rs`, with one packet of 8 MB.
@@ -41,7 +41,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Those that meet every service and every consumer.
+    /// Those that are combined with every service and consumer.
     pub const ALL: [Self; 4] = [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes];
 
     fn name(self) -> &'static str {
@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 pub struct Place {
     pub ours: PathBuf,
     pub peer: PathBuf,
@@ -72,7 +72,7 @@ pub struct Cell {
     pub play: Play,
 }
 
-/// How long a trace is that ends by itself.
+/// Duration of a trace that ends by itself.
 const TRACE: Duration = Duration::from_millis(1500);
 
 impl Place {
@@ -92,7 +92,7 @@ impl Cell {
         format!("{service}-{consumer}-{}-{}", self.source.name(), self.play.name())
     }
 
-    /// Is it meant by `pattern`, which is a name with `*` for any part, or the first parts of one?
+    /// Whether its name matches `pattern`: a name with `*` for any part, or the first parts of a name.
     pub fn matches(&self, pattern: &str) -> bool {
         let name = self.name();
         let mut parts = name.split('-');
@@ -102,7 +102,7 @@ impl Cell {
     /// Records and checks. Returns the checker's summary.
     ///
     /// # Errors
-    /// What went wrong, with the logs; the folder is kept then.
+    /// What failed, with the logs. The folder is kept then.
     pub fn run(&self, place: &Place, keep: bool) -> Result<String, String> {
         // Short: the path of a UNIX socket has 107 bytes.
         let name = format!("interop-{}-{}", std::process::id(), self.name());
@@ -112,7 +112,7 @@ impl Cell {
         match outcome {
             Ok(summary) => {
                 if !keep {
-                    // Only litter in a temporary folder if it fails.
+                    // If this fails, files stay in a temporary folder, which is harmless.
                     drop(std::fs::remove_dir_all(&folder));
                 }
                 Ok(summary)
@@ -158,7 +158,7 @@ impl Cell {
         };
         let mut source = Running::start("source", source, folder)?;
         let stage = Stage { place, folder, consumer: self.consumer, source: self.source };
-        // One that comes late would be there, too, but with less time.
+        // A source that connects later would have less time.
         match self.source {
             Source::Example | Source::Drop => stage.wait_for("com.example.rust", &mut source)?,
             Source::Sdk => stage.wait_for("interop.sdk", &mut source)?,

@@ -1,10 +1,10 @@
 //! Tracing with every combination of the C++ programs and ours.
 //!
-//! A cell is a service, a consumer and a source of data, each in a process of its own, in a folder
-//! and with sockets of its own. The consumer plays: it records for a moment, detaches, clones, waits for
-//! triggers. Then `interop/check.py` decodes the files with the official Python schema and holds them
-//! against what the source is known to send. `peer` fetches the other side. Beside the cells, `tests` runs
-//! our tests with the C++ service, and `scenario` compares what both services emit for one script.
+//! A cell is a service, a consumer and a source of data, each in a process of its own, with their own folder and
+//! sockets. The consumer records, detaches, clones or waits for triggers. Then `interop/check.py` decodes the files
+//! with the official Python schema and compares them with what the source sends. `peer` fetches the C++ programs.
+//! In addition, `tests` runs our tests with the C++ service, and `scenario` compares the output of both services for
+//! one script.
 
 mod against;
 mod cell;
@@ -50,8 +50,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-/// Every service with every consumer with every source and every play, and what is no matter of
-/// meeting: all of ours in one process, loss, and what only ours knows.
+/// Every service with every consumer, source and play; and cells of our programs alone: one process, loss, and
+/// features that only ours have.
 fn matrix() -> Vec<Cell> {
     let ours = |service, source, play| Cell { service, consumer: Side::Ours, source, play };
     let mut cells = vec![
@@ -63,7 +63,7 @@ fn matrix() -> Vec<Cell> {
     ];
     let recorded = Source::ALL.map(|source| (source, Play::Record));
     let played = Play::ALL.map(|play| (Source::Example, play));
-    // What a producer of the other side may notice.
+    // For producers of the other side.
     let noticed =
         [Play::File, Play::Deflate, Play::Pages32, Play::V2].map(|play| (Source::Sdk, play));
     for (source, play) in recorded.into_iter().chain(played).chain(noticed) {
@@ -76,7 +76,7 @@ fn matrix() -> Vec<Cell> {
     cells
 }
 
-/// Fetches and builds what these cells need, and no more.
+/// Fetches and builds what these cells need.
 fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
     let peer = peer::programs(ctx)?;
     let python = peer::python(ctx)?;
@@ -96,7 +96,7 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
     Ok(Place { ours, peer, sdk: sdk.join("debug"), python, check })
 }
 
-/// Two at a time, but ftrace one after the other: the kernel has it only once.
+/// Two at a time, but ftrace one after the other, as the kernel has one instance of it.
 fn run_cells(ctx: &Ctx, place: &Place, cells: Vec<Cell>, keep: bool) -> Vec<String> {
     let (exclusive, free): (VecDeque<_>, VecDeque<_>) =
         cells.into_iter().partition(|c| c.source == Source::Ftrace);

@@ -1,7 +1,7 @@
 //! The other side: C++ programs from Debian, the official schema from the Python index.
 //!
-//! Both come through whatever mirrors this machine is configured with, and land below `target/`;
-//! nothing of the system changes. Debian has Perfetto only in its newest suite, so the programs get
+//! Both come from the mirrors that this machine is configured with and are stored below `target/`; the system is
+//! not changed. Debian has Perfetto only in its newest suite, so the programs get
 //! the C library of a matching suite and are started through that library's own loader.
 
 use crate::Outcome;
@@ -31,7 +31,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 pub fn programs(ctx: &Ctx) -> Result<PathBuf, String> {
     let folder = ctx.target("peer")?;
     let bin = folder.join("bin");
-    // Written last: a run that was interrupted starts over.
+    // Written last, so that a run that was interrupted starts again.
     let done = folder.join("complete");
     if done.exists() {
         return Ok(bin);

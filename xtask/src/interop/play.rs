@@ -1,7 +1,7 @@
 //! What a consumer does with a session beyond recording for a while.
 //!
-//! Nothing here takes a fixed time: a session runs until its source has written everything, and the
-//! flush at its end waits for what is on its way.
+//! Nothing here depends on time: a session runs until its source has written everything, and the flush at its end
+//! waits for commits in transit.
 
 use super::cell::{Place, Side, Source};
 use super::process::{Running, wait_until};
@@ -13,17 +13,17 @@ use std::process::Command;
 pub enum Play {
     /// For a moment, into the consumer's file.
     Record,
-    /// Left running, looked for, and stopped by the next consumer.
+    /// Detached, then queried and stopped by the next consumer.
     Detach,
-    /// Left running, and waited for by the next consumer.
+    /// Detached, then waited for by the next consumer.
     Attach,
-    /// Copied by id and by name while it runs.
+    /// Cloned by id and by name while it runs.
     Clone,
-    /// The same, of a session whose file the service writes.
+    /// The same with a session whose file the service writes.
     CloneFile,
-    /// Looked at.
+    /// Queried.
     Query,
-    /// Started, stopped and copied by a trigger.
+    /// Started, stopped and cloned by a trigger.
     Start,
     Stop,
     Snapshot,
@@ -41,7 +41,7 @@ pub enum Play {
 }
 
 impl Play {
-    /// Those that meet every service and every consumer.
+    /// Those that are combined with every service and consumer.
     pub const ALL: [Self; 14] = [
         Self::Detach,
         Self::Attach,
@@ -81,14 +81,14 @@ impl Play {
         }
     }
 
-    /// What the config has beyond data sources.
+    /// The config, except for data sources.
     pub fn config(self, duration_ms: u128, producer: &str) -> String {
         let pages = |kb: u32, shm_kb: u32| {
             format!(
                 "producers {{ producer_name: \"{producer}\" shm_size_kb: {shm_kb} page_size_kb: {kb} }}"
             )
         };
-        // Small shared memory, so that the packet of 8 MB has to go round many times.
+        // Small shared memory, so that the packet of 8 MB needs each page many times.
         let shared = if self == Self::Pages32 { pages(32, 1024) } else { pages(4, 256) };
         let file = "write_into_file: true file_write_period_ms: 100";
         let deflate = "compression_type: COMPRESSION_TYPE_DEFLATE";
@@ -102,7 +102,7 @@ impl Play {
             Self::Record => format!("duration_ms: {duration_ms}"),
             Self::Attach => format!("duration_ms: {duration_ms} {file}"),
             Self::Detach | Self::File => file.to_owned(),
-            // The C++ service loses what it writes into the file while it copies that.
+            // The C++ service loses what it writes into the file while it clones it.
             Self::CloneFile => file.replace("100", "86400000"),
             Self::Start => trigger("START_TRACING", 300),
             Self::Stop => trigger("STOP_TRACING", 1),
@@ -133,7 +133,7 @@ const CONFIG: &str = "config.pbtx";
 const TRACE: &str = "trace.pftrace";
 
 impl Stage<'_> {
-    /// Plays it. Returns the traces that must be whole.
+    /// Runs it. Returns the traces, which must be complete.
     pub fn play(&self, play: Play) -> Result<Vec<PathBuf>, String> {
         let mut traces = vec![TRACE];
         match play {
@@ -184,7 +184,7 @@ impl Stage<'_> {
     fn perfetto(&self, name: &'static str, arguments: &[&str]) -> Result<Running, String> {
         let mut command = self.place.program(self.consumer, "perfetto");
         command.args(arguments);
-        // Nothing but the answer on stdout.
+        // Standard output has the answer only.
         match name {
             "raw" => Running::start_into(name, command, self.folder, self.file("raw")?),
             _ => Running::start(name, command, self.folder),
@@ -220,7 +220,7 @@ impl Stage<'_> {
     pub fn wait_for(&self, text: &str, process: &mut Running) -> Result<(), String> {
         wait_until(text, || {
             process.still_runs()?;
-            // Ours, whoever else records.
+            // Only our session, if there are others.
             let mut query = self.place.program(Side::Ours, "perfetto");
             query.args(["--query", "--json"]);
             let answer = Running::start_into("query", query, self.folder, self.file("state")?)?;

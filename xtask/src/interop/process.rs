@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often we look whether something has happened that nobody tells us.
+/// Pause between two checks of a condition that has no event.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long anything may take before we call it hung.
+/// The longest time that a step may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Killed when it goes out of scope: nothing of a failed cell stays behind.
+/// A process, killed when dropped: a failed cell leaves none running.
 pub struct Running {
     name: &'static str,
     child: Child,
@@ -74,10 +74,10 @@ impl Running {
         }
     }
 
-    /// Does what Ctrl-C does.
+    /// Sends SIGINT, as Ctrl-C does.
     ///
     /// # Errors
-    /// There is no `kill`, or nobody to interrupt.
+    /// There is no `kill`, or the process has ended.
     pub fn interrupt(mut self) -> Result<Self, String> {
         self.still_runs()?;
         let status = Command::new("kill").arg("-INT").arg(self.id().to_string()).status();
@@ -105,16 +105,16 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself; there is nothing to do about either failure.
+        // It may have ended by itself.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Waits for something that nobody tells.
+/// Waits until a condition that has no event holds.
 ///
 /// # Errors
-/// It cannot come any more, or hangs.
+/// It cannot hold any more, or takes too long.
 pub fn wait_until(what: &str, mut is: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     while !is()? {
@@ -126,7 +126,7 @@ pub fn wait_until(what: &str, mut is: impl FnMut() -> Result<bool, String>) -> R
     Ok(())
 }
 
-/// Waits until somebody listens at `path`.
+/// Waits until a process listens at `path`.
 ///
 /// # Errors
 /// `process` ended, or hangs.

@@ -1,13 +1,13 @@
-//! A proof by the linker that nothing panics: reader, rewriter and all writers without an allocator,
-//! over inputs and buffers of which the compiler knows nothing.
+//! A proof by the linker that reader, rewriter and all writers without an allocator cannot panic, whatever their
+//! inputs and buffers are.
 //!
 //! `protozero/tests/no_std/src/bin/no_panic.rs` has a panic handler that calls a function which does
 //! not exist. The linker drops what nothing reaches. If it still misses the function, a panic can be
 //! reached, and the same program is linked once more with that function: its machine code tells who
 //! calls whom, its line table where.
 //!
-//! A proof that cannot fail is none: the command also links a copy of protozero with a panic in every
-//! public function ([`mutate`]), and wants all of them found.
+//! To show that the proof can fail, the command also links a copy of protozero with a panic in every public function
+//! ([`mutate`]); all of them must be found.
 //!
 //! It holds for builds as that one: optimised, with link-time optimisation and without overflow checks.
 //! `FrameReader` is not in it: it needs an allocator, and so may panic when memory ends.
@@ -36,13 +36,13 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
         }
         return Err(format!("a panic can be reached (features `{feature}`):\n{text}"));
     }
-    let planted = planted(ctx)?;
-    ctx.log(format!("no panic can be reached; of {planted} planted for a test all were found"));
+    let inserted = inserted(ctx)?;
+    ctx.log(format!("no panic can be reached; of {inserted} inserted for a test all were found"));
     Ok(())
 }
 
-/// Plants panics and says how many; all were found.
-fn planted(ctx: &Ctx) -> Result<usize, String> {
+/// Inserts panics, and checks that all are found. Returns how many.
+fn inserted(ctx: &Ctx) -> Result<usize, String> {
     let copy = mutate::Copy::make(ctx)?;
     let panics = find(ctx, &copy.folder, "no_panic", "")?.unwrap_or_default();
     let found: BTreeSet<&str> =

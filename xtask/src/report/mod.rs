@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`: what was measured, a section for each command that measures.
+//! Writes `docs/benchmarks.md`, which has a section for each command that measures.
 
 use crate::Outcome;
 use crate::ctx::Ctx;

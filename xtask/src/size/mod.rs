@@ -2,8 +2,8 @@
 //! event, against the same program without; and the smallest program that writes anything.
 //!
 //! Bytes are those of `.text`. The programs of `protozero/tests/size` are built for size and for
-//! speed, each with setters inlined (as by default) and as calls (feature `small` of protozero). What
-//! has to stay small is what somebody who minds would build: for size, with `small`.
+//! speed, each with setters inlined (as by default) and as calls (feature `small` of protozero). The limit
+//! applies to builds for size with `small`.
 
 use crate::ctx::Ctx;
 use crate::{Outcome, machine, report};
@@ -21,7 +21,7 @@ const PROFILES: [(&str, &str); 2] = [("small", "z"), ("release", "3")];
 /// What the table does not say by itself.
 const NOTE: &str = "\nWhere it is missed: a setter that is inlined is a check and its stores, once more for each field \
     that\na program writes, and that is what makes writers fast. `small` makes calls of them, for four to eight\n\
-    times the instructions: who counts bytes has the one, who counts nanoseconds the other. The program\n\
+    times the instructions: so there is a build for small programs and one for fast ones. The program\n\
     without a packet copies and prints the same name and time.\n";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
