@@ -1,11 +1,11 @@
-//! Somebody who encodes and decodes: C functions, so that all are called alike and none is inlined into
-//! the loop that times them.
+//! A library that encodes and decodes, as C functions: all are called in the same way, and none is inlined into the
+//! loop that measures it.
 
 use crate::input::Input;
 
-/// Encodes into `len` bytes at the pointer and says how many it took.
+/// Encodes into `len` bytes at the pointer and returns how many it wrote.
 pub type Encode = unsafe extern "C" fn(*const Input, *mut u8, usize) -> usize;
-/// Decodes and adds up all it read, so that nothing can be left out.
+/// Decodes and adds up all fields, so that none can be left out.
 pub type Decode = unsafe extern "C" fn(*const u8, usize) -> u64;
 
 pub const PAYLOADS: [&str; 4] = ["simple", "nested", "packet", "commit"];
@@ -25,7 +25,7 @@ impl Contender {
 /// The caller's buffer.
 ///
 /// # Safety
-/// As for [`Encode`]: `len` bytes at `to` are writable and nobody else's.
+/// As for [`Encode`]: `len` bytes at `to` are writable and not used elsewhere.
 #[inline(always)]
 pub unsafe fn output<'a>(to: *mut u8, len: usize) -> &'a mut [u8] {
     // SAFETY: promised by the caller.

@@ -1,4 +1,4 @@
-//! What everybody encodes, laid out as in `cpp/protozero.cc`.
+//! The input of all libraries, laid out as in `cpp/protozero.cc`.
 
 /// Four integers and a string: upstream's own benchmark message.
 #[repr(C)]
@@ -139,7 +139,7 @@ impl Input {
     }
 
     /// `count` inputs of the same shape in which every number has a random width and every string a random
-    /// length, so that nobody's branches predict. Always the same ones.
+    /// length, so that branches cannot be predicted. Always the same inputs.
     pub fn varied(count: usize) -> Vec<Self> {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         (0..count).map(|_| Self::new().vary(&mut random)).collect()

@@ -1,4 +1,4 @@
-//! Everybody through the same payloads, called alike.
+//! Measures all libraries with the same payloads, called in the same way.
 //!
 //! ```text
 //! peers list                                  names, one a line
@@ -26,7 +26,7 @@ use input::Input;
 /// Length of the buffer when bytes are compared and not timed.
 pub const COMPARED: usize = 0xffff;
 
-/// Bytes of a slot, and of the buffer an encoder is given.
+/// Bytes of a slot, and of an encoder's buffer.
 const SLOT: usize = 2048;
 const SLOT_USED: usize = SLOT - 32;
 const HOT_SLOTS: usize = 4;
@@ -37,13 +37,13 @@ const ROOM: usize = SLOT / PAYLOADS.len();
 /// Time of one sample.
 const SAMPLE_NS: f64 = 4_000_000.0;
 
-/// What is encoded and decoded, how.
+/// What is encoded and decoded.
 struct Work {
     inputs: Vec<Input>,
     /// By payload, as many as inputs.
     messages: [Vec<Vec<u8>>; 4],
     buffer: Vec<u8>,
-    /// Copies of the first messages, if they are to be read from where nobody was for long.
+    /// Copies of the first messages, to be read from memory that is not in a cache.
     ring: Option<Vec<u8>>,
 }
 
@@ -109,7 +109,7 @@ fn find<'a>(all: &'a [Contender], name: &str) -> &'a Contender {
     all.iter().find(|c| c.name == name).unwrap_or_else(|| panic!("nobody is called {name}"))
 }
 
-/// Everybody's bytes mean the same, and everybody reads the same out of them.
+/// Checks that the bytes of all libraries mean the same, and that all libraries read the same from them.
 fn compare(all: &[Contender], inputs: &[Input]) {
     let judge = find(all, rivals::JUDGE);
     for (input, payload) in inputs.iter().flat_map(|i| [0, 1, 2, 3].map(|p| (i, p))) {
@@ -129,7 +129,7 @@ fn compare(all: &[Contender], inputs: &[Input]) {
     }
 }
 
-/// Time this thread was running, so that what else runs on the machine counts less.
+/// CPU time of this thread, so that other programs disturb less.
 fn thread_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is ours.
@@ -179,7 +179,7 @@ fn time(all: &[Contender], mode: &str, rounds: usize) {
     };
     let mut work = Work::new(find(all, rivals::JUDGE), inputs, slots);
     let mut cells = Vec::new();
-    // A copy of one finished message is no floor for many different ones.
+    // A copy of one finished message is no lower bound for many different ones.
     let in_time = |c: &&Contender| mode != "varied" || c.name != rivals::FLOOR;
     for who in all.iter().filter(in_time) {
         let encode = who.encode.iter().flatten().map(|e| Op::Encode(*e)).enumerate();
@@ -190,11 +190,11 @@ fn time(all: &[Contender], mode: &str, rounds: usize) {
             cells.push(cell);
         }
     }
-    // Writers first: the ring they write to is not to be driven out by the one that is read.
+    // Writers first: the ring that is read must not displace the one they write to.
     let (mut writers, mut readers): (Vec<_>, Vec<_>) =
         cells.into_iter().partition(|cell| matches!(cell.op, Op::Encode(_)));
     for half in [&mut writers, &mut readers] {
-        // What the other half has left behind is nobody's time.
+        // Clears what the other half left behind, before the measurement.
         half.iter_mut().for_each(|cell| drop(cell.sample(&mut work)));
         for _ in 0..rounds {
             for cell in half.iter_mut() {

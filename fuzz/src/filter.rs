@@ -8,7 +8,7 @@ use protos::{
 use service::filter::generator::{Generator, Target, encode};
 use service::filter::{Program, Rule, TraceFilter};
 
-/// A part of the input, as long as its first byte says.
+/// A part of the input; its first byte is its length.
 fn part<'a>(input: &mut &'a [u8]) -> &'a [u8] {
     let Some((len, rest)) = input.split_first() else { return &[] };
     let (part, rest) = rest.split_at(usize::from(*len).min(rest.len()));
@@ -16,8 +16,8 @@ fn part<'a>(input: &mut &'a [u8]) -> &'a [u8] {
     part
 }
 
-/// Any bytecode with any overlay, as it is or with a checksum that holds, applied to any packet: what comes
-/// out is a message, not longer, and passes again.
+/// Any bytecode with any overlay, with or without a valid checksum, applied to any packet: the output is a message, is
+/// not longer than the input, and does not change when filtered again.
 pub fn filter_program(mut input: &[u8]) {
     let Some(head) = input.split_off_first() else { return };
     let code = |bytes: &[u8], sealed: bool| {
@@ -50,7 +50,7 @@ pub fn filter_program(mut input: &[u8]) {
     while reader.next_field().expect("a message").is_some() {}
 }
 
-/// The lengths of all fields; those of lengths may differ.
+/// The lengths of all fields, without those of their length prefixes.
 fn lens(message: &[u8]) -> Vec<(u32, usize)> {
     let mut reader = protozero::Reader::new(message);
     let mut lens = Vec::new();
@@ -61,7 +61,7 @@ fn lens(message: &[u8]) -> Vec<(u32, usize)> {
     lens
 }
 
-/// Any rules for strings over any string: lengths stay, and only the string changes.
+/// Any string rules with any string: lengths do not change, and nothing but the string changes.
 pub fn string_rules(mut input: &[u8]) {
     let mut chains = [Chain::default(), Chain::default()];
     let rules = input.split_off_first().map_or(0, |b| b % 4);

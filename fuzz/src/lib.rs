@@ -1,4 +1,4 @@
-//! What the fuzz targets do with an input. No target wants more than bytes, so `cargo test` replays
+//! What the fuzz targets do with an input. A target only needs bytes, so `cargo test` replays
 //! `regressions/` through the same functions (`xtask/src/fuzz/tests.rs`, which includes this file).
 
 mod filter;
@@ -17,10 +17,10 @@ pub use tracing::{
 };
 pub use writer::writer;
 
-/// A target: the name of its file in `fuzz_targets`, and what it does.
+/// A target: the name of its file in `fuzz_targets`, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     ("addresses", addresses),
     ("commit_data", commit_data),

@@ -1,18 +1,18 @@
-//! Schemas: as text, and as descriptors that somebody else made.
+//! Schemas: as text, and as descriptors of any origin.
 
 use protozero::dynamic::{DynamicMessage, Pool, PoolErrorKind};
 use protozero_codegen::{ApiKinds, Config, Source};
 
-/// Longest text that code is made for: that takes longer than reading it.
+/// The longest text that code is generated for, as that takes longer than reading it.
 const GENERATE_BYTES_MAX: usize = 2048;
 
-/// Any text as a `.proto`: refused with a place, or all that follows from it works.
+/// Any text as a `.proto`: it is refused with a position, or can be used.
 pub fn schema_text(input: &[u8]) {
     let Ok(text) = core::str::from_utf8(input) else { return };
     let sources = [Source { path: "fuzz.proto".to_owned(), text: text.to_owned() }];
     match protozero_codegen::descriptor_set(&sources) {
         Ok(set) => {
-            // All but what is there to bound a pool's memory.
+            // Except for the limit on a pool's memory.
             match Pool::decode(&set) {
                 Ok(_) => {}
                 Err(error) => assert_eq!(error.kind, PoolErrorKind::Names, "{error}"),
@@ -31,7 +31,7 @@ pub fn schema_text(input: &[u8]) {
     }
 }
 
-/// Any bytes as a descriptor set: refused, or messages of it read and print; and code is made or not.
+/// Any bytes as a descriptor set: refused, or its messages can be read and printed; code generation does not panic.
 pub fn descriptor_set(input: &[u8]) {
     if let Ok(pool) = Pool::decode(input) {
         for message in pool.messages().take(8) {

@@ -1,4 +1,4 @@
-//! Bytes as protobuf, read in two ways that have to agree.
+//! Bytes as protobuf, read in two ways that must agree.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use protozero::{
 
 use super::sink::{self, Sink};
 
-/// Any bytes as a message, entered as deep as they go, and as packed runs: no panic, no endless loop.
+/// Any bytes as nested messages and as packed fields: no panic, no endless loop.
 pub fn reader(bytes: &[u8]) {
     let mut rest = bytes;
     while let Ok(Some(field)) = Reader::new(rest).next_field() {
@@ -27,7 +27,7 @@ pub fn reader(bytes: &[u8]) {
     assert!(PackedVarint::new(bytes).count() <= bytes.len());
 }
 
-/// Two decoders may differ in what an input may cost, in nothing else.
+/// Two decoders may differ in their limits, in nothing else.
 fn costs(error: DecodeError) -> bool {
     matches!(
         error.kind,
@@ -37,13 +37,13 @@ fn costs(error: DecodeError) -> bool {
     )
 }
 
-/// `bytes` as an owned message and as a dynamic one, which are of one opinion. They may write fields
-/// in another order: members of a oneof stand together in the one, by number in the other.
+/// `bytes` as an owned message and as a dynamic one, which must agree. They may write fields in another order: owned
+/// messages keep members of a oneof together, dynamic ones sort by number.
 fn both<M: Message>(descriptor: MessageDescriptor, bytes: &[u8]) -> Option<M> {
     match (M::decode(bytes), DynamicMessage::decode(descriptor, bytes)) {
         (Ok(owned), Ok(dynamic)) => {
-            // Not the other way round: an enum number that a closed enum does not know is kept as it
-            // came by dynamic messages, in its shortest form by owned ones.
+            // Not the other way round: dynamic messages keep the bytes of an unknown number of a closed enum, owned
+            // ones shorten them.
             let again = M::decode(&dynamic.encode());
             assert_eq!(again.map(|m| m.encode_to_vec()), Ok(owned.encode_to_vec()));
             return Some(owned);
@@ -66,7 +66,7 @@ pub fn generated(bytes: &[u8]) {
     let event = TrackEventReader::new(bytes);
     let fields: Result<Vec<_>, _> = event.iter().collect();
     let table = event.table();
-    // The table leaves elements for when somebody asks.
+    // The table reads elements when they are used.
     assert!(fields.is_err() || table.is_ok());
     let (Ok(fields), Ok(table)) = (fields, table) else {
         // Strings of other encodings are unknown fields to owned messages, errors to readers.
@@ -97,7 +97,7 @@ pub fn derived(input: &[u8]) {
     }
 }
 
-/// Text that is read, printed and read again says the same; and so do bytes that are printed.
+/// Text that is read, printed and read again has the same meaning; and so have bytes that are printed.
 pub fn text_format(input: &[u8]) {
     let styles = [
         PrintOptions::default(),

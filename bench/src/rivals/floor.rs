@@ -1,4 +1,4 @@
-//! Speed of light: a copy of the finished bytes, and one pass over them eight at a time.
+//! A lower bound: a copy of the finished bytes, and one pass over them, eight at a time.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! One file a library. Those that build values first share [`objects`].
+//! One file per library. Those that build values first share [`objects`].
 
 #[macro_use]
 mod objects;
@@ -17,7 +17,7 @@ pub use floor::remember;
 
 use crate::contender::Contender;
 
-/// Everybody; [`REFERENCE`] and [`US`] among them.
+/// All libraries, including [`REFERENCE`] and [`US`].
 pub fn all() -> Vec<Contender> {
     let mut all = vec![
         Contender::new(US, Some(ours::writer::ENCODE), Some(ours::reader::DECODE)),
@@ -57,9 +57,9 @@ pub fn all() -> Vec<Contender> {
 
 /// Ours.
 pub const US: &str = "protozero (Rust)";
-/// What ratios are to.
+/// The one that ratios refer to.
 pub const REFERENCE: &str = "protozero (C++), reused root";
-/// Its bytes and sums are what the others' must agree with.
+/// The bytes and sums of all others must agree with those of this one.
 pub const JUDGE: &str = "prost 0.14";
-/// No protobuf at all: a copy of the finished bytes, a pass over them.
+/// No protobuf: a copy of the finished bytes, a pass over them.
 pub const FLOOR: &str = "memcpy / scan";

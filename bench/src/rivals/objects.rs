@@ -1,5 +1,5 @@
 //! Libraries whose messages are structs of options: the value is built, then serialised; parsed, then
-//! read. What their users do, so it is what is timed.
+//! read. That is how they are used, so that is measured.
 
 /// Builders of the four payloads from the module `pb` in scope: how a string, bytes and a sub-message
 /// are wrapped, and what `type` is called.
@@ -164,7 +164,7 @@ macro_rules! object_decoders {
     };
 }
 
-/// A sub-message, however a library wraps it.
+/// A sub-message, in the wrapper of each library.
 pub trait Part {
     type Part;
     fn part(&self) -> Option<&Self::Part>;

@@ -1,4 +1,4 @@
-//! Us: writers and readers, and owned messages.
+//! Ours: writers and readers, and owned messages.
 
 #[allow(
     missing_docs,
@@ -208,7 +208,7 @@ pub mod owned {
     object_codec!(encode, |from| Message::decode(from));
 }
 
-/// Structs that borrow, as a derive makes them: nothing is copied, and what is unknown is not kept.
+/// Structs that borrow, as the derive makes them: nothing is copied, and unknown fields are dropped.
 pub mod view {
     use protozero::MessageView;
 

@@ -130,7 +130,7 @@ encoders!(
     |i: &Input, to| write(to, |m| commit(m, i))
 );
 
-/// The sum of what `read` makes of each field.
+/// The sum of the results of `read` for each field.
 #[inline(always)]
 fn sum(from: &[u8], read: impl Fn((u32, Field<'_>)) -> u64) -> u64 {
     PbDecoder::new(from).fold(0u64, |sum, field| sum.wrapping_add(read(field.expect("a message"))))
