@@ -1,5 +1,5 @@
-//! `#[pb(crate = my_sdk::protozero)]`: where an expansion finds the crate, for who has it under another
-//! name or out of another crate's hands.
+//! `#[pb(crate = my_sdk::protozero)]`: where an expansion finds the crate, if it has another name or
+//! is re-exported by another crate.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens as _;

@@ -10,7 +10,7 @@
 //! | [`cli`], [`plan`] | perfetto's command line, and which of its options go together |
 //! | [`config`] | configs from files, from light-mode options, and the built-in ones |
 //! | [`recorder`] | records one trace, for all programs that do |
-//! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, what became of it, which packets it lacks |
+//! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, its size and losses, which packets it lacks |
 //! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`], [`units`] | the other programs |
 //! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |

@@ -101,7 +101,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let mut notified = Ok(());
     let waiting = || {
         let address = tracing_core::os::socket::defaults().producer;
-        console::say(&format!(
+        console::log(&format!(
             "[{}] traced_probes: No tracing service at {} yet: waiting for one",
             console::clock(),
             address.display()

@@ -75,7 +75,7 @@ pub fn activate(names: Vec<String>, wait_for_service: bool) -> Result<(), Failur
     options.reconnect = false;
     let producer = match Producer::connect(options.clone()) {
         Err(error @ ProducerError::Connect { .. }) if wait_for_service => {
-            console::say(&format!("{error}: waiting for it"));
+            console::log(&format!("{error}: waiting for it"));
             options.reconnect = true;
             let producer = Producer::connect(options).map_err(Failure::new)?;
             // The producer tries to connect at growing intervals, and never gives up.

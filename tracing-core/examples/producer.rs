@@ -12,8 +12,8 @@
 //!   --once             exit after the first recording
 //! ```
 //!
-//! Byte `i` of the large packet's text (`TestEvent.str`) is `b'a' + i % 26`, so that whoever reads it can
-//! tell whether it is whole.
+//! Byte `i` of the large packet's text (`TestEvent.str`) is `b'a' + i % 26`, so that a reader can
+//! check that it is whole.
 
 use std::process::ExitCode;
 use std::thread::JoinHandle;

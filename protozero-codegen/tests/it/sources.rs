@@ -1,4 +1,4 @@
-//! The cases, for whoever compares something with them.
+//! The sources of the test cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};

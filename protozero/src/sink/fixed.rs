@@ -27,7 +27,7 @@ impl<'b> FixedSink<'b> {
         let len = buffer.len();
         // Keeps a raw pointer, because no reference may exist while the stream's cursor does.
         let ptr = NonNull::from(buffer).cast();
-        Self::over(ptr, len)
+        Self::with_memory(ptr, len)
     }
 
     /// A stream into `buffer`, which may be uninitialized.
@@ -35,11 +35,11 @@ impl<'b> FixedSink<'b> {
     pub fn stream_uninit(buffer: &'b mut [MaybeUninit<u8>]) -> StreamOf<Self> {
         let len = buffer.len();
         let ptr = NonNull::from(buffer).cast();
-        Self::over(ptr, len)
+        Self::with_memory(ptr, len)
     }
 
     #[inline]
-    fn over(ptr: NonNull<u8>, len: usize) -> StreamOf<Self> {
+    fn with_memory(ptr: NonNull<u8>, len: usize) -> StreamOf<Self> {
         StreamOf::with_range(Self { ptr, len, buffer: PhantomData }, Range::from_raw(ptr, len))
     }
 }

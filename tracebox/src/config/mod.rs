@@ -150,7 +150,7 @@ fn encoded(name: &str, bytes: &[u8], format: ConfigFormat) -> Result<Vec<u8>, Fa
                     Failure::new(format_args!("the config is not valid\n{errors}"))
                 })?;
             for warning in octal::warnings(name, bytes) {
-                console::say(&warning);
+                console::log(&warning);
             }
             Ok(config.encode())
         }

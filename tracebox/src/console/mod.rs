@@ -18,7 +18,7 @@ const CLEAR: &str = "\r\x1b[K";
 static PROGRESS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 /// Prints one line, in place of a progress line.
-pub fn say(text: &str) {
+pub fn log(text: &str) {
     let clear = if PROGRESS_SHOWN.swap(false, Ordering::Relaxed) { CLEAR } else { "" };
     // One write, since other processes write to the same terminal. A closed stderr is no failure.
     let _ = std::io::stderr().lock().write_all(format!("{clear}{text}\n").as_bytes());
@@ -55,7 +55,7 @@ pub fn service_log(least: LogLevel) -> Log {
     };
     Box::new(move |level, text| {
         if rank(level) <= rank(least) {
-            say(&format!("[{}] traced: {text}", clock()));
+            log(&format!("[{}] traced: {text}", clock()));
         }
     })
 }

@@ -130,7 +130,7 @@ impl InterruptQueue {
                 from_thread.send(Interrupt::Signal(signal));
                 let again = counter.count(Instant::now()).is_some_and(|count| count > 1);
                 if again && !from_thread.pending.wait_until_empty(QUEUE_TIMEOUT) {
-                    console::say("interrupted again, the trace is not complete");
+                    console::log("interrupted again, the trace is not complete");
                     std::process::exit(EXIT_INTERRUPTED.into());
                 }
             }

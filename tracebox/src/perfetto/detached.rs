@@ -41,7 +41,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         }
         Err(error) => return Err(request_failure(error)),
     }
-    console::say(match stop {
+    console::log(match stop {
         true => "Attached to the session, stopping it",
         false => "Attached to the session, waiting for its end (Ctrl-C stops it)",
     });

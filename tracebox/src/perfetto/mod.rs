@@ -77,7 +77,7 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
             Ok(0)
         }
         Plan::ResetGuardrails => {
-            console::say("There are no guardrails to reset");
+            console::log("There are no guardrails to reset");
             Ok(0)
         }
         Plan::Query(form) => query::run(&mut connect()?, form),

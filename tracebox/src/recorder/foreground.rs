@@ -89,14 +89,14 @@ impl Foreground {
 impl Control for Foreground {
     fn session_begun(&mut self) -> Result<(), Failure> {
         if let Some(greeting) = self.greeting.take() {
-            console::say(&greeting);
+            console::log(&greeting);
         }
         Ok(())
     }
 
     fn sources_absent(&self, names: &[String]) {
         for name in names {
-            console::say(&format!(
+            console::log(&format!(
                 "No data source {name} here: nothing of it will be recorded unless it comes"
             ));
         }
@@ -124,7 +124,7 @@ impl Control for Foreground {
         match self.signals.count(Instant::now()) {
             None => Action::Continue,
             Some(1) => {
-                console::say("Interrupted: stopping, the trace will be written");
+                console::log("Interrupted: stopping, the trace will be written");
                 Action::Stop
             }
             Some(_) => {

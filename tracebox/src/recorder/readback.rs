@@ -76,7 +76,7 @@ impl EndedSession {
         let name = output.name();
         let failed = |error| Failure::new(format_args!("cannot write {name}: {error}"));
         if output.is_unread() {
-            console::say(&format!("No reader has opened {name} yet: the trace waits for one"));
+            console::log(&format!("No reader has opened {name} yet: the trace waits for one"));
         }
         let gaps;
         let written = if self.into_file {

@@ -170,7 +170,7 @@ fn delay_start(consumer: &mut Consumer, config: &TraceConfig) -> Result<(), Fail
     let (min, max) = (delay.min_delay_ms.unwrap_or(0), delay.max_delay_ms.unwrap_or(0));
     let range = u64::from(max.saturating_sub(min)) + 1;
     let ms = u64::from(min) + random_seed().context("no random numbers")? % range;
-    console::say(&format!("Tracing starts in {ms} ms (cmd_trace_start_delay)"));
+    console::log(&format!("Tracing starts in {ms} ms (cmd_trace_start_delay)"));
     match consumer.wait(Some(Duration::from_millis(ms))).map_err(session_failure)? {
         Waited::Interrupted => {
             Err(Failure::new("interrupted before the trace began").with_code(EXIT_INTERRUPTED))
@@ -182,7 +182,7 @@ fn delay_start(consumer: &mut Consumer, config: &TraceConfig) -> Result<(), Fail
 /// Leaves the session of `consumer`, which has just begun, under `key`.
 fn detach(consumer: &mut Consumer, key: &str) -> Result<(), Failure> {
     let Err(error) = consumer.detach(key) else {
-        console::say(&format!("Session detached: --attach={key} takes it over"));
+        console::log(&format!("Session detached: --attach={key} takes it over"));
         return Ok(());
     };
     // If the service has refused the session, its reason is more useful than the refused detach.
@@ -195,13 +195,13 @@ fn detach(consumer: &mut Consumer, key: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints what became of a trace.
+/// Prints the result of a recording.
 ///
 /// # Errors
 /// See [`Outcome::verdict`].
 pub fn report(outcome: &Outcome, strict: bool) -> Result<(), Failure> {
     for line in outcome.lines() {
-        console::say(&line);
+        console::log(&line);
     }
     outcome.verdict(strict)
 }

@@ -1,4 +1,4 @@
-//! Reports what became of a trace: its size, what was lost, how to open it.
+//! Reports the result of a recording: the size of the trace, what was lost, how to open it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
 use crate::output::Written;
 
-/// What came of the snapshots of a session with `CLONE_SNAPSHOT` triggers.
+/// The snapshots of a session with `CLONE_SNAPSHOT` triggers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SnapshotResults {
     /// The snapshots that were written.

@@ -102,7 +102,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 }
 
 fn log(line: impl std::fmt::Display) {
-    console::say(&format!("[{}] traced: {line}", console::clock()));
+    console::log(&format!("[{}] traced: {line}", console::clock()));
 }
 
 fn listen(

@@ -82,9 +82,9 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
             .context(format_args!("cannot create {}", folder.display()))?;
         std::fs::write(&path, text.replace(PROGRAM, program))
             .context(format_args!("cannot write {}", path.display()))?;
-        console::say(&format!("Wrote {}", path.display()));
+        console::log(&format!("Wrote {}", path.display()));
     }
-    console::say(NEXT);
+    console::log(NEXT);
     Ok(0)
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by who is to blame.
+//! Errors, sorted by whose fault they are.
 //!
 //! Layer 0. Each boundary has its own error type beside its code; what they share is here. The
 //! blame decides the shape: a *peer's* mistake is counted and costs the peer its connection, a

@@ -75,14 +75,14 @@ impl Process {
     }
 
     /// The next line, which begins with `word`; what comes behind that.
-    pub fn hear(&self, word: &str) -> Outcome<String> {
+    pub fn read_line(&self, word: &str) -> Outcome<String> {
         let line = self.lines.as_ref().and_then(|lines| lines.recv_timeout(PATIENCE).ok());
         let line = line.ok_or_else(|| format!("{}: never said `{word}`", self.name))?;
         let rest = line.strip_prefix(word).map(|rest| rest.trim().to_owned());
         rest.ok_or_else(|| format!("{}: said `{line}` instead of `{word}`", self.name))
     }
 
-    pub fn say(&mut self, line: &str) -> Outcome {
+    pub fn write_line(&mut self, line: &str) -> Outcome {
         let pipe = self.child.stdin.as_mut().ok_or("nobody listens")?;
         writeln!(pipe, "{line}").map_err(|e| format!("{}: {e}", self.name))
     }

@@ -119,7 +119,7 @@ fn write(mut writer: TraceWriter, count: u32, text: u32) -> (TraceWriter, u32) {
     let (heard, all_there) = mpsc::channel();
     let heard = Arc::new(heard);
     writer.flush_with(Some(Box::new(move || heard.send(()).unwrap_or_default())));
-    // Without an answer the trace is short, which whoever reads it sees.
+    // Without an answer the trace is short, which its reader notices.
     let _ = all_there.recv_timeout(PATIENCE);
     let lost = u32::try_from(writer.drop_count()).unwrap_or(u32::MAX);
     (writer, lost)

@@ -27,7 +27,7 @@ pub struct Measured {
     pub take_ns: f64,
     /// Patches applied.
     pub patches: f64,
-    /// The service's peak memory, MiB, and what of it is beyond the chunks in the buffer.
+    /// The service's peak memory, MiB, and the part of it that is not chunks in the buffer.
     pub peak_mb: f64,
     pub beyond_mb: f64,
     /// From the interruption to the consumer's end: of the file, MB a second.
@@ -81,18 +81,18 @@ fn measure(side: &Side, scenario: &Scenario, folder: &Path) -> Outcome<Measured>
     let mut producer = Command::new(own);
     producer.arg("producer").args(scenario.load.to_args());
     let mut producer = Process::start("producer", &mut producer, folder, true)?;
-    producer.hear("ready")?;
+    producer.read_line("ready")?;
 
     let (config, file) = (folder.join("config.txtpb"), folder.join("trace"));
     std::fs::write(&config, scenario.config()).map_err(|e| format!("config: {e}"))?;
     let mut consumer = program("perfetto");
     consumer.arg("--txt").arg("-c").arg(&config).arg("-o").arg(&file);
     let consumer = Process::start("consumer", &mut consumer, folder, false)?;
-    producer.hear("started")?;
+    producer.read_line("started")?;
 
     let begun_ns = service.cpu_ns()?;
-    producer.say("go")?;
-    let done = producer.hear("done")?;
+    producer.write_line("go")?;
+    let done = producer.read_line("done")?;
     let written_ns = service.cpu_ns()?;
 
     let start = Instant::now();

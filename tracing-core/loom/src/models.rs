@@ -195,7 +195,7 @@ fn scraping_a_chunk_being_written() {
 }
 
 /// A chunk that needs patching stays with the producer: the writer, in the arbiter's lock, patches it, or
-/// the transport, in the same lock, commits it unpatched. Whoever is first decides; the service never sees a
+/// the transport, in the same lock, commits it unpatched. The first one decides; the service never sees a
 /// chunk that changes, and never one without its patch unless the flag says so.
 #[test]
 fn patching_against_committing() {

@@ -21,7 +21,7 @@ use service::{Input, Peer};
 pub struct MockProducer {
     /// Its connection.
     pub client: ClientId,
-    /// Its shared memory, whoever made it.
+    /// Its shared memory.
     pub smb: Option<Smb>,
     commands: CallId,
     next_chunk: BTreeMap<WriterId, u32>,

@@ -3,7 +3,7 @@
 #![deny(warnings)]
 #![forbid(unsafe_code)]
 
-/// For who builds on this schema.
+/// For crates that use this schema.
 pub use protozero;
 
 macro_rules! mixes {

@@ -70,7 +70,7 @@ fn write(
     };
     let cloned = connect().and_then(|mut consumer| {
         interrupts.set_waker(consumer.waker());
-        console::say("Cloning the session");
+        console::log("Cloning the session");
         let options = ReadOptions { strict, interrupted: &mut interrupted, shows_progress: true };
         clone_session(&mut consumer, request, &mut output, options)
     });
@@ -96,17 +96,17 @@ pub(super) fn save(plan: SaveRequest) -> Ending {
     let state = connect()?.query_service_state(true).map_err(request_failure)?;
     let sessions = ranked(state.tracing_sessions);
     if sessions.is_empty() {
-        console::say("No session with a bugreport_score runs: nothing to save");
+        console::log("No session with a bugreport_score runs: nothing to save");
     }
     let mut worst: Option<Failure> = None;
     for (session, score, name) in sessions {
-        console::say(&format!("Session {session} with score {score}, into {name}"));
+        console::log(&format!("Session {session} with score {score}, into {name}"));
         match save_one(session, &name) {
             Ok(()) => {}
             Err(failure) if failure.code == EXIT_INTERRUPTED => return Err(failure),
             // The other copies can still be saved. A missing copy is worse than lost data.
             Err(failure) => {
-                console::say(&format!("Session {session}: {failure}"));
+                console::log(&format!("Session {session}: {failure}"));
                 if worst.as_ref().is_none_or(|worst| worst.code == EXIT_LOST) {
                     worst = Some(failure);
                 }

@@ -184,7 +184,7 @@ impl Control for Child {
 
     fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
         if !all {
-            console::say("Some data sources did not start in time; the command runs without them");
+            console::log("Some data sources did not start in time; the command runs without them");
         }
         self.spawn().inspect_err(|failure| {
             self.failure = Some(failure.clone());
@@ -198,7 +198,7 @@ impl Control for Child {
 
     fn session_ended(&mut self) {
         if matches!(self.state, CommandState::Running(_)) {
-            console::say("The recording has ended before the command, which runs on unrecorded");
+            console::log("The recording has ended before the command, which runs on unrecorded");
         }
     }
 

@@ -184,7 +184,7 @@ impl Worker {
                 Err(NoEvent::Lost) => {
                     // Processes that run are found in `/proc`; those that have ended are missing.
                     if !std::mem::replace(&mut self.has_lost_events, true) {
-                        console::say(
+                        console::log(
                             "Short processes of the command may be missing in the trace: \
                              there were too many at a time",
                         );

@@ -298,7 +298,7 @@ impl<'c> TracingSession<'c> {
         }
         if let Ok(state) = self.consumer.query_service_state(false) {
             for stopped in sources.handle_changes(changes, &state, self.begun.elapsed()) {
-                console::say(&stopped.to_string());
+                console::log(&stopped.to_string());
             }
         }
     }

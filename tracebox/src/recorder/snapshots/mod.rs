@@ -115,7 +115,7 @@ impl Snapshots {
         if let Err(TrySendError::Full(hit)) = hits.try_send(hit) {
             self.left_out += 1;
             let name = hit.trigger_name.unwrap_or_default();
-            console::say(&format!("No snapshot for trigger {name:?}: {QUEUE_MAX} wait already"));
+            console::log(&format!("No snapshot for trigger {name:?}: {QUEUE_MAX} wait already"));
         }
     }
 
@@ -175,13 +175,13 @@ impl Worker {
         match self.try_take(hit) {
             Ok(outcome) => {
                 for line in outcome.lines_of_snapshot(trigger) {
-                    console::say(&line);
+                    console::log(&line);
                 }
                 self.results.outcomes.push(outcome);
             }
             Err(failure) => {
                 self.results.failed += 1;
-                console::say(&format!("Snapshot for trigger {trigger:?} failed: {failure}"));
+                console::log(&format!("Snapshot for trigger {trigger:?} failed: {failure}"));
             }
         }
         *self.shared.lock() = None;

@@ -124,8 +124,8 @@ impl Smb {
 /// shared.
 ///
 /// It is what makes a scrape sound. A scrape reads the finished fragments of a chunk without owning it, so
-/// the chunk must not become another writer's meanwhile. For that it would have to be freed. Whoever frees
-/// a chunk borrows this value until it is done, and a scrape borrows it mutably: no chunk is freed while
+/// the chunk must not become another writer's meanwhile. For that it would have to be freed. The code that
+/// frees a chunk borrows this value until it is done, and a scrape borrows it mutably: no chunk is freed while
 /// a scrape runs.
 #[derive(Debug)]
 pub struct SmbReader(Smb);

@@ -431,7 +431,7 @@ fn write_large(producer: &mut dyn Connection<ProducerPort>, len: usize) {
     call(producer, ProducerRequest::Sync(SyncRequest::default()));
 }
 
-/// All of it waits for its reader at once, who reads and is not cut.
+/// All of it waits for the consumer at once. It reads, so it is not disconnected.
 #[test]
 fn a_packet_longer_than_what_may_wait_for_a_consumer() {
     for kind in 0..2 {

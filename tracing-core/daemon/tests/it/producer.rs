@@ -50,7 +50,7 @@ impl Source {
         (Self { steps, writer: None, keep: None }, told)
     }
 
-    fn say(&self, step: &str, instance: &Instance) {
+    fn record(&self, step: &str, instance: &Instance) {
         let _ = self.steps.send(format!("{step} {}", instance.id()));
     }
 
@@ -64,7 +64,7 @@ impl Source {
 
 impl DataSource for Source {
     fn setup(&mut self, instance: &Instance) {
-        self.say("setup", instance);
+        self.record("setup", instance);
     }
 
     fn start(&mut self, instance: &Instance) {
@@ -73,7 +73,7 @@ impl DataSource for Source {
         // Larger than all of the shared memory.
         writer.new_packet().for_testing().str(&"x".repeat(1 << 20));
         self.writer = Some(writer);
-        self.say("start", instance);
+        self.record("start", instance);
     }
 
     fn flush(&mut self, instance: &Instance, flush: &FlushRequest, done: Ack) {
@@ -81,19 +81,19 @@ impl DataSource for Source {
             writer.new_packet().for_testing().str("flushed");
             writer.flush();
         }
-        self.say(&format!("flush {:#x}", flush.flags), instance);
+        self.record(&format!("flush {:#x}", flush.flags), instance);
         self.done(done);
     }
 
     fn clear_incremental_state(&mut self, instance: &Instance) {
-        self.say("clear", instance);
+        self.record("clear", instance);
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
         if let Some(mut writer) = self.writer.take() {
             writer.new_packet().for_testing().str("stopped");
         }
-        self.say("stop", instance);
+        self.record("stop", instance);
         self.done(done);
     }
 }

@@ -35,7 +35,7 @@ enum PartBytes {
     Copying(UnfinishedClone, CopySource),
 }
 
-/// What came of a piece.
+/// The result of copying a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Copied {
     /// More pieces are needed.

@@ -222,7 +222,7 @@ const INVALID_COSTS_BYTES: usize = 16;
 /// Cost of a fragment without a packet.
 const EMPTY_COSTS_BYTES: usize = 4;
 
-/// What came of a pass.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pass {
     /// There may be more to read.

@@ -292,7 +292,7 @@ impl World {
             return Ok(());
         };
         // Violations are chunks of hostile producers, so they do not explain a loss of an honest one. One exception:
-        // a chunk that is larger than the whole buffer counts as a violation, whoever sends it.
+        // a chunk that is larger than the whole buffer always counts as a violation.
         let lossy: Vec<bool> = stats
             .buffer_stats
             .iter()
