@@ -67,7 +67,7 @@ impl DataSource for CommandSource {
         if self.instance.is_none() {
             self.instance = Some(instance.id());
             let writer = instance.trace_writer(BufferExhaustedPolicy::StallThenDrop);
-            self.tracker.send(Message::Writer(writer));
+            self.tracker.send(Message::Writer(Box::new(writer)));
         }
     }
 

@@ -29,7 +29,7 @@ use crate::failure::{Context, Failure};
 /// A message to the thread.
 pub(super) enum Message {
     /// The session has started: packets go there.
-    Writer(TraceWriter),
+    Writer(Box<TraceWriter>),
     /// Commit all packets, then drop the ack.
     Flush(Ack),
     /// Packets written so far may be overwritten: describe the processes again.
@@ -128,7 +128,7 @@ struct Worker {
     command: Option<(i32, CommandSlice)>,
     command_track: u64,
     /// None: the session has not started, or has ended.
-    writer: Option<TraceWriter>,
+    writer: Option<Box<TraceWriter>>,
 }
 
 impl Worker {
