@@ -1,4 +1,4 @@
-//! The schema as everybody wants it: ours generated, prost's generated, and as descriptors.
+//! Builds the schema for all libraries: our code, prost's code, and descriptors.
 
 use prost_types::FileDescriptorProto;
 use prost_types::field_descriptor_proto::Type;
@@ -7,10 +7,10 @@ use protozero_codegen::{Source, descriptor_set};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// What everybody reads.
+/// The schemas that all libraries read.
 const FILES: &[&str] = &["sink2.proto", "sink3.proto"];
 
-/// What we alone read, and that of it which no other file says is for others to go by.
+/// The schemas in edition 2023, and the files of the same encoding that the other libraries use.
 const EDITIONS: &[&str] = &["edition2.proto", "edition3.proto", "mixed.proto"];
 const MIXED: &str = "mixed2.proto";
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(std::fs::write(out.join("ours.rs"), ours)?)
 }
 
-/// Makes groups of messages called so, which proto2 has no syntax for.
+/// Turns fields with these message types into groups, which proto2's syntax cannot express.
 fn put_between_tags(file: &mut FileDescriptorProto) {
     let messages = file.message_type.iter_mut().flat_map(|message| &mut message.field);
     for field in messages.chain(&mut file.extension) {

@@ -1,33 +1,29 @@
-//! Perfetto's schema in Rust: what goes into a trace, configures one, and travels between
-//! producers, service and consumers.
+//! Perfetto's schema in Rust: the messages of traces, of configs, and between producers, service and consumers.
 //!
-//! Per message `M` there are three kinds of API:
+//! A message `M` has up to three kinds of API:
 //!
-//! - `M`, an owned struct ([`protozero::Message`]): configs, requests, anything one keeps. Fields it
-//!   does not know survive a round trip.
-//! - `MWriter`, an append-only writer into shared memory or any other sink: trace data.
-//! - `MReader`, an iterator over the fields of a message where it lies, and `MField`, what it yields
-//!   (feature `readers`).
+//! - `M`, an owned struct ([`protozero::Message`]), for configs and requests. It keeps unknown fields.
+//! - `MWriter`, an append-only writer into shared memory or any other sink, for trace data.
+//! - `MReader`, an iterator over the fields of an encoded message, and `MField`, its items (feature `readers`).
 //!
-//! Nested types are named by their path without separators: `TraceConfig.BufferConfig` of the schema
-//! is [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant per known value.
-//! Services are modules: [`producer_port`], [`consumer_port`], [`relay_port`].
+//! Nested types are named by their path without separators: `TraceConfig.BufferConfig` of the schema is
+//! [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant for each known value. Services are modules:
+//! [`producer_port`], [`consumer_port`], and `relay_port` (feature `full`).
 //!
 //! Areas of the schema are features (`linux`, `service`, `configs`, `ftrace`, `android`, `chrome`, `gpu`, `power`,
-//! `profiling`, `system`; `full` for all): the code of one is compiled only with its feature. A field
-//! whose message is in an area that is off is an unknown field, kept verbatim by owned messages; a
-//! writer takes it already encoded (`NAME_raw`).
+//! `profiling`, `system`; `full` for all): the code of an area is compiled only with its feature. A field whose message
+//! is in an area without its feature is an unknown field, which owned messages keep verbatim. A writer takes it already
+//! encoded (`NAME_raw`).
 //!
-//! Everything is re-exported here; the modules follow the folders of the schema. Feature `text` adds
-//! `M::DESCRIPTOR`, what the text format needs to know.
+//! Everything is re-exported here; the modules follow the folders of the schema. Feature `text` adds `M::DESCRIPTOR`
+//! for the text format.
 //!
-//! The code is generated from `protos/perfetto/**/*.proto` and committed; see the README for how to
-//! add a message. Names, numbers and types of the schema are a contract, frozen in `protos/abi`.
+//! The code is generated from `protos/perfetto/**/*.proto` and committed. README.md explains how to add a message.
+//! Names, numbers and types of the schema are Perfetto's; `protos/abi` freezes them.
 
 #![forbid(unsafe_code)]
 
-// Schema names are kept as they are, whatever Rust's habits, a message's size is the schema's, and
-// what has no comment there has none here.
+// Names, sizes of types and missing comments are those of the schema.
 #[allow(
     missing_docs,
     non_camel_case_types,
@@ -45,20 +41,20 @@ mod generated;
 
 pub use generated::*;
 
-/// The whole schema, whatever features are on, as an encoded `google.protobuf.FileDescriptorSet`: with
-/// it a program decodes and prints any packet without code for it.
+/// The whole schema, with any features, as an encoded `google.protobuf.FileDescriptorSet`: a program with it can decode
+/// and print every packet through dynamic messages.
 #[cfg(feature = "descriptor-set")]
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("gen/schema.binpb");
 
 #[cfg(test)]
 mod tests;
 
-/// The snippets of a guide, as tests: here, because they need a schema.
+/// Tests the snippets of a guide, which need a schema.
 #[cfg(all(doctest, feature = "readers"))]
 #[doc = include_str!("../../docs/coming-from.md")]
 mod coming_from {}
 
-/// The same of the page on text.
+/// Tests the snippets of the page on the text format.
 #[cfg(all(doctest, feature = "text", feature = "descriptor-set"))]
 #[doc = include_str!("../../docs/text.md")]
 mod text {}

@@ -82,7 +82,7 @@ fn enums_are_open_and_have_names() {
     assert_eq!(<Policy as protozero::Enumeration>::from_name("DISCARD"), Some(Policy::DISCARD));
 }
 
-/// Structs are kept by value: this notices when one of them grows out of hand.
+/// Structs are stored by value, so they must not become too large.
 #[test]
 fn sizes_stay_reasonable() {
     for (name, size) in [
@@ -118,7 +118,7 @@ fn descriptors_reach_everything() {
     assert_eq!(TraceConfig::DESCRIPTOR.field_by_number(buffers.number).unwrap().name, "buffers");
 }
 
-/// Whatever areas are compiled: an event of the kernel and an argument of Chrome's, by name.
+/// The descriptor set has all areas, whichever are compiled.
 #[cfg(feature = "descriptor-set")]
 #[test]
 fn the_whole_schema_is_there_as_data() {

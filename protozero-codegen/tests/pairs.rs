@@ -1,7 +1,7 @@
-//! Golden pairs: each case against its committed output, and the output against a second run.
+//! Golden tests: compares the output for each case with the committed one, and with a second run.
 //!
-//! Not part of `it`, which compiles that output: a target of its own can always write it anew.
-//! `UPDATE_GOLDEN=1 cargo test -p protozero-codegen --test pairs` writes them anew; the diff is the review.
+//! This is not part of `it`, because `it` compiles that output: a separate target can always rewrite it.
+//! `UPDATE_GOLDEN=1 cargo test -p protozero-codegen --test pairs` rewrites the files; review the diff.
 
 #[path = "it/sources.rs"]
 mod sources;
@@ -41,7 +41,7 @@ fn output_is_the_committed_one() {
 #[test]
 fn output_follows_the_input_and_nothing_else() {
     assert_eq!(run(sources()), run(sources()));
-    // The order of files decides no more than the order of the tree's lines.
+    // The order of files only changes the order of lines in the module tree.
     let mut turned = sources();
     turned.reverse();
     let find = |files: &[OutputFile], path: &str| {

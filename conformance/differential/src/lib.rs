@@ -5,7 +5,7 @@
 //!  entropy ──▶ bytes ──┬─▶ ours: owned, copied, dynamic, text ──▶ bytes ─┐
 //!                      └─▶ prost, prost-reflect, rust-protobuf ──▶ bytes ─┤
 //!                                                                         ▼
-//!                             all of it decoded by everybody: equal to what the first bytes held
+//!                             decoded by all libraries: equal to the value of the first bytes
 //! ```
 //!
 //! The schema (`protos/`) has every construct that affects the encoding, in proto2, in proto3, and in edition 2023: the

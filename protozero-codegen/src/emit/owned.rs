@@ -1,5 +1,5 @@
 //! Owned structs and oneof enums: plain Rust types, and a table with a line per field that `rt::owned!` expands. They
-//! encode and decode as `#[derive(Message)]` does, but nobody has to build the derive's parser.
+//! encode and decode as `#[derive(Message)]` does, without building the derive's parser.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;

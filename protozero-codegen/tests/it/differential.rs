@@ -1,5 +1,5 @@
-//! Ours against rust-protobuf's *dynamic* messages, built from the same `.proto`: random messages go
-//! through the owned, the reader and the writer, and come back equal.
+//! Compares generated code with rust-protobuf's *dynamic* messages of the same `.proto`: random messages pass through
+//! owned messages, readers and writers, and stay equal.
 
 use proptest::prelude::*;
 use protobuf::reflect::{
@@ -12,12 +12,12 @@ use protozero::{HeapSink, Message, Writer};
 use crate::golden::{self, ScalarsField as S, TreeField as T};
 use crate::sources::sources;
 
-/// Descriptors of the cases, by the parser and the reflection of rust-protobuf alone.
+/// Descriptors of the cases, from rust-protobuf's parser and reflection.
 fn descriptor(name: &str) -> MessageDescriptor {
     let folder = tempfile::tempdir().unwrap();
     let mut parser = protobuf_parse::Parser::new();
     parser.pure().include(folder.path());
-    // Files of groups inside groups are more than that parser resolves.
+    // That parser cannot resolve groups inside groups.
     let known = |path: &str| !path.contains('/') && path != "extensions.proto";
     for source in sources().iter().filter(|s| known(&s.path)) {
         let path = folder.path().join(&source.path);
@@ -32,7 +32,7 @@ fn descriptor(name: &str) -> MessageDescriptor {
         .unwrap()
 }
 
-/// Randomness as a slice, so that proptest can shrink it: no byte left means zero.
+/// Random bytes in a slice, so that proptest can shrink it. After its end, every byte is zero.
 struct Entropy<'a>(&'a [u8]);
 
 impl Entropy<'_> {
@@ -42,7 +42,7 @@ impl Entropy<'_> {
         *first
     }
 
-    /// Small, huge and negative values all come up.
+    /// Produces small, huge and negative values.
     fn word(&mut self) -> u64 {
         let len = usize::from(self.byte() % 9);
         let value = (0..len).fold(0, |v, _| v << 8 | u64::from(self.byte()));
@@ -61,7 +61,7 @@ impl Entropy<'_> {
             RuntimeType::I64 => (word as i64).into(),
             RuntimeType::U32 => (word as u32).into(),
             RuntimeType::U64 => word.into(),
-            // Any number, and no NaN, which is not even equal to itself.
+            // Any number except NaN, which is not equal to itself.
             RuntimeType::F32 => (word as i32 as f32 / 8.0).into(),
             RuntimeType::F64 => (word as i64 as f64 / 8.0).into(),
             RuntimeType::Bool => (word & 1 == 1).into(),
@@ -78,7 +78,7 @@ impl Entropy<'_> {
     fn message(&mut self, of: &MessageDescriptor, depth: u32) -> Box<dyn MessageDyn> {
         let mut message = of.new_instance();
         for field in of.fields() {
-            // Deep down, and when the bytes are used up, messages stay small.
+            // At deep levels, and after the last byte, messages stay small.
             if !field.is_required() && (depth > 3 || self.byte().is_multiple_of(3)) {
                 continue;
             }
@@ -109,10 +109,10 @@ impl Entropy<'_> {
     }
 }
 
-/// Theirs to bytes, through `ours`, back to theirs.
+/// Encodes rust-protobuf's message, passes it through `ours`, and decodes it with rust-protobuf.
 fn check(of: &MessageDescriptor, entropy: &[u8], ours: &dyn Fn(&[u8]) -> Vec<u8>) {
     let bytes = Entropy(entropy).message(of, 0).write_to_bytes_dyn().unwrap();
-    // Parsed again, since a default that was set and one that is absent differ until written.
+    // Decoded again, because a default that was set differs from an absent one until it is encoded.
     let message = of.parse_from_bytes(&bytes).unwrap();
     let again = ours(&bytes);
     let back = of.parse_from_bytes(&again).unwrap();
@@ -130,7 +130,7 @@ fn owned<M: Message>(bytes: &[u8]) -> Vec<u8> {
     again
 }
 
-/// Reads with the reader and writes what came with the writer.
+/// Reads with the reader, and writes each field with the writer.
 fn copy_scalars(from: golden::ScalarsReader<'_>, to: &mut golden::ScalarsWriter<'_>) {
     for field in from {
         match field.unwrap() {
@@ -158,7 +158,7 @@ fn copy_scalars(from: golden::ScalarsReader<'_>, to: &mut golden::ScalarsWriter<
             S::RString(v) => to.r_string(v),
             S::RBytes(v) => to.r_bytes(v),
             S::RLevel(v) => to.r_level(v),
-            // Runs of one: a reader must take them as it takes long ones.
+            // Packed runs of one element: a reader must accept them like long ones.
             S::PInt32(v) => to.p_int32([v]),
             S::PSint32(v) => to.p_sint32([v]),
             S::PFixed64(v) => to.p_fixed64([v]),
@@ -243,7 +243,7 @@ fn readers_and_writers_agree() {
 }
 
 proptest! {
-    /// Arbitrary bytes: owned messages and readers both end, and what one takes for a message the other does too.
+    /// Arbitrary bytes: decoding ends for owned messages and readers, and both accept the same inputs.
     #[test]
     fn garbage_is_judged_alike(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let reader_ok = golden::ScalarsReader::new(&bytes).iter()

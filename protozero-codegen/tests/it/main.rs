@@ -1,5 +1,5 @@
-//! Whole runs of the generator: what it writes for `tests/cases/*.proto` is committed in `golden/`,
-//! compiled here, and held against another implementation of protobuf.
+//! Whole runs of the generator. Its output for `tests/cases/*.proto` is committed in `golden/`, compiled here, and
+//! compared with another implementation of protobuf.
 
 #[cfg(feature = "cli")]
 mod command;

@@ -1,5 +1,5 @@
-//! Generated readers of groups, maps, oneofs and extensions: by name, as a table, field by field, all
-//! against the owned message they were written from.
+//! Generated readers of groups, maps, oneofs and extensions: by name, as a table, and field by field. The results must
+//! equal the owned message that was encoded.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn groups_and_maps() -> Result<(), DecodeError> {
         let mut map = BTreeMap::new();
         for entry in by_name {
             let entry = entry?.table()?;
-            // What an entry leaves out is the default.
+            // A key or value that an entry lacks has its default.
             map.insert(entry.key.unwrap_or_default().to_owned(), entry.value.unwrap_or_default());
         }
         assert_eq!(map, base.by_name);
@@ -93,7 +93,7 @@ fn extensions_are_among_the_unknown_fields() -> Result<(), DecodeError> {
     assert_eq!(TAGS.read(unknown.iter().copied())?, ["x", "y"]);
     let inner = Scope::INNER.read(reader.table()?.unknown_fields.iter().flatten())?;
     assert_eq!(inner.and_then(|scope| scope.value), Some(8));
-    // Verbatim, and so the same message.
+    // Copied verbatim, so it is the same message.
     let raw: Vec<u8> = unknown.iter().flat_map(|field| field.raw).copied().collect();
     assert_eq!(raw, base.unknown_fields.as_bytes());
     Ok(())

@@ -1,4 +1,4 @@
-//! What the generated code of the cases means, said by hand.
+//! Tests the behaviour of the generated code of the cases with hand-written values.
 
 use protozero::{CallError, FixedSink, Message, Writer};
 

@@ -1,11 +1,11 @@
-//! Text over generated descriptors: what is read is what owned messages hold, and prints alike.
+//! Text over generated descriptors: parsing gives the fields of the owned message, and printing gives the same text.
 
 use protozero::Message;
 use protozero::text::{Options, PrintOptions, parse, print_bytes};
 
 use crate::golden::{Base, Extended, Scope, Three};
 
-/// `text` is read, passes through the owned message `M`, and is printed as it was.
+/// Parses `text`, passes it through the owned message `M`, and checks that it prints as the same text.
 macro_rules! check {
     ($message:ident, $text:literal) => {
         let options = Options::default();

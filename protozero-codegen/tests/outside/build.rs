@@ -1,4 +1,4 @@
-//! The schema once for each mix of API kinds, in a folder each.
+//! Generates the schema once for each mix of API kinds, each in its own folder.
 
 use std::path::PathBuf;
 
@@ -39,6 +39,6 @@ fn main() -> Result<(), BuildError> {
         }
         build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;
     }
-    // A project of one file needs no more than this.
+    // A project with one file needs only this.
     protozero_codegen::compile(&["proto/three.proto"], &["proto"])
 }

@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`producer`], [`data_source`] | a program that offers data sources, and what it implements for each |
-//! | [`write`] | arbiter and trace writers: packets into chunks of shared memory; no system call |
+//! | [`mod@write`] | arbiter and trace writers: packets into chunks of shared memory; no system call |
 //! | `consumer` | starts traces and reads them (feature `consumer`) |
 //! | [`connection`] | a client's connection to a service, over a socket or a transport of the program's |
 

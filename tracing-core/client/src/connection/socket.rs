@@ -24,7 +24,7 @@ const READ_BYTES: usize = 128 * 1024;
 pub trait Transport: Send {
     /// Sends as many bytes as fit, `fd` with the first byte; `Ok(0)`: no room. A transport that carries no
     /// descriptors drops it, and the service must be told so
-    /// ([`Peer::by_value`](service::Peer::by_value)).
+    /// (`by_value` of the service's `Peer`).
     ///
     /// # Errors
     /// When the connection is closed.
