@@ -20,7 +20,7 @@ impl Parse for Number {
             let word: Ident = input.parse()?;
             let message = match word.to_string().as_str() {
                 name @ ("tag" | "optional") => unknown_flag(name),
-                name => format!("the number stands in front of `{name}`, as in #[pb(uint32, 3)]"),
+                name => format!("the number must come before `{name}`, as in #[pb(uint32, 3)]"),
             };
             return Err(syn::Error::new(word.span(), message));
         }
@@ -113,7 +113,8 @@ fn comma(input: ParseStream<'_>) -> syn::Result<()> {
 
 /// `(KEY, VALUE)` of a map.
 fn entry(input: ParseStream<'_>, map: &Ident) -> syn::Result<(Kind, Kind)> {
-    const EXAMPLE: &str = "a map says what it holds, as in #[pb(map(string, message), 3)]";
+    const EXAMPLE: &str =
+        "a map needs the kinds of key and value, as in #[pb(map(string, message), 3)]";
     if !input.peek(syn::token::Paren) {
         return Err(syn::Error::new(map.span(), EXAMPLE));
     }
@@ -198,7 +199,7 @@ fn flags(input: ParseStream<'_>) -> syn::Result<Flags> {
             other => return Err(syn::Error::new(word.span(), unknown_flag(other))),
         };
         if again {
-            return Err(syn::Error::new(word.span(), format!("`{word}` is said twice")));
+            return Err(syn::Error::new(word.span(), format!("`{word}` is given twice")));
         }
     }
     Ok(flags)
@@ -206,10 +207,10 @@ fn flags(input: ParseStream<'_>) -> syn::Result<Flags> {
 
 fn unknown_flag(name: &str) -> String {
     match name {
-        "optional" => "write `Option<T>` instead of `optional`: the type says it".into(),
+        "optional" => "write `Option<T>` instead of `optional`".into(),
         "tag" => "write the number without `tag`, as in #[pb(uint32, 3)]".into(),
         _ => format!(
-            "`{name}` is none of `repeated`, `packed`, `boxed`, `required`, `utf8`, `default = ...`"
+            "`{name}` is not one of `repeated`, `packed`, `boxed`, `required`, `utf8`, `default = ...`"
         ),
     }
 }
@@ -220,7 +221,7 @@ pub(crate) fn find(attrs: &[Attribute], owner: &Ident, what: &str) -> syn::Resul
         Some(attr) => attr.parse_args(),
         None => {
             let message = format!(
-                "{what} `{owner}` has no #[pb(...)]: say its kind and number, as in #[pb(uint32, 3)]"
+                "{what} `{owner}` has no #[pb(...)]: give its kind and number, as in #[pb(uint32, 3)]"
             );
             Err(syn::Error::new(owner.span(), message))
         }

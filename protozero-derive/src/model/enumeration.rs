@@ -58,7 +58,7 @@ impl Parse for Item {
                     item.values = Some(pairs.into_iter().collect());
                 }
                 "name" | "values" => {
-                    return Err(syn::Error::new(word.span(), format!("`{word}` is said twice")));
+                    return Err(syn::Error::new(word.span(), format!("`{word}` is given twice")));
                 }
                 _ => {
                     let message = format!("`{word}` is none of `name = \"...\"`, `values(...)`");
@@ -159,7 +159,7 @@ fn closed(data: syn::DataEnum, owner: &Ident) -> syn::Result<Values> {
             None => screaming(&variant.ident.to_string()),
         };
         if !names.insert(name.clone()) {
-            diag.at(&variant.ident, format!("the schema's `{name}` is said twice"));
+            diag.at(&variant.ident, format!("the schema's `{name}` is given twice"));
         }
         variants.push(Variant { ident: variant.ident, name, known: number.is_some() });
     }
@@ -185,7 +185,7 @@ fn open(fields: &Fields, values: Option<Vec<(Ident, i32)>>, owner: &Ident) -> sy
     let mut names = BTreeSet::new();
     for (name, _) in &values {
         if !names.insert(name.to_string()) {
-            diag.at(name, format!("`{name}` is said twice"));
+            diag.at(name, format!("`{name}` is given twice"));
         }
     }
     let literals = values.into_iter().map(|(name, n)| (name, Literal::i32_unsuffixed(n)));

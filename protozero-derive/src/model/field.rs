@@ -25,9 +25,9 @@ pub(super) fn single(
     }
     if let Some(default) = &flags.default {
         if kind.nested() {
-            diag.at(default, "a message has no default but the empty one");
+            diag.at(default, "a message cannot have a default");
         } else if shape != Shape::Optional {
-            diag.at(default, "only an `Option` can do without its value and have a default");
+            diag.at(default, "only an `Option` can have a default");
         }
     }
     let held = held(kind, inner, &flags, view);
@@ -50,10 +50,10 @@ pub(super) fn map(
 ) -> Option<What> {
     let words = [flags.repeated, flags.packed, flags.boxed, flags.required];
     for span in words.into_iter().flatten() {
-        diag.at_span(span, "a map takes no word but `utf8`");
+        diag.at_span(span, "a map allows no flag except `utf8`");
     }
     if let Some(default) = &flags.default {
-        diag.at(default, "a map takes no word but `utf8`");
+        diag.at(default, "a map allows no flag except `utf8`");
     }
     if let Some(span) = flags.utf8.filter(|_| key != Kind::String && value != Kind::String) {
         diag.at_span(span, "only strings are checked to be UTF-8");

@@ -72,7 +72,7 @@ pub(super) fn check(kind: Kind, inner: &Type, view: bool, diag: &mut Diagnostics
         return;
     }
     if argument(inner, "Option").is_some() {
-        diag.at(inner, "there is no absence inside of a list, a map or another `Option`");
+        diag.at(inner, "an `Option` cannot be inside a list, a map or another `Option`");
         return;
     }
     if argument(inner, "Vec").is_some() && kind != Kind::Bytes {
