@@ -66,7 +66,7 @@ fn imports_do_not_leave_the_folders() {
         fs::write(root.path().join("b/x/p.proto"), p).unwrap();
         let build = Build::new().cargo(false).out_dir(root.path().join("out"));
         let error = build.compile(&["x/p.proto"], &[root.path().join("b")]).unwrap_err();
-        let start = format!("x/p.proto:2:8: {path:?} is no plain path: ");
+        let start = format!("x/p.proto:2:8: {path:?} is not a plain path: ");
         assert!(error.to_string().starts_with(&start), "{error}");
     }
 }

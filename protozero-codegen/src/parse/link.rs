@@ -180,7 +180,7 @@ impl Linker {
                 let message =
                     |name: &str, place: fn(&Note) -> Place| match self.resolve(at, &scope, name) {
                         Ok((full, What::Message)) => Ok(full),
-                        Ok(_) => Err(file.error(&path, place, format!("{name} is no message"))),
+                        Ok(_) => Err(file.error(&path, place, format!("{name} is not a message"))),
                         Err(message) => Err(file.error(&path, place, message)),
                     };
                 let input = message(m.input_type(), |n| n.type_at)?;
@@ -235,7 +235,7 @@ impl Linker {
                 Some(given) => given == kind,
             };
             if !fits {
-                return Err(wrong(format!("{} is of another kind than said", d.type_name())));
+                return Err(wrong(format!("{} does not have the declared kind", d.type_name())));
             }
             d.set_type_name(full);
             d.type_.get_or_insert(EnumOrUnknown::new(kind));
@@ -249,7 +249,7 @@ impl Linker {
             let wrong = |message| file.error(&path, |n| n.extendee_at, message);
             match self.resolve(at, &inside, d.extendee()).map_err(wrong)? {
                 (full, What::Message) => d.set_extendee(full),
-                _ => return Err(wrong(format!("{} is no message", d.extendee()))),
+                _ => return Err(wrong(format!("{} is not a message", d.extendee()))),
             }
         }
         Ok(())

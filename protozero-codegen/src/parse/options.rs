@@ -87,7 +87,7 @@ impl<'a> Options<'a> {
         for (name, custom) in &written.name {
             let wrong = |what: &str| (written.at, format!("option {}{what}", written.shown()));
             let Some(id) = message else {
-                return Err(wrong(" goes further than there are fields"));
+                return Err(wrong(" has more parts than there are message fields"));
             };
             let found = match custom {
                 true => self.extension(file, &scope, name, id),
@@ -172,7 +172,7 @@ impl<'a> Options<'a> {
         }
         let Kind::Message(id) = field.kind else {
             let bytes = scalar(self.schema, field.kind, value);
-            let bytes = bytes.ok_or_else(|| format!("this is no value of {}", field.name))?;
+            let bytes = bytes.ok_or_else(|| format!("this is not a value of {}", field.name))?;
             tag(out, field.number, field.kind.wire_type());
             if field.kind.wire_type() == LEN {
                 varint(out, bytes.len() as u64);
@@ -227,7 +227,7 @@ impl<'a> Options<'a> {
     ) -> Result<(), String> {
         let id = self.messages.get(of).filter(|_| message.path.full() == "google.protobuf.Any");
         let (Some(id), Constant::Message(fields)) = (id, value) else {
-            return Err(format!("{url} is no message that could stand here"));
+            return Err(format!("{url} is not a message that could stand here"));
         };
         let body = self.body(file, *id, fields)?;
         for (number, bytes) in [(1, url.as_bytes()), (2, &body[..])] {

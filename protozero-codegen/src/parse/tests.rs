@@ -146,7 +146,7 @@ fn names_that_lead_nowhere_are_errors() {
 fn an_import_that_is_no_plain_path_is_told_where_it_stands() {
     for path in NOT_PLAIN {
         let text = format!("syntax = \"proto3\";\nimport public {path:?};");
-        let message = format!("a.proto:2:15: {path:?} is no plain path: {PLAIN}");
+        let message = format!("a.proto:2:15: {path:?} is not a plain path: {PLAIN}");
         assert_eq!(error(&text), message);
         // Whether or not there is such a file.
         assert_eq!(error_of(&[(path, ""), ("a.proto", &text)]), message);

@@ -112,7 +112,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
                     "all" => config.api_kinds = ApiKinds::ALL,
                     _ => {
                         let all = API_KINDS.join(", ");
-                        return Err(format!("{kind:?} is no API kind; there are {all}"));
+                        return Err(format!("{kind:?} is not an API kind; there are {all}"));
                     }
                 }
             }
@@ -169,7 +169,7 @@ fn cargo_feature(name: &str) -> Result<String, String> {
     if starts && name.chars().all(|c| letter(c) || matches!(c, '-' | '+' | '.')) {
         Ok(name.to_owned())
     } else {
-        Err(format!("{name:?} is no name of a cargo feature"))
+        Err(format!("{name:?} is not a name of a cargo feature"))
     }
 }
 

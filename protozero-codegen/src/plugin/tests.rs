@@ -108,7 +108,7 @@ fn options_and_errors_reach_protoc() {
         ask(&request).error().to_owned()
     };
     assert_eq!(error("colour"), "option colour is not known");
-    assert!(error("api_kinds=owned+all+x").starts_with("\"x\" is no API kind; there are"));
+    assert!(error("api_kinds=owned+all+x").starts_with("\"x\" is not an API kind; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
     assert_eq!(error("bytes"), "bytes wants a name of the schema, or `.`");
     let nothing = "p.B.none:0:0: nothing in the schema has this name, to hold as Bytes";
@@ -118,9 +118,9 @@ fn options_and_errors_reach_protoc() {
     for root in ["1", "a b", "crate::", "x;y"] {
         assert!(error(&format!("root={root}")).starts_with("root is a module such as"), "{root}");
     }
-    assert_eq!(error("text_feature=a\"b"), "\"a\\\"b\" is no name of a cargo feature");
-    assert_eq!(error("text_feature"), "\"\" is no name of a cargo feature");
-    assert_eq!(error("feature=a:b c"), "\"b c\" is no name of a cargo feature");
+    assert_eq!(error("text_feature=a\"b"), "\"a\\\"b\" is not a name of a cargo feature");
+    assert_eq!(error("text_feature"), "\"\" is not a name of a cargo feature");
+    assert_eq!(error("feature=a:b c"), "\"b c\" is not a name of a cargo feature");
     assert_eq!(error("root=x,feature=:x,feature=google/:,text_feature=a-b"), "");
     // By `super` there is no way to what another run makes.
     let error = error("root=,feature=:x");
@@ -171,7 +171,7 @@ fn names_in_json_need_not_be_said() {
     fields.message_type[0].field[1].set_name("a_".into());
     fields.message_type[0].field[0].set_name("a".into());
     let error = generate_set(&config(), &set.write_to_bytes().unwrap()).unwrap_err();
-    assert_eq!(error.message, "JSON knows a_ and a by the same name");
+    assert_eq!(error.message, "a_ and a have the same name in JSON");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn an_import_that_is_no_plain_path_is_an_error_of_who_imports() {
         at.path = vec![3, 0];
         at.span = vec![3, 0, 20];
         three.source_code_info.mut_or_insert_default().location.push(at);
-        let start = format!("three.proto:4:1: {path:?} is no plain path: ");
+        let start = format!("three.proto:4:1: {path:?} is not a plain path: ");
         let error = generate_set(&config(), &set.write_to_bytes().unwrap()).unwrap_err();
         assert!(error.to_string().starts_with(&start), "{error}");
         let mut request = CodeGeneratorRequest::new();

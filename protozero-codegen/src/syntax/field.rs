@@ -100,7 +100,7 @@ impl Grammar<'_> {
             Ok(())
         })?;
         if fields.len() == before {
-            return Err((at, format!("nothing is added to {extendee}")));
+            return Err((at, format!("the extend block is empty: {extendee}")));
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Grammar<'_> {
     fn map(&mut self, place: Where, mut d: FieldDescriptorProto) -> ParseResult<FieldWithMessage> {
         let type_at = self.place();
         if place != Where::Message {
-            return Err((type_at, "a map stands directly in a message".into()));
+            return Err((type_at, "a map must be a field of a message".into()));
         }
         self.bump();
         self.expect('<')?;
@@ -261,7 +261,7 @@ impl Grammar<'_> {
     ) -> ParseResult<FieldWithMessage> {
         let at = self.place();
         if self.version != SyntaxVersion::Proto2 {
-            return Err((at, "groups are proto2's".into()));
+            return Err((at, "groups are only allowed in proto2".into()));
         }
         let name = self.word("a group's name")?;
         if !name.starts_with(|c: char| c.is_ascii_uppercase()) {

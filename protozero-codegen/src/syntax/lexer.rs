@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
         }
         if self.rest.starts_with("/*") {
             let Some(end) = self.rest[2..].find("*/") else {
-                return Err((at, "this comment has no end".into()));
+                return Err((at, "this comment is not closed".into()));
             };
             let body = self.take(end + 4);
             let body = body[2..end + 2].trim_start_matches('*');
@@ -154,7 +154,7 @@ impl<'a> Lexer<'a> {
             })
             .unwrap_or(self.rest.len());
         let text = self.take(len);
-        let wrong = || (at, format!("{text} is no number"));
+        let wrong = || (at, format!("{text} is not a number"));
         let digits = |c: char| c.is_ascii_digit();
         let whole = if hex {
             u64::from_str_radix(&text[2..], 16)
@@ -179,8 +179,8 @@ impl<'a> Lexer<'a> {
         loop {
             let at = self.at;
             match self.bump() {
-                None | Some('\n') => return Err((start, "this string has no end".into())),
-                Some('\0') => return Err((at, "a string must not hold a zero byte".into())),
+                None | Some('\n') => return Err((start, "this string is not closed".into())),
+                Some('\0') => return Err((at, "a string must not contain a zero byte".into())),
                 Some(c) if c == quote => return Ok(out),
                 Some('\\') => self.escape(at, &mut out)?,
                 Some(c) => out.extend(c.encode_utf8(&mut [0; 4]).bytes()),
@@ -208,7 +208,7 @@ impl<'a> Lexer<'a> {
                 let len = if c == 'u' { 4 } else { 8 };
                 let value = self.rest.get(..len).and_then(|t| u32::from_str_radix(t, 16).ok());
                 let Some(c) = value.and_then(char::from_u32) else {
-                    return Err((at, "this escape is no character".into()));
+                    return Err((at, "this escape is not a character".into()));
                 };
                 self.take(len);
                 out.extend(c.encode_utf8(&mut [0; 4]).bytes());

@@ -49,7 +49,7 @@ pub(crate) fn plain(path: &str) -> bool {
 
 /// The error for an import that is not plain.
 pub(crate) fn not_plain(import: &str) -> String {
-    format!("{import:?} is no plain path: {PLAIN}")
+    format!("{import:?} is not a plain path: {PLAIN}")
 }
 
 /// Reads the text of `path`. Its imports are [`plain`], so it is safe to look for them.

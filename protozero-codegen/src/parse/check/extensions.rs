@@ -19,7 +19,7 @@ pub(super) fn check(
     let extendee = d.extendee();
     let shown = extendee.trim_start_matches('.');
     if cx.proto3 && !(shown.starts_with("google.protobuf.") && shown.ends_with("Options")) {
-        let message = "proto3 extends nothing but options".into();
+        let message = "proto3 can only extend options".into();
         return cx.fail(&path, |n| n.extendee_at, message);
     }
     if d.label() == Label::LABEL_REQUIRED {

@@ -136,16 +136,16 @@ impl Cx<'_> {
             if let Some((first, other)) = json.insert(f.json_name(), (f.name(), given))
                 && (features.json_names || given && other)
             {
-                let message = format!("JSON knows {} and {first} by the same name", f.name());
+                let message = format!("{} and {first} have the same name in JSON", f.name());
                 return self.fail(&path, |n| n.at, message);
             }
             if f.json_name().starts_with('[') && f.json_name().ends_with(']') {
-                let message = "in JSON, names in brackets are those of extensions".into();
+                let message = "a name in brackets is reserved for extensions in JSON".into();
                 return self.fail(&path, |n| n.at, message);
             }
             let oneof = f.oneof_index.and_then(|at| d.oneof_decl.get(usize::try_from(at).ok()?));
             if f.oneof_index.is_some() && oneof.is_none() {
-                return self.fail(&path, |n| n.at, "its oneof is not there".into());
+                return self.fail(&path, |n| n.at, "its oneof does not exist".into());
             }
             let features = oneof.map_or(features, |o| features.of_oneof(o));
             self.field(facts, &path, features, f)?;
@@ -176,7 +176,7 @@ impl Cx<'_> {
         let number = f.number();
         let message = match number {
             1..19_000 | 20_000..=NUMBER_MAX => return Ok(()),
-            19_000..20_000 => format!("numbers 19000 to 19999 are protobuf's own, not {number}"),
+            19_000..20_000 => format!("numbers 19000 to 19999 are reserved by protobuf: {number}"),
             _ => format!("field number {number} is out of range: 1 to {NUMBER_MAX}"),
         };
         self.fail(path, |n| n.number_at, message)
