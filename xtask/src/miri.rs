@@ -84,6 +84,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         for name in suite.skip {
             command.args(["--skip", name]);
         }
+        // So that a test that has become slow is found in the log.
+        command.args(["-Zunstable-options", "--report-time"]);
         command
             .env("CARGO_TARGET_DIR", ctx.target("miri")?)
             // The service reads the machine's clock, and wakes through an eventfd.

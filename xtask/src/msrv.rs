@@ -41,8 +41,11 @@ fn promised(ctx: &Ctx) -> Result<BTreeMap<String, Vec<String>>, String> {
         let Some(version) = package["rust_version"].as_str() else {
             return Err(format!("{name}/Cargo.toml has no rust-version"));
         };
-        if parts(version)[..2] < ours[..2] {
-            promised.entry(version.to_owned()).or_default().push(name.to_owned());
+        let parts = parts(version);
+        if parts < ours {
+            // `1.88` promises 1.88.0; rustup would take it for the last of its patches.
+            let exact = parts.map(|part| part.to_string()).join(".");
+            promised.entry(exact).or_default().push(name.to_owned());
         }
     }
     if promised.is_empty() {
