@@ -8,7 +8,7 @@ use std::process::Command;
 use super::cell::Place;
 
 /// Modules of `tracebox/tests/it` that work with either service.
-const TESTS: [&str; 5] = ["sessions", "triggers", "snapshots", "tools", "strict"];
+const TESTS: [&str; 6] = ["sessions", "triggers", "snapshots", "tools", "strict", "scripts"];
 
 /// Names of what is run besides the cells.
 pub const NAMES: [&str; 2] = ["tests", "scenario"];

@@ -40,7 +40,7 @@ pub(super) fn one(plan: CloneRequest) -> Ending {
     };
     write(request, output, &interrupts, plan.strict).map_err(|failure| {
         // The message of the service does not name the session.
-        let absent = failure.text.contains("not found");
+        let absent = failure.text.contains("not found") || failure.text.contains("eligible");
         let text = format!("{wanted}: {} (perfetto --query lists them)", failure.text);
         if absent { Failure::new(text).with_code(failure.code) } else { failure }
     })?;
