@@ -1,4 +1,4 @@
-//! Model checking of the shared-memory protocol: every interleaving with at most two preemptions.
+//! Model checking of the shared-memory protocol: all interleavings with at most two preemptions.
 //!
 //! The models are a package outside the workspace: loom depends on the registry's `tracing`, whose
 //! own `tracing-core` would make ours ambiguous in every command.

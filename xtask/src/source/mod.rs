@@ -1,4 +1,4 @@
-//! Enough of Rust's grammar to look at code without its comments and strings.
+//! Enough of Rust's grammar to search code without comments and strings.
 
 /// The text with comments, strings and character literals blanked; lines stay where they are.
 pub fn code_only(text: &str) -> String {

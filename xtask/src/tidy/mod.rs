@@ -1,6 +1,6 @@
-//! What no compiler checks: layers, sizes, the ledger of unsafe code, licences, words, paths.
+//! What no compiler checks: layers, sizes, the list of unsafe code, licences, file names, words, paths.
 //!
-//! Each check adds findings of the form `file:line: what, and what to do`; one finding fails.
+//! Each check adds findings of the form `file:line: what, and what to do`. One finding is a failure.
 
 mod edges;
 mod layers;
@@ -36,8 +36,7 @@ impl Text {
             || self.path.contains("/expand/")
     }
 
-    /// Tests and models stand beside the code, but by other rules: they may use any layer, be long,
-    /// and hold data.
+    /// Tests and models have other rules: they may use any layer, be long, and hold data.
     pub fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         matches!(name, "tests.rs" | "props.rs" | "loom.rs" | "oracle.rs")
@@ -103,7 +102,7 @@ fn tracked(ctx: &Ctx) -> Result<Vec<Text>, String> {
     Ok(texts)
 }
 
-/// How thin the generated code is: told, so that a change of the generator is seen.
+/// Reports the size of the generated code, so that a change of the generator is noticed.
 fn report_generated(ctx: &Ctx, texts: &[Text]) {
     let mut lines = 0;
     for text in texts.iter().filter(|t| t.path.starts_with("protos/src/gen/")) {

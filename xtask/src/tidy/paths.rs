@@ -1,4 +1,4 @@
-//! Prose names files; files move. Every path that a document names must exist.
+//! Every path that a document names must exist.
 
 use super::{Findings, Text};
 use crate::ctx::Ctx;
@@ -39,13 +39,13 @@ pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) {
         }
         if *document == "ARCHITECTURE.md" {
             for name in CRATES.iter().filter(|c| !text.text.contains(**c)) {
-                findings.add(document, 1, format!("does not tell of crate `{name}`"));
+                findings.add(document, 1, format!("does not mention crate `{name}`"));
             }
         }
     }
 }
 
-/// What stands between backticks, and the targets of links.
+/// Text between backticks, and the targets of links.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     let code = line.split('`').skip(1).step_by(2);
     let links = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());

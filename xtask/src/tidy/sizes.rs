@@ -1,5 +1,4 @@
-//! Walls for files, functions and lines. What stood higher when its wall was built is in
-//! `xtask/ratchet.txt`, and that list may only shrink.
+//! Limits for files, functions and lines. `xtask/ratchet.txt` lists what exceeds them; it may only shrink.
 
 use super::{Findings, Text, required};
 use crate::ctx::Ctx;
@@ -8,7 +7,7 @@ use std::collections::BTreeMap;
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 70;
-/// Code is formatted at 100; prose and strings, which the formatter leaves alone, get some slack.
+/// Code is formatted at 100; rustfmt does not break prose and strings, which may be longer.
 const LINE_CHARS: usize = 120;
 
 const LIST: &str = "xtask/ratchet.txt";
@@ -20,21 +19,21 @@ pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) -> Result<(), S
         let lines = text.text.lines().count();
         let key = format!("file {}", text.path);
         if ratchet.exceeds(&key, lines, FILE_LINES) {
-            let what = format!("{lines} lines, wall is {FILE_LINES}: split it by concern");
+            let what = format!("{lines} lines, the limit is {FILE_LINES}: split it by concern");
             findings.add(&text.path, 1, what);
         }
         for function in functions(&text.code) {
             let key = format!("fn {} {}", text.path, function.name);
             if ratchet.exceeds(&key, function.lines, FUNCTION_LINES) {
                 let what = format!(
-                    "fn {} has {} lines, wall is {FUNCTION_LINES}",
+                    "fn {} has {} lines, the limit is {FUNCTION_LINES}",
                     function.name, function.lines
                 );
                 findings.add(&text.path, function.line, what);
             }
         }
         for (number, line) in text.text.lines().enumerate() {
-            // What cannot be broken, such as an address, may stand out.
+            // A line that cannot be broken, such as an address, may be longer.
             let is_breakable = line.trim().contains(' ');
             if line.chars().count() > LINE_CHARS && is_breakable {
                 findings.add(&text.path, number + 1, format!("longer than {LINE_CHARS}"));
@@ -42,12 +41,12 @@ pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) -> Result<(), S
         }
     }
     for key in ratchet.unused() {
-        findings.add(LIST, 1, format!("`{key}` is below its wall now: delete the entry"));
+        findings.add(LIST, 1, format!("`{key}` is below its limit now: delete the entry"));
     }
     Ok(())
 }
 
-/// Known excesses: key to the size allowed, and whether it was needed.
+/// Known exceptions: key, allowed size, and whether the exception is still needed.
 struct Ratchet(BTreeMap<String, (usize, bool)>);
 
 impl Ratchet {

@@ -1,10 +1,10 @@
-//! Which of our crates may depend on which, and under what licences the rest comes.
+//! Which of our crates may depend on which, and the licences of all other crates.
 
 use super::Findings;
 use crate::ctx::Ctx;
 use serde_json::Value;
 
-/// What each of our crates may need of our others to be built for a user.
+/// Our other crates that each of our crates may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("protozero", &["protozero-derive"]),
     ("protozero-derive", &[]),
@@ -103,7 +103,7 @@ fn check_edges(name: &str, package: &Value, findings: &mut Findings) {
     for dependency in package["dependencies"].as_array().into_iter().flatten() {
         let other = dependency["name"].as_str().unwrap_or_default();
         let is_ours = dependency["source"].is_null();
-        // Tests may use what they like of ours; tools and programs are still nobody's library.
+        // Tests may use any of our libraries, but not tools and programs.
         let is_test = dependency["kind"].as_str() == Some("dev");
         let is_tool = matches!(other, "xtask" | "tracebox");
         if is_ours && (is_tool || !is_test) && !allowed.contains(&other) {

@@ -1,4 +1,4 @@
-//! `SAFETY.md` lists every file with unsafe code and how much of it; this compares.
+//! Compares the list of unsafe code in `SAFETY.md` with the code.
 
 use super::{Findings, Text, required};
 use crate::ctx::Ctx;
@@ -12,7 +12,7 @@ type Counts = [usize; 3];
 pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) -> Result<(), String> {
     let listed = parse(&required(ctx, LEDGER)?);
     let mut found = BTreeMap::new();
-    // The rivals' workspace calls foreign code and ships nowhere.
+    // The benchmark workspace calls foreign code and is not published.
     for text in texts.iter().filter(|t| t.is_rust() && !t.path.starts_with("bench/")) {
         let counts = count(&text.code);
         if counts != [0; 3] {

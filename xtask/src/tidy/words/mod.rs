@@ -6,11 +6,11 @@ use self::list::{FUNCTIONS, PHRASES, TYPES, WORDS};
 use super::{Findings, Text};
 
 pub fn check(texts: &[Text], findings: &mut Findings) {
-    // The patterns are put together here so that this file does not find itself.
+    // The patterns are put together here, so that this file does not contain them.
     let todo = ["TO", "DO"].concat();
     let fixme = ["FIX", "ME"].concat();
     let ignore = ["#[", "ignore"].concat();
-    // Where people keep their checkouts.
+    // Folders of checkouts.
     let homes = ["root", "home", "Users", "work"].map(|folder| format!("/{folder}/"));
     for text in texts {
         if text.path.starts_with("xtask/src/tidy/") {
@@ -19,10 +19,10 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
         for (number, line) in text.text.lines().enumerate() {
             let mut add = |what: &str| findings.add(&text.path, number + 1, what);
             if line.contains(&fixme) {
-                add("mend it or open an issue");
+                add("repair it or open an issue");
             }
             if has_word(line, &todo) && !line.contains(&format!("{todo}(#")) {
-                add("what is left to do needs an issue: `(#number)` behind the word");
+                add("work that is left to do needs an issue: `(#number)` behind the word");
             }
             if text.is_rust() && line.contains(&ignore) {
                 add("a test that is not run is no test");
