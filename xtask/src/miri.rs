@@ -39,7 +39,7 @@ const PRODUCER: Suite = Suite {
     tests: &["--lib"],
     only: &["write::"],
     // Each of these touches megabytes.
-    skip: &["props::", "commit_data_splitting", "memory_that_is_not_needed"],
+    skip: &["props::", "commit_data_splitting", "memory_that_is_not_needed", "get_and_return"],
 };
 
 /// A service, a producer with a thread that writes, and a consumer, all in one process.

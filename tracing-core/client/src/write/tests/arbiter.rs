@@ -328,6 +328,7 @@ fn forgotten_packets_are_lost_and_the_next_one_says_so() {
 /// Two writers on their own threads, a service on a third.
 #[test]
 fn threads() {
+    let packets = if cfg!(miri) { 40 } else { 3000 };
     let region = Region::heap(16 * PAGE);
     let smb = Smb::new(region, PageSize::DEFAULT).unwrap();
     struct Yield;
@@ -345,7 +346,7 @@ fn threads() {
             .map(|_| {
                 let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
                 scope.spawn(move || {
-                    for number in 0..3000 {
+                    for number in 0..packets {
                         let mut packet = writer.new_packet();
                         let mut event = packet.for_testing();
                         event.seq_value(number);
