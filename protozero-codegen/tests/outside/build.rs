@@ -33,7 +33,8 @@ fn main() -> Result<(), BuildError> {
     ];
     for (folder, api_kinds) in MIXES {
         let mut build = Build::new();
-        for option in [&format!("api_kinds={api_kinds}"), "feature=areas/lib:lib", "feature=areas/far:far"]
+        for option in
+            [&format!("api_kinds={api_kinds}"), "feature=areas/lib:lib", "feature=areas/far:far"]
         {
             build = build.option(option).unwrap_or_default();
         }

@@ -77,6 +77,10 @@ impl WritableChunk {
         let end = match self.fragment {
             Fragment::Open if len < ONE_BYTE_LIMIT => {
                 self.shift_back_3(header + FRAGMENT_HEADER_BYTES, len);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "below 128, the limit of one byte"
+                )]
                 self.store(header, &[len as u8]);
                 used - 3
             }
