@@ -399,3 +399,65 @@ fn moving_back_by_three() {
     smb.region().copy_out(16 + len_max, 16, &mut beyond);
     assert_eq!(beyond, [0; 16], "the next chunk is untouched");
 }
+
+fn fragment(chunk: &mut WritableChunk, bytes: &[u8]) -> usize {
+    let body = chunk.begin_fragment(12).unwrap();
+    assert!(chunk.write(body, bytes));
+    chunk.end_fragment(body + bytes.len()).unwrap()
+}
+
+/// A finished fragment may be read by a scrape at any moment, so nothing writes to it again.
+#[test]
+fn patches_reach_only_the_fragment_that_was_cut() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div14);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    assert_eq!(chunk.end_fragment(8), None, "none is open");
+    assert_eq!(fragment(&mut chunk, &[0xaa; 20]), 21);
+    let body = chunk.begin_fragment(12).unwrap();
+    assert_eq!(chunk.begin_fragment(12), None, "one is open");
+    assert_eq!(chunk.end_fragment(body - 1), None, "a message that failed has no end");
+    assert!(!chunk.patch(body, [1; 4]), "not cut yet");
+    chunk.cut_fragment(body + 8, true);
+    assert_eq!(chunk.begin_fragment(12), None, "it was the last one");
+    for off in [0, 20, 21, 24, chunk.payload_len() - 3, usize::MAX] {
+        assert!(!chunk.patch(off, [1; 4]), "{off}");
+    }
+    assert!(chunk.patch(25, [1; 4]));
+    assert_eq!((chunk.packets().count(), chunk.packets().flags()), (2, ChunkFlags(6)));
+    assert!(chunk.complete());
+    let mut payload = Vec::new();
+    reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
+    assert_eq!(payload[..21], [&[20][..], &[0xaa; 20]].concat());
+    assert_eq!(payload[21..29], [0x88, 0x80, 0x80, 0, 1, 1, 1, 1]);
+}
+
+#[test]
+fn the_count_has_room_for_the_reserved_fragment() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div1);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    let mut begun = 0;
+    while chunk.begin_fragment(12).map(|body| chunk.end_fragment(body)).is_some() {
+        begun += 1;
+    }
+    assert_eq!((begun, chunk.packets().count()), (1022, 1023));
+    // The reserved fragment becomes an empty one, over stale bytes.
+    assert!(chunk.write(1022, &[0x55; 8]));
+    assert!(chunk.complete());
+    let mut payload = Vec::new();
+    reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
+    assert_eq!(payload[..1024], [[0; 1023].as_slice(), &[0x55]].concat());
+}
+
+#[test]
+fn a_fragment_that_fills_its_chunk_is_the_last() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div14);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    assert_eq!(chunk.begin_fragment(chunk.payload_len() + 1), None);
+    let len = chunk.payload_len();
+    assert_eq!(fragment(&mut chunk, &vec![7; len - 4]), len);
+    assert_eq!(chunk.begin_fragment(4), None);
+    assert_eq!(chunk.packets().count(), 1);
+}
