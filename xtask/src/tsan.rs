@@ -20,8 +20,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         .args(["--config", "profile.dev.package.protos.opt-level=0"])
         .arg("--")
         .args(arguments)
-        // Random tests of one thread.
-        .args(["--skip", "props::"]);
+        // Random tests and simulation, which have one thread.
+        .args(["--skip", "props::", "--skip", "a_few_seeds", "--skip", "random_conversations"]);
     command
         .env("CARGO_TARGET_DIR", ctx.target("tsan")?)
         .env("RUSTFLAGS", "-Zsanitizer=thread")

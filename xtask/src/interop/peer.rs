@@ -10,6 +10,7 @@ use crate::machine;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// The suite with the programs, the suite with the libraries they run on, and what to take of each.
 const SUITES: &[(&str, &[&str])] =
@@ -29,6 +30,9 @@ const PROGRAMS: &[(&str, &str)] = &[
 /// # Errors
 /// No Debian tools, no mirror, or a package that cannot be had.
 pub fn programs(ctx: &Ctx) -> Result<PathBuf, String> {
+    // Two steps of `ci` need them, and may run at the same time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = ctx.target("peer")?;
     let bin = folder.join("bin");
     // Written last, so that a run that was interrupted starts again.
