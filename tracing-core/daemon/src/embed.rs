@@ -115,8 +115,8 @@ impl EmbeddedService {
 
     // ------------------------------------------------------------ clients of this process
 
-    /// A connection for a producer: a [`PolledProducer`](super::producer::PolledProducer), or a
-    /// [`Producer`](super::producer::Producer) with its threads.
+    /// A connection for a producer: a [`PolledProducer`](client::producer::PolledProducer), or a
+    /// [`Producer`](client::producer::Producer) with its threads.
     #[must_use]
     pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
         Box::new(self.local())

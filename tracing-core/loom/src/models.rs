@@ -63,7 +63,11 @@ impl PageWords for Page {
 }
 
 fn header(writer: u16, chunk: u32) -> ChunkHeader {
-    ChunkHeader { chunk: ChunkId::new(chunk), writer: WriterId::new(writer), packets: Packets::default() }
+    ChunkHeader {
+        chunk: ChunkId::new(chunk),
+        writer: WriterId::new(writer),
+        packets: Packets::default(),
+    }
 }
 
 /// Explores `f`. Whatever is to be interleaved runs on threads of its own: what the model's first thread
