@@ -6,8 +6,8 @@ pub const PRODUCER_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of replies that wait for one consumer before its further requests are left unread.
 pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * 1024 * 1024;
 /// Bytes of replies that may wait for one consumer before it is disconnected. One request that was read can add
-/// many replies, so this is far above the pause. Packets do not count: [`READ_WINDOW_BYTES`](service::limits::READ_WINDOW_BYTES)
-/// bounds them.
+/// many replies, so this is far above the pause. Packets do not count, because the service bounds them
+/// ([`READ_WINDOW_BYTES`](service::limits::READ_WINDOW_BYTES)).
 pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
 /// peers.
