@@ -38,8 +38,14 @@ const PRODUCER: Suite = Suite {
     package: "tracing-core-client",
     tests: &["--lib"],
     only: &["write::"],
-    // Each of these touches megabytes.
-    skip: &["props::", "commit_data_splitting", "memory_that_is_not_needed", "get_and_return"],
+    // Each of these touches megabytes, or takes all ids there are.
+    skip: &[
+        "props::",
+        "commit_data_splitting",
+        "memory_that_is_not_needed",
+        "get_and_return",
+        "writer_ids_allocation",
+    ],
 };
 
 /// A service, a producer with a thread that writes, and a consumer, all in one process.
