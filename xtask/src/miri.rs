@@ -45,6 +45,7 @@ const PRODUCER: Suite = Suite {
         "memory_that_is_not_needed",
         "get_and_return",
         "writer_ids_allocation",
+        "eight_megabytes",
     ],
 };
 
