@@ -132,11 +132,28 @@ impl Park for ServeWhileParked {
     }
 }
 
+/// An arbiter and what waits for it, which own each other until this is dropped.
+pub(super) struct World(Arbiter, Arc<ServeWhileParked>);
+
+impl core::ops::Deref for World {
+    type Target = Arbiter;
+
+    fn deref(&self) -> &Arbiter {
+        &self.0
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        *lock(&self.1.arbiter) = None;
+    }
+}
+
 pub(super) fn world(
     pages: usize,
     page_bytes: usize,
     options: ArbiterOptions,
-) -> (Arbiter, Arc<ServeWhileParked>) {
+) -> (World, Arc<ServeWhileParked>) {
     let region = Region::heap(pages * page_bytes);
     let smb = Smb::new(region, PageSize::new(page_bytes).unwrap()).unwrap();
     let park = Arc::new(ServeWhileParked {
@@ -145,7 +162,7 @@ pub(super) fn world(
     });
     let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), park.clone());
     *lock(&park.arbiter) = Some(arbiter.clone());
-    (arbiter, park)
+    (World(arbiter, park.clone()), park)
 }
 
 /// What to write: a tree of fields.

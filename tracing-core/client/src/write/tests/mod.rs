@@ -10,7 +10,7 @@ use protos::producer_port::Request;
 use protozero::encode::Sink as _;
 use protozero::rt;
 
-use super::props::{Reader, Root, ServeWhileParked, world};
+use super::props::{Reader, Root, ServeWhileParked, World, world};
 use super::sink::ChunkSink;
 use super::*;
 use abi::ids::{BufferId, FlushId, WriterId};
@@ -24,7 +24,7 @@ fn options(layout: Layout, direct_patching: bool) -> ArbiterOptions {
     ArbiterOptions { layout, direct_patching, ..ArbiterOptions::default() }
 }
 
-fn div4(pages: usize) -> (Arbiter, Arc<ServeWhileParked>) {
+fn div4(pages: usize) -> (World, Arc<ServeWhileParked>) {
     world(pages, PAGE, options(Layout::Div4, false))
 }
 
