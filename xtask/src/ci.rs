@@ -45,9 +45,9 @@ const STEPS: &[Step] = &[
     ("test-small", "debug", |ctx| protozero(ctx, &["--features", "small,bytes"])),
     ("areas", "areas", areas),
     ("asan", "asan", |ctx| asan::run(ctx, &[])),
-    ("miri", "miri", |ctx| installed(ctx, toolchain::nightly, miri::run)),
-    ("tsan", "tsan", |ctx| installed(ctx, toolchain::nightly, tsan::run)),
-    ("msrv", "msrv", |ctx| installed(ctx, msrv::install, msrv::run)),
+    ("miri", "miri", |ctx| installed(ctx, toolchain::nightly, miri::run, &["--short"])),
+    ("tsan", "tsan", |ctx| installed(ctx, toolchain::nightly, tsan::run, &[])),
+    ("msrv", "msrv", |ctx| installed(ctx, msrv::install, msrv::run, &[])),
     ("loom", "loom", |ctx| loom::run(ctx, &[])),
     ("no-std", "no_std", |ctx| no_std::run(ctx, &[])),
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
@@ -146,9 +146,11 @@ fn installed(
     ctx: &Ctx,
     install: fn(&Ctx) -> Outcome,
     step: fn(&Ctx, &[String]) -> Outcome,
+    arguments: &[&str],
 ) -> Outcome {
+    let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
     match install(ctx) {
-        Ok(()) => step(ctx, &[]),
+        Ok(()) => step(ctx, &arguments),
         Err(reason) => {
             ctx.set_not_run(reason);
             Ok(())

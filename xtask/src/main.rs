@@ -80,7 +80,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "miri",
-        arguments: "[TEST...]",
+        arguments: "[--short] [TEST...]",
         about: "writer, shared memory and a service in one process, interpreted; installs a nightly compiler",
         run: miri::run,
     },
