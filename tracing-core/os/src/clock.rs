@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use libc::{
+    CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
+    CLOCK_REALTIME_COARSE,
+};
 
+use crate::sys;
 use abi::time::Now;
 
 /// Samples every clock. About 200 ns: no system call where the kernel maps its clock page.
 #[must_use]
 pub fn now() -> Now {
     Now {
-        boot_ns: read(ClockId::Boottime),
-        mono_ns: read(ClockId::Monotonic),
-        mono_coarse_ns: read(ClockId::MonotonicCoarse),
-        mono_raw_ns: read(ClockId::MonotonicRaw),
-        real_ns: read(ClockId::Realtime),
-        real_coarse_ns: read(ClockId::RealtimeCoarse),
+        boot_ns: read(CLOCK_BOOTTIME),
+        mono_ns: read(CLOCK_MONOTONIC),
+        mono_coarse_ns: read(CLOCK_MONOTONIC_COARSE),
+        mono_raw_ns: read(CLOCK_MONOTONIC_RAW),
+        real_ns: read(CLOCK_REALTIME),
+        real_coarse_ns: read(CLOCK_REALTIME_COARSE),
         tsc: super::tsc::read(),
     }
 }
@@ -23,21 +27,17 @@ pub fn now() -> Now {
 /// Nanoseconds since boot with suspended time: the default clock of packets.
 #[must_use]
 pub fn boot_ns() -> u64 {
-    read(ClockId::Boottime)
+    read(CLOCK_BOOTTIME)
 }
 
-fn read(clock: ClockId) -> u64 {
+fn read(clock: libc::clockid_t) -> u64 {
     // Miri has the other clocks only.
     #[cfg(miri)]
     let clock = match clock {
-        ClockId::Boottime | ClockId::MonotonicRaw => ClockId::Monotonic,
+        CLOCK_BOOTTIME | CLOCK_MONOTONIC_RAW => CLOCK_MONOTONIC,
         other => other,
     };
-    let at = clock_gettime(clock);
-    // Negative only for a wall clock set before 1970; such a machine gets zero.
-    let seconds = u64::try_from(at.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(at.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+    sys::clock_ns(clock)
 }
 
 /// When a wait ends: after some time, or never.
@@ -50,7 +50,7 @@ impl Deadline {
     pub fn after(timeout: Option<Duration>) -> Self {
         Self(timeout.map(|timeout| {
             let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-            read(ClockId::Monotonic).saturating_add(ns)
+            read(CLOCK_MONOTONIC).saturating_add(ns)
         }))
     }
 
@@ -58,6 +58,6 @@ impl Deadline {
     #[must_use]
     pub fn left(self) -> Option<Duration> {
         let until = self.0?;
-        Some(Duration::from_nanos(until.saturating_sub(read(ClockId::Monotonic))))
+        Some(Duration::from_nanos(until.saturating_sub(read(CLOCK_MONOTONIC))))
     }
 }

@@ -13,6 +13,6 @@ fn a_limit_is_of_wall_time_or_of_cpu_time() {
 #[test]
 fn a_crate_of_others_counts_once() {
     let tree = "client v0.1.0 (/repo/client)\nprotos v0.1.0 (/repo/protos) (*)\n\n\
-                bytes v1.12.1\nrustix v1.1.6\nbytes v1.12.1 (*)\n";
-    assert_eq!(outside(tree), ["bytes v1.12.1", "rustix v1.1.6"]);
+                bytes v1.12.1\nlibc v0.2.1\nbytes v1.12.1 (*)\n";
+    assert_eq!(outside(tree), ["bytes v1.12.1", "libc v0.2.1"]);
 }

@@ -164,7 +164,7 @@ impl<P: Port, T: Transport> TransportConnection<P, T> {
                 self.client.receive(bytes, fd).is_ok()
             }
             Ok(socket::Received::Nothing) => true,
-            Ok(socket::Received::End | socket::Received::TooManyDescriptors) | Err(_) => false,
+            Ok(socket::Received::End | socket::Received::LostDescriptors) | Err(_) => false,
         };
         if !open {
             self.client.close();

@@ -249,9 +249,10 @@ impl Engine {
         match reason {
             Disconnect::PeerLeft => {}
             Disconnect::BadFrame(error) => self.fault(&format!("{error}, connection closed")),
-            Disconnect::TooManyDescriptors => {
-                self.fault("too many descriptors in a message, connection closed")
-            }
+            Disconnect::LostDescriptors => self.fault(
+                "a message lost its descriptors (more than two, or this process can open no more), \
+                     connection closed",
+            ),
             Disconnect::SlowReader => {
                 self.fault("a peer does not read its replies, connection closed")
             }

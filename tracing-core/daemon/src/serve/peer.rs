@@ -100,8 +100,8 @@ pub(crate) enum Disconnect {
     PeerLeft,
     /// The peer sent a frame that was too long.
     BadFrame(FrameError),
-    /// The peer sent too many descriptors at once.
-    TooManyDescriptors,
+    /// The peer sent more than two descriptors at once, or this process can open no more.
+    LostDescriptors,
     /// The peer does not read its replies.
     SlowReader,
 }
@@ -118,7 +118,7 @@ impl SocketLink {
             Ok(Received::Bytes(count, fd)) => {
                 self.host.receive(buf.get(..count).unwrap_or_default(), fd)
             }
-            Ok(Received::TooManyDescriptors) => Err(Disconnect::TooManyDescriptors),
+            Ok(Received::LostDescriptors) => Err(Disconnect::LostDescriptors),
             Ok(Received::End) | Err(_) => Err(Disconnect::PeerLeft),
         }
     }

@@ -64,7 +64,7 @@ impl Counters {
             Disconnect::SlowReader => {
                 add(&self.cut_slow, 1);
             }
-            Disconnect::BadFrame(_) | Disconnect::TooManyDescriptors => {
+            Disconnect::BadFrame(_) | Disconnect::LostDescriptors => {
                 add(&self.cut_broken, 1);
             }
         }

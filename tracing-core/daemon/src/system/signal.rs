@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::{pipe, unregister};
 
 use abi::error::OsError;
-use os::failed_io;
+use os::failed;
 
 /// Makes a write beyond the allowed size of a file (`RLIMIT_FSIZE`) fail as on a full disk, where by default it would
 /// end the process.
@@ -20,7 +20,7 @@ use os::failed_io;
 /// # Errors
 /// When the system refuses.
 pub fn survive_file_limits() -> Result<(), OsError> {
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed_io("sigaction"))
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed("sigaction"))
 }
 
 /// Catches SIGINT and SIGTERM. After it is dropped they are ignored, and do not end the process.
@@ -36,12 +36,12 @@ impl StopSignals {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn catch() -> Result<Self, OsError> {
-        let (receiver, sender) = UnixStream::pair().map_err(failed_io("socketpair"))?;
-        receiver.set_nonblocking(true).map_err(failed_io("fcntl"))?;
+        let (receiver, sender) = UnixStream::pair().map_err(failed("socketpair"))?;
+        receiver.set_nonblocking(true).map_err(failed("fcntl"))?;
         let mut handlers = Vec::new();
         for signal in [SIGINT, SIGTERM] {
-            let sender = sender.try_clone().map_err(failed_io("fcntl"))?;
-            handlers.push(pipe::register(signal, sender).map_err(failed_io("sigaction"))?);
+            let sender = sender.try_clone().map_err(failed("fcntl"))?;
+            handlers.push(pipe::register(signal, sender).map_err(failed("sigaction"))?);
         }
         Ok(Self { receiver, handlers })
     }

@@ -1,177 +1,21 @@
 //! Sleeping until a descriptor is ready, a time is reached, or another thread asks.
 
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd};
-use rustix::io::Errno;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
+use libc::{POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT};
 
-use super::failed;
+use crate::{failed, sys};
 use abi::error::OsError;
 use abi::sync::Arc;
 
-/// The events that one descriptor is ready for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ready {
-    /// The number it was added with.
-    pub key: u64,
-    /// A read returns data, the end of the file or an error at once.
-    pub readable: bool,
-    /// A write finds room, or returns an error at once.
-    pub writable: bool,
-}
+#[cfg(feature = "host")]
+mod poller;
 
-/// A set of descriptors to wait on: level-triggered epoll.
-///
-/// Closing a descriptor removes it from the set, unless a duplicate of it is open.
-#[derive(Debug)]
-pub struct Poller {
-    epoll: OwnedFd,
-}
-
-/// Events taken from the kernel at a time. Further ones wait for the next call, in order, so that a busy peer delays
-/// the others by one turn at most.
-const EVENTS_PER_TURN: usize = 64;
-
-impl Poller {
-    /// An empty set.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    pub fn new() -> Result<Self, OsError> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"))?;
-        Ok(Self { epoll })
-    }
-
-    /// Waits for `fd` from now on: for data if `read`, for room if `write`.
-    ///
-    /// # Errors
-    /// When `fd` cannot be waited for (a regular file) or the kernel's limit of watches is reached.
-    pub fn add(&self, fd: impl AsFd, key: u64, read: bool, write: bool) -> Result<(), OsError> {
-        epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), flags(read, write))
-            .map_err(failed("epoll_ctl"))
-    }
-
-    /// Changes what `fd` is waited for.
-    ///
-    /// # Errors
-    /// When it was never added.
-    pub fn modify(&self, fd: impl AsFd, key: u64, read: bool, write: bool) -> Result<(), OsError> {
-        epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(key), flags(read, write))
-            .map_err(failed("epoll_ctl"))
-    }
-
-    /// Removes `fd`.
-    ///
-    /// # Errors
-    /// When it was never added.
-    pub fn remove(&self, fd: impl AsFd) -> Result<(), OsError> {
-        epoll::delete(&self.epoll, fd).map_err(failed("epoll_ctl"))
-    }
-
-    /// Sleeps until a descriptor is ready or `timeout` has passed (`None`: for ever), and appends the ready
-    /// descriptors to `ready`. After a signal it returns early, with none.
-    ///
-    /// # Errors
-    /// None in practice; the kernel reserves the right.
-    pub fn wait(&self, ready: &mut Vec<Ready>, timeout: Option<Duration>) -> Result<(), OsError> {
-        let mut events = [const { MaybeUninit::uninit() }; EVENTS_PER_TURN];
-        let timeout = timeout.map(timespec);
-        let (events, _) = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
-            Ok(events) => events,
-            Err(Errno::INTR) => return Ok(()),
-            Err(errno) => return Err(failed("epoll_wait")(errno)),
-        };
-        for event in events {
-            // The fields are copied first, because the layout of the kernel is packed.
-            let (data, flags) = (event.data, event.flags);
-            let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
-            ready.push(Ready {
-                key: data.u64(),
-                readable: broken || flags.contains(epoll::EventFlags::IN),
-                writable: broken || flags.contains(epoll::EventFlags::OUT),
-            });
-        }
-        Ok(())
-    }
-}
-
-/// How far an [`Alarm`] may be off, ns. A time converted from another clock differs a little at each conversion, and
-/// setting the timer again would cost a system call each time.
-pub const ALARM_SLACK_NS: u64 = 20_000;
-
-/// Wakes its poller at a given boot time. A wait with a timeout would not count the time that the machine was
-/// suspended.
-#[derive(Debug)]
-pub struct Alarm {
-    timer: OwnedFd,
-    at_ns: Option<u64>,
-}
-
-impl Alarm {
-    /// An alarm that is not set.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    pub fn new() -> Result<Self, OsError> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer =
-            timerfd_create(TimerfdClockId::Boottime, flags).map_err(failed("timerfd_create"))?;
-        Ok(Self { timer, at_ns: None })
-    }
-
-    /// Sets the alarm to `at_ns`, boot time, and forgets the time before. A time in the past wakes at once, `None`
-    /// never. The alarm may be [`ALARM_SLACK_NS`] early or late.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn set(&mut self, at_ns: Option<u64>) -> Result<(), OsError> {
-        let same = match (at_ns, self.at_ns) {
-            (Some(new), Some(old)) => new.abs_diff(old) <= ALARM_SLACK_NS,
-            (new, old) => new == old,
-        };
-        if same {
-            return Ok(());
-        }
-        // Zero would mean never.
-        let time = at_ns.map_or(Duration::ZERO, |at_ns| Duration::from_nanos(at_ns.max(1)));
-        let it_value = Timespec {
-            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
-        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let spec = Itimerspec { it_interval: never, it_value };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)
-            .map_err(failed("timerfd_settime"))?;
-        self.at_ns = at_ns;
-        Ok(())
-    }
-
-    /// Marks the alarm as not set, after it woke its poller.
-    pub fn clear(&mut self) {
-        let mut count = [0_u8; 8];
-        let _ = rustix::io::read(&self.timer, &mut count);
-        self.at_ns = None;
-    }
-}
-
-impl AsFd for Alarm {
-    /// Readable from the set time until [`clear`](Self::clear).
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.timer.as_fd()
-    }
-}
-
-fn flags(read: bool, write: bool) -> epoll::EventFlags {
-    let mut flags = epoll::EventFlags::empty();
-    flags.set(epoll::EventFlags::IN, read);
-    flags.set(epoll::EventFlags::OUT, write);
-    flags
-}
+#[cfg(feature = "host")]
+pub use self::poller::{ALARM_SLACK_NS, Alarm, Poller, Ready};
 
 /// Waits for one descriptor of a client, or for its [`Wake`]. Returns (readable, writable, woken).
 ///
@@ -183,35 +27,20 @@ pub fn wait_for(
     wake: &Wake,
     timeout: Option<Duration>,
 ) -> Result<(bool, bool, bool), OsError> {
-    let interest = if write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    let mut fds = [PollFd::from_borrowed_fd(fd, interest), PollFd::new(&*wake.0, PollFlags::IN)];
-    let timeout = timeout.map(timespec);
-    match rustix::event::poll(&mut fds, timeout.as_ref()) {
-        Ok(_) => {}
-        Err(Errno::INTR) => return Ok((false, false, false)),
-        Err(errno) => return Err(failed("poll")(errno)),
-    }
-    let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
-    let got = fds[0].revents();
-    Ok((
-        got.intersects(PollFlags::IN | broken),
-        got.intersects(PollFlags::OUT | broken),
-        !fds[1].revents().is_empty(),
-    ))
-}
-
-fn timespec(time: Duration) -> Timespec {
-    // The kernel refuses longer timeouts as errors, so a year stands for ever.
-    let time = time.min(Duration::from_secs(365 * 24 * 3600));
-    Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
+    let interest = if write { POLLIN | POLLOUT } else { POLLIN };
+    match sys::poll([(fd, interest), (wake.as_fd(), POLLIN)], timeout) {
+        Ok([got, woken]) => {
+            let broken = POLLERR | POLLHUP | POLLNVAL;
+            Ok((got & (POLLIN | broken) != 0, got & (POLLOUT | broken) != 0, woken != 0))
+        }
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok((false, false, false)),
+        Err(error) => Err(failed("ppoll")(error)),
     }
 }
 
 /// Wakes a sleeping thread from another one. Clones wake the same thread.
 #[derive(Clone, Debug)]
-pub struct Wake(Arc<OwnedFd>);
+pub struct Wake(Arc<File>);
 
 impl Wake {
     /// A wake-up that no thread waits for yet.
@@ -219,22 +48,19 @@ impl Wake {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn new() -> Result<Self, OsError> {
-        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(failed("eventfd2"))?;
-        Ok(Self(Arc::new(fd)))
+        Ok(Self(Arc::new(sys::eventfd().map_err(failed("eventfd2"))?)))
     }
 
     /// Wakes the sleeping thread, or prevents its next sleep. Any thread may call it, but no signal handler. Never
     /// blocks.
     pub fn wake(&self) {
         // It can only fail when the counter is full, and then the thread is awake anyway.
-        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+        let _ = (&*self.0).write(&1_u64.to_ne_bytes());
     }
 
     /// Forgets the wake-ups so far. True if there were any.
     pub fn clear(&self) -> bool {
-        let mut count = [0_u8; 8];
-        rustix::io::read(&*self.0, &mut count).is_ok()
+        (&*self.0).read(&mut [0; 8]).is_ok()
     }
 }
 
@@ -243,6 +69,3 @@ impl AsFd for Wake {
         self.0.as_fd()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,21 +21,19 @@
 
 use core::fmt;
 use core::ptr::NonNull;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use libc::{F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK};
 
-use super::failed;
+use crate::{failed, sys};
 use abi::error::OsError;
 use abi::limits::{SMB_BYTES_MAX, SMB_PAGE_BYTES_MIN};
 use abi::shm::{Mapping, Region};
 
 /// The seals that fix the size and the seals themselves, but not the contents.
-const SEALS: SealFlags = SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW);
-
-/// Magic number of tmpfs, `TMPFS_MAGIC` of `linux/magic.h`.
-const TMPFS_MAGIC: u64 = 0x0102_1994;
+const SEALS: i32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
 /// Why memory cannot be shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +80,7 @@ impl From<OsError> for MapError {
 struct Mapped {
     ptr: NonNull<u8>,
     len: usize,
-    fd: OwnedFd,
+    fd: File,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread; `ptr` is only handed out.
@@ -105,7 +103,7 @@ unsafe impl Mapping for Mapped {
     }
 
     fn advise_unneeded(&self, off: usize) {
-        let off = off.next_multiple_of(rustix::param::page_size());
+        let off = off.next_multiple_of(sys::page_bytes());
         let Some(len) = self.len.checked_sub(off).filter(|len| *len > 0) else { return };
         // SAFETY: in bounds: `off` is below the length of the mapping (M1).
         let from = unsafe { self.ptr.add(off) };
@@ -114,7 +112,7 @@ unsafe impl Mapping for Mapped {
         // - the `len` bytes from there on are the rest of the mapping (M1), from a page's start;
         // - a shared mapping of a file loses nothing: the next access finds the same bytes in the memfd (M2);
         //   those that happen meanwhile, on other threads, wait for the kernel as for any page not there yet.
-        let _ = unsafe { rustix::mm::madvise(from.as_ptr().cast(), len, Advice::LinuxDontNeed) };
+        let _ = unsafe { libc::madvise(from.as_ptr().cast(), len, libc::MADV_DONTNEED) };
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -125,8 +123,8 @@ unsafe impl Mapping for Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: exactly what `mmap` returned (M1), and the last owner is going: no access follows.
-        let unmapped = unsafe { rustix::mm::munmap(self.ptr.as_ptr().cast(), self.len) };
-        debug_assert!(unmapped.is_ok(), "munmap of our own mapping");
+        let result = unsafe { libc::munmap(self.ptr.as_ptr().cast(), self.len) };
+        debug_assert!(result == 0, "munmap of our own mapping");
     }
 }
 
@@ -136,11 +134,10 @@ impl Drop for Mapped {
 /// When `len` is no multiple of 4096 up to 32 MiB, or the system has no descriptor or memory left.
 pub fn create(len: usize) -> Result<Region, MapError> {
     let size = checked_len(len as u64)?;
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = rustix::fs::memfd_create("perfetto_shmem", flags).map_err(failed("memfd_create"))?;
-    rustix::fs::ftruncate(&fd, size as u64).map_err(failed("ftruncate"))?;
-    rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(failed("fcntl(F_ADD_SEALS)"))?;
-    map(fd, size)
+    let file = sys::memfd(c"perfetto_shmem").map_err(failed("memfd_create"))?;
+    file.set_len(size as u64).map_err(failed("ftruncate"))?;
+    sys::add_seals(file.as_fd(), SEALS).map_err(failed("fcntl(F_ADD_SEALS)"))?;
+    map(file, size)
 }
 
 /// Maps memory that a peer made.
@@ -149,21 +146,19 @@ pub fn create(len: usize) -> Result<Region, MapError> {
 /// When it is not a memfd with the three seals, its size is no multiple of 4096 up to 32 MiB, or it
 /// is not writable. The descriptor is closed then.
 pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
-    let seals = rustix::fs::fcntl_get_seals(&fd).map_err(|_| MapError::NotMemory)?;
-    let system = rustix::fs::fstatfs(&fd).map_err(failed("fstatfs"))?;
-    let kind = rustix::fs::fstat(&fd).map_err(failed("fstat"))?.st_mode;
+    let file = File::from(fd);
+    let seals = sys::seals(file.as_fd()).map_err(|_| MapError::NotMemory)?;
     // A descriptor of another kind may answer the question for its seals, too.
-    let is_file = rustix::fs::FileType::from_raw_mode(kind) == rustix::fs::FileType::RegularFile;
-    if u64::try_from(system.f_type) != Ok(TMPFS_MAGIC) || !is_file {
+    let is_file = file.metadata().map_err(failed("fstat"))?.is_file();
+    if !is_file || !sys::is_in_tmpfs(file.as_fd()).map_err(failed("fstatfs"))? {
         return Err(MapError::NotMemory);
     }
-    if !seals.contains(SEALS) {
-        return Err(MapError::NotSealed { seals: seals.bits() });
+    if seals & SEALS != SEALS {
+        return Err(MapError::NotSealed { seals: seals.cast_unsigned() });
     }
     // Read after the seals were checked: the size cannot change now.
-    let stat = rustix::fs::fstat(&fd).map_err(failed("fstat"))?;
-    let len = checked_len(u64::try_from(stat.st_size).unwrap_or(0))?;
-    map(fd, len)
+    let len = checked_len(file.metadata().map_err(failed("fstat"))?.len())?;
+    map(file, len)
 }
 
 fn checked_len(len: u64) -> Result<usize, MapError> {
@@ -174,12 +169,15 @@ fn checked_len(len: u64) -> Result<usize, MapError> {
 }
 
 /// Maps all `len` bytes of a sealed memfd (M2 holds for it).
-fn map(fd: OwnedFd, len: usize) -> Result<Region, MapError> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
+fn map(fd: File, len: usize) -> Result<Region, MapError> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: no address is asked for, so nothing that is mapped already is replaced.
-    let mapped =
-        unsafe { rustix::mm::mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, &fd, 0) };
-    let ptr = mapped.map_err(failed("mmap"))?;
+    let ptr = unsafe {
+        libc::mmap(core::ptr::null_mut(), len, access, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+    };
+    if ptr == libc::MAP_FAILED {
+        return Err(failed("mmap")(io::Error::last_os_error()).into());
+    }
     // The kernel never maps address zero unless it is asked to.
     let ptr = NonNull::new(ptr.cast()).ok_or(MapError::NotMemory)?;
     let region = Region::from_mapping(Box::new(Mapped { ptr, len, fd }));

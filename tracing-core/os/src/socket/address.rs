@@ -2,11 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-
-use rustix::fs::Access;
-use rustix::io::Errno;
 
 /// Longest file system path or abstract name, bytes: `sun_path` less the terminating or leading NUL.
 const UNIX_NAME_BYTES_MAX: usize = 107;
@@ -188,22 +186,23 @@ pub fn defaults() -> Defaults {
     defaults_from(
         std::env::var_os("PERFETTO_PRODUCER_SOCK_NAME"),
         std::env::var_os("PERFETTO_CONSUMER_SOCK_NAME"),
-        rustix::fs::access("/run/perfetto/", Access::EXEC_OK),
+        // Finding `.` in a directory needs the right to enter it.
+        std::fs::metadata("/run/perfetto/.").map(drop),
     )
 }
 
 pub(super) fn defaults_from(
     producer: Option<OsString>,
     consumer: Option<OsString>,
-    run_directory: Result<(), Errno>,
+    run_directory: io::Result<()>,
 ) -> Defaults {
     let given = |name: Option<OsString>| name.filter(|name| !name.is_empty());
     let (in_run, warning) = match run_directory {
         Ok(()) => (true, None),
-        Err(Errno::NOENT) => (false, None),
-        Err(errno) => (
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (false, None),
+        Err(error) => (
             false,
-            Some(format!("/run/perfetto exists but cannot be entered ({errno}), using /tmp")),
+            Some(format!("/run/perfetto exists but cannot be entered ({error}), using /tmp")),
         ),
     };
     let default = |in_run_name: &str, tmp_name: &str| {

@@ -1,12 +1,8 @@
 //! The process that opened the other end of an AF_UNIX connection.
-//!
-//! `rustix` has the same call, but its type has no value for process id 0, which the kernel returns for a process in a
-//! namespace that this process does not see.
-#![allow(unsafe_code)]
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::BorrowedFd;
 
-use crate::failed;
+use crate::{failed, sys};
 use abi::error::OsError;
 
 /// The process that opened the other end, as the kernel recorded it at that moment.
@@ -21,26 +17,7 @@ pub struct Credentials {
 }
 
 /// `SO_PEERCRED` of a connected AF_UNIX socket.
-pub(super) fn of_peer(socket: impl AsFd) -> Result<Credentials, OsError> {
-    let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY:
-    // - `socket` is an open descriptor for as long as it is borrowed here;
-    // - `cred` and `len` are ours alone, and live past the call; `len` is the size of `cred`, and the kernel
-    //   writes no more bytes than that;
-    // - every bit pattern is a `ucred`: it is three integers.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut cred).cast(),
-            &raw mut len,
-        )
-    };
-    if result != 0 {
-        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
-        return Err(failed("getsockopt")(rustix::io::Errno::from_raw_os_error(errno)));
-    }
-    Ok(Credentials { uid: cred.uid, pid: Some(cred.pid).filter(|pid| *pid > 0) })
+pub(super) fn of_peer(socket: BorrowedFd<'_>) -> Result<Credentials, OsError> {
+    let (uid, pid) = sys::peer_credentials(socket).map_err(failed("getsockopt"))?;
+    Ok(Credentials { uid, pid: Some(pid).filter(|pid| *pid > 0) })
 }

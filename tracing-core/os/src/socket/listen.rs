@@ -25,8 +25,8 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::{Address, Stream, vsock};
-use crate::{failed, failed_io, failed_with_name};
+use super::{Address, Stream, names, vsock};
+use crate::{failed, failed_with_name};
 use abi::error::OsError;
 
 /// Connections that wait to be accepted. More than the kernel's own limit means that limit (SOMAXCONN).
@@ -91,7 +91,7 @@ impl Listener {
                 let fd = bind_file(path, address)?;
                 let file = std::fs::symlink_metadata(path)
                     .map(|meta| (meta.dev(), meta.ino()))
-                    .map_err(|error| os(failed_io("stat")(error)))?;
+                    .map_err(|error| os(failed("stat")(error)))?;
                 (fd, Some(file))
             }
             Address::Abstract(name) => {
@@ -136,7 +136,7 @@ impl Listener {
     /// When it is not a stream socket, or its address has no text form.
     pub fn inherit(fd: OwnedFd) -> Result<Self, OsError> {
         let kind = rustix::net::sockopt::socket_type(&fd).map_err(failed("getsockopt"))?;
-        let address = vsock::name_of(&fd);
+        let address = names::name_of(&fd);
         if kind != SocketType::STREAM {
             return Err(failed("listen")(Errno::PROTOTYPE));
         }
@@ -209,7 +209,7 @@ fn bind_file(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
     let _lock = lock(path, address)?;
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(os(failed_io("stat")(error))),
+        Err(error) => return Err(os(failed("stat")(error))),
         Ok(meta) if !meta.file_type().is_socket() => {
             return Err(ListenError::NotASocket(address.clone()));
         }
@@ -238,7 +238,7 @@ fn bind_unix(name: &SocketAddrUnix) -> Result<OwnedFd, OsError> {
     Ok(fd)
 }
 
-pub(super) fn unix_socket(flags: SocketFlags) -> Result<OwnedFd, OsError> {
+fn unix_socket(flags: SocketFlags) -> Result<OwnedFd, OsError> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
         .map_err(failed("socket"))
 }
@@ -265,7 +265,7 @@ fn lock(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
     };
     // Named by inode, so that two spellings of one directory are one lock.
     let meta = std::fs::metadata(directory)
-        .map_err(|error| os(failed_io("stat")(error).on(directory.display())))?;
+        .map_err(|error| os(failed("stat")(error).on(directory.display())))?;
     let file = path.file_name().unwrap_or_default().as_encoded_bytes();
     let name = format!("perfetto-listen-{:x}-{:x}-{:016x}", meta.dev(), meta.ino(), fnv(file));
     let name = SocketAddrUnix::new_abstract_name(name.as_bytes())

@@ -6,7 +6,10 @@
 mod address;
 #[cfg(feature = "host")]
 mod credentials;
+#[cfg(feature = "host")]
 mod listen;
+#[cfg(feature = "host")]
+mod names;
 mod stream;
 mod vsock;
 
@@ -16,5 +19,6 @@ mod tests;
 pub use self::address::{Address, AddressError, Defaults, defaults};
 #[cfg(feature = "host")]
 pub use self::credentials::Credentials;
+#[cfg(feature = "host")]
 pub use self::listen::{ListenError, Listener};
 pub use self::stream::{Received, Stream};

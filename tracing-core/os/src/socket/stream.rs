@@ -1,21 +1,17 @@
 //! A connection: bytes and a few descriptors in both directions.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io::{ErrorKind, IoSlice};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
 
 #[cfg(feature = "host")]
 use super::credentials::{self, Credentials};
-use super::listen::unix_socket;
+#[cfg(feature = "host")]
+use super::names;
 use super::{Address, vsock};
-use crate::{failed, failed_with_name};
+use crate::{failed, failed_with_name, sys};
 use abi::error::OsError;
 
 /// A connected socket. Its calls never block.
@@ -34,9 +30,9 @@ pub enum Received {
     Nothing,
     /// The peer closed its end and will send no more.
     End,
-    /// The peer sent three or more descriptors at once. They were closed, and requests can no longer be matched with
-    /// descriptors on this connection.
-    TooManyDescriptors,
+    /// The peer sent three or more descriptors at once, or this process can open no more. They were closed, and
+    /// requests can no longer be matched with descriptors on this connection.
+    LostDescriptors,
 }
 
 impl Stream {
@@ -46,28 +42,27 @@ impl Stream {
     /// When no process listens there, or this process may not connect.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
         let name = match address {
-            Address::Path(path) => SocketAddrUnix::new(path.as_path()),
-            Address::Abstract(name) => SocketAddrUnix::new_abstract_name(name),
+            Address::Path(path) => SocketAddr::from_pathname(path),
+            Address::Abstract(name) => SocketAddr::from_abstract_name(name),
             Address::Tcp { host, port } => {
                 let stream = TcpStream::connect((host.as_str(), *port))
                     .map_err(|error| failed_with_name("connect")(error).on(address))?;
-                let fd = OwnedFd::from(stream);
                 // A small request must not wait for the acknowledgement of the request before.
-                let _ = rustix::net::sockopt::set_tcp_nodelay(&fd, true);
-                return Ok(Self { fd, unix: false });
+                let _ = stream.set_nodelay(true);
+                return Ok(Self { fd: stream.into(), unix: false });
             }
             Address::Vsock { cid, port } => {
                 let fd = vsock::connect(*cid, *port).map_err(|error| error.on(address))?;
                 return Ok(Self { fd, unix: false });
             }
         }
-        .map_err(|errno| failed("connect")(errno).on(address))?;
-        let fd = unix_socket(SocketFlags::CLOEXEC)?;
+        // The standard library refuses a name without an error number.
+        .map_err(|_| OsError::new("connect", libc::ENAMETOOLONG).on(address))?;
         loop {
-            match rustix::net::connect(&fd, &name) {
-                Ok(()) => return Ok(Self { fd, unix: true }),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed("connect")(errno).on(address)),
+            match UnixStream::connect_addr(&name) {
+                Ok(stream) => return Ok(Self { fd: stream.into(), unix: true }),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed("connect")(error).on(address)),
             }
         }
     }
@@ -77,16 +72,11 @@ impl Stream {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn pair() -> Result<(Self, Self), OsError> {
-        let (a, b) = rustix::net::socketpair(
-            rustix::net::AddressFamily::UNIX,
-            rustix::net::SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(failed("socketpair"))?;
-        Ok((Self { fd: a, unix: true }, Self { fd: b, unix: true }))
+        let (a, b) = UnixStream::pair().map_err(failed("socketpair"))?;
+        Ok((Self { fd: a.into(), unix: true }, Self { fd: b.into(), unix: true }))
     }
 
+    #[cfg(feature = "host")]
     pub(super) fn accepted(fd: OwnedFd, unix: bool) -> Self {
         if !unix {
             let _ = rustix::net::sockopt::set_tcp_nodelay(&fd, true);
@@ -102,9 +92,10 @@ impl Stream {
 
     /// The address of the machine at the other end, as text without a port. It distinguishes machines that send no
     /// name. Empty on AF_UNIX.
+    #[cfg(feature = "host")]
     #[must_use]
     pub fn peer_machine(&self) -> String {
-        vsock::peer_machine(&self.fd)
+        names::peer_machine(&self.fd)
     }
 
     /// The process at the other end. Families other than AF_UNIX report root (`unix_socket.cc`), so the consumer port
@@ -117,7 +108,7 @@ impl Stream {
         if !self.unix {
             return Ok(Credentials { uid: 0, pid: None });
         }
-        credentials::of_peer(&self.fd)
+        credentials::of_peer(self.fd.as_fd())
     }
 
     /// Sends as many bytes as fit, with `fd` on the first byte. `Ok(0)`: no room.
@@ -131,22 +122,13 @@ impl Stream {
         bytes: &[IoSlice<'_>],
         fd: Option<BorrowedFd<'_>>,
     ) -> Result<usize, OsError> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let fds = fd.map(|fd| [fd]);
-        if let Some(fds) = &fds
-            && self.unix
-        {
-            let fits = control.push(SendAncillaryMessage::ScmRights(fds));
-            debug_assert!(fits, "space for one descriptor was reserved");
-        }
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let fd = fd.filter(|_| self.unix);
         loop {
-            match rustix::net::sendmsg(&self.fd, bytes, &mut control, flags) {
+            match sys::send(self.fd.as_fd(), bytes, fd) {
                 Ok(sent) => return Ok(sent),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(0),
-                Err(errno) => return Err(failed("sendmsg")(errno)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
+                Err(error) => return Err(failed("sendmsg")(error)),
             }
         }
     }
@@ -156,41 +138,26 @@ impl Stream {
     /// # Errors
     /// When the connection broke (reset).
     pub fn receive(&self, buf: &mut [u8]) -> Result<Received, OsError> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let message = loop {
-            let mut bytes = [IoSliceMut::new(buf)];
-            match rustix::net::recvmsg(&self.fd, &mut bytes, &mut control, flags) {
+            match sys::receive(self.fd.as_fd(), buf) {
                 Ok(message) => break message,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(Received::Nothing),
-                Err(errno) => return Err(failed("recvmsg")(errno)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(Received::Nothing);
+                }
+                Err(error) => return Err(failed("recvmsg")(error)),
             }
         };
-        let (mut fd, mut count) = (None, 0);
-        for ancillary in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = ancillary {
-                for one in fds {
-                    count += 1;
-                    // Dropping closes the others.
-                    fd.get_or_insert(one);
-                }
-            }
-        }
-        // This buffer may have room for more descriptors than the one of upstream, which holds two.
-        if count > 2 || message.flags.contains(ReturnFlags::CTRUNC) {
-            return Ok(Received::TooManyDescriptors);
-        }
-        match message.bytes {
-            0 => Ok(Received::End),
-            count => Ok(Received::Bytes(count, fd)),
-        }
+        Ok(match message.bytes {
+            _ if message.lost_descriptors => Received::LostDescriptors,
+            0 => Received::End,
+            count => Received::Bytes(count, message.fd),
+        })
     }
 
     /// Closes both directions: the peer gets an end of file, and nothing more is received.
     pub fn shutdown(&self) {
-        let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
+        sys::shutdown(self.fd.as_fd());
     }
 }
 

@@ -83,8 +83,12 @@ fn addresses() {
 
 #[test]
 fn where_to_look_for_the_daemon() {
-    let pick = |producer: Option<&str>, consumer: Option<&str>, run| {
-        let found = defaults_from(producer.map(Into::into), consumer.map(Into::into), run);
+    let pick = |producer: Option<&str>, consumer: Option<&str>, run: Result<(), Errno>| {
+        let found = defaults_from(
+            producer.map(Into::into),
+            consumer.map(Into::into),
+            run.map_err(Into::into),
+        );
         let text = |name: OsString| name.into_string().unwrap();
         (text(found.producer), text(found.consumer), found.warning.is_some())
     };
@@ -267,7 +271,7 @@ fn of_two_descriptors_the_first_is_kept_and_three_cut_the_connection() {
     let inode = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
     assert_eq!(inode(&fd), inode(&files[0]));
     send(&a, &fds);
-    assert!(matches!(b.receive(&mut buf).unwrap(), Received::TooManyDescriptors));
+    assert!(matches!(b.receive(&mut buf).unwrap(), Received::LostDescriptors));
 }
 
 #[test]

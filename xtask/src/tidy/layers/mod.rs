@@ -31,6 +31,7 @@ const SYSTEM: &[(&str, &str)] = &[
     ("std::time::Instant", "abi::time::Now, a value"),
     ("std::time::SystemTime", "abi::time::Now, a value"),
     ("rustix::", "an effect for the shell"),
+    ("libc::", "an effect for the shell"),
     ("HashMap", "BTreeMap: same inputs must give the same outputs"),
     ("HashSet", "BTreeSet: same inputs must give the same outputs"),
 ];

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
 use abi::error::OsError;
-use os::{failed, failed_io};
+use os::failed;
 
 /// The first descriptor that is passed.
 const LISTEN_FDS_START: i32 = 3;
@@ -75,14 +75,14 @@ pub fn notify(state: &str) -> Result<(), OsError> {
 
 pub(super) fn notify_to(socket: &std::ffi::OsStr, state: &str) -> Result<(), OsError> {
     use std::os::unix::ffi::OsStrExt as _;
-    let on = |error: std::io::Error| failed_io("sendto")(error).on(socket.display());
+    let on = |error: std::io::Error| failed("sendto")(error).on(socket.display());
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(socket),
     };
-    let sender = UnixDatagram::unbound().map_err(failed_io("socket"))?;
+    let sender = UnixDatagram::unbound().map_err(failed("socket"))?;
     // A manager that does not read must not block the daemon.
-    sender.set_nonblocking(true).map_err(failed_io("fcntl"))?;
+    sender.set_nonblocking(true).map_err(failed("fcntl"))?;
     sender.send_to_addr(state.as_bytes(), &address.map_err(on)?).map_err(on)?;
     Ok(())
 }

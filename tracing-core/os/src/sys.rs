@@ -1,0 +1,297 @@
+//! The system calls of a client that the standard library lacks, through `libc`.
+//!
+//! One function makes one call. Each takes and returns values that cannot be wrong: borrowed and owned descriptors,
+//! slices, numbers. A failed call is an [`io::Error`] with its `errno`. Memory is mapped in [`shm`](crate::shm), the
+//! only caller that must keep more than this promise.
+#![allow(unsafe_code)]
+#![allow(clippy::unnecessary_cast, reason = "the types of some fields differ between C libraries")]
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use libc::{c_int, c_uint, clockid_t, socklen_t};
+
+/// Room for the descriptors of one message: two, as upstream has (`unix_socket.cc`).
+const DESCRIPTORS_MAX: usize = 2;
+
+/// Bytes of a control message with [`DESCRIPTORS_MAX`] descriptors.
+const CONTROL_BYTES: usize = {
+    // SAFETY: it computes a size from a number.
+    let bytes = unsafe { libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<RawFd>()) as c_uint) };
+    bytes as usize
+};
+
+/// Memory for control messages, aligned as their header.
+#[repr(C)]
+struct Control {
+    header: [libc::cmsghdr; 0],
+    bytes: [u8; CONTROL_BYTES],
+}
+
+impl Control {
+    const fn new() -> Self {
+        Self { header: [], bytes: [0; CONTROL_BYTES] }
+    }
+}
+
+/// What one [`receive`] got.
+pub(crate) struct Message {
+    /// How many bytes; 0 at the end of the stream.
+    pub(crate) bytes: usize,
+    /// The first descriptor. A second one is closed.
+    pub(crate) fd: Option<OwnedFd>,
+    /// The message had more descriptors, or this process could not open them. The kernel closed them.
+    pub(crate) lost_descriptors: bool,
+}
+
+/// The result of a call that returns -1 for an error.
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Nanoseconds of a clock. Zero for a time before the clock's start, and for a clock that the kernel does not know.
+pub(crate) fn clock_ns(clock: clockid_t) -> u64 {
+    let mut at = timespec(Duration::ZERO);
+    // SAFETY: `at` is ours alone and lives until the call returns.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut at) };
+    if result != 0 {
+        return 0;
+    }
+    let seconds = u64::try_from(at.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(at.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// `time`, at most a year: the kernel refuses very long timeouts, so a year stands for ever.
+fn timespec(time: Duration) -> libc::timespec {
+    let time = time.min(Duration::from_secs(365 * 24 * 3600));
+    // Some platforms have padding in it that has no name, so it cannot be written as a literal.
+    // SAFETY: it consists of integers, for which zeros are a value.
+    let mut at: libc::timespec = unsafe { mem::zeroed() };
+    at.tv_sec = time.as_secs() as _;
+    at.tv_nsec = time.subsec_nanos() as _;
+    at
+}
+
+/// `eventfd`: a counter that is readable while it is not zero. Calls on it do not block.
+pub(crate) fn eventfd() -> io::Result<File> {
+    // SAFETY: it takes and returns numbers.
+    let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+    // SAFETY: the call opened `fd` for this caller, so nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// A descriptor to wait for, and the events (`POLLIN`, `POLLOUT`) that are waited for.
+pub(crate) type Interest<'a> = (BorrowedFd<'a>, i16);
+
+/// `ppoll`: waits until one of two descriptors is ready, or `timeout` has passed (`None`: for ever). Returns the
+/// events of each.
+pub(crate) fn poll(
+    [first, second]: [Interest<'_>; 2],
+    timeout: Option<Duration>,
+) -> io::Result<[i16; 2]> {
+    let entry =
+        |(fd, events): Interest<'_>| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
+    let mut fds = [entry(first), entry(second)];
+    let timeout = timeout.map(timespec);
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY:
+    // - `fds` has two entries, is ours alone and lives until the call returns;
+    // - `timeout` is null or a local value that lives until then; a null signal mask is allowed.
+    let result = unsafe { libc::ppoll(fds.as_mut_ptr(), 2, timeout, std::ptr::null()) };
+    checked(result).map(|_| fds.map(|entry| entry.revents))
+}
+
+/// `memfd_create`: a file in memory, which may be sealed.
+pub(crate) fn memfd(name: &CStr) -> io::Result<File> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the kernel copies the name, which ends with a NUL.
+    let fd = checked(unsafe { libc::memfd_create(name.as_ptr(), flags) })?;
+    // SAFETY: the call opened `fd` for this caller, so nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Adds seals (`F_SEAL_*`) to a file in memory.
+pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: c_int) -> io::Result<()> {
+    // SAFETY: this command takes a number.
+    checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) }).map(drop)
+}
+
+/// The seals of a file in memory; an error for any other file.
+pub(crate) fn seals(fd: BorrowedFd<'_>) -> io::Result<c_int> {
+    // SAFETY: this command takes no argument.
+    checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) })
+}
+
+/// Whether a file is in tmpfs, which has the files of `memfd_create` without huge pages.
+pub(crate) fn is_in_tmpfs(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    // SAFETY: it consists of integers, for which zeros are a value.
+    let mut system: libc::statfs = unsafe { mem::zeroed() };
+    // SAFETY: `system` is ours alone and lives until the call returns.
+    checked(unsafe { libc::fstatfs(fd.as_raw_fd(), &raw mut system) })?;
+    Ok(system.f_type as u64 == libc::TMPFS_MAGIC as u64)
+}
+
+/// Bytes of a page of memory.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: it takes and returns numbers.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // Every system has this value.
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// `sendmsg`: sends bytes, with `fd` on the first one. Never blocks, and raises no `SIGPIPE`.
+pub(crate) fn send(
+    socket: BorrowedFd<'_>,
+    bytes: &[IoSlice<'_>],
+    fd: Option<BorrowedFd<'_>>,
+) -> io::Result<usize> {
+    let mut control = Control::new();
+    let mut message = message(bytes.as_ptr().cast_mut().cast(), bytes.len());
+    if let Some(fd) = fd {
+        const FD_BYTES: c_uint = size_of::<RawFd>() as c_uint;
+        message.msg_control = (&raw mut control).cast();
+        // SAFETY: it computes a size from a number.
+        message.msg_controllen = unsafe { libc::CMSG_SPACE(FD_BYTES) } as _;
+        // SAFETY: the control memory of `message` is `control`, which has room for more than one header.
+        let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+        // SAFETY: it computes a size from a number.
+        let len = unsafe { libc::CMSG_LEN(FD_BYTES) };
+        // SAFETY: as above, `header` is the start of `control`, which is aligned for it.
+        let header = unsafe { &mut *header };
+        header.cmsg_level = libc::SOL_SOCKET;
+        header.cmsg_type = libc::SCM_RIGHTS;
+        header.cmsg_len = len as _;
+        // SAFETY: the data of a header lies behind it, in `control`.
+        let data = unsafe { libc::CMSG_DATA(header) };
+        // SAFETY: `control` has room for two descriptors there; the write needs no alignment.
+        unsafe { data.cast::<RawFd>().write_unaligned(fd.as_raw_fd()) };
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: all that `message` names is borrowed or local: slices of bytes that the kernel reads, and `control`.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// `recvmsg`: receives bytes and the descriptor that came with them. Never blocks.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Message> {
+    let mut control = Control::new();
+    let mut bytes = [IoSliceMut::new(buf)];
+    let mut message = message(bytes.as_mut_ptr().cast(), 1);
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: all that `message` names is ours alone and lives until the call returns: `buf` and `control`.
+    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+    Ok(Message {
+        bytes: got,
+        fd: take_descriptors(&message),
+        lost_descriptors: message.msg_flags & libc::MSG_CTRUNC != 0,
+    })
+}
+
+/// Owns all descriptors of a message that was just received; keeps the first one and closes the others.
+fn take_descriptors(message: &libc::msghdr) -> Option<OwnedFd> {
+    let mut first = None;
+    // SAFETY: `recvmsg` wrote the control memory of `message` and set its length to what it wrote.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
+    // SAFETY: as above; the pointer is null or leads to a header that is whole and aligned.
+    while let Some(header) = unsafe { next.as_ref() } {
+        if header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_RIGHTS {
+            // SAFETY: the data of a header lies behind it, in the same memory.
+            let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
+            // SAFETY: it computes a size from a number.
+            let header_bytes = unsafe { libc::CMSG_LEN(0) } as usize;
+            let data_bytes = (header.cmsg_len as usize).saturating_sub(header_bytes);
+            for i in 0..data_bytes / size_of::<RawFd>() {
+                // SAFETY: in bounds: `data_bytes` is the length of the data.
+                let at = unsafe { data.add(i) };
+                // SAFETY: the kernel wrote a descriptor there; the read needs no alignment.
+                let fd = unsafe { at.read_unaligned() };
+                // SAFETY: the kernel opened `fd` for this message, and this loop sees it once.
+                let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+                first.get_or_insert(fd);
+            }
+        }
+        // SAFETY: `next` is a header of this message.
+        next = unsafe { libc::CMSG_NXTHDR(message, next) };
+    }
+    first
+}
+
+/// A message of `len` slices of bytes and nothing else.
+fn message(slices: *mut libc::iovec, len: usize) -> libc::msghdr {
+    // Some platforms have padding in it that has no name, so it cannot be written as a literal.
+    // SAFETY: it consists of integers and pointers, for which zeros are values.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = slices;
+    message.msg_iovlen = len as _;
+    message
+}
+
+/// `shutdown` of both directions.
+pub(crate) fn shutdown(socket: BorrowedFd<'_>) {
+    // It can only fail when the peer closed the connection before.
+    // SAFETY: it takes numbers.
+    let _ = unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
+/// A new stream socket of AF_VSOCK.
+pub(crate) fn vsock_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: it takes and returns numbers.
+    let fd = checked(unsafe { libc::socket(libc::AF_VSOCK, kind, 0) })?;
+    // SAFETY: the call opened `fd` for this caller, so nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `connect` to a port of another virtual machine.
+pub(crate) fn connect_vsock(socket: BorrowedFd<'_>, cid: u32, port: u32) -> io::Result<()> {
+    let (name, len) = vsock_name(cid, port);
+    // SAFETY: `name` is `len` bytes long and lives until the call returns.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), len) }).map(drop)
+}
+
+/// `bind` to a port of this machine, as other virtual machines see it.
+#[cfg(feature = "host")]
+pub(crate) fn bind_vsock(socket: BorrowedFd<'_>, cid: u32, port: u32) -> io::Result<()> {
+    let (name, len) = vsock_name(cid, port);
+    // SAFETY: `name` is `len` bytes long and lives until the call returns.
+    checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), len) }).map(drop)
+}
+
+fn vsock_name(cid: u32, port: u32) -> (libc::sockaddr_vm, socklen_t) {
+    // SAFETY: it consists of integers, for which zeros are a value.
+    let mut name: libc::sockaddr_vm = unsafe { mem::zeroed() };
+    name.svm_family = libc::AF_VSOCK as _;
+    name.svm_cid = cid;
+    name.svm_port = port;
+    (name, size_of::<libc::sockaddr_vm>() as socklen_t)
+}
+
+/// The process that opened the other end of an AF_UNIX connection: its effective user, and its id, which is 0 in a
+/// namespace that this process does not see.
+#[cfg(feature = "host")]
+pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
+    let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as socklen_t;
+    // SAFETY:
+    // - `cred` and `len` are ours alone and live until the call returns; `len` is the size of `cred`, and the kernel
+    //   writes no more bytes than that;
+    // - every bit pattern is a `ucred`: it is three integers.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut cred).cast(),
+            &raw mut len,
+        )
+    };
+    checked(result).map(|_| (cred.uid, cred.pid))
+}
