@@ -126,19 +126,19 @@ fn cpp(root: &Path, out: &Path) {
 }
 
 fn version(compiler: &str) -> String {
-    let said = Command::new(compiler).arg("--version").output().unwrap();
-    String::from_utf8_lossy(&said.stdout).lines().next().unwrap_or_default().to_owned()
+    let output = Command::new(compiler).arg("--version").output().unwrap();
+    String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned()
 }
 
 /// Where cargo keeps the sources of a dependency.
 fn sources_of(name: &str) -> PathBuf {
     let (cargo, target) = (env::var("CARGO").unwrap(), env::var("TARGET").unwrap());
-    let said = Command::new(cargo)
+    let output = Command::new(cargo)
         .args(["metadata", "--format-version=1", "--offline", "--filter-platform", &target])
         .current_dir(env::var("CARGO_MANIFEST_DIR").unwrap())
         .output()
         .unwrap();
-    let text = String::from_utf8(said.stdout).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let packages = json["packages"].as_array().unwrap();
     let package = packages.iter().find(|p| p["name"] == name).unwrap();

@@ -32,7 +32,7 @@ const SLOT_USED: usize = SLOT - 32;
 const HOT_SLOTS: usize = 4;
 const COLD_SLOTS: usize = 32 * 1024;
 /// Bytes of a slot of the ring that is read cold: there is a message of each payload in it.
-const ROOM: usize = SLOT / PAYLOADS.len();
+const PAYLOAD_BYTES: usize = SLOT / PAYLOADS.len();
 
 /// Time of one sample.
 const SAMPLE_NS: f64 = 4_000_000.0;
@@ -53,9 +53,9 @@ impl Work {
             [0, 1, 2, 3].map(|p| inputs.iter().map(|i| encoded(judge, p, i)).collect());
         let ring = (slots == COLD_SLOTS).then(|| {
             let mut ring = vec![0; slots * SLOT];
-            for (at, room) in ring.chunks_exact_mut(ROOM).enumerate() {
+            for (at, part) in ring.chunks_exact_mut(PAYLOAD_BYTES).enumerate() {
                 let message = &messages[at % PAYLOADS.len()][0];
-                room[..message.len()].copy_from_slice(message);
+                part[..message.len()].copy_from_slice(message);
             }
             ring
         });
@@ -81,7 +81,7 @@ impl Work {
         for n in 0..count as usize {
             let message = match &self.ring {
                 Some(ring) => {
-                    &ring[(n & (COLD_SLOTS - 1)) * SLOT + payload * ROOM..][..messages[0].len()]
+                    &ring[(n & (COLD_SLOTS - 1)) * SLOT + payload * PAYLOAD_BYTES..][..messages[0].len()]
                 }
                 None => &messages[n & (messages.len() - 1)][..],
             };

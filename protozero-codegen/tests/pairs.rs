@@ -51,7 +51,7 @@ fn output_follows_the_input_and_nothing_else() {
 }
 
 #[test]
-fn faces_can_be_left_out() {
+fn api_kinds_can_be_left_out() {
     let api_kinds =
         ApiKinds { owned: false, writer: true, reader: true, service: false, descriptor: false };
     let files = generate(&Config {

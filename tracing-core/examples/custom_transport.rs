@@ -30,7 +30,7 @@ use tracing_core::os::socket::Received;
 use tracing_core::service::Peer;
 
 const SOURCE: &str = "com.example.custom";
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Both directions of all pipes, and one bell that rings for everybody.
 #[derive(Default)]
@@ -86,11 +86,11 @@ impl Transport for PipeTransport {
     ) -> Result<usize, OsError> {
         self.wire.with(|state| {
             let pipe = &mut state.pipes[self.index];
-            // A pipe of 64 KiB, so that there is not always room.
-            let room = (64 * 1024_usize).saturating_sub(pipe.to_service.len());
+            // A pipe of 64 KiB, so that it can be full.
+            let free = (64 * 1024_usize).saturating_sub(pipe.to_service.len());
             let all = bytes.iter().flat_map(|part| part.iter().copied());
             let before = pipe.to_service.len();
-            pipe.to_service.extend(all.take(room));
+            pipe.to_service.extend(all.take(free));
             Ok(pipe.to_service.len() - before)
         })
     }
@@ -121,7 +121,7 @@ impl Transport for PipeTransport {
                 return Awake { readable, writable };
             }
             let waited =
-                self.wire.bell.wait_timeout(state, timeout.unwrap_or(PATIENCE).min(PATIENCE));
+                self.wire.bell.wait_timeout(state, timeout.unwrap_or(TIMEOUT).min(TIMEOUT));
             let (locked, result) = waited.unwrap_or_else(PoisonError::into_inner);
             if result.timed_out() && timeout.is_some() {
                 return Awake::default();
@@ -186,7 +186,7 @@ fn serve(wire: &Wire) -> Result<(), OsError> {
             && state.pipes.len() >= clients.len()
         {
             let wait =
-                due.map_or(PATIENCE, |_| Duration::from_millis(1)).min(Duration::from_millis(20));
+                due.map_or(TIMEOUT, |_| Duration::from_millis(1)).min(Duration::from_millis(20));
             drop(wire.bell.wait_timeout(state, wait));
         }
     }
@@ -215,7 +215,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let producer = Producer::attach(Box::new(connection), ProducerOptions::new("example"))?;
     let descriptor = DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };
     producer.register(descriptor, Big)?;
-    assert!(producer.sync(PATIENCE), "the service answers");
+    assert!(producer.sync(TIMEOUT), "the service answers");
 
     let connection = TransportConnection::new(PipeTransport::connect(&wire, PortKind::Consumer));
     let mut consumer = Consumer::with_connection(Box::new(connection));
@@ -231,11 +231,11 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         },
         None,
     )?;
-    consumer.flush(PATIENCE)?;
+    consumer.flush(TIMEOUT)?;
     consumer.disable_tracing()?;
-    while consumer.wait(Some(PATIENCE))? != Waited::Ended {}
+    while consumer.wait(Some(TIMEOUT))? != Waited::Ended {}
     let mut trace = Vec::new();
-    let summary = consumer.read_into(&mut trace, PATIENCE)?;
+    let summary = consumer.read_into(&mut trace, TIMEOUT)?;
     assert!(trace.len() > 300_000, "the packet arrived");
     println!("{} packets in {} bytes", summary.packets, trace.len());
 

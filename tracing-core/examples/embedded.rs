@@ -16,7 +16,7 @@ use tracing_core::daemon::embed::EmbeddedService;
 use tracing_core::daemon::serve::{HeapRegions, service_config};
 
 const SOURCE: &str = "com.example.embedded";
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Writes a packet when it starts, one at each flush, and one when it stops.
 #[derive(Default)]
@@ -87,7 +87,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let mut trace = Vec::new();
-    let summary = consumer.read_into(&mut trace, PATIENCE)?;
+    let summary = consumer.read_into(&mut trace, TIMEOUT)?;
     for text in ["started", "stopped"] {
         assert!(trace.windows(text.len()).any(|part| part == text.as_bytes()), "{text}");
     }

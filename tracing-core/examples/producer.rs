@@ -218,7 +218,7 @@ fn run(options: Options) -> Result<(), String> {
     while recordings.recv().is_ok() {
         eprintln!("recording over");
         if options.once {
-            // What was sent last must have arrived before we hang up.
+            // The last data must arrive before this program disconnects.
             producer.sync(Duration::from_secs(5));
             break;
         }

@@ -11,9 +11,9 @@ objects!(|s: &str| s.to_owned(), |b: &[u8]| b.to_vec(), buffa::MessageField::som
 sums!(pb::EveryField, pb::TracePacket, pb::CommitDataRequest, r#type);
 
 fn encode(m: &impl Message, mut to: &mut [u8]) -> usize {
-    let room = to.len();
+    let capacity = to.len();
     m.encode(&mut to);
-    room - to.len()
+    capacity - to.len()
 }
 
 object_codec!(encode, |from| Message::decode_from_slice(from));

@@ -76,10 +76,10 @@ fn commit(i: &Input) -> pb::CommitDataRequest {
 }
 
 fn encode(m: &impl MessageEncode, to: &mut [u8]) -> usize {
-    let room = to.len();
+    let capacity = to.len();
     let mut encoder = PbEncoder::new(to);
     m.encode(&mut encoder).expect("the buffer is large enough");
-    room - encoder.into_writer().len()
+    capacity - encoder.into_writer().len()
 }
 
 fn parse<M: MessageDecode + Default>(from: &[u8]) -> M {

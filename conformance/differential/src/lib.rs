@@ -57,8 +57,8 @@ pub fn cases(of: &MessageDescriptor, taste: Taste, check: impl Fn(&[u8]) -> Resu
     let outcome = TestRunner::new(config).run(&entropy, |entropy| {
         let mut bytes = Vec::new();
         Entropy::new(&entropy, taste).message(of, taste, 0, &mut bytes);
-        let say = |e| TestCaseError::fail(format!("{e}\nof {}\n{taste:?}\n", hex(&bytes)));
-        check(&bytes).map_err(say)
+        let failed = |e| TestCaseError::fail(format!("{e}\nof {}\n{taste:?}\n", hex(&bytes)));
+        check(&bytes).map_err(failed)
     });
     if let Err(error) = outcome {
         panic!("{error}");

@@ -140,9 +140,9 @@ pub(super) fn pass_to_entries(messages: &mut [DescriptorProto]) {
             let entry = f.type_name().rsplit('.').next().unwrap_or_default();
             own(f).map(|(_, value)| (entry.to_owned(), value))
         };
-        let said: BTreeMap<String, u64> = message.field.iter().filter_map(of_map).collect();
+        let values: BTreeMap<String, u64> = message.field.iter().filter_map(of_map).collect();
         for entry in message.nested_type.iter_mut().filter(|m| m.options.map_entry()) {
-            let Some(value) = said.get(entry.name()) else { continue };
+            let Some(value) = values.get(entry.name()) else { continue };
             for field in entry.field.iter_mut().filter(|f| own(f).is_none()) {
                 let mut set = Empty::new();
                 set.special_fields.mut_unknown_fields().add_varint(UTF8, *value);

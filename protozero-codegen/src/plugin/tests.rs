@@ -165,8 +165,8 @@ fn names_in_json_need_not_be_said() {
     let fields = &mut three.message_type[0].field;
     fields.iter_mut().for_each(|f| f.clear_json_name());
     let bytes = set.write_to_bytes().unwrap();
-    let said = generate_set(&config(), &self::set().write_to_bytes().unwrap()).unwrap();
-    assert_eq!(generate_set(&config(), &bytes).unwrap(), said);
+    let from_set = generate_set(&config(), &self::set().write_to_bytes().unwrap()).unwrap();
+    assert_eq!(generate_set(&config(), &bytes).unwrap(), from_set);
     let fields = &mut set.file.iter_mut().find(|f| f.name() == "three.proto").unwrap();
     fields.message_type[0].field[1].set_name("a_".into());
     fields.message_type[0].field[0].set_name("a".into());

@@ -56,7 +56,7 @@ struct Gardener {
 
 impl tree_service::Host for Gardener {
     type Call = u32;
-    fn plant(&mut self, call: u32, request: golden::Tree) {
+    fn plant_tree(&mut self, call: u32, request: golden::Tree) {
         self.log.push(format!("{call}: {:?}", request.value));
     }
     fn watch_growth(&mut self, call: u32, request: golden::WatchRequest) {
@@ -83,7 +83,7 @@ fn services_call_by_type() {
     use tree_service::Client;
     let mut both = Gardener::default();
     let tree = golden::Tree { value: Some(golden::TreeValue::Number(3)), ..Default::default() };
-    assert_eq!(Client::plant(&mut both, tree), Ok(7));
+    assert_eq!(Client::plant_tree(&mut both, tree), Ok(7));
     assert_eq!(
         Client::watch_growth(&mut both, golden::WatchRequest { id: Some(9), ..Default::default() }),
         Ok(7)
@@ -91,7 +91,7 @@ fn services_call_by_type() {
     assert_eq!(Client::invoke_(&mut both, golden::Empty::default()), Ok(7));
     assert_eq!(both.log, ["7: Some(Number(3))", "7: Some(9)", "7: nothing"]);
     let names: Vec<_> = tree_service::METHODS.iter().map(|m| (m.id, m.name, m.streaming)).collect();
-    assert_eq!(names, [(1, "Plant", false), (2, "WatchGrowth", true), (3, "Invoke", false)]);
+    assert_eq!(names, [(1, "PlantTree", false), (2, "WatchGrowth", true), (3, "Invoke", false)]);
     assert!(matches!(tree_service::Response::decode(2, &[0]), Err(CallError::Decode(_))));
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = message.generics.split_for_impl();
     let (input, merge_generics) = input_lifetime(&message.generics, message.lifetime.as_ref());
     let (merge_generics, _, _) = merge_generics.split_for_impl();
-    let face = match &message.lifetime {
+    let api_trait = match &message.lifetime {
         Some(lifetime) => quote!(MessageView<#lifetime>),
         None => quote!(Message),
     };
@@ -88,7 +88,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
             }
         }
         #[automatically_derived]
-        impl #impl_generics ::protozero::#face for #ident #type_generics #where_clause {}
+        impl #impl_generics ::protozero::#api_trait for #ident #type_generics #where_clause {}
         #checked
         #extendable
         #getters

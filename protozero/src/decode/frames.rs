@@ -72,7 +72,7 @@ pub struct FrameReader {
     /// The first error. It is final: the position of the next frame is unknown after it.
     error: Option<DecodeError>,
     /// A [`Frames`] of this stream exists.
-    reading: bool,
+    has_frames: bool,
 }
 
 impl Default for FrameReader {
@@ -118,7 +118,7 @@ impl FrameReader {
             groups: Vec::new(),
             skipped: 0,
             error: None,
-            reading: false,
+            has_frames: false,
         }
     }
 
@@ -162,7 +162,7 @@ impl FrameReader {
     /// returned with the next block.
     pub fn read_block<'r>(&'r mut self, block: &'r [u8]) -> Frames<'r> {
         // A leaked `Frames` (`mem::forget`) has lost the rest of its block.
-        if core::mem::replace(&mut self.reading, true) && self.error.is_none() {
+        if core::mem::replace(&mut self.has_frames, true) && self.error.is_none() {
             self.fail(DecodeErrorKind::Truncated);
         }
         Frames { stream: self, block, borrowed_len: 0 }
@@ -361,6 +361,6 @@ impl Drop for Frames<'_> {
         if self.stream.error.is_none() {
             self.stream.keep(self.block);
         }
-        self.stream.reading = false;
+        self.stream.has_frames = false;
     }
 }

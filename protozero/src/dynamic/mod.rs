@@ -47,8 +47,8 @@ mod proto;
 pub(crate) mod schema;
 #[cfg(all(test, feature = "dynamic"))]
 mod tests;
+mod tree;
 mod value;
-mod walk;
 
 pub use cost::MEMORY_MAX;
 pub use error::{PoolError, PoolErrorKind};

@@ -56,7 +56,7 @@ impl<S: Sink> StreamOf<S> {
         let mut stream = Self::new(sink);
         let (state, at) = RangeState::new(range, 0);
         // If the range is too short, the first message requests one and gets the error.
-        if state.room(&at) >= SLOT_LEN {
+        if state.free_bytes(&at) >= SLOT_LEN {
             stream.skew = state.place_of(&at).wrapping_neg();
             stream.range = 0;
             (stream.state, stream.at) = (state, at);
@@ -144,8 +144,8 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// Number of bytes that still fit the current range.
     #[inline]
     #[must_use]
-    pub fn room(&self) -> usize {
-        self.state.room(&self.at)
+    pub fn free_bytes(&self) -> usize {
+        self.state.free_bytes(&self.at)
     }
 
     /// The error of the last root message.
@@ -210,13 +210,13 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         let (state, at) = RangeState::new(range, number);
         self.state = state;
         self.skew = position.wrapping_sub(self.state.place_of(&at));
-        if self.state.room(&at) < SLOT_LEN { self.too_short(at, range) } else { at }
+        if self.state.free_bytes(&at) < SLOT_LEN { self.too_short(at, range) } else { at }
     }
 
     #[cold]
     #[inline(never)]
     fn too_short(&mut self, at: Cursor, range: Range) -> Cursor {
-        self.fail(at, WriteError::RangeTooShort { len: range.room() })
+        self.fail(at, WriteError::RangeTooShort { len: range.free_bytes() })
     }
 
     /// Ends writing with an error: all further bytes of the root message are discarded, and the

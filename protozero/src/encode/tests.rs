@@ -292,7 +292,7 @@ fn a_slot_that_does_not_fit_leaves_the_tail_unwritten() {
 fn no_range_is_asked_for_on_exact_fill() {
     let mut stream = Ranges::stream(&[16]);
     rt::raw(&mut stream.root(), &[1; 16]);
-    assert_eq!((stream.error(), stream.used(), stream.room()), (None, 16, 0));
+    assert_eq!((stream.error(), stream.used(), stream.free_bytes()), (None, 16, 0));
 }
 
 #[test]
@@ -590,9 +590,9 @@ fn a_length_that_no_slot_can_tell_is_an_error() {
     let fits = vec![&chunk[..]; (1 << 12) - 1];
     rt::bytes_gather::<1>(&mut stream.root().nested::<1>(), &fits);
     assert_eq!(stream.error(), None);
-    let mut over = fits;
-    over.extend([&chunk[..], &chunk[..]]);
-    rt::bytes_gather::<1>(&mut stream.root().nested::<1>(), &over);
+    let mut too_long = fits;
+    too_long.extend([&chunk[..], &chunk[..]]);
+    rt::bytes_gather::<1>(&mut stream.root().nested::<1>(), &too_long);
     let len = ((1 << 12) + 1) * (1 << 16) + 6;
     assert_eq!(stream.error(), Some(WriteError::TooLong { len }));
     rt::bytes_gather::<1>(&mut stream.root(), &vec![&chunk[..]; 1 << 15]);

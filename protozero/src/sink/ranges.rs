@@ -37,14 +37,14 @@ impl<I> Sealed for Collected<'_, I> {}
 #[derive(Debug)]
 pub struct Table<'a, 'b> {
     pieces: &'a mut [&'b mut [u8]],
-    given: usize,
+    front: usize,
     back: usize,
 }
 
 impl<'b> Pieces<'b> for Table<'_, 'b> {
     fn next_piece(&mut self) -> Option<&'b mut [u8]> {
-        let piece = self.pieces.get_mut(self.given)?;
-        self.given += 1;
+        let piece = self.pieces.get_mut(self.front)?;
+        self.front += 1;
         Some(mem::take(piece))
     }
 
@@ -114,7 +114,7 @@ pub struct RangesSink<'b, P> {
 impl<'a, 'b> RangesSink<'b, Table<'a, 'b>> {
     /// A stream into the pieces of a table, one after another.
     pub fn table(pieces: &'a mut [&'b mut [u8]]) -> StreamOf<Self> {
-        Self::stream(Table { pieces, given: 0, back: 0 })
+        Self::stream(Table { pieces, front: 0, back: 0 })
     }
 }
 

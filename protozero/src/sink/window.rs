@@ -343,7 +343,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
         self.frame_at = 0;
         self.mark = used.saturating_sub(first);
         let range = self.window.range().after(self.mark);
-        if range.room() < RANGE_MIN {
+        if range.free_bytes() < RANGE_MIN {
             self.give_up();
             return Err(WriteError::WindowFull { len: self.window.len() });
         }

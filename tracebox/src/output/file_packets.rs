@@ -20,7 +20,7 @@ const HEAD_BYTES_MAX: usize = 1 + 5 + 2;
 /// Number of packets in `file`, also of compressed ones. `None`: its `bytes` are not whole packets.
 pub(super) fn count_packets(file: &File, bytes: u64) -> Option<u64> {
     let mut packets = 0;
-    let end = walk(file, |head, at, len| {
+    let end = for_each_packet(file, |head, at, len| {
         packets += if begins_with_compressed(head) { count_inside(file, at, len) } else { 1 };
     });
     (end == bytes).then_some(packets)
@@ -28,7 +28,7 @@ pub(super) fn count_packets(file: &File, bytes: u64) -> Option<u64> {
 
 /// Where the last whole packet at the beginning of `file` ends.
 pub(super) fn whole_packets(file: &File) -> u64 {
-    walk(file, |_, _, _| {})
+    for_each_packet(file, |_, _, _| {})
 }
 
 /// Number of packets in the compressed packet of `len` bytes at `at`.
@@ -47,7 +47,7 @@ fn count_inside(file: &File, at: u64, len: u64) -> u64 {
 
 /// Calls `found` for each packet with its first bytes, where it begins, and its length. Returns where the
 /// last whole packet ends. Reads little more than lengths.
-pub(super) fn walk(file: &File, mut found: impl FnMut(&[u8], u64, u64)) -> u64 {
+pub(super) fn for_each_packet(file: &File, mut found: impl FnMut(&[u8], u64, u64)) -> u64 {
     let file_len = file.metadata().map_or(0, |metadata| metadata.len());
     let mut block = vec![0; 64 * 1024];
     let (mut block_at, mut block_len) = (0, 0);

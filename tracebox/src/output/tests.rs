@@ -91,7 +91,7 @@ fn no_clobber() {
 }
 
 #[test]
-fn forged_lengths_end_the_walk() {
+fn forged_lengths_end_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     for (bytes, packets, end) in [
@@ -104,7 +104,8 @@ fn forged_lengths_end_the_walk() {
     ] {
         std::fs::write(&path, bytes).unwrap();
         let mut found = 0;
-        let found_end = file_packets::walk(&File::open(&path).unwrap(), |_, _, _| found += 1);
+        let found_end =
+            file_packets::for_each_packet(&File::open(&path).unwrap(), |_, _, _| found += 1);
         assert_eq!((found, found_end), (packets, end), "{bytes:x?}");
     }
 }

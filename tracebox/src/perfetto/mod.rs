@@ -44,9 +44,9 @@ enum ServiceChoice {
     /// `perfetto`: the running one.
     Running,
     /// `tracebox --system-sockets`: its own one, where the service of the machine would listen.
-    OwnForMachine,
+    StartForMachine,
     /// `tracebox`: its own one, which listens only where the environment says.
-    Own,
+    Start,
 }
 
 fn run(name: &str, words: &[OsString], program: Program) -> Ending {
@@ -58,8 +58,8 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
             ));
         }
         (Program::Perfetto, false) => ServiceChoice::Running,
-        (Program::Tracebox, true) => ServiceChoice::OwnForMachine,
-        (Program::Tracebox, false) => ServiceChoice::Own,
+        (Program::Tracebox, true) => ServiceChoice::StartForMachine,
+        (Program::Tracebox, false) => ServiceChoice::Start,
     };
     let plan = plan::plan(args, program)?;
     if let (Program::Tracebox, Plan::Record(request)) = (program, &plan) {
@@ -114,8 +114,8 @@ fn record(request: &RecordRequest, service: ServiceChoice) -> Ending {
     }
     let sockets = match service {
         ServiceChoice::Running => None,
-        ServiceChoice::OwnForMachine => Some(Sockets::of_machine()?),
-        ServiceChoice::Own => Some(Sockets::of_environment()?),
+        ServiceChoice::StartForMachine => Some(Sockets::of_machine()?),
+        ServiceChoice::Start => Some(Sockets::of_environment()?),
     };
     let is_private = sockets.as_ref().is_some_and(|sockets| sockets.producers.is_empty());
     if is_private && config.trigger_config.is_some() {

@@ -145,8 +145,8 @@ fn greeting(config: &TraceConfig, host: &ServiceHost) -> String {
         (ServiceHost::Running, Some(seconds)) => {
             format!("Connected to the Perfetto traced service, TTL: {seconds}s")
         }
-        (ServiceHost::Own { .. }, None) => "Recording this machine until Ctrl-C".to_owned(),
-        (ServiceHost::Own { .. }, Some(seconds)) => {
+        (ServiceHost::Started { .. }, None) => "Recording this machine until Ctrl-C".to_owned(),
+        (ServiceHost::Started { .. }, Some(seconds)) => {
             format!("Recording this machine for {seconds} s")
         }
     };

@@ -21,7 +21,7 @@ pub enum ServiceHost {
     /// The service of the machine.
     Running,
     /// A service in this process, with the built-in data sources.
-    Own {
+    Started {
         /// Held for its life. It must be dropped before the service.
         sources: probes::Sources,
         /// The service.
@@ -118,13 +118,13 @@ impl ServiceHost {
 
     fn with_sources(service: InProcessService, listens: bool) -> Result<Self, Failure> {
         let sources = probes::Sources::attach(service.producer())?;
-        Ok(Self::Own { sources, service, listens })
+        Ok(Self::Started { sources, service, listens })
     }
 
     /// Whether a producer outside of this process can connect.
     #[must_use]
     pub fn admits_producers(&self) -> bool {
-        !matches!(self, Self::Own { listens: false, .. })
+        !matches!(self, Self::Started { listens: false, .. })
     }
 
     /// A new connection to the service.
@@ -134,7 +134,7 @@ impl ServiceHost {
     pub fn consumer(&self) -> Result<Consumer, Failure> {
         match self {
             Self::Running => connect(),
-            Self::Own { service, .. } => Ok(service.consumer()),
+            Self::Started { service, .. } => Ok(service.consumer()),
         }
     }
 
@@ -143,7 +143,7 @@ impl ServiceHost {
     pub fn producer(&self) -> Option<Box<dyn Connection<ProducerPort>>> {
         match self {
             Self::Running => None,
-            Self::Own { service, .. } => Some(service.producer()),
+            Self::Started { service, .. } => Some(service.producer()),
         }
     }
 
@@ -152,7 +152,7 @@ impl ServiceHost {
     pub fn connector(&self) -> Connect {
         match self {
             Self::Running => Box::new(connect),
-            Self::Own { service, .. } => {
+            Self::Started { service, .. } => {
                 let handle = service.handle().clone();
                 Box::new(move || Ok(handle.consumer()))
             }

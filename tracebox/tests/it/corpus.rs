@@ -72,7 +72,7 @@ fn check(text: &str, expected: &DynamicMessage) {
 
 /// Sets each field of `message` and of the messages in it by itself, once per type. `path` encloses a text and
 /// a message of this type in a config.
-fn walk(
+fn check_fields(
     message: &MessageDescriptor,
     path: &dyn Fn(&str, DynamicMessage) -> (String, DynamicMessage),
     seen: &mut BTreeSet<String>,
@@ -97,7 +97,7 @@ fn walk(
             }
             path(&format!("{} {{ {text}}} ", field.name()), outer)
         };
-        walk(&of, &deeper, seen, count);
+        check_fields(&of, &deeper, seen, count);
     }
 }
 
@@ -105,7 +105,7 @@ fn walk(
 fn every_field_of_a_config_by_itself() {
     let (mut seen, mut count) = (BTreeSet::new(), 0);
     let unchanged = |text: &str, config| (text.to_owned(), config);
-    walk(&schema::message("TraceConfig"), &unchanged, &mut seen, &mut count);
+    check_fields(&schema::message("TraceConfig"), &unchanged, &mut seen, &mut count);
     assert!(seen.contains("perfetto.protos.PerfEventConfig"), "{seen:?}");
     assert!(seen.len() > 90 && count > 500, "{} messages, {count} fields", seen.len());
 }

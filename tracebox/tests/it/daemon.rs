@@ -79,21 +79,21 @@ fn the_notify_descriptor() {
 }
 
 #[test]
-fn the_service_manager_hears_when_it_listens_and_when_it_goes() {
+fn the_service_manager_is_told_of_start_and_stop() {
     let world = World::new();
     let manager = std::os::unix::net::UnixDatagram::bind(world.path("notify")).unwrap();
     let mut command = world.command("traced");
     command.env("NOTIFY_SOCKET", world.path("notify"));
     let traced = world.spawn(command);
-    let heard = || {
+    let next_message = || {
         let mut buf = [0; 200];
         let len = manager.recv(&mut buf).unwrap();
         String::from_utf8_lossy(&buf[..len]).into_owned()
     };
-    assert!(heard().starts_with("READY=1\n"));
+    assert!(next_message().starts_with("READY=1\n"));
     world.run("perfetto --query").good();
     traced.signal(Signal::TERM);
-    assert_eq!(heard(), "STOPPING=1");
+    assert_eq!(next_message(), "STOPPING=1");
     traced.end().good();
 }
 

@@ -13,7 +13,7 @@ use tracing_core::abi::sync::mpsc;
 
 use crate::Outcome;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How often we look for what nobody tells us.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -64,7 +64,7 @@ impl Process {
 
     /// Waits until a file of this name is there.
     pub fn wait_for_file(&mut self, path: &Path) -> Outcome {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !path.exists() {
             if Instant::now() > deadline || !matches!(self.child.try_wait(), Ok(None)) {
                 return Err(format!("{}: no {}", self.name, path.display()));
@@ -76,10 +76,10 @@ impl Process {
 
     /// The next line, which begins with `word`; what comes behind that.
     pub fn read_line(&self, word: &str) -> Outcome<String> {
-        let line = self.lines.as_ref().and_then(|lines| lines.recv_timeout(PATIENCE).ok());
-        let line = line.ok_or_else(|| format!("{}: never said `{word}`", self.name))?;
+        let line = self.lines.as_ref().and_then(|lines| lines.recv_timeout(TIMEOUT).ok());
+        let line = line.ok_or_else(|| format!("{}: did not print `{word}`", self.name))?;
         let rest = line.strip_prefix(word).map(|rest| rest.trim().to_owned());
-        rest.ok_or_else(|| format!("{}: said `{line}` instead of `{word}`", self.name))
+        rest.ok_or_else(|| format!("{}: printed `{line}` instead of `{word}`", self.name))
     }
 
     pub fn write_line(&mut self, line: &str) -> Outcome {
@@ -114,10 +114,10 @@ impl Process {
     pub fn wait(mut self) -> Outcome<u64> {
         let failed = |e| format!("{}: {e}", self.name);
         let fd = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()).map_err(failed)?;
-        let timeout = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+        let timeout = Timespec { tv_sec: TIMEOUT.as_secs().cast_signed(), tv_nsec: 0 };
         let mut fds = [PollFd::new(&fd, PollFlags::IN)];
         if rustix::event::poll(&mut fds, Some(&timeout)).map_err(failed)? == 0 {
-            return Err(format!("{} hangs since {PATIENCE:?}", self.name));
+            return Err(format!("{} hangs since {TIMEOUT:?}", self.name));
         }
         // It has ended, but is still known: nobody asked yet how.
         let cpu_ns = self.cpu_ns()?;

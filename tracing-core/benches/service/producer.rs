@@ -18,7 +18,7 @@ use tracing_core::os::clock;
 /// The data source, and the producer.
 pub const NAME: &str = "bench.service";
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What each thread writes.
 #[derive(Clone, Copy, Debug)]
@@ -73,12 +73,12 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let producer = Producer::connect(ProducerOptions::new(NAME)).map_err(|e| e.to_string())?;
     let descriptor = DataSourceDescriptor { name: Some(NAME.into()), ..Default::default() };
     producer.register(descriptor, Source { load, begun }).map_err(|e| e.to_string())?;
-    if !producer.sync(PATIENCE) {
+    if !producer.sync(TIMEOUT) {
         return Err("the service does not answer".into());
     }
     println!("ready");
     let writers: Vec<TraceWriter> =
-        sessions.recv_timeout(PATIENCE).map_err(|_| "no session".to_owned())?;
+        sessions.recv_timeout(TIMEOUT).map_err(|_| "no session".to_owned())?;
     println!("started");
     let mut words = std::io::stdin().lock().lines();
     words.next();
@@ -116,11 +116,11 @@ fn write(mut writer: TraceWriter, count: u32, text: u32) -> (TraceWriter, u32) {
             event.debug_annotations().name_iid(1).string_value(&text);
         }
     }
-    let (heard, all_there) = mpsc::channel();
-    let heard = Arc::new(heard);
-    writer.flush_with(Some(Box::new(move || heard.send(()).unwrap_or_default())));
+    let (acked, all_committed) = mpsc::channel();
+    let acked = Arc::new(acked);
+    writer.flush_with(Some(Box::new(move || acked.send(()).unwrap_or_default())));
     // Without an answer the trace is short, which its reader notices.
-    let _ = all_there.recv_timeout(PATIENCE);
+    let _ = all_committed.recv_timeout(TIMEOUT);
     let lost = u32::try_from(writer.drop_count()).unwrap_or(u32::MAX);
     (writer, lost)
 }

@@ -257,7 +257,7 @@ pub(crate) enum SessionError {
     Priority(String),
     MatchCostExceeded,
     NoSession,
-    SessionOver {
+    SessionEnded {
         id: SessionId,
         state: &'static str,
     },
@@ -321,7 +321,7 @@ impl fmt::Display for SessionError {
                  budget: use simpler expressions, or fewer",
             ),
             Self::NoSession => f.write_str("there is no session"),
-            Self::SessionOver { id, state } => write!(f, "session {id} is {state}"),
+            Self::SessionEnded { id, state } => write!(f, "session {id} is {state}"),
             Self::EmptyKey => f.write_str("the key is empty"),
             Self::KeyTaken(key) => {
                 write!(f, "the key {key:?} is taken by another detached session")

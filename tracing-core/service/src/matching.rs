@@ -65,17 +65,17 @@ impl NameRegex {
 /// Steps by user.
 pub(crate) type StepsByUser = BTreeMap<u32, u64>;
 
-/// What users spent on the name of one producer in this second.
+/// The steps that users took for the name of one producer in this second.
 #[derive(Debug, Default)]
 pub(crate) struct RegexBudget {
     since_ns: u64,
-    spent: StepsByUser,
+    used: StepsByUser,
 }
 
 /// Charges matches for one producer and one session to their budgets.
 pub(crate) struct MatchCost<'a> {
     pub(crate) budget: &'a mut RegexBudget,
-    /// Spent in this turn, for all producers.
+    /// Used in this turn, for all producers.
     pub(crate) turn: &'a mut StepsByUser,
     /// The user of the session.
     pub(crate) uid: u32,
@@ -87,9 +87,9 @@ pub(crate) struct MatchCost<'a> {
 impl MatchCost<'_> {
     fn charge(&mut self, steps: u64) -> bool {
         if self.now_ns.saturating_sub(self.budget.since_ns) >= 1_000_000_000 {
-            *self.budget = RegexBudget { since_ns: self.now_ns, spent: StepsByUser::new() };
+            *self.budget = RegexBudget { since_ns: self.now_ns, used: StepsByUser::new() };
         }
-        let own = self.budget.spent.entry(self.uid).or_default();
+        let own = self.budget.used.entry(self.uid).or_default();
         let all = self.turn.entry(self.uid).or_default();
         let (next, next_all) = (own.saturating_add(steps), all.saturating_add(steps));
         if next > limits::REGEX_STEPS_PER_PRODUCER_MAX

@@ -61,7 +61,7 @@ impl Observer {
         self.mask = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
         self.events = ObservableEvents::default();
         if self.mask == 0 {
-            return out.done(client, call);
+            return out.reply_empty(client, call);
         }
         self.call = call;
     }

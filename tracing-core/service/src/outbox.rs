@@ -75,7 +75,7 @@ impl Outbox {
     }
 
     /// Answers a call with success and an empty message.
-    pub(crate) fn done(&mut self, client: ClientId, call: Option<CallId>) {
+    pub(crate) fn reply_empty(&mut self, client: ClientId, call: Option<CallId>) {
         self.reply(client, call, Bytes::new());
     }
 

@@ -14,7 +14,7 @@ use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Answers a call with success, after the effects of the call.
-    Done {
+    ReplySuccess {
         client: ClientId,
         call: Option<CallId>,
     },

@@ -16,7 +16,7 @@ pub(super) enum Event {
     /// A reply reaches a client.
     ToClient(ClientId, Reply),
     /// A file operation is over.
-    FileDone(FileId, Result<(), FileError>),
+    FileWritten(FileId, Result<(), FileError>),
     /// An actor takes its next step.
     Act(usize),
     /// A producer's arbiter has a deadline.
@@ -71,12 +71,12 @@ impl Net {
     }
 
     /// Schedules the end of a file operation, after those before it.
-    pub(super) fn file_done(&mut self, now: u64, file: FileId, result: Result<(), FileError>) {
+    pub(super) fn file_written(&mut self, now: u64, file: FileId, result: Result<(), FileError>) {
         let at = now + self.rng.below(self.delay_ns_max);
         let latest = self.files.entry(file).or_default();
         *latest = at.max(*latest);
         let at = *latest;
-        self.at(at, Event::FileDone(file, result));
+        self.at(at, Event::FileWritten(file, result));
     }
 
     pub(super) fn send_up(&mut self, now: u64, client: ClientId, input: Input) {
@@ -108,7 +108,7 @@ impl Net {
 
     /// The client closes the connection. What it sent before either arrives or, at random, is lost from some
     /// point on, as with a process that is killed while it writes.
-    pub(super) fn hang_up(&mut self, now: u64, client: ClientId, input: Input) {
+    pub(super) fn disconnect(&mut self, now: u64, client: ClientId, input: Input) {
         let sent: Vec<(u64, u64)> = self
             .queue
             .iter()

@@ -22,7 +22,7 @@ impl Rng {
     }
 
     /// Whether all bytes are used; a seed never ends.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_used_up(&self) -> bool {
         matches!(&self.0, Source::Bytes(bytes) if bytes.is_empty())
     }
 

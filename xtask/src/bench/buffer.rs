@@ -165,9 +165,9 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
 
 /// The median of what the rounds say of a mode, ns.
 fn median(rounds: &[String], mode: &str) -> Result<f64, String> {
-    let times = rounds.iter().map(|said| {
-        let ns = time_of(said, mode).and_then(|ns| ns.parse::<f64>().ok());
-        ns.ok_or_else(|| format!("nothing is said of `{mode}`:\n{said}"))
+    let times = rounds.iter().map(|output| {
+        let ns = time_of(output, mode).and_then(|ns| ns.parse::<f64>().ok());
+        ns.ok_or_else(|| format!("no line with `{mode}` in:\n{output}"))
     });
     let mut times = times.collect::<Result<Vec<f64>, String>>()?;
     times.sort_by(f64::total_cmp);

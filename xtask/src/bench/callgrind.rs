@@ -46,11 +46,11 @@ fn run(
         .arg("loop")
         .args(arguments)
         .arg(count.to_string());
-    let said = ctx.output(&mut command)?;
+    let output = ctx.output(&mut command)?;
     let text = crate::ctx::read(&log)?;
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
     let instructions = collected.and_then(|(_, n)| n.trim().parse().ok());
     let instructions = instructions.ok_or_else(|| format!("callgrind says no number:\n{text}"))?;
-    let done = said.split_whitespace().last().and_then(|word| word.parse().ok());
+    let done = output.split_whitespace().last().and_then(|word| word.parse().ok());
     Ok((instructions, done.unwrap_or(u64::from(count))))
 }

@@ -104,8 +104,8 @@ fn build(ctx: &Ctx) -> Result<PathBuf, String> {
 }
 
 fn time(ctx: &Ctx, program: &Path, mode: &'static str, cells: &mut Cells) -> Outcome {
-    let said = ctx.output(ctx.command(program).args(["time", mode, ROUNDS]))?;
-    for line in said.lines() {
+    let output = ctx.output(ctx.command(program).args(["time", mode, ROUNDS]))?;
+    for line in output.lines() {
         let parts: Vec<&str> = line.split('\t').collect();
         let [name, op, payload, ns, bytes] = parts[..] else {
             return Err(format!("peers says `{line}`"));

@@ -116,19 +116,19 @@ fn run_api_kind(
     runner.arg(&folder).args(recommended.then_some("--enforce_recommended"));
     let output = runner.arg(testee).arg(kind).arg(&tally).output();
     let output = output.map_err(|e| format!("conformance_test_runner: {e}"))?;
-    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
-    said.push_str(&String::from_utf8_lossy(&output.stderr));
-    std::fs::write(&log, &said).map_err(|e| format!("{}: {e}", log.display()))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    std::fs::write(&log, &text).map_err(|e| format!("{}: {e}", log.display()))?;
 
     let rows = rows(&read(&tally)?)?;
-    let said = Said::parse(&said);
+    let runner = RunnerOutput::parse(&text);
     let mut failures: Vec<String> =
-        said.failed.iter().map(|name| format!("{kind}: {name}: see {}", log.display())).collect();
+        runner.failed.iter().map(|name| format!("{kind}: {name}: see {}", log.display())).collect();
     ctx.log(format_args!("{kind:<25} passed  skipped   failed  recommended"));
     let mut total = Row::default();
     for ((syntax, format), row) in &rows {
         let count = |names: &[String]| names.iter().filter(|n| belongs(n, syntax, format)).count();
-        let (failed, warned) = (count(&said.failed), count(&said.warned));
+        let (failed, warned) = (count(&runner.failed), count(&runner.warned));
         let passed = row.answered.saturating_sub(failed + warned);
         let category = format!("{syntax} {format}");
         ctx.log(format_args!(
@@ -143,13 +143,13 @@ fn run_api_kind(
     }
     // Both sides must have seen the same: a runner that stops early has not passed anything.
     let seen = Row {
-        answered: said.passed + said.failed.len() + said.warned.len(),
-        skipped: said.skipped,
+        answered: runner.passed + runner.failed.len() + runner.warned.len(),
+        skipped: runner.skipped,
     };
-    if said.suites != SUITES || seen != total || total.answered == 0 {
+    if runner.suites != SUITES || seen != total || total.answered == 0 {
         failures.push(format!(
             "{kind}: the runner tells of {} suites and {seen:?}, we of {total:?}; see {}",
-            said.suites,
+            runner.suites,
             log.display()
         ));
     }
@@ -186,7 +186,7 @@ fn rows(text: &str) -> Result<BTreeMap<(String, String), Row>, String> {
 
 /// What the runner printed.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Said {
+struct RunnerOutput {
     suites: usize,
     passed: usize,
     skipped: usize,
@@ -195,15 +195,15 @@ struct Said {
     warned: Vec<String>,
 }
 
-impl Said {
+impl RunnerOutput {
     fn parse(text: &str) -> Self {
-        let mut said = Self::default();
+        let mut output = Self::default();
         for line in text.lines() {
             if let Some((mark, rest)) = line.split_once(", test=") {
                 let name = rest.split([':', ' ']).next().unwrap_or_default().to_owned();
                 match mark {
-                    "ERROR" => said.failed.push(name),
-                    "WARNING" => said.warned.push(name),
+                    "ERROR" => output.failed.push(name),
+                    "WARNING" => output.warned.push(name),
                     _ => {}
                 }
             }
@@ -212,12 +212,12 @@ impl Said {
                     let at = line.find(what)?;
                     line[..at].trim_end().rsplit(' ').next()?.parse::<usize>().ok()
                 };
-                said.suites += 1;
-                said.passed += before("successes").unwrap_or(0);
-                said.skipped += before("skipped").unwrap_or(0);
+                output.suites += 1;
+                output.passed += before("successes").unwrap_or(0);
+                output.skipped += before("skipped").unwrap_or(0);
             }
         }
-        said
+        output
     }
 }
 

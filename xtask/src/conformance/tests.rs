@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_runner_is_understood() {
-    let said = Said::parse(
+    let output = RunnerOutput::parse(
         "CONFORMANCE TEST BEGIN ====\n\
          ERROR, test=Required.Proto3.ProtobufInput.X.ProtobufOutput: Output was not equal\n\
          CONFORMANCE SUITE FAILED: 698 successes, 4869 skipped, 0 expected failures, 1 unexpected failures.\n\
@@ -11,7 +11,10 @@ fn the_runner_is_understood() {
     let failed = vec!["Required.Proto3.ProtobufInput.X.ProtobufOutput".to_owned()];
     assert!(belongs(&failed[0], "proto3", "binary"));
     assert!(!belongs(&failed[0], "proto3", "text"));
-    assert_eq!(said, Said { suites: 2, passed: 698, skipped: 5752, failed, warned: vec![] });
+    assert_eq!(
+        output,
+        RunnerOutput { suites: 2, passed: 698, skipped: 5752, failed, warned: vec![] }
+    );
 }
 
 #[test]

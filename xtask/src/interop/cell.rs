@@ -167,11 +167,11 @@ impl Cell {
         let traces = stage.play(self.play)?;
         service.still_runs()?;
         source.still_runs()?;
-        let mut said = String::new();
+        let mut output = String::new();
         for trace in traces {
-            said = self.check(place, &trace, source.id())?;
+            output = self.check(place, &trace, source.id())?;
         }
-        Ok(said)
+        Ok(output)
     }
 
     fn check(&self, place: &Place, trace: &Path, source: u32) -> Result<String, String> {
@@ -182,10 +182,10 @@ impl Cell {
             .args([source.to_string(), TRACE.as_millis().to_string()])
             .output()
             .map_err(|e| format!("python: {e}"))?;
-        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let facts = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         let name = trace.file_name().unwrap_or_default().display();
-        if output.status.success() { Ok(said) } else { Err(format!("{name}: {said}{complaint}")) }
+        if output.status.success() { Ok(facts) } else { Err(format!("{name}: {facts}{complaint}")) }
     }
 
     fn config(&self) -> String {

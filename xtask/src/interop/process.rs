@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The longest time that a step may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A process, killed when dropped: a failed cell leaves none running.
 pub struct Running {
@@ -116,10 +116,10 @@ impl Drop for Running {
 /// # Errors
 /// It cannot hold any more, or takes too long.
 pub fn wait_until(what: &str, mut is: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is()? {
         if Instant::now() > deadline {
-            return Err(format!("{what} hangs since {PATIENCE:?}"));
+            return Err(format!("{what} hangs since {TIMEOUT:?}"));
         }
         std::thread::park_timeout(LOOK);
     }

@@ -26,7 +26,7 @@ pub struct Test {
 pub fn tests(ctx: &Ctx, suites: &[Suite]) -> Result<Vec<Test>, String> {
     let mut files = BTreeSet::new();
     for folder in suites.iter().flat_map(|s| &s.folders) {
-        walk(ctx.root(), Path::new(folder), &mut files)?;
+        collect_files(ctx.root(), Path::new(folder), &mut files)?;
     }
     let mut tests = Vec::new();
     for file in files {
@@ -35,7 +35,7 @@ pub fn tests(ctx: &Ctx, suites: &[Suite]) -> Result<Vec<Test>, String> {
     Ok(tests)
 }
 
-fn walk(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<(), String> {
+fn collect_files(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<(), String> {
     let full = root.join(folder);
     // A folder that does not exist has no tests.
     if !full.exists() {
@@ -46,7 +46,7 @@ fn walk(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<(), 
         let entry = entry.map_err(failed)?;
         let path = folder.join(entry.file_name());
         if entry.file_type().map_err(failed)?.is_dir() {
-            walk(root, &path, files)?;
+            collect_files(root, &path, files)?;
         } else if path.extension().is_some_and(|e| e == "rs") {
             files.insert(path.to_string_lossy().into_owned());
         }

@@ -180,10 +180,10 @@ fn generate(ctx: &Ctx, folder: &Path) -> Result<Row, String> {
         .env("CARGO_TARGET_DIR", folder.join("tool"))
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    let said = ctx.output(&mut command)?;
-    let numbers: Vec<f64> = said.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let output = ctx.output(&mut command)?;
+    let numbers: Vec<f64> = output.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     let [wall_s, cpu_s] = numbers[..] else {
-        return Err(format!("codegen --time said `{said}`"));
+        return Err(format!("codegen --time printed `{output}`"));
     };
     Ok(Row { what: "code of the whole schema", wall_s, cpu_s, limit: Limit::Wall(GENERATE_MAX_S) })
 }

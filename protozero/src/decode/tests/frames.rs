@@ -80,7 +80,7 @@ fn frames_and_ends() {
 
 #[test]
 fn other_fields_are_skipped_or_an_error() {
-    let over = |bytes: &[u8]| {
+    let read_both = |bytes: &[u8]| {
         let read = |blocks: &[&[u8]]| {
             let stream = FrameReader::with_max(1000).skip_other_fields();
             let (frames, end) = read_of(stream, blocks, usize::MAX);
@@ -93,17 +93,17 @@ fn other_fields_are_skipped_or_an_error() {
         whole
     };
     let numbers = b"\x0a\0\x08\x80\x01\x12\0\x0d1234\x1a\0\x0912345678\x22\0";
-    assert_eq!(over(numbers), ([1, 2, 3, 4].into(), Ok(())));
+    assert_eq!(read_both(numbers), ([1, 2, 3, 4].into(), Ok(())));
     // A group with a field of each kind. One of them would be a frame outside of a group.
     let group = b"\x0a\0\x0b\x08\x01\x0a\x02hi\x13\x1a\0\x14\x0d1234\x0c\x12\0";
-    assert_eq!(over(group), ([1, 2].into(), Ok(())));
-    assert_eq!(over(&group[..18]), ([1].into(), Err((Truncated, 18))));
-    assert_eq!(over(b"\x0a\0\x0c"), ([1].into(), Err((EndGroup, 2))));
-    assert_eq!(over(b"\x0b\x14"), ([].into(), Err((EndGroup, 1))));
-    assert_eq!(over(b"\x0e"), ([].into(), Err((WireType, 0))));
-    assert_eq!(over(b"\x0b\x0a\xe9\x07"), ([].into(), Err((TooLarge, 1))));
-    assert_eq!(over(&[0x0b; 100]).1, Err((Truncated, 100)));
-    assert_eq!(over(&[0x0b; 101]).1, Err((TooDeep, 100)));
+    assert_eq!(read_both(group), ([1, 2].into(), Ok(())));
+    assert_eq!(read_both(&group[..18]), ([1].into(), Err((Truncated, 18))));
+    assert_eq!(read_both(b"\x0a\0\x0c"), ([1].into(), Err((EndGroup, 2))));
+    assert_eq!(read_both(b"\x0b\x14"), ([].into(), Err((EndGroup, 1))));
+    assert_eq!(read_both(b"\x0e"), ([].into(), Err((WireType, 0))));
+    assert_eq!(read_both(b"\x0b\x0a\xe9\x07"), ([].into(), Err((TooLarge, 1))));
+    assert_eq!(read_both(&[0x0b; 100]).1, Err((Truncated, 100)));
+    assert_eq!(read_both(&[0x0b; 101]).1, Err((TooDeep, 100)));
     let mut stream = FrameReader::new().skip_other_fields();
     assert_eq!(
         stream.read_block(&[numbers, &group[..]].concat()).next_frame().map(|f| f.is_some()),
@@ -190,11 +190,11 @@ proptest! {
     fn random_bytes_in_blocks(bytes in super::super::props::bytes(), len in 1..9usize) {
         let blocks: Vec<_> = bytes.chunks(len).collect();
         prop_assert_eq!(read(&blocks, usize::MAX), read(&[&bytes], usize::MAX));
-        let over = |blocks: &[&[u8]]| {
+        let read_skipping = |blocks: &[&[u8]]| {
             read_of(FrameReader::with_max(1000).skip_other_fields(), blocks, usize::MAX)
         };
-        let glued = over(&[&bytes]);
-        prop_assert_eq!(over(&blocks), glued.clone());
+        let glued = read_skipping(&[&bytes]);
+        prop_assert_eq!(read_skipping(&blocks), glued.clone());
         // A reader of one message finds the same fields.
         let mut reader = crate::Reader::new(&bytes);
         let mut frames = Vec::new();

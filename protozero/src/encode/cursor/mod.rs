@@ -146,7 +146,7 @@ impl Cursor {
 
     /// Number of free bytes.
     #[inline]
-    fn room(&self) -> usize {
+    fn free_bytes(&self) -> usize {
         if self.is_nowhere() { 0 } else { self.last + SLACK - self.ptr.as_ptr().addr() }
     }
 
@@ -260,7 +260,7 @@ impl Cursor {
     /// Appends as much of `bytes` as fits, and returns the number of appended bytes.
     #[inline]
     pub(super) fn append(&mut self, bytes: &[u8]) -> usize {
-        let n = bytes.len().min(self.room());
+        let n = bytes.len().min(self.free_bytes());
         // SAFETY:
         // - readable and writable: `n` is at most either length (C2);
         // - not overlapping: `bytes` is a reference, and no reference points into a range (C4).

@@ -37,7 +37,7 @@ impl Range {
     /// Number of writable bytes.
     #[inline]
     #[must_use]
-    pub const fn room(&self) -> usize {
+    pub const fn free_bytes(&self) -> usize {
         self.len.saturating_sub(self.used)
     }
 }

@@ -83,7 +83,7 @@ impl RangeState {
 
     /// Free bytes after the cursor, including reserves.
     #[inline]
-    pub(in super::super) fn room(&self, at: &Cursor) -> usize {
+    pub(in super::super) fn free_bytes(&self, at: &Cursor) -> usize {
         if at.is_nowhere() { 0 } else { self.limit.as_ptr().addr() - at.ptr.as_ptr().addr() }
     }
 
@@ -196,7 +196,7 @@ impl RangeState {
         at: Cursor,
         frame: Frame,
     ) -> Result<(Cursor, Frame), Cursor> {
-        if at.room() < SLOT_LEN {
+        if at.free_bytes() < SLOT_LEN {
             return Err(at);
         }
         let (mut link, mut narrow) = (0, 1);
@@ -220,7 +220,7 @@ impl RangeState {
         &mut self,
         mut at: Cursor,
     ) -> Result<(Cursor, Frame), Cursor> {
-        if at.room() < SLOT_LEN {
+        if at.free_bytes() < SLOT_LEN {
             return Err(at);
         }
         let offset = self.used(&at) as u32;

@@ -136,7 +136,7 @@ fn leak_scopes<S: Sink>(stream: &mut StreamOf<S>, v: Values<'_>) -> u64 {
     core::mem::forget(stream.root());
     stream.end_forgotten();
     let errors = u64::from(stream.error().is_some()) + u64::from(stream.first_error().is_some());
-    errors + stream.written() + (stream.used() + stream.room()) as u64
+    errors + stream.written() + (stream.used() + stream.free_bytes()) as u64
 }
 
 /// Writes that fail; returns a sum over all results.

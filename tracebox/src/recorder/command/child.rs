@@ -53,7 +53,7 @@ pub(super) struct Child {
 enum CommandState {
     Waiting,
     Running(Pid),
-    Over(ExitStatus),
+    Exited(ExitStatus),
     Never,
 }
 
@@ -129,7 +129,7 @@ impl Child {
 
     /// Remembers the end of the command, and waits until the tracker has written it.
     fn ended(&mut self, status: ExitStatus) {
-        self.state = CommandState::Over(status);
+        self.state = CommandState::Exited(status);
         if let Some(tracker) = &self.tracker {
             let (done, wait) = channel();
             tracker.send(Message::CommandEnded { status, done });
@@ -155,12 +155,12 @@ impl Child {
     pub(super) fn join(&mut self, interrupts: &InterruptQueue) -> Option<ExitStatus> {
         while matches!(self.state, CommandState::Running(_)) {
             match interrupts.wait()? {
-                Interrupt::CommandExited(status) => self.state = CommandState::Over(status),
+                Interrupt::CommandExited(status) => self.state = CommandState::Exited(status),
                 Interrupt::Signal(signal) => self.pass_on(signal),
             }
         }
         match self.state {
-            CommandState::Over(status) => Some(status),
+            CommandState::Exited(status) => Some(status),
             _ => None,
         }
     }
@@ -179,7 +179,7 @@ impl Control for Child {
 
     /// While the command runs, the terminal is the command's.
     fn shows_progress(&self) -> bool {
-        matches!(self.state, CommandState::Over(_))
+        matches!(self.state, CommandState::Exited(_))
     }
 
     fn sources_started(&mut self, all: bool) -> Result<(), Failure> {

@@ -45,7 +45,7 @@ pub fn play(scenario: &Scenario<'_>) {
 
 /// Buffers of all kinds, clones, reading twice, a producer that leaves.
 fn buffers(scenario: &Scenario<'_>, one: &ScriptProducer) {
-    let two = ScriptProducer::new(scenario.world, "producer.two", &["guest"]);
+    let two = ScriptProducer::new(scenario.world, "producer.two", &["second"]);
     let mut client = scenario.client();
     client.begin(
         "buffers { size_kb: 512 name: 'main' }
@@ -56,7 +56,7 @@ fn buffers(scenario: &Scenario<'_>, one: &ScriptProducer) {
          data_sources { config { name: 'full' target_buffer: 1 } }
          data_sources { config { name: 'wrap' target_buffer: 2 } }
          data_sources { config { name: 'new' target_buffer_name: 'new' } }
-         data_sources { config { name: 'guest' } producer_name_filter: 'producer.two' }
+         data_sources { config { name: 'second' } producer_name_filter: 'producer.two' }
          data_sources { config { name: 'nobody has it' } }
          producers { producer_name: 'producer.one' shm_size_kb: 128 page_size_kb: 4 }
          unique_session_name: 'buffers' bugreport_score: 7
@@ -69,7 +69,7 @@ fn buffers(scenario: &Scenario<'_>, one: &ScriptProducer) {
     for source in ["full", "wrap", "new"] {
         one.number(source, 0..20, 1000);
     }
-    two.number("guest", 0..3, 10);
+    two.number("second", 0..3, 10);
     client.flush();
     let mut other = scenario.client();
     other.clone_of("buffers", "buffers.clone");
@@ -81,7 +81,7 @@ fn buffers(scenario: &Scenario<'_>, one: &ScriptProducer) {
     for source in ["main", "full", "wrap", "new"] {
         one.number(source, 20..22, 1000);
     }
-    two.number("guest", 3..4, 10);
+    two.number("second", 3..4, 10);
     drop(two);
     client.wait_until_gone("producer.two");
     client.stop();

@@ -30,8 +30,8 @@ pub struct Invoke {
 /// Answers a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvokeReply {
-    /// The call went well.
-    Done {
+    /// The call succeeded.
+    Succeeded {
         /// Another reply to the same call follows.
         has_more: bool,
         /// The encoded response message.
@@ -81,7 +81,7 @@ impl InvokeReply {
             Ok(())
         })?;
         Ok(match success {
-            Some(true) => Self::Done { has_more: more, reply: body },
+            Some(true) => Self::Succeeded { has_more: more, reply: body },
             Some(false) => Self::Unroutable,
             None => Self::Rejected,
         })
@@ -90,7 +90,7 @@ impl InvokeReply {
     /// Appends all but the response message, which comes last and is returned.
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Bytes {
         match self {
-            Self::Done { has_more, reply } => {
+            Self::Succeeded { has_more, reply } => {
                 wire::put_uint(out, 1, 1);
                 wire::put_uint(out, 2, u64::from(*has_more));
                 wire::put_head(out, 3, reply.len());

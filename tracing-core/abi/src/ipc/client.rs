@@ -212,7 +212,7 @@ impl<P: Port, F> Client<P, F> {
                     return;
                 }
                 let (result, has_more) = match reply {
-                    InvokeReply::Done { has_more, reply } => (Ok(reply), has_more),
+                    InvokeReply::Succeeded { has_more, reply } => (Ok(reply), has_more),
                     InvokeReply::Unroutable | InvokeReply::Rejected => (Err(Rejected), false),
                 };
                 if !has_more {

@@ -117,7 +117,7 @@ impl<P: Port, F> Host<P, F> {
         fd: Option<F>,
     ) -> Result<(), FrameError> {
         let reply = match result {
-            Ok(reply) => InvokeReply::Done { has_more, reply },
+            Ok(reply) => InvokeReply::Succeeded { has_more, reply },
             Err(Rejected) => InvokeReply::Rejected,
         };
         let sent = self.send(call.get(), Body::InvokeReply(reply), fd);

@@ -69,8 +69,8 @@ impl<F> Outbox<F> {
         self.advance_with(sent, drop);
     }
 
-    /// The same; `spent` gets the messages that have left whole, now empty, for their memory.
-    pub fn advance_with(&mut self, mut sent: usize, mut spent: impl FnMut(Bytes)) {
+    /// The same; `recycle` gets the messages that have left whole, now empty, for their memory.
+    pub fn advance_with(&mut self, mut sent: usize, mut recycle: impl FnMut(Bytes)) {
         self.len = self.len.saturating_sub(sent);
         while let Some(frame) = self.frames.front_mut().filter(|_| sent > 0) {
             // The kernel has its own reference now, and a second send must not pass the descriptor again.
@@ -84,7 +84,7 @@ impl<F> Outbox<F> {
                 && frame.tail.is_empty()
                 && let Some(frame) = self.frames.pop_front()
             {
-                spent(frame.tail);
+                recycle(frame.tail);
             }
         }
     }

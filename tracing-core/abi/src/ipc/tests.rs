@@ -170,7 +170,7 @@ fn every_message_survives_a_round_trip() {
             args: Bytes::from_static(b"args"),
             drop_reply: true,
         })),
-        Some(Body::InvokeReply(InvokeReply::Done {
+        Some(Body::InvokeReply(InvokeReply::Succeeded {
             has_more: true,
             reply: Bytes::from_static(b"x"),
         })),
@@ -196,7 +196,7 @@ fn every_message_survives_a_round_trip() {
 fn a_frame_too_long_is_not_encoded() {
     let reply = |len| Frame {
         request_id: 1,
-        body: Some(Body::InvokeReply(InvokeReply::Done {
+        body: Some(Body::InvokeReply(InvokeReply::Succeeded {
             has_more: false,
             reply: Bytes::from(vec![0; len]),
         })),
@@ -278,7 +278,10 @@ fn capture_invocations_of_a_producer() {
 fn capture_replies_of_a_service() {
     let done = |id, has_more, reply: &str| Frame {
         request_id: id,
-        body: Some(Body::InvokeReply(InvokeReply::Done { has_more, reply: hex(reply).into() })),
+        body: Some(Body::InvokeReply(InvokeReply::Succeeded {
+            has_more,
+            reply: hex(reply).into(),
+        })),
     };
     let dumps = [
         // InitializeConnection: no shared memory of the producer's, direct patching, no emulation.

@@ -8,7 +8,7 @@
 //!                    └──cut, abandon──> Closed
 //! ```
 //!
-//! The fragment count rises when a fragment *begins*. When a fragment ends and room is left, the count rises
+//! The fragment count rises when a fragment *begins*. When a fragment ends and space is left, the count rises
 //! once more for the next one, which is *reserved*: now the finished fragment can be scraped. If no
 //! fragment follows, the reserved one becomes an empty one, a zero byte.
 //!
@@ -42,18 +42,18 @@ pub(super) enum Fragment {
 }
 
 impl WritableChunk {
-    /// Begins a fragment, if `room` bytes are left for it, its length included (at least
+    /// Begins a fragment, if `bytes_min` bytes are left for it, its length included (at least
     /// [`FRAGMENT_HEADER_BYTES`]), and the count can take it and another. Gives the payload offset of its first byte.
     #[inline(always)]
-    pub fn begin_fragment(&mut self, room: usize) -> Option<usize> {
-        debug_assert!(room >= FRAGMENT_HEADER_BYTES, "the length is part of it");
+    pub fn begin_fragment(&mut self, bytes_min: usize) -> Option<usize> {
+        debug_assert!(bytes_min >= FRAGMENT_HEADER_BYTES, "the length is part of it");
         let uncounted = match self.fragment {
             Fragment::Reserved => 0,
             Fragment::None => 1,
             Fragment::Open | Fragment::Continued | Fragment::Closed => return None,
         };
         // The count has to have one left for the fragment reserved when this one ends.
-        if self.begin + room > self.payload_len()
+        if self.begin + bytes_min > self.payload_len()
             || self.packets().count() >= Packets::COUNT_MAX - uncounted
         {
             return None;
@@ -68,7 +68,7 @@ impl WritableChunk {
     }
 
     /// Ends the open fragment, whose bytes reach up to payload offset `used`: its bytes are final, and
-    /// published if the chunk has room left. Gives where the next one begins, which is the end of the
+    /// published if the chunk has space left. Gives where the next one begins, which is the end of the
     /// payload for a full chunk. `None`, and nothing done, if no fragment is open or `used` lies before its first byte.
     #[inline(always)]
     pub fn end_fragment(&mut self, used: usize) -> Option<usize> {

@@ -158,7 +158,7 @@ fn what_was_said_before_the_end_is_heard() {
 }
 
 #[test]
-fn a_service_that_hangs_up_at_any_byte() {
+fn a_service_that_disconnects_after_any_byte() {
     // All that a service says in a short life: bind reply, one reply.
     let script = {
         let mut host = Host::<ProducerPort, OwnedFd>::default();

@@ -142,7 +142,7 @@ impl PendingCommit {
                 None
             });
             let cost = ENTRY_BYTES + data.as_ref().map_or(0, Vec::len);
-            split.room_for(cost).chunks_to_move.push(CommitDataRequestChunksToMove {
+            split.with_space_for(cost).chunks_to_move.push(CommitDataRequestChunksToMove {
                 page: Some(wire(entry.page_idx)),
                 chunk: Some(wire(entry.chunk_idx)),
                 target_buffer: Some(u32::from(entry.buffer.get())),
@@ -152,7 +152,7 @@ impl PendingCommit {
         }
         for entry in self.patches {
             let cost = ENTRY_BYTES + entry.patches.len() * PATCH_BYTES;
-            split.room_for(cost).chunks_to_patch.push(CommitDataRequestChunkToPatch {
+            split.with_space_for(cost).chunks_to_patch.push(CommitDataRequestChunkToPatch {
                 target_buffer: Some(u32::from(entry.buffer.get())),
                 writer_id: Some(u32::from(entry.writer.get())),
                 chunk_id: Some(entry.chunk.get()),
@@ -181,7 +181,7 @@ pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
     let mut split = Split::default();
     for chunk in scraped {
         let data = [&chunk.header.to_bytes()[..], &chunk.payload].concat();
-        split.room_for(ENTRY_BYTES + data.len()).chunks_to_move.push(
+        split.with_space_for(ENTRY_BYTES + data.len()).chunks_to_move.push(
             CommitDataRequestChunksToMove {
                 page: Some(wire(chunk.page_idx)),
                 chunk: Some(wire(chunk.chunk_idx)),
@@ -220,7 +220,7 @@ struct Split {
 
 impl Split {
     /// The request that an entry of `cost` bytes goes into.
-    fn room_for(&mut self, cost: usize) -> &mut CommitDataRequest {
+    fn with_space_for(&mut self, cost: usize) -> &mut CommitDataRequest {
         if self.bytes > 0 && self.bytes + cost > COMMIT_BYTES_MAX {
             self.done.push(Request::CommitData(core::mem::take(&mut self.current)));
             self.bytes = 0;

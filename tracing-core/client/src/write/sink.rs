@@ -27,7 +27,7 @@ use abi::shm::{ChunkFlags, ChunkHeader, Packets, WritableChunk};
 
 /// A packet does not begin in a chunk with less room: header and a few fields
 /// (`trace_writer_impl.cc`).
-const PACKET_ROOM_MIN: usize = 12;
+const PACKET_BYTES_MIN: usize = 12;
 
 /// Whether packets are written or dropped; see the [module](self).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +135,7 @@ impl ChunkSink {
     fn begin_in_chunk(&mut self) -> Option<Range> {
         let chunk = self.chunk.as_mut()?;
         let payload = chunk.payload()?;
-        let body = chunk.begin_fragment(PACKET_ROOM_MIN)?;
+        let body = chunk.begin_fragment(PACKET_BYTES_MIN)?;
         self.state = SinkState::InPacket;
         Some(Range::from_raw(payload, chunk.payload_len()).after(body))
     }

@@ -110,10 +110,10 @@ impl Engine {
 
     /// Passes the answers of files to the service; false if there are none.
     fn process_file_answers(&mut self) -> bool {
-        let done = self.files.take_done();
-        done.spent.into_iter().for_each(|memory| self.service.give_back(memory));
-        let something_new = !done.answers.is_empty();
-        done.answers.into_iter().for_each(|input| self.handle_input(input));
+        let finished = self.files.take_finished();
+        finished.written_memory.into_iter().for_each(|memory| self.service.give_back(memory));
+        let something_new = !finished.answers.is_empty();
+        finished.answers.into_iter().for_each(|input| self.handle_input(input));
         something_new
     }
 
@@ -257,7 +257,7 @@ impl Engine {
                 self.fault("a peer does not read its replies, connection closed")
             }
         }
-        Self::hang_up(&peer.link);
+        Self::close_local(&peer.link);
         if peer.announced {
             self.handle_input(match peer.side {
                 Side::Producer => Input::ProducerDisconnected { client },
@@ -266,7 +266,7 @@ impl Engine {
         }
     }
 
-    fn hang_up(link: &Link) {
+    fn close_local(link: &Link) {
         // Closing its descriptor tells the peer of a socket.
         if let Link::Local(mailbox) = link {
             mailbox.close();
@@ -365,7 +365,7 @@ impl Engine {
                 self.dirty.remove(&client);
                 if let Some(peer) = self.peers.remove(&client) {
                     self.counters.count_disconnect(&Disconnect::PeerLeft);
-                    Self::hang_up(&peer.link);
+                    Self::close_local(&peer.link);
                     if matches!(peer.link, Link::Custom(_)) {
                         self.closed.push_back(client);
                     }

@@ -123,10 +123,10 @@ impl SocketLink {
         }
     }
 
-    /// Sends as many bytes as the socket takes; `spent` gets the memory of sent replies.
-    pub(super) fn write(&mut self, spent: impl FnMut(Bytes)) -> Result<(), Disconnect> {
+    /// Sends as many bytes as the socket takes; `recycle` gets the memory of sent replies.
+    pub(super) fn write(&mut self, recycle: impl FnMut(Bytes)) -> Result<(), Disconnect> {
         let stream = &self.stream;
-        self.host.transmit(|bytes, fd| stream.send(bytes, fd), spent)
+        self.host.transmit(|bytes, fd| stream.send(bytes, fd), recycle)
     }
 }
 
@@ -169,11 +169,11 @@ impl HostLink {
         }
     }
 
-    /// Passes the queue to `send` until that takes nothing more; `spent` gets the memory of sent replies.
+    /// Passes the queue to `send` until that takes nothing more; `recycle` gets the memory of sent replies.
     pub(crate) fn transmit(
         &mut self,
         mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
-        mut spent: impl FnMut(Bytes),
+        mut recycle: impl FnMut(Bytes),
     ) -> Result<(), Disconnect> {
         loop {
             let mut parts = Vec::new();
@@ -185,7 +185,7 @@ impl HostLink {
             let fd = outbox.next(&mut parts).map(AsFd::as_fd);
             match send(&parts, fd) {
                 Ok(0) => break,
-                Ok(sent) => outbox.advance_with(sent, &mut spent),
+                Ok(sent) => outbox.advance_with(sent, &mut recycle),
                 Err(_) => return Err(Disconnect::PeerLeft),
             }
         }

@@ -318,7 +318,7 @@ fn send_raw(stream: &Stream, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// Reads until the daemon hangs up.
+/// Reads until the daemon closes the connection.
 fn read_to_end(stream: &Stream) -> usize {
     let mut buf = [0; 4096];
     let mut total = 0;

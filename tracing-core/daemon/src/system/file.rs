@@ -89,7 +89,10 @@ impl OutputFile {
     pub fn append(&self, data: &[u8]) -> Result<(), CutShort> {
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
-            match self.room(rest).and_then(|rest| retry(|| rustix::io::write(&self.fd, rest))) {
+            match self
+                .writable_part(rest)
+                .and_then(|rest| retry(|| rustix::io::write(&self.fd, rest)))
+            {
                 Ok(count @ 1..) => written += count,
                 // A file never takes nothing without an error, but an endless loop would be worse than an error.
                 Ok(0) => return Err(CutShort { written, error: failed("write")(Errno::IO) }),
@@ -100,7 +103,7 @@ impl OutputFile {
     }
 
     /// The part of `data` that one write may take without blocking for ever.
-    fn room<'a>(&self, data: &'a [u8]) -> Result<&'a [u8], Errno> {
+    fn writable_part<'a>(&self, data: &'a [u8]) -> Result<&'a [u8], Errno> {
         loop {
             if self.cancel.is_set() {
                 return Err(Errno::CANCELED);

@@ -196,7 +196,7 @@ pub(super) fn defaults_from(
     consumer: Option<OsString>,
     run_directory: io::Result<()>,
 ) -> Defaults {
-    let given = |name: Option<OsString>| name.filter(|name| !name.is_empty());
+    let non_empty = |name: Option<OsString>| name.filter(|name| !name.is_empty());
     let (in_run, warning) = match run_directory {
         Ok(()) => (true, None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (false, None),
@@ -208,7 +208,7 @@ pub(super) fn defaults_from(
     let default = |in_run_name: &str, tmp_name: &str| {
         OsString::from(if in_run { in_run_name } else { tmp_name })
     };
-    let (producer, consumer) = (given(producer), given(consumer));
+    let (producer, consumer) = (non_empty(producer), non_empty(consumer));
     let warning = warning.filter(|_| producer.is_none() || consumer.is_none());
     Defaults {
         producer: producer.unwrap_or_else(|| {

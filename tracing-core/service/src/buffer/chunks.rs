@@ -59,15 +59,15 @@ impl Chunks {
         if self.window.is_empty() {
             self.start = id.get();
         }
-        let room = self.in_window.saturating_mul(2).saturating_add(SEQUENCE_HOLES_MAX);
+        let len_max = self.in_window.saturating_mul(2).saturating_add(SEQUENCE_HOLES_MAX);
         let index = self.index(id.get());
         let before = usize::try_from(self.start.wrapping_sub(id.get())).unwrap_or(usize::MAX);
         if let Some(slot) = self.window.get_mut(index) {
             *slot = off;
-        } else if index <= room {
+        } else if index <= len_max {
             self.window.resize(index, HOLE);
             self.window.push_back(off);
-        } else if before.saturating_add(self.window.len()) <= room {
+        } else if before.saturating_add(self.window.len()) <= len_max {
             for _ in 1..before {
                 self.window.push_front(HOLE);
             }

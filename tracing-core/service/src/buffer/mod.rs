@@ -140,7 +140,7 @@ pub struct PacketRef<'a> {
 }
 
 /// Receives the packets of [`TraceBuffer::read_while`]. A closure can do it; a type can also say how it is inlined,
-/// and override [`passed_over`](Self::passed_over).
+/// and override [`skipped_fragments`](Self::skipped_fragments).
 pub trait TakePacket {
     /// Takes one packet; false: no more after this.
     fn take(&mut self, packet: PacketRef<'_>) -> bool;
@@ -148,7 +148,7 @@ pub trait TakePacket {
     /// So many fragments gave no packet since the last call, because they are empty or broken. False ends the
     /// reading, although there may be more packets. A buffer full of empty fragments must not stall the reader.
     #[inline]
-    fn passed_over(&mut self, fragments: u32) -> bool {
+    fn skipped_fragments(&mut self, fragments: u32) -> bool {
         let _ = fragments;
         true
     }

@@ -128,7 +128,7 @@ pub(super) trait Ring: Sized {
         loop {
             let more = match self.find_packet(&mut budget).and_then(|found| self.packet(found)) {
                 Some(packet) => take.take(packet) && self.read_run(take),
-                None => budget.renew() && take.passed_over(max),
+                None => budget.renew() && take.skipped_fragments(max),
             };
             if !more {
                 return;

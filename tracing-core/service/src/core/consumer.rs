@@ -47,16 +47,16 @@ impl Service {
         match request {
             Request::EnableTracing(_) | Request::CloneSession(_) => {}
             Request::DisableTracing(_) => {
-                self.then_done(client, call, session, |session| Step::Disable {
+                self.reply_after(client, call, session, |session| Step::Disable {
                     session,
                     immediate: false,
                     error: None,
                 });
             }
-            Request::StartTracing(_) => self.then_done(client, call, session, Step::Start),
+            Request::StartTracing(_) => self.reply_after(client, call, session, Step::Start),
             Request::FreeBuffers(_) => {
                 let free = |session| Step::Free { session, reason: None };
-                self.then_done(client, call, session, free);
+                self.reply_after(client, call, session, free);
             }
             Request::ReadBuffers(_) => {
                 let (consumers, out) = (&mut self.consumers, &mut turn.out);
@@ -114,7 +114,7 @@ impl Service {
     fn detach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
         let result = detach::detach(client, key, sessions, consumers, &mut self.turn);
-        self.done_or_refused(client, call, "Detach", result);
+        self.reply_result(client, call, "Detach", result);
     }
 
     fn attach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
@@ -124,7 +124,7 @@ impl Service {
                 let response = detach::attach_response(session);
                 self.turn.out.reply(client, call, response.into());
             }
-            Err(error) => self.done_or_refused(client, call, "Attach", Err(error)),
+            Err(error) => self.reply_result(client, call, "Attach", Err(error)),
         }
     }
 
@@ -141,11 +141,11 @@ impl Service {
         let result = session.ok_or(SessionError::NoSession).and_then(|session| {
             set_up::change_trace_config(session, asked, sources, producers, consumers, turn)
         });
-        self.done_or_refused(client, call, "ChangeTraceConfig", result);
+        self.reply_result(client, call, "ChangeTraceConfig", result);
     }
 
     /// Does something with the session of a consumer, if it has one, and answers the call after that.
-    fn then_done(
+    fn reply_after(
         &mut self,
         client: ClientId,
         call: Option<CallId>,
@@ -155,11 +155,11 @@ impl Service {
         if let Some(session) = session {
             self.turn.then(step(session));
         }
-        self.turn.then(Step::Done { client, call });
+        self.turn.then(Step::ReplySuccess { client, call });
     }
 
     /// Answers a call. The reply to these methods has no room for the error: the log has.
-    fn done_or_refused(
+    fn reply_result(
         &mut self,
         client: ClientId,
         call: Option<CallId>,
@@ -168,7 +168,7 @@ impl Service {
     ) {
         let out = &mut self.turn.out;
         match result {
-            Ok(()) => out.done(client, call),
+            Ok(()) => out.reply_empty(client, call),
             Err(error) => {
                 self.consumers.log_error(client, out, format!("{method}: {error}"));
                 out.reject(client, call);

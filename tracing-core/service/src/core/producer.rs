@@ -25,7 +25,7 @@ impl Service {
         match request {
             Request::RegisterDataSource(r) => {
                 self.register(id, r.data_source_descriptor.unwrap_or_default());
-                return self.turn.then(Step::Done { client, call });
+                return self.turn.then(Step::ReplySuccess { client, call });
             }
             Request::UpdateDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
@@ -77,7 +77,7 @@ impl Service {
             // The reply comes after all effects of earlier requests.
             Request::Sync(_) | Request::InitializeConnection(_) => {}
         }
-        turn.then(Step::Done { client, call });
+        turn.then(Step::ReplySuccess { client, call });
     }
 
     /// Registers a data source, and sets it up for the sessions that want it.

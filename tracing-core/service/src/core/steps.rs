@@ -25,7 +25,7 @@ impl Service {
     fn run_step(&mut self, step: Step) {
         let turn = &mut self.turn;
         match step {
-            Step::Done { client, call } => turn.out.done(client, call),
+            Step::ReplySuccess { client, call } => turn.out.reply_empty(client, call),
             Step::AnnounceState(event) => self.sessions.announce(&event),
             Step::Admit(admission) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);

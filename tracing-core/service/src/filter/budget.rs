@@ -12,31 +12,31 @@ pub struct BudgetExceeded;
 #[derive(Debug)]
 pub struct FilterBudget {
     left: u64,
-    spent: u64,
+    used: u64,
     pub(super) scratch: Scratch,
 }
 
 impl Default for FilterBudget {
     fn default() -> Self {
-        Self { left: limits::FILTER_STEPS_PER_PACKET_MAX, spent: 0, scratch: Scratch::default() }
+        Self { left: limits::FILTER_STEPS_PER_PACKET_MAX, used: 0, scratch: Scratch::default() }
     }
 }
 
 impl FilterBudget {
     /// A pass begins, with no steps yet.
     pub(super) fn begin_pass(&mut self) {
-        self.spent = 0;
+        self.used = 0;
     }
 
     /// A packet begins. The packets of the service come together, and share the steps of one packet.
     pub(super) fn begin_packet(&mut self, of_service: bool) {
-        let before = if of_service { self.spent } else { 0 };
+        let before = if of_service { self.used } else { 0 };
         self.left = limits::FILTER_STEPS_PER_PACKET_MAX.saturating_sub(before);
     }
 
     /// The steps of this pass.
-    pub(super) fn spent(&self) -> u64 {
-        self.spent
+    pub(super) fn used(&self) -> u64 {
+        self.used
     }
 
     /// Charges steps before they are taken. After an error everything is refused until the next packet.
@@ -46,7 +46,7 @@ impl FilterBudget {
             return Err(BudgetExceeded);
         };
         self.left = left;
-        self.spent = self.spent.saturating_add(steps);
+        self.used = self.used.saturating_add(steps);
         Ok(())
     }
 }

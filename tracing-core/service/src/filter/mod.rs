@@ -137,7 +137,7 @@ impl TraceFilter {
     /// [`limits::FILTER_STEPS_PER_TURN`].
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.budget.spent()
+        self.budget.used()
     }
 
     /// Appends the allowed fields of `packet` to `out`. `buffer` is the index in the config of the buffer it comes

@@ -46,7 +46,7 @@ pub(crate) struct Clones {
     file_copies: BTreeMap<FileId, u64>,
     /// Bytes that may be copied in one turn, and in this one.
     pub(crate) piece_bytes: usize,
-    room_in_turn: usize,
+    bytes_left_in_turn: usize,
 }
 
 impl Default for Clones {
@@ -55,7 +55,7 @@ impl Default for Clones {
             pending: BTreeMap::new(),
             file_copies: BTreeMap::new(),
             piece_bytes: limits::CLONE_PIECE_BYTES,
-            room_in_turn: limits::CLONE_PIECE_BYTES,
+            bytes_left_in_turn: limits::CLONE_PIECE_BYTES,
         }
     }
 }
@@ -76,7 +76,7 @@ impl Clones {
     }
 
     pub(crate) fn end_turn(&mut self) {
-        self.room_in_turn = self.piece_bytes;
+        self.bytes_left_in_turn = self.piece_bytes;
     }
 
     /// A consumer asks for a clone.
@@ -253,7 +253,7 @@ impl Clones {
 
     /// Continues what is copied, as far as one turn may.
     pub(crate) fn copy_piece(&mut self, buffers: &mut Buffers, turn: &mut Turn) {
-        if self.room_in_turn == 0 {
+        if self.bytes_left_in_turn == 0 {
             return;
         }
         let copying = self.pending.iter_mut().find(|(_, clone)| clone.is_copying());
@@ -262,7 +262,7 @@ impl Clones {
         let Some((index, part)) = index.and_then(|i| Some((i, clone.parts.remove(&i)?))) else {
             return;
         };
-        let (copied, part) = part.copy_piece(&mut self.room_in_turn, buffers);
+        let (copied, part) = part.copy_piece(&mut self.bytes_left_in_turn, buffers);
         if let Some(part) = part {
             clone.parts.insert(index, part);
         }

@@ -68,10 +68,10 @@ impl Part {
         matches!(self.bytes, PartBytes::Copying(..))
     }
 
-    /// Copies up to `room` bytes, and subtracts what was copied from it.
+    /// Copies up to `bytes_left` bytes, and subtracts what was copied from it.
     pub(crate) fn copy_piece(
         self,
-        room: &mut usize,
+        bytes_left: &mut usize,
         buffers: &mut Buffers,
     ) -> (Copied, Option<Self>) {
         let at_ns = self.at_ns;
@@ -83,8 +83,8 @@ impl Part {
         };
         let Some(buffer) = buffers.copy_source(source) else { return (Copied::Failed, None) };
         let before = buffer.continue_clone(&unfinished, 0);
-        let left = buffer.continue_clone(&unfinished, *room);
-        *room = room.saturating_sub(before.saturating_sub(left));
+        let left = buffer.continue_clone(&unfinished, *bytes_left);
+        *bytes_left = bytes_left.saturating_sub(before.saturating_sub(left));
         if left > 0 {
             let bytes = PartBytes::Copying(unfinished, source);
             return (Copied::Partly, Some(Self { at_ns, bytes }));

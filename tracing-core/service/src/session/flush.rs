@@ -178,7 +178,7 @@ pub(crate) fn after(
     match then {
         FlushThen::Nothing if success => {}
         FlushThen::Nothing => turn.out.error(format!("session {id}: flush failed")),
-        FlushThen::Reply(client, call) if success => turn.out.done(client, call),
+        FlushThen::Reply(client, call) if success => turn.out.reply_empty(client, call),
         FlushThen::Reply(client, call) => turn.out.reject(client, call),
         FlushThen::WriteFile => turn.then(Step::WriteFile(id)),
         FlushThen::Clone(clone, group) => turn.then(Step::CloneGroup { clone, group, success }),

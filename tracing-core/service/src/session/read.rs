@@ -80,10 +80,11 @@ pub(crate) fn continue_stream(
         && consumer.in_flight_bytes < limits::READ_WINDOW_BYTES
     {
         let mut sink = ReplySink::new(out, client, call);
-        let Pass { has_more, walked } = pass(session, context, limits::READ_PASS_BYTES, &mut sink);
+        let Pass { has_more, bytes_read } =
+            pass(session, context, limits::READ_PASS_BYTES, &mut sink);
         let sent = sink.finish(has_more);
-        // What was read counts, too: a turn must not last longer because little came of it.
-        let bytes = sent.max(walked);
+        // What was read counts, too: a turn must not last longer because few of them were sent.
+        let bytes = sent.max(bytes_read);
         consumer.in_flight_bytes = consumer.in_flight_bytes.saturating_add(bytes);
         if !has_more {
             consumer.read_call = None;
@@ -126,7 +127,7 @@ pub(crate) fn pass(
     }
     let mut transform = TransformSink::new(sink, session.filter.as_mut(), codec);
     let mut pass = source.gather(context, threshold, &mut transform);
-    pass.walked = pass.walked.max(transform.work_bytes());
+    pass.bytes_read = pass.bytes_read.max(transform.work_bytes());
     let mut transform = transform.without_filter();
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
@@ -171,7 +172,7 @@ impl PassSource<'_> {
         sink: &mut impl PacketSink,
     ) -> Pass {
         let mut sum = 0usize;
-        let pass = |walked, has_more| Pass { has_more, walked };
+        let pass = |bytes_read, has_more| Pass { has_more, bytes_read };
         for packet in self.packets {
             sum = sum.saturating_add(packet.len());
             if is_full(sink, packet) {
@@ -227,8 +228,8 @@ const EMPTY_COSTS_BYTES: usize = 4;
 pub(crate) struct Pass {
     /// There may be more to read.
     pub(crate) has_more: bool,
-    /// Bytes of packets read, whatever became of them; more if filtering them took longer.
-    pub(crate) walked: usize,
+    /// Bytes of packets read, also those that were not sent; more if filtering them took longer.
+    pub(crate) bytes_read: usize,
 }
 
 /// What emptying a buffer has to know.
@@ -280,7 +281,7 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
         !self.stopped
     }
 
-    fn passed_over(&mut self, fragments: u32) -> bool {
+    fn skipped_fragments(&mut self, fragments: u32) -> bool {
         self.sum += EMPTY_COSTS_BYTES * fragments as usize;
         self.stopped = self.sum >= self.threshold;
         !self.stopped

@@ -235,7 +235,7 @@ pub(crate) fn change_trace_config(
 ) -> Result<(), SessionError> {
     if !matches!(session.state(), SessionState::Configured | SessionState::Started) {
         let state = session.state().name();
-        return Err(SessionError::SessionOver { id: session.id, state });
+        return Err(SessionError::SessionEnded { id: session.id, state });
     }
     let mut changed = session.config.clone();
     let all_machines = changed.trace_all_machines.unwrap_or(false);

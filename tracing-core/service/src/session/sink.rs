@@ -27,7 +27,7 @@ use abi::ids::{CallId, ClientId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutResult {
     Taken,
-    /// There is no room for it, nor for another one.
+    /// There is no space for it, nor for another one.
     Full,
 }
 
@@ -101,15 +101,15 @@ impl<'a> ReplySink<'a> {
     fn put_large(&mut self, slices: &[&[u8]], suffix: &Suffix, mut left: usize) {
         let mut data = SliceCursor { slices, suffix: suffix.bytes(), offset: 0 };
         loop {
-            let room = self.room();
+            let bytes_left = self.bytes_left();
             // A packet is cut only if it fits into no reply at all: clients take any cut, but whole packets
             // are cheaper for them.
-            if left > room && self.counted > 0 {
+            if left > bytes_left && self.counted > 0 {
                 self.send(true);
                 self.encoder = PacketEncoder::new(self.out.pool.take());
                 continue;
             }
-            let len = left.min(room).min(limits::SLICE_BYTES_MAX);
+            let len = left.min(bytes_left).min(limits::SLICE_BYTES_MAX);
             left -= len;
             self.encoder.put(len, left == 0, REPLY_BYTES, |to| data.take_into(to, len));
             self.counted += len + limits::IPC_SLICE_OVERHEAD_BYTES;
@@ -121,7 +121,7 @@ impl<'a> ReplySink<'a> {
 
     /// Bytes of one more slice that still fit into the reply.
     #[inline(always)]
-    fn room(&self) -> usize {
+    fn bytes_left(&self) -> usize {
         let counted = self.counted + limits::IPC_SLICE_OVERHEAD_BYTES;
         limits::IPC_SLICES_BYTES_MAX.saturating_sub(counted)
     }
@@ -130,8 +130,8 @@ impl<'a> ReplySink<'a> {
 impl PacketSink for ReplySink<'_> {
     #[inline(always)]
     fn put_one(&mut self, packet: &[u8], suffix: &Suffix) -> PutResult {
-        let room = self.room();
-        if let Some(len) = self.encoder.put_short(packet, suffix, |_, len| len <= room) {
+        let bytes_left = self.bytes_left();
+        if let Some(len) = self.encoder.put_short(packet, suffix, |_, len| len <= bytes_left) {
             self.counted += len + limits::IPC_SLICE_OVERHEAD_BYTES;
             return PutResult::Taken;
         }
@@ -141,7 +141,7 @@ impl PacketSink for ReplySink<'_> {
     #[inline(never)]
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> PutResult {
         let len = len_of(slices) + suffix.len();
-        if len > self.room() {
+        if len > self.bytes_left() {
             self.put_large(slices, suffix, len);
         } else {
             self.encoder.put(len, true, REPLY_BYTES, |to| copy_packet(to, slices, suffix));
@@ -190,17 +190,17 @@ impl SliceCursor<'_> {
 pub(crate) struct FileSink {
     encoder: PacketEncoder<false>,
     /// Bytes that still fit, exclusive: a file never reaches its limit.
-    room: u64,
+    bytes_left: u64,
     full: bool,
 }
 
 impl FileSink {
-    /// A sink that takes less than `room` bytes, into `memory`.
-    pub(crate) fn new(room: u64, memory: Vec<u8>) -> Self {
-        Self { encoder: PacketEncoder::new(memory), room, full: false }
+    /// A sink that takes less than `bytes_left` bytes, into `memory`.
+    pub(crate) fn new(bytes_left: u64, memory: Vec<u8>) -> Self {
+        Self { encoder: PacketEncoder::new(memory), bytes_left, full: false }
     }
 
-    /// What is to be written, and whether a packet found no room.
+    /// What is to be written, and whether a packet did not fit.
     pub(crate) fn finish(mut self) -> (Bytes, bool) {
         (self.encoder.take(), self.full)
     }
@@ -209,8 +209,8 @@ impl FileSink {
 impl PacketSink for FileSink {
     #[inline(always)]
     fn put_one(&mut self, packet: &[u8], suffix: &Suffix) -> PutResult {
-        let room = self.room;
-        let fits = |written, len| ((written + 2 + len) as u64) < room;
+        let bytes_left = self.bytes_left;
+        let fits = |written, len| ((written + 2 + len) as u64) < bytes_left;
         if self.encoder.put_short(packet, suffix, fits).is_some() {
             return PutResult::Taken;
         }
@@ -221,7 +221,7 @@ impl PacketSink for FileSink {
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> PutResult {
         let len = len_of(slices) + suffix.len();
         let total = self.encoder.len() + 1 + varint::len(len as u64) + len;
-        if total as u64 >= self.room {
+        if total as u64 >= self.bytes_left {
             self.full = true;
             return PutResult::Full;
         }

@@ -85,7 +85,7 @@ impl Timers {
         id: u64,
     ) {
         self.cancel(kind, id);
-        let at = reading(now, clock).saturating_add(delay_ns);
+        let at = time_of(now, clock).saturating_add(delay_ns);
         self.by_name.insert((kind, id), (clock, at));
         self.by_time_mut(clock).insert((at, kind, id));
     }
@@ -106,7 +106,7 @@ impl Timers {
         id: u64,
     ) {
         let period_ms = period_ms.max(1);
-        let now_ns = reading(now, clock);
+        let now_ns = time_of(now, clock);
         let elapsed_ms = (now_ns / 1_000_000).checked_rem(period_ms).unwrap_or(0);
         let delay_ms = period_ms.saturating_sub(elapsed_ms);
         // Counted from the start of the current millisecond, so that the phase does not drift.
@@ -125,7 +125,7 @@ impl Timers {
     pub(crate) fn next(&self, now: &Now) -> Option<BootTime> {
         let in_boot = |clock: Clock| {
             let (at, kind, id) = *self.by_time(clock).first()?;
-            let left = at.saturating_sub(reading(now, clock));
+            let left = at.saturating_sub(time_of(now, clock));
             Some((now.boot_ns.saturating_add(left), kind, id))
         };
         let earliest = [in_boot(Clock::Monotonic), in_boot(Clock::Boot)].into_iter().flatten();
@@ -136,7 +136,7 @@ impl Timers {
     pub(crate) fn pop_due(&mut self, now: &Now) -> Option<(TimerKind, u64)> {
         let late = |clock: Clock| {
             let (at, kind, id) = *self.by_time(clock).first()?;
-            let late = reading(now, clock).checked_sub(at)?;
+            let late = time_of(now, clock).checked_sub(at)?;
             Some((std::cmp::Reverse(late), kind, id))
         };
         let due = [late(Clock::Monotonic), late(Clock::Boot)].into_iter().flatten();
@@ -151,7 +151,7 @@ impl Timers {
     }
 }
 
-fn reading(now: &Now, clock: Clock) -> u64 {
+fn time_of(now: &Now, clock: Clock) -> u64 {
     match clock {
         Clock::Monotonic => now.mono_ns,
         Clock::Boot => now.boot_ns,

@@ -307,8 +307,8 @@ fn observe_all_data_source_started() {
         }
         started(&mut shell, &producer, next + 1);
         assert_eq!(all_started(&mut shell, &consumer, call), 1);
-        let said = kinds(&consumer.read(&mut shell));
-        assert!(said.contains(&"event AllDataSourcesStarted".to_owned()));
+        let kinds = kinds(&consumer.read(&mut shell));
+        assert!(kinds.contains(&"event AllDataSourcesStarted".to_owned()));
         consumer.free(&mut shell);
     }
 }

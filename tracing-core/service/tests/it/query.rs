@@ -33,7 +33,7 @@ fn sources(shell: &mut Shell) -> Vec<DataSourceDescriptor> {
     for reply in &replies {
         let message = reply.response.clone().unwrap();
         let response = QueryServiceStateResponse::decode(&message).unwrap();
-        let reply = InvokeReply::Done { has_more: true, reply: message };
+        let reply = InvokeReply::Succeeded { has_more: true, reply: message };
         let frame = Frame { request_id: u64::MAX, body: Some(Body::InvokeReply(reply)) };
         frame.encode().unwrap();
         let sources = response.service_state.unwrap().data_sources;

@@ -93,10 +93,10 @@ fn a_slow_reader_costs_one_window() {
         let replies = shell.take_replies_to(consumer.client, call);
         let bytes: usize = replies.iter().map(|r| r.response.as_ref().unwrap().len()).sum();
         assert!(bytes <= limits::READ_WINDOW_BYTES + limits::IPC_FRAME_BYTES_MAX);
-        let over = replies.last().is_some_and(|r| !r.has_more);
+        let is_last = replies.last().is_some_and(|r| !r.has_more);
         all.extend(replies);
         rounds += 1;
-        if over {
+        if is_last {
             break;
         }
         // Nothing more comes before the transport is empty, whatever else happens.

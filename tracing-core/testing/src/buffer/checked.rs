@@ -219,8 +219,8 @@ impl TakePacket for Noting<'_> {
     }
 
     /// A reference buffer reads packets, so the real one must not stop between two of them.
-    fn passed_over(&mut self, fragments: u32) -> bool {
-        self.take.passed_over(fragments);
+    fn skipped_fragments(&mut self, fragments: u32) -> bool {
+        self.take.skipped_fragments(fragments);
         true
     }
 }

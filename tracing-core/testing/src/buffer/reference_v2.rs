@@ -18,7 +18,7 @@ type Key = (ProducerId, WriterId, u32);
 struct Chunk {
     key: Key,
     id: u32,
-    room: usize,
+    capacity: usize,
     data: Vec<u8>,
     consumed: usize,
     flags: u8,
@@ -76,13 +76,13 @@ enum Kind {
 enum Token {
     /// Kind, bytes with the length, range of the content.
     Fragment(Kind, usize, core::ops::Range<usize>),
-    Over,
+    EndOfChunk,
     PacketDropped,
     Corrupted,
 }
 
-fn outer(room: usize) -> usize {
-    (16 + room).next_multiple_of(16)
+fn outer(capacity: usize) -> usize {
+    (16 + capacity).next_multiple_of(16)
 }
 
 fn later(a: u32, b: u32) -> bool {
@@ -92,7 +92,7 @@ fn later(a: u32, b: u32) -> bool {
 /// What comes next in `data` at `from`.
 fn token(data: &[u8], from: usize, flags: u8) -> Token {
     if from == data.len() {
-        return Token::Over;
+        return Token::EndOfChunk;
     }
     let (mut value, mut at) = (0u128, from);
     loop {
@@ -195,7 +195,7 @@ impl ReferenceV2 {
         }
         let ids = self.ids(key);
         if let Some(old) = self.chunk(key, id).cloned() {
-            if len < old.data.len() || len > old.room || flags & old.flags != old.flags {
+            if len < old.data.len() || len > old.capacity || flags & old.flags != old.flags {
                 self.stats.abi_violations += 1;
                 return None;
             }
@@ -234,7 +234,7 @@ impl ReferenceV2 {
     }
 
     fn store(&mut self, key: Key, chunk: Chunk) {
-        let len = outer(chunk.room);
+        let len = outer(chunk.capacity);
         if len > self.size - self.at {
             if self.policy == Policy::Discard {
                 self.discarding = true;
@@ -418,8 +418,10 @@ impl ReferenceV2 {
             }
             match token(&chunk.data, chunk.consumed, chunk.flags) {
                 Token::Corrupted => return (Err(4), used),
-                Token::Over | Token::PacketDropped if chunk.incomplete => return (Err(0), used),
-                Token::Over | Token::PacketDropped => {}
+                Token::EndOfChunk | Token::PacketDropped if chunk.incomplete => {
+                    return (Err(0), used);
+                }
+                Token::EndOfChunk | Token::PacketDropped => {}
                 Token::Fragment(Kind::Whole | Kind::Begin, ..) => return (Err(32), used),
                 Token::Fragment(kind, size, range) => {
                     packet.extend(&chunk.data[range]);
@@ -453,15 +455,15 @@ impl ReferenceBuffer for ReferenceV2 {
                     packet_dropped = true;
                     break;
                 }
-                Token::Over | Token::Corrupted => {
+                Token::EndOfChunk | Token::Corrupted => {
                     self.stats.abi_violations += 1;
                     break;
                 }
             }
         }
         let data = payload[..len].to_vec();
-        let room = if meta.complete { len } else { payload.len() };
-        if outer(room) > self.size {
+        let capacity = if meta.complete { len } else { payload.len() };
+        if outer(capacity) > self.size {
             self.stats.abi_violations += 1;
             return;
         }
@@ -481,7 +483,7 @@ impl ReferenceBuffer for ReferenceV2 {
         }
         if let Some(consumed) = self.place(key, meta, &data, flags) {
             let (id, incomplete) = (meta.chunk.get(), !meta.complete);
-            self.store(key, Chunk { key, id, room, data, consumed, flags, incomplete });
+            self.store(key, Chunk { key, id, capacity, data, consumed, flags, incomplete });
         }
     }
 

@@ -72,7 +72,7 @@ pub fn conversation(input: &[u8]) {
     this.shell.consumers_are_slow = true;
     this.shell.service.set_clone_piece(256);
     for _ in 0..STEPS_MAX {
-        if this.rng.is_over() {
+        if this.rng.is_used_up() {
             break;
         }
         this.step();
@@ -112,9 +112,9 @@ impl Conversation {
         let producer = self.rng.chance(50);
         let index = self.rng.below(CLIENTS_MAX as u64) as usize;
         if producer && index < self.producers.len() {
-            self.producers[index].0.hang_up(&mut self.shell);
+            self.producers[index].0.disconnect(&mut self.shell);
         } else if !producer && index < self.consumers.len() {
-            self.consumers[index].hang_up(&mut self.shell);
+            self.consumers[index].disconnect(&mut self.shell);
         }
     }
 
@@ -315,8 +315,8 @@ impl Conversation {
         let shell = &mut self.shell;
         shell.fail_file_op = None;
         shell.priority_error = None;
-        self.producers.iter_mut().for_each(|(line, _)| line.hang_up(shell));
-        self.consumers.iter_mut().for_each(|line| line.hang_up(shell));
+        self.producers.iter_mut().for_each(|(line, _)| line.disconnect(shell));
+        self.consumers.iter_mut().for_each(|line| line.disconnect(shell));
         for (uid, key) in shell.service.detached() {
             let peer = Peer { uid, ..Peer::default() };
             let mut line = Line::<ConsumerPort>::new(shell, peer, usize::MAX);
@@ -326,7 +326,7 @@ impl Conversation {
                 None,
             );
             while line.pump(shell) {}
-            line.hang_up(shell);
+            line.disconnect(shell);
         }
         let mut left = shell.service.footprint();
         left.trigger_names = 0;

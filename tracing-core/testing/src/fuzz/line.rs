@@ -133,7 +133,7 @@ impl<P: Side> Line<P> {
     /// Sends bytes to the service.
     pub(super) fn receive(&mut self, shell: &mut Shell, bytes: &[u8], fd: Option<Descriptor>) {
         if self.host.receive(bytes, fd).is_err() {
-            return self.hang_up(shell);
+            return self.disconnect(shell);
         }
         while let Some(event) = self.host.poll_event() {
             if let HostEvent::Call { call, request, fd } = event {
@@ -145,7 +145,7 @@ impl<P: Side> Line<P> {
         }
     }
 
-    pub(super) fn hang_up(&mut self, shell: &mut Shell) {
+    pub(super) fn disconnect(&mut self, shell: &mut Shell) {
         if !std::mem::replace(&mut self.closed, true) {
             shell.input(P::disconnected(self.id));
         }

@@ -21,7 +21,7 @@ impl World {
             }
             self.connect(index);
         } else if !self.ending && self.rng.chance(2) {
-            self.hang_up(index);
+            self.disconnect(index);
         } else {
             match &mut self.actors[index] {
                 Actor::Producer(producer) => {
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    pub(super) fn hang_up(&mut self, index: usize) {
+    pub(super) fn disconnect(&mut self, index: usize) {
         let Some(client) = self.client_of[index].take() else { return };
         self.connections.remove(&client);
         let input = match &mut self.actors[index] {
@@ -97,7 +97,7 @@ impl World {
             }
             Actor::Consumer(_) => Input::ConsumerDisconnected { client },
         };
-        self.net.hang_up(self.clock.boot_ns(), client, input);
+        self.net.disconnect(self.clock.boot_ns(), client, input);
     }
 
     /// The service closed the connection.

@@ -102,9 +102,9 @@ impl World {
             return;
         }
         let idle = consumer.fence.is_none() && consumer.flush.is_none() && consumer.read.is_none();
-        let over =
+        let has_ended =
             if consumer.foreign { consumer.rng.chance(5) } else { consumer.enable.is_none() };
-        if over && idle {
+        if has_ended && idle {
             if consumer.sessions_left == 0 {
                 return;
             }

@@ -55,14 +55,14 @@ impl World {
                     let mut known = known!(self);
                     self.model.file(&mut known, session, &data)?;
                     let result = self.write(file, &data, close)?;
-                    self.net.file_done(now, file, result);
+                    self.net.file_written(now, file, result);
                 }
                 Output::CopyFile { from, to } => {
                     let result = self.copy(from, to)?;
                     // A large file or a slow disk: the session may end before.
                     let slow_ns =
                         if self.rng.chance(30) { self.rng.below(20_000_000_000) } else { 0 };
-                    self.net.file_done(now + slow_ns, to, result);
+                    self.net.file_written(now + slow_ns, to, result);
                 }
                 Output::AbandonFile { file } => {
                     let Some(file) = self.files.get_mut(&file) else {
@@ -148,20 +148,20 @@ impl World {
     /// Hashes an output (FNV-1a): two runs of one seed must agree.
     fn digest(&mut self, output: &Output) {
         let mut digest = self.report.digest ^ 0xcbf2_9ce4_8422_2325;
-        let mut feed = |bytes: &[u8]| {
+        let mut hash_bytes = |bytes: &[u8]| {
             for byte in bytes {
                 digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
             }
         };
         match output {
             Output::Reply { client, call, result, has_more, .. } => {
-                feed(&client.get().to_le_bytes());
-                feed(&call.get().to_le_bytes());
-                feed(&[u8::from(*has_more), u8::from(result.is_ok())]);
-                feed(result.as_deref().unwrap_or_default());
+                hash_bytes(&client.get().to_le_bytes());
+                hash_bytes(&call.get().to_le_bytes());
+                hash_bytes(&[u8::from(*has_more), u8::from(result.is_ok())]);
+                hash_bytes(result.as_deref().unwrap_or_default());
             }
-            Output::WriteFile { data, .. } => feed(data),
-            other => feed(format!("{other:?}").as_bytes()),
+            Output::WriteFile { data, .. } => hash_bytes(data),
+            other => hash_bytes(format!("{other:?}").as_bytes()),
         }
         self.report.digest = digest;
     }

@@ -222,7 +222,7 @@ impl World {
             }
         }
         for actor in 0..self.actors.len() {
-            self.hang_up(actor);
+            self.disconnect(actor);
         }
         self.run_for(10 * SECOND)?;
         self.free_detached()?;
@@ -303,10 +303,10 @@ impl World {
                 self.check_memory()
             }
             Event::ToClient(client, reply) => self.deliver(client, reply),
-            Event::FileDone(file, _) if self.files.get(&file).is_some_and(|f| f.abandoned) => {
+            Event::FileWritten(file, _) if self.files.get(&file).is_some_and(|f| f.abandoned) => {
                 Ok(())
             }
-            Event::FileDone(file, result) => {
+            Event::FileWritten(file, result) => {
                 let input = Input::FileWritten { file, result };
                 self.report.marks.input(&input);
                 self.step(Some(input))

@@ -118,16 +118,16 @@ impl TriggerPrediction {
             }
             marks.event("a trigger started a session");
         }
-        let over = |id: u64| !matches!(state(id), "CONFIGURED" | "STARTED");
+        let has_ended = |id: u64| !matches!(state(id), "CONFIGURED" | "STARTED");
         for (id, stopping) in &self.stopping {
-            if over(*id) && by_itself && now.mono_ns >= stopping.from_ns {
+            if has_ended(*id) && by_itself && now.mono_ns >= stopping.from_ns {
                 marks.event("a trigger stopped a session");
             }
-            if !over(*id) && now.mono_ns > stopping.until_ns {
+            if !has_ended(*id) && now.mono_ns > stopping.until_ns {
                 return Err(format!("session {id} goes on although a trigger stopped it"));
             }
         }
-        self.stopping.retain(|id, _| !over(*id));
+        self.stopping.retain(|id, _| !has_ended(*id));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  protozero/src                     target/no_panic/protozero/src
-//!   pub fn len(&self) -> usize {      pub fn len(&self) -> usize { crate::planted::at_17();
+//!   pub fn len(&self) -> usize {      pub fn len(&self) -> usize { crate::mutated::at_17();
 //! ```
 //!
 //! Each place calls a function of its own, which is in the linked program if and only if the place can
@@ -42,7 +42,7 @@ impl Copy {
         }
         let mut library = Library::default();
         library.file(&ctx.root().join(LIBRARY), &target.join("src"), Path::new("lib.rs"), false)?;
-        write(&target.join("src/planted.rs"), &library.functions())?;
+        write(&target.join("src/mutated.rs"), &library.functions())?;
         write(&target.join("Cargo.toml"), MANIFEST)?;
         let folder = target.join("tests/no_std");
         copy(&ctx.root().join(FOLDER), &folder)?;
@@ -65,9 +65,9 @@ impl Library {
     /// Copies `file` and the modules below it that need no feature.
     fn file(&mut self, from: &Path, to: &Path, file: &Path, is_const: bool) -> Outcome {
         let text = read(&from.join(file))?;
-        let (mut text, modules) = self.plant(&text, &file.display().to_string(), is_const);
+        let (mut text, modules) = self.insert_calls(&text, &file.display().to_string(), is_const);
         if file == Path::new("lib.rs") {
-            text.push_str("\nmod planted;\n");
+            text.push_str("\nmod mutated;\n");
         }
         write(&to.join(file), &text)?;
         let is_root = file.ends_with("mod.rs") || file == Path::new("lib.rs");
@@ -84,7 +84,7 @@ impl Library {
     }
 
     /// The text with its panics, and the modules it names.
-    fn plant(&mut self, text: &str, file: &str, is_const: bool) -> (String, Vec<String>) {
+    fn insert_calls(&mut self, text: &str, file: &str, is_const: bool) -> (String, Vec<String>) {
         let (mut out, mut modules) = (String::new(), Vec::new());
         let code = code_only(text);
         // What is left out or made by a macro ends with a brace that is indented as it is.
@@ -93,7 +93,7 @@ impl Library {
         for (line, code) in text.lines().zip(code.lines()) {
             let trimmed = code.trim();
             let indent = &line[..line.len() - line.trim_start().len()];
-            let mut planted = line.to_owned();
+            let mut mutated = line.to_owned();
             if let Some((end, is_macro)) = &inside {
                 if *is_macro {
                     self.named.extend(made(trimmed).into_iter().map(|n| (file.to_owned(), n)));
@@ -128,11 +128,11 @@ impl Library {
                 if let Some(end) = trimmed.chars().last().filter(|_| open.is_some()) {
                     let empty = trimmed.ends_with("{}");
                     if empty || end == '{' {
-                        let call = format!(" crate::planted::at_{}();", self.places.len());
+                        let call = format!(" crate::mutated::at_{}();", self.places.len());
                         self.places.extend(open.take());
-                        planted.truncate(planted.len() - usize::from(empty));
-                        planted.push_str(&call);
-                        planted.push_str(if empty { " }" } else { "" });
+                        mutated.truncate(mutated.len() - usize::from(empty));
+                        mutated.push_str(&call);
+                        mutated.push_str(if empty { " }" } else { "" });
                     } else if end == ';' {
                         // A mere declaration.
                         open = None;
@@ -140,9 +140,9 @@ impl Library {
                 }
             }
             if !is_const {
-                planted = planted.replace("const fn ", "fn ");
+                mutated = mutated.replace("const fn ", "fn ");
             }
-            out.push_str(&planted);
+            out.push_str(&mutated);
             out.push('\n');
         }
         (out, modules)

@@ -1,9 +1,9 @@
 use super::Library;
 
-fn plant(text: &str) -> (String, Library) {
+fn mutate(text: &str) -> (String, Library) {
     let mut library = Library::default();
-    let (planted, _) = library.plant(text, "f.rs", false);
-    (planted, library)
+    let (mutated, _) = library.insert_calls(text, "f.rs", false);
+    (mutated, library)
 }
 
 #[test]
@@ -11,12 +11,12 @@ fn public_functions_get_a_panic_each() {
     let text = "pub const fn a() {\n}\nfn private() {\n}\nimpl B {\n    pub fn b(\n        \
                 self,\n    ) -> u8\n    where\n        X: Y,\n    {\n    }\n}\n\
                 impl T for B {\n    fn t(&self) {}\n    fn declared(&self);\n}\n";
-    let (planted, library) = plant(text);
+    let (mutated, library) = mutate(text);
     assert_eq!(library.places, ["f.rs: a", "f.rs: b", "f.rs: t"]);
-    assert!(planted.starts_with("pub fn a() { crate::planted::at_0();\n"));
-    assert!(planted.contains("    { crate::planted::at_1();\n"));
-    assert!(planted.contains("fn t(&self) { crate::planted::at_2(); }\n"));
-    assert_eq!(planted.matches("planted").count(), 3);
+    assert!(mutated.starts_with("pub fn a() { crate::mutated::at_0();\n"));
+    assert!(mutated.contains("    { crate::mutated::at_1();\n"));
+    assert!(mutated.contains("fn t(&self) { crate::mutated::at_2(); }\n"));
+    assert_eq!(mutated.matches("mutated").count(), 3);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn what_needs_a_feature_is_left_alone() {
                 #[cfg(all(test, feature = \"alloc\"))]\nmod tests;\nmod c;\n\
                 impl fmt::Debug for B {\n    fn fmt(&self) {\n    }\n}\n";
     let mut library = Library::default();
-    let (_, modules) = library.plant(text, "f.rs", false);
+    let (_, modules) = library.insert_calls(text, "f.rs", false);
     assert_eq!(library.places, ["f.rs: b"]);
     assert_eq!(modules, ["c"]);
 }
@@ -35,7 +35,7 @@ fn what_needs_a_feature_is_left_alone() {
 fn what_macros_make_has_to_be_named() {
     let text = "macro_rules! m {\n    () => {\n        pub fn a() {\n        }\n    };\n}\n\
                 scalars! {\n    b, packed_b, u8;\n    c -> u8 = |v| v;\n}\npub fn d() {\n}\n";
-    let (_, library) = plant(text);
+    let (_, library) = mutate(text);
     let named: Vec<&str> = library.named.iter().map(|(_, name)| name.as_str()).collect();
     assert_eq!(named, ["a", "b", "packed_b", "c"]);
     assert_eq!(library.places, ["f.rs: d"]);

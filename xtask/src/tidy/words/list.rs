@@ -1,22 +1,30 @@
 //! What must not come back: names that were words of our own for things that have a name, and phrases without a
 //! subject. STYLE.md has the rules; this list has what reviews have found.
 
-/// Types, by the word that declares them, and what to call them instead.
+/// Types and variants, and what to call them instead.
 pub const TYPES: &[(&str, &str)] = &[
+    ("Deaf", "what it does not do"),
+    ("Done", "what ended and how, such as `Succeeded`"),
+    ("Donors", "`detached_buffers`"),
     ("Doomed", "what has to happen, and when"),
     ("Effort", "`MatchCost`"),
+    ("Face", "`ApiKind`"),
     ("Foretold", "`TriggerPrediction`"),
     ("Gaps", "`LossScanner`"),
     ("Given", "`EmittedPackets`"),
     ("Ground", "`RangeState`"),
     ("Grumbles", "`LogLimiter`"),
+    ("Guest", "what it joins"),
+    ("Heard", "the event"),
     ("Nudge", "`Interrupt`"),
     ("Over", "what each one means"),
-    ("Own", "`ServicePacketCheck`"),
+    ("Own", "`ServicePacketCheck`, or what is owned"),
     ("Patience", "`ScanBudget`"),
+    ("Plant", "`Mutate`"),
     ("Purse", "`RegexBudget`"),
     ("Reading", "`BufferScan`"),
     ("Room", "`PutResult`"),
+    ("Said", "what was printed or sent"),
     ("Shaper", "`TransformSink`"),
     ("Spares", "`BufferPool`"),
     ("Speech", "`SyntaxVersion`"),
@@ -29,22 +37,56 @@ pub const TYPES: &[(&str, &str)] = &[
     ("Words", "`Args`"),
 ];
 
-/// Functions, and what to call them instead.
-pub const FUNCTIONS: &[(&str, &str)] = &[
+/// Functions, closures and fields, and what to call them instead.
+pub const NAMES: &[(&str, &str)] = &[
+    ("barren", "`empty_fragments`"),
+    ("deaf", "`write_closed`"),
+    ("donors", "`detached_buffers`"),
     ("doom", "`queue_disconnect`"),
-    ("feed", "`handle_input`"),
+    ("doomed", "what has to happen, and when"),
+    ("effort", "`cost`"),
+    ("end_note", "`pending_end_error`"),
+    ("end_said", "`reported_end_error`"),
+    ("face", "`api_kind`"),
+    ("feed", "`handle_input`, or what takes the bytes"),
     ("foretell", "`predict`"),
+    ("foretold", "`prediction`"),
+    ("given", "`emitted_packets`, or what was given"),
+    ("ground", "`range_state`"),
+    ("grumble", "`log`"),
+    ("grumbles", "`log_limiter`"),
+    ("guests", "`detach_clone`, or what they join"),
+    ("hang_up", "`close` or `disconnect`"),
     ("hear", "`process_events`"),
-    ("heard", "`handle_event`"),
-    ("over", "what it means"),
-    ("rest", "`advise_unneeded`"),
-    ("say", "`log`"),
+    ("heard", "`handle_event`, or the event"),
+    ("hung_up", "`is_closed`"),
+    ("lives", "`runs`"),
+    ("nudge", "`interrupt`"),
+    ("over", "what it means, such as `has_ended`"),
+    ("patience", "`scan_budget`"),
+    ("plant", "`insert` or `mutate`"),
+    ("purse", "`regex_budget`"),
+    ("reading", "`scan`, or what is read"),
+    ("room", "`free_bytes` or `capacity`"),
+    ("said", "what was printed or sent"),
+    ("say", "`log` or `print`"),
+    ("shaper", "`transform_sink`"),
+    ("spares", "`pool`"),
+    ("speech", "`syntax_version`"),
+    ("spent", "`used` or `cost`"),
     ("tire", "`charge`"),
+    ("twin", "`reference`"),
+    ("walk", "`scan`, or what is collected"),
+    ("witness", "`checked`"),
 ];
+
+/// Functions and closures alone: the remainder of a slice may be a field with this name.
+pub const FUNCTIONS: &[(&str, &str)] = &[("rest", "`advise_unneeded`")];
 
 /// Words that stand for nothing else, wherever they are.
 pub const WORDS: &[(&str, &str)] = &[
     ("BARREN_MAX", "`EMPTY_FRAGMENTS_MAX`"),
+    ("PATIENCE", "`TIMEOUT`"),
     ("donors", "`detached_buffers`"),
     ("end_note", "`pending_end_error`"),
     ("end_said", "`reported_end_error`"),

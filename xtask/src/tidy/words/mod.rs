@@ -1,8 +1,10 @@
 //! Words that have no place in the repository.
 
+mod declared;
 mod list;
 
-use self::list::{FUNCTIONS, PHRASES, TYPES, WORDS};
+use self::declared::{Shape, declared};
+use self::list::{FUNCTIONS, NAMES, PHRASES, TYPES, WORDS};
 use super::{Findings, Text};
 
 pub fn check(texts: &[Text], findings: &mut Findings) {
@@ -48,22 +50,22 @@ fn check_names(text: &Text, findings: &mut Findings) {
     if text.is_generated() || text.path.starts_with("protozero-derive/tests/ui/") {
         return;
     }
+    let mut add = |line: usize, name: &str, instead: &str| {
+        findings.add(&text.path, line + 1, format!("`{name}` is banned: call it {instead}"));
+    };
     for (number, line) in text.code.lines().enumerate() {
-        let mut add = |name: &str, instead: &str| {
-            findings.add(&text.path, number + 1, format!("`{name}` is banned: call it {instead}"));
-        };
         for (name, instead) in WORDS.iter().filter(|(name, _)| has_word(line, name)) {
-            add(name, instead);
+            add(number, name, instead);
         }
-        let declares = |keywords: &[&str], name: &str| {
-            keywords.iter().any(|keyword| has_word(line, &format!("{keyword} {name}")))
+    }
+    for found in declared(&text.code) {
+        let lists: &[_] = match found.shape {
+            Shape::Type | Shape::Variant => &[TYPES],
+            Shape::Function | Shape::Closure => &[NAMES, FUNCTIONS],
+            Shape::Field => &[NAMES],
         };
-        let types = ["struct", "enum", "type", "trait", "union"];
-        for (name, instead) in TYPES.iter().filter(|(name, _)| declares(&types, name)) {
-            add(name, instead);
-        }
-        for (name, instead) in FUNCTIONS.iter().filter(|(name, _)| declares(&["fn"], name)) {
-            add(name, instead);
+        for (name, instead) in lists.iter().copied().flatten().filter(|(n, _)| *n == found.name) {
+            add(found.line, name, instead);
         }
     }
 }

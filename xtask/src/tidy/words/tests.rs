@@ -16,6 +16,22 @@ fn found(path: &str, text: &str) -> BTreeSet<usize> {
 fn names_are_banned_where_they_are_declared() {
     assert_eq!(found("a.rs", "fn f() {}\npub struct Twin<T>(T);\n"), BTreeSet::from([2]));
     assert_eq!(found("a.rs", "pub(crate) fn doom(&self) {}"), BTreeSet::from([1]));
+    assert_eq!(found("a.rs", "fn f() {\n    let mut feed = move |x| x;\n}\n"), BTreeSet::from([2]));
+    assert_eq!(
+        found(
+            "a.rs",
+            "enum E {\n    A(B<C, D>),\n    #[e(Own)]\n    Over {\n        room: u8 },\n}"
+        ),
+        BTreeSet::from([4, 5])
+    );
+    assert_eq!(
+        found("a.rs", "struct S<T> where T: U {\n    a: fn() -> u8,\n    pub(super) spent: u8,\n}"),
+        BTreeSet::from([3])
+    );
+    assert_eq!(found("a.rs", "fn rest() {}\nstruct S {\n    rest: u8,\n}"), BTreeSet::from([1]));
+    assert!(
+        found("a.rs", "struct S(Over);\nfn f() { let over = 1; E::Over { room: 1 } }").is_empty()
+    );
     assert_eq!(found("a.rs", "use BARREN_MAX;"), BTreeSet::from([1]));
     assert!(found("a.rs", "// struct Twin\nlet twin = Twin::new();\nstruct Twins;\n").is_empty());
     assert!(found("a.md", "struct Twin").is_empty());

@@ -68,7 +68,7 @@ pub mod tree_service {
     pub const METHODS: &[rt::MethodInfo] = &[
         rt::MethodInfo {
             id: 1,
-            name: "Plant",
+            name: "PlantTree",
             streaming: false,
             client_streaming: false,
         },
@@ -88,8 +88,8 @@ pub mod tree_service {
     /// A request of any method.
     #[derive(Clone, PartialEq, Debug)]
     pub enum Request {
-        /// Of `Plant`.
-        Plant(crate::golden::Tree),
+        /// Of `PlantTree`.
+        PlantTree(crate::golden::Tree),
         /// Of `WatchGrowth`.
         WatchGrowth(super::WatchRequest),
         /// Of `Invoke`.
@@ -100,7 +100,7 @@ pub mod tree_service {
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
-                Self::Plant(_) => 1,
+                Self::PlantTree(_) => 1,
                 Self::WatchGrowth(_) => 2,
                 Self::Invoke(_) => 3,
             }
@@ -111,7 +111,7 @@ pub mod tree_service {
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
-                1 => rt::decode(bytes).map(Self::Plant),
+                1 => rt::decode(bytes).map(Self::PlantTree),
                 2 => rt::decode(bytes).map(Self::WatchGrowth),
                 3 => rt::decode(bytes).map(Self::Invoke),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
@@ -121,7 +121,7 @@ pub mod tree_service {
         #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
-                Self::Plant(m) => rt::encode(m),
+                Self::PlantTree(m) => rt::encode(m),
                 Self::WatchGrowth(m) => rt::encode(m),
                 Self::Invoke(m) => rt::encode(m),
             }
@@ -130,8 +130,8 @@ pub mod tree_service {
     /// A response of any method.
     #[derive(Clone, PartialEq, Debug)]
     pub enum Response {
-        /// Of `Plant`.
-        Plant(super::Planted),
+        /// Of `PlantTree`.
+        PlantTree(super::Planted),
         /// Of `WatchGrowth`.
         WatchGrowth(crate::golden::Tree),
         /// Of `Invoke`.
@@ -142,7 +142,7 @@ pub mod tree_service {
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
-                Self::Plant(_) => 1,
+                Self::PlantTree(_) => 1,
                 Self::WatchGrowth(_) => 2,
                 Self::Invoke(_) => 3,
             }
@@ -153,7 +153,7 @@ pub mod tree_service {
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
-                1 => rt::decode(bytes).map(Self::Plant),
+                1 => rt::decode(bytes).map(Self::PlantTree),
                 2 => rt::decode(bytes).map(Self::WatchGrowth),
                 3 => rt::decode(bytes).map(Self::Invoke),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
@@ -163,7 +163,7 @@ pub mod tree_service {
         #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
-                Self::Plant(m) => rt::encode(m),
+                Self::PlantTree(m) => rt::encode(m),
                 Self::WatchGrowth(m) => rt::encode(m),
                 Self::Invoke(m) => rt::encode(m),
             }
@@ -174,7 +174,7 @@ pub mod tree_service {
         /// The transport's key for the answer.
         type Call;
         /// Plants one.
-        fn plant(&mut self, call: Self::Call, request: crate::golden::Tree);
+        fn plant_tree(&mut self, call: Self::Call, request: crate::golden::Tree);
         /// `WatchGrowth`.
         fn watch_growth(&mut self, call: Self::Call, request: super::WatchRequest);
         /// `Invoke`.
@@ -182,7 +182,7 @@ pub mod tree_service {
         /// Calls the method of `request`.
         fn dispatch(&mut self, call: Self::Call, request: Request) {
             match request {
-                Request::Plant(request) => self.plant(call, request),
+                Request::PlantTree(request) => self.plant_tree(call, request),
                 Request::WatchGrowth(request) => self.watch_growth(call, request),
                 Request::Invoke(request) => self.invoke_(call, request),
             }
@@ -203,11 +203,11 @@ pub mod tree_service {
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
-        fn plant(
+        fn plant_tree(
             &mut self,
             request: crate::golden::Tree,
         ) -> Result<Self::Call, Self::Error> {
-            self.invoke(Request::Plant(request))
+            self.invoke(Request::PlantTree(request))
         }
         /// `WatchGrowth`.
         ///

@@ -49,7 +49,7 @@ fn batch_commits() {
     };
     let at = |ms: u64| arbiter.poll_request(BootTime(ms * 1_000_000)).map(|o| o.request);
     give(0);
-    assert_eq!(at(1000), None, "the batch begins when the transport hears of it");
+    assert_eq!(at(1000), None, "the batch begins when the transport is told of it");
     assert_eq!(arbiter.poll_timeout(), Some(BootTime(1_100_000_000)));
     give(1);
     assert_eq!(at(1099), None);

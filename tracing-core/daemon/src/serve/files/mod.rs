@@ -28,36 +28,36 @@ enum Job {
     Copy(Result<(OutputFile, u64), FileError>),
 }
 
-/// A file without a thread: [`Files::take_done`] runs its jobs.
+/// A file without a thread: [`Files::take_finished`] runs its jobs.
 struct UnthreadedFile {
     id: FileId,
     file: Option<OutputFile>,
     queue: mpsc::Receiver<Job>,
 }
 
-/// Where the threads put ttarget answers.
+/// Where the threads put their answers.
 #[derive(Clone)]
 struct Answers {
-    done: Arc<Mutex<Done>>,
+    finished: Arc<Mutex<FinishedJobs>>,
     wake: Wake,
 }
 
 /// Answers for the service, and the memory of written data.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct FinishedJobs {
     pub(super) answers: Vec<Input>,
-    pub(super) spent: Vec<Bytes>,
+    pub(super) written_memory: Vec<Bytes>,
 }
 
 impl Answers {
     fn put(&self, file: FileId, result: Result<(), FileError>) {
-        lock(&self.done).answers.push(Input::FileWritten { file, result });
+        lock(&self.finished).answers.push(Input::FileWritten { file, result });
         self.wake.wake();
     }
 
     /// Returns the memory of written data. Called before the answer is put.
     fn give_back(&self, memory: Bytes) {
-        lock(&self.done).spent.push(memory);
+        lock(&self.finished).written_memory.push(memory);
     }
 }
 
@@ -83,13 +83,13 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// No files yet. `wake` is called when [`take_done`](Self::take_done) has an answer.
+    /// No files yet. `wake` is called when [`take_finished`](Self::take_finished) has an answer.
     pub(super) fn new(wake: Wake, threads: bool) -> Self {
         let (alive, ended) = mpsc::channel();
         Self {
             open: BTreeMap::new(),
             unthreaded: (!threads).then(Vec::new),
-            answers: Answers { done: Arc::default(), wake },
+            answers: Answers { finished: Arc::default(), wake },
             alive: Some(alive),
             ended,
             drop_timeout: LAST_WRITES,
@@ -137,7 +137,7 @@ impl Files {
         }
     }
 
-    /// Appends `data`. The answer comes through [`take_done`](Self::take_done).
+    /// Appends `data`. The answer comes through [`take_finished`](Self::take_finished).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: FileSync, close: bool) {
         let taken = self.send(id, Job::Write { data, sync, close });
         if close || !taken {
@@ -163,7 +163,7 @@ impl Files {
         }
     }
 
-    /// Whether files have no threads, so that [`take_done`](Self::take_done) runs ttarget jobs.
+    /// Whether files have no threads, so that [`take_finished`](Self::take_finished) runs their jobs.
     pub(super) fn have_no_threads(&self) -> bool {
         self.unthreaded.is_some()
     }
@@ -178,9 +178,9 @@ impl Files {
     }
 
     /// The answers since the last call, in order for each file.
-    pub(super) fn take_done(&mut self) -> Done {
+    pub(super) fn take_finished(&mut self) -> FinishedJobs {
         self.work();
-        std::mem::take(&mut lock(&self.answers.done))
+        std::mem::take(&mut lock(&self.answers.finished))
     }
 
     /// Runs the jobs of files that have no thread. A job may add one for another file.
@@ -241,7 +241,7 @@ fn take_back_cut(file: &OutputFile, data: &[u8], cut: &CutShort) {
     let _ = file.take_back((cut.written - whole) as u64);
 }
 
-/// Runs the jobs of one file until ttarget sender is dropped.
+/// Runs the jobs of one file until their sender is dropped.
 fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, answers: &Answers) {
     let mut file = Some(file);
     for job in queue {

@@ -18,7 +18,7 @@ struct Incoming {
     record_len: u16,
 }
 
-/// There is no room, and the policy is [`Policy::Discard`].
+/// There is no space, and the policy is [`Policy::Discard`].
 struct Full;
 
 impl Buffer {
@@ -93,7 +93,7 @@ impl Buffer {
         Some(())
     }
 
-    /// Makes room for a chunk that is not in the buffer, and stores it.
+    /// Makes space for a chunk that is not in the buffer, and stores it.
     fn store(
         &mut self,
         slot: Option<u32>,
@@ -104,12 +104,12 @@ impl Buffer {
         let len = usize::from(incoming.record_len);
         let to_end = self.common.memory.size().saturating_sub(self.common.write_off);
         if len > to_end {
-            self.make_room(to_end)?;
+            self.evict_for(to_end)?;
             self.pad(to_end);
             self.common.write_off = 0;
             add(&mut self.common.stats.write_wrap_count, 1);
         }
-        let gap = self.make_room(len)?;
+        let gap = self.evict_for(len)?;
         let empty_max = self.common.limits.empty_sequences_max;
         let slot = slot
             .or_else(|| self.index.create(meta.producer, meta.writer, meta.identity, empty_max));
@@ -175,7 +175,7 @@ impl Buffer {
     /// Evicts the records in the next `len` bytes. Returns how many bytes of the last one are behind them.
     ///
     /// A discarding buffer evicts nothing if one of the records has unread fragments.
-    fn make_room(&mut self, len: usize) -> Result<usize, Full> {
+    fn evict_for(&mut self, len: usize) -> Result<usize, Full> {
         let start = self.common.write_off;
         let end = start.saturating_add(len);
         if self.common.policy == Policy::Discard && self.holds_unread(start, end) {

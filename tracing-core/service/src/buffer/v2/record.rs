@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!  0                                                                          size
-//!  | header | fragments .. room | header | fragments | padding |  not written yet  |
+//!  | header | fragments .. capacity | header | fragments | padding |  not written yet  |
 //!  ^ multiples of 16                                 ^ write position
 //!
 //!  header of a chunk, 16 bytes, little endian:
-//!  | chunk id u32 | sequence slot u32 | room u16 | used u16 | unread u16 | flags u8 | 1 |
+//!  | chunk id u32 | sequence slot u32 | capacity u16 | used u16 | unread u16 | flags u8 | 1 |
 //!  header of padding:
-//!  | 0            | skip u32          | room u16 | 0                               | 0 |
+//!  | 0            | skip u32          | capacity u16 | 0                               | 0 |
 //! ```
 //!
-//! A record is a header and `room` bytes, together rounded up to 16. The first `used` bytes are fragments, the last
+//! A record is a header and `capacity` bytes, together rounded up to 16. The first `used` bytes are fragments, the last
 //! `unread` of these are not consumed. `skip` is the distance to the next record that may be a chunk
 //! (0: not known), a shortcut for readers.
 
@@ -31,7 +31,7 @@ pub(super) struct Record {
     /// The slot of its sequence.
     pub(super) slot: u32,
     /// Bytes it may grow to.
-    pub(super) room: u16,
+    pub(super) capacity: u16,
     /// Bytes of fragments.
     pub(super) used: u16,
     /// How many of these bytes, at the end, are not consumed.
@@ -54,16 +54,16 @@ pub(super) enum Stored {
     },
 }
 
-/// Length of a record with `room` bytes for fragments, header included.
-pub(super) fn outer_len(room: usize) -> usize {
-    room.saturating_add(HEADER).next_multiple_of(HEADER)
+/// Length of a record with `capacity` bytes for fragments, header included.
+pub(super) fn outer_len(capacity: usize) -> usize {
+    capacity.saturating_add(HEADER).next_multiple_of(HEADER)
 }
 
 impl Record {
     /// Length of its record, header included.
     #[inline]
     pub(super) fn outer(&self) -> usize {
-        outer_len(self.room.into())
+        outer_len(self.capacity.into())
     }
 
     pub(super) fn header(self) -> u128 {
@@ -72,7 +72,7 @@ impl Record {
             | if self.changed { CHANGED } else { 0 };
         u128::from(self.chunk.get())
             | u128::from(self.slot) << 32
-            | u128::from(self.room) << 64
+            | u128::from(self.capacity) << 64
             | u128::from(self.used) << 80
             | u128::from(self.unread) << 96
             | u128::from(flags) << 112
@@ -86,9 +86,9 @@ impl Memory {
     #[allow(clippy::cast_possible_truncation, reason = "each field takes its bits")]
     pub(super) fn stored(&self, off: usize) -> Option<Stored> {
         let header = self.header(off)?;
-        let room = (header >> 64) as u16;
+        let capacity = (header >> 64) as u16;
         if header >> 120 == 0 {
-            let len = outer_len(room.into());
+            let len = outer_len(capacity.into());
             let skip = usize::try_from((header >> 32) as u32).unwrap_or(0).max(len);
             return Some(Stored::Padding { len, skip });
         }
@@ -96,7 +96,7 @@ impl Memory {
         Some(Stored::Chunk(Record {
             chunk: ChunkId::new(header as u32),
             slot: (header >> 32) as u32,
-            room,
+            capacity,
             used: (header >> 80) as u16,
             unread: (header >> 96) as u16,
             flags: ChunkFlags(flags & ChunkFlags::MASK),
@@ -130,7 +130,7 @@ impl Memory {
         self.between_mut(start, start.checked_add(record.used.into())?)
     }
 
-    /// Replaces the fragments of a chunk, which fit into its room.
+    /// Replaces the fragments of a chunk, which fit into its capacity.
     pub(super) fn put_fragments(&mut self, off: u32, fragments: &[u8]) {
         self.overwrite(off.saturating_add(16), fragments);
     }
@@ -143,8 +143,8 @@ impl Memory {
 
     /// Writes padding of `len` bytes, a multiple of 16, at least 16.
     pub(super) fn put_padding(&mut self, off: usize, len: usize) {
-        let room = u16::try_from(len.saturating_sub(HEADER)).unwrap_or(u16::MAX);
-        self.put_header(off, u128::from(room) << 64);
+        let capacity = u16::try_from(len.saturating_sub(HEADER)).unwrap_or(u16::MAX);
+        self.put_header(off, u128::from(capacity) << 64);
     }
 
     /// Stores that there is only padding in the `skip` bytes from `off` on.

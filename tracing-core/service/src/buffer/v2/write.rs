@@ -21,7 +21,7 @@ struct Incoming<'a> {
     fragments: &'a [u8],
     used: u16,
     /// Bytes that it may grow to.
-    room: u16,
+    capacity: u16,
     /// Bytes that were read when the chunk came before.
     consumed: u16,
     /// Its writer dropped a packet.
@@ -32,8 +32,8 @@ struct Incoming<'a> {
 enum Place {
     /// Store it. So many bytes of it were read before.
     New { consumed: u16 },
-    /// Nothing: it came before, and was extended.
-    Done,
+    /// It came before, and the stored one was extended.
+    AlreadyStored,
     /// It breaks a rule.
     Violation,
     /// A later chunk of the sequence was read before.
@@ -65,7 +65,7 @@ impl Buffer {
                 self.store(slot, &incoming);
                 self.sequences.forget_empty();
             }
-            Place::Done => {}
+            Place::AlreadyStored => {}
             Place::Violation => add(&mut self.common.stats.abi_violations, 1),
             Place::Late => add(&mut self.common.stats.chunks_discarded, 1),
         }
@@ -98,12 +98,21 @@ impl Buffer {
         }
         let fragments = payload.get(..payload.len().saturating_sub(rest.len()))?;
         let used = u16::try_from(fragments.len()).ok()?;
-        let room = if meta.complete { used } else { payload_len };
-        if outer_len(room.into()) > self.common.memory.size() {
+        let capacity = if meta.complete { used } else { payload_len };
+        if outer_len(capacity.into()) > self.common.memory.size() {
             return None;
         }
         let (id, incomplete) = (meta.chunk, !meta.complete);
-        Some(Incoming { id, flags, incomplete, fragments, used, room, consumed: 0, packet_dropped })
+        Some(Incoming {
+            id,
+            flags,
+            incomplete,
+            fragments,
+            used,
+            capacity,
+            consumed: 0,
+            packet_dropped,
+        })
     }
 
     /// Decides what to do with a chunk, and extends one that came before.
@@ -123,7 +132,7 @@ impl Buffer {
         };
         let Some(mut stored) = memory.chunk(off) else { return Place::Late };
         if incoming.used < stored.used
-            || incoming.used > stored.room
+            || incoming.used > stored.capacity
             || !incoming.flags.contains(stored.flags)
         {
             return Place::Violation;
@@ -151,12 +160,12 @@ impl Buffer {
             add(&mut stats.chunks_rewritten, 1);
         }
         memory.put_record(off, stored);
-        Place::Done
+        Place::AlreadyStored
     }
 
-    /// Makes room for a chunk that is not in the buffer, and stores it.
+    /// Makes space for a chunk that is not in the buffer, and stores it.
     fn store(&mut self, slot: u32, incoming: &Incoming<'_>) {
-        let outer = outer_len(incoming.room.into());
+        let outer = outer_len(incoming.capacity.into());
         let to_end = self.common.memory.size().saturating_sub(self.common.write_off);
         if outer > to_end {
             if self.common.policy == Policy::Discard {
@@ -173,7 +182,7 @@ impl Buffer {
         let record = Record {
             chunk: incoming.id,
             slot,
-            room: incoming.room,
+            capacity: incoming.capacity,
             used: incoming.used,
             unread: incoming.used.saturating_sub(incoming.consumed),
             flags: incoming.flags,

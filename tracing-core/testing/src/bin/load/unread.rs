@@ -97,12 +97,12 @@ fn ask(stream: &Stream, first: Vec<u8>, stop: &AtomicBool) -> Sent {
             }
         }
     }
-    sent.cut |= hung_up(stream);
+    sent.cut |= is_closed_by_peer(stream);
     sent
 }
 
 /// Whether the other side has closed the connection.
-fn hung_up(stream: &Stream) -> bool {
+fn is_closed_by_peer(stream: &Stream) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let fd = stream.as_fd();
     let mut fds = [PollFd::new(&fd, PollFlags::empty())];

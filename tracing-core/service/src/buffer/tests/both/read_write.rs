@@ -93,7 +93,7 @@ impl TakePacket for Impatient {
         true
     }
 
-    fn passed_over(&mut self, fragments: u32) -> bool {
+    fn skipped_fragments(&mut self, fragments: u32) -> bool {
         self.empty += fragments;
         false
     }

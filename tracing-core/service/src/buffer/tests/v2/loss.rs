@@ -57,7 +57,7 @@ fn chunk_gaps_within_same_read_cycle() {
 
 /// A hole in the ids before a chunk that came earlier.
 #[test]
-fn chunk_gaps_within_one_walk() {
+fn chunk_gaps_within_one_read() {
     let mut buffer = ring(4096);
     for (id, seed) in [(9, 'j'), (0, 'a'), (1, 'b'), (3, 'd'), (8, 'i')] {
         chunk(1, 1, id).packet(20, seed).copy(&mut buffer);

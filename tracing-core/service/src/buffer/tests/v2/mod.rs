@@ -89,8 +89,8 @@ fn clone_no_fragments() {
 fn creation() {
     let make = |bytes| TraceBuffer::new(bytes, Policy::Ring, Version::V2);
     let sizes = [(0, 4096), (1, 4096), (4096, 4096), (4097, 8192), (1 << 20, 1 << 20)];
-    for (asked, given) in sizes {
-        assert_eq!(make(asked).expect("memory").stats().buffer_size, given);
+    for (asked, real) in sizes {
+        assert_eq!(make(asked).expect("memory").stats().buffer_size, real);
     }
     // Rounded up they would have 4 GiB, for which offsets have too few bits.
     for bytes in [(1 << 32) - 4095, (1 << 32) - 1024, (1 << 32) - 1, 1 << 32, usize::MAX] {
