@@ -12,6 +12,7 @@ use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
     miri, msrv, no_panic, no_std, parity, pool, sim, size, tidy, toolchain, tsan, units,
 };
+use serde_json::Value;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::{Mutex, PoisonError};
@@ -42,7 +43,8 @@ const STEPS: &[Step] = &[
     ("test-alloc", "debug", |ctx| {
         protozero(ctx, &["--no-default-features", "--features", "alloc"])
     }),
-    ("test-small", "debug", |ctx| protozero(ctx, &["--features", "small,bytes"])),
+    ("test-full", "debug", protozero_full),
+    ("test-small", "debug", |ctx| protozero(ctx, &["--all-features"])),
     ("areas", "areas", areas),
     ("asan", "asan", |ctx| asan::run(ctx, &[])),
     ("miri", "miri", |ctx| installed(ctx, toolchain::nightly, miri::run, &["--short"])),
@@ -247,6 +249,20 @@ fn areas(ctx: &Ctx) -> Outcome {
         cargo.args([command, "--package", "protos", "--features", features]);
         ctx.run(cargo.env("CARGO_TARGET_DIR", target))
     })
+}
+
+/// All features but `small`, which replaces code instead of adding some. The names are read from the manifest, so
+/// that a new feature cannot be forgotten.
+fn protozero_full(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    let text = ctx.output(command.args(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|e| format!("metadata: {e}"))?;
+    let mut packages = metadata["packages"].as_array().into_iter().flatten();
+    let package = packages.find(|package| package["name"] == "protozero");
+    let features = package.and_then(|package| package["features"].as_object());
+    let names = features.ok_or("metadata without features of protozero")?.keys();
+    let names: Vec<&str> = names.map(String::as_str).filter(|name| *name != "small").collect();
+    protozero(ctx, &["--features", &names.join(",")])
 }
 
 fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {
