@@ -4,6 +4,7 @@
 mod alone;
 mod corpus;
 mod daemon;
+mod descriptors;
 mod documents;
 mod examples;
 mod failures;

@@ -7,6 +7,7 @@ use protos::{
     TracingServiceStateTracingSession,
 };
 use protozero::Message as _;
+use protozero::wire::varint;
 
 use super::consumers::{Consumers, Query, QueryPosition};
 use super::data_sources::{Source, Sources};
@@ -87,9 +88,9 @@ pub(crate) fn continue_answers(
             return;
         }
         let Some(query) = consumer.queries.front_mut() else { return };
-        let mut parts = Parts::default();
-        let is_complete = state.describe_from(query, uid, &mut parts, out);
         let call = query.call;
+        let mut parts = Parts::new(call);
+        let is_complete = state.describe_from(query, uid, &mut parts, out);
         let mut parts = parts.finish().into_iter().peekable();
         while let Some(part) = parts.next() {
             let reply = wrap(&part);
@@ -186,21 +187,29 @@ fn add_source(source: &Source, parts: &mut Parts, out: &mut Outbox) {
 }
 
 /// Encoded pieces of one state, joined as long as they fit into a frame.
-#[derive(Default)]
 struct Parts {
     done: Vec<Vec<u8>>,
     bytes: Vec<u8>,
+    /// Bytes of one of them.
+    max: usize,
 }
 
 impl Parts {
+    /// None yet, for a reply to `call`. The limit reserves ten bytes for the number of the call; most have one.
+    fn new(call: CallId) -> Self {
+        let unused = 10_usize.saturating_sub(varint::len(call.get()));
+        let max = limits::IPC_STATE_BYTES_MAX.saturating_add(unused);
+        Self { done: Vec::new(), bytes: Vec::new(), max }
+    }
+
     /// Adds a piece. False if it fits into no frame: a larger one would make the client drop the connection.
     fn add(&mut self, piece: &TracingServiceState) -> bool {
         let piece = piece.encode_to_vec();
-        if piece.len() > limits::IPC_STATE_BYTES_MAX {
+        if piece.len() > self.max {
             return false;
         }
         let joined = self.bytes.len().saturating_add(piece.len());
-        if joined > limits::IPC_STATE_BYTES_MAX {
+        if joined > self.max {
             self.done.push(std::mem::take(&mut self.bytes));
         }
         self.bytes.extend_from_slice(&piece);
@@ -209,7 +218,7 @@ impl Parts {
 
     /// Whether there are enough of them for one turn.
     fn are_a_window(&self) -> bool {
-        self.done.len().saturating_mul(limits::IPC_STATE_BYTES_MAX) >= limits::READ_WINDOW_BYTES
+        self.done.len().saturating_mul(self.max) >= limits::READ_WINDOW_BYTES
     }
 
     /// At least one.

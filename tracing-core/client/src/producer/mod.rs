@@ -106,7 +106,8 @@ impl Producer {
     /// Starts and stops are always acknowledged, so this sets `will_notify_on_*` of the descriptor.
     ///
     /// # Errors
-    /// [`ProducerError::Name`] without a name, or with one this producer offers already.
+    /// [`ProducerError::Name`] without a name, or with one this producer offers already;
+    /// [`ProducerError::TooLong`] if the descriptor does not fit into a request (128 KiB less 72 bytes).
     pub fn register(
         &self,
         descriptor: DataSourceDescriptor,
@@ -118,7 +119,7 @@ impl Producer {
     /// Changes the descriptor of a data source that has a non-zero id; name and id must stay.
     ///
     /// # Errors
-    /// [`ProducerError::Name`] if it is not registered.
+    /// [`ProducerError::Name`] if it is not registered, [`ProducerError::TooLong`] as for [`register`](Self::register).
     pub fn update(&self, descriptor: DataSourceDescriptor) -> Result<(), ProducerError> {
         self.shared.update(descriptor)
     }

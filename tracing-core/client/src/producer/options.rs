@@ -6,7 +6,7 @@ use protos::InitializeConnectionRequest;
 use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 
 use abi::error::OsError;
-use abi::limits::{SMB_BYTES_DEFAULT, SMB_PAGE_BYTES_DEFAULT};
+use abi::limits::{IPC_ARGS_BYTES_MAX, SMB_BYTES_DEFAULT, SMB_PAGE_BYTES_DEFAULT};
 use os::socket::{Address, AddressError};
 
 /// The options of a producer: [`new`](Self::new), then set the fields that differ.
@@ -118,6 +118,13 @@ pub enum ProducerError {
         /// The name.
         name: String,
     },
+    /// The descriptor of a data source does not fit into a request.
+    TooLong {
+        /// The name of the data source.
+        name: String,
+        /// The size of the request's arguments, bytes.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for ProducerError {
@@ -131,6 +138,11 @@ impl fmt::Display for ProducerError {
             Self::Name { name } => {
                 write!(f, "data source name {name:?} is empty or registered already")
             }
+            Self::TooLong { name, bytes } => write!(
+                f,
+                "the descriptor of data source {name:?} does not fit into a request: {bytes} bytes, the limit is \
+                 {IPC_ARGS_BYTES_MAX}"
+            ),
         }
     }
 }

@@ -52,7 +52,8 @@ impl PolledProducer {
     /// Offers `source` under `descriptor.name`; see [`Producer::register`](super::Producer::register).
     ///
     /// # Errors
-    /// [`ProducerError::Name`] without a name, or with one this producer offers already.
+    /// [`ProducerError::Name`] without a name, or with one this producer offers already;
+    /// [`ProducerError::TooLong`] if the descriptor does not fit into a request (128 KiB less 72 bytes).
     pub fn register(
         &self,
         descriptor: DataSourceDescriptor,
@@ -64,7 +65,7 @@ impl PolledProducer {
     /// Changes the descriptor of a data source that has a non-zero id; name and id must stay.
     ///
     /// # Errors
-    /// [`ProducerError::Name`] if it is not registered.
+    /// [`ProducerError::Name`] if it is not registered, [`ProducerError::TooLong`] as for [`register`](Self::register).
     pub fn update(&self, descriptor: DataSourceDescriptor) -> Result<(), ProducerError> {
         self.shared.update(descriptor)
     }

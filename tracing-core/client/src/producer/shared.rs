@@ -14,6 +14,8 @@ use super::options::{ProducerError, ProducerOptions};
 use crate::connection::ConnectionWaker;
 use crate::data_source::DataSource;
 use crate::limits;
+use abi::ipc::port::{Port as _, ProducerPort};
+use abi::limits::IPC_ARGS_BYTES_MAX;
 use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock, mpsc};
 
 pub(super) fn register_request(descriptor: &DataSourceDescriptor) -> Request {
@@ -21,6 +23,15 @@ pub(super) fn register_request(descriptor: &DataSourceDescriptor) -> Request {
         data_source_descriptor: Some(descriptor.clone()),
         ..Default::default()
     })
+}
+
+/// Whether the arguments of `request`, which has the descriptor of `name`, fit into a frame. The service could not
+/// be told of a larger one, nor show it to consumers.
+fn check_len(name: &str, request: &Request) -> Result<(), ProducerError> {
+    match ProducerPort::encode(request).len() {
+        ..=IPC_ARGS_BYTES_MAX => Ok(()),
+        bytes => Err(ProducerError::TooLong { name: name.to_owned(), bytes }),
+    }
 }
 
 pub(super) type SharedSource = Arc<Mutex<Box<dyn DataSource>>>;
@@ -102,6 +113,7 @@ impl Shared {
             return Err(ProducerError::Name { name });
         }
         let request = register_request(&descriptor);
+        check_len(&name, &request)?;
         let source: SharedSource = Arc::new(Mutex::new(Box::new(source)));
         state.sources.insert(name, Registered { descriptor, source });
         // Otherwise it is sent with the others when the producer is connected.
@@ -119,19 +131,19 @@ impl Shared {
         let Some(registered) = state.sources.get_mut(&name) else {
             return Err(ProducerError::Name { name });
         };
-        registered.descriptor = DataSourceDescriptor {
+        let descriptor = DataSourceDescriptor {
             will_notify_on_start: Some(true),
             will_notify_on_stop: Some(true),
             ..descriptor
         };
-        let request = UpdateDataSourceRequest {
-            data_source_descriptor: Some(registered.descriptor.clone()),
+        let request = Request::UpdateDataSource(UpdateDataSourceRequest {
+            data_source_descriptor: Some(descriptor.clone()),
             ..Default::default()
-        };
+        });
+        check_len(&name, &request)?;
+        registered.descriptor = descriptor;
         if state.connected {
-            state
-                .controls
-                .push_back(Control::Request(Box::new(Request::UpdateDataSource(request))));
+            state.controls.push_back(Control::Request(Box::new(request)));
         }
         drop(state);
         self.wake();
