@@ -131,7 +131,8 @@ fn the_pieces_do_not_change_the_output() {
         let inner = [&[0x0b], &before[..], &innermost, &innermost, &behind, &[0x0c]].concat();
         let message = [&before[..], &[0x0b], &inner, &before, &inner, &[0x0c], &behind].concat();
         let whole = to_lengths(&message, usize::MAX).unwrap();
-        for piece in 1..message.len() {
+        // Miri would need minutes for all.
+        for piece in (1..message.len()).step_by(if cfg!(miri) { 97 } else { 1 }) {
             assert_eq!(to_lengths(&message, piece).unwrap(), whole, "pieces of {piece}");
         }
     }

@@ -65,6 +65,7 @@ fn what_comes_before_an_error_is_kept() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
     /// Two complementary filters lose no field and change none.
     #[test]
     fn a_split_keeps_every_field(kept in any::<[bool; 8]>()) {
