@@ -1,11 +1,11 @@
 //! The root of all files that probes read: the real one, or a directory of a test.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use abi::map::SortedSet;
 use abi::sync::lock;
 
 /// Longest part of a file that is read, bytes. The longest files (`/proc/interrupts`, `/proc/slabinfo`) have a
@@ -19,7 +19,7 @@ const WARNINGS_MAX: usize = 256;
 pub struct Root {
     path: PathBuf,
     log: Arc<dyn Fn(&str) + Send + Sync>,
-    warned: Arc<Mutex<BTreeSet<String>>>,
+    warned: Arc<Mutex<SortedSet<String>>>,
 }
 
 impl Root {

@@ -1,12 +1,12 @@
 //! A probe as a data source: a thread per instance, which waits for its next tick or for a message.
 
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use abi::ids::InstanceId;
+use abi::map::SortedMap;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::write::{BufferExhaustedPolicy, TraceWriter};
 use os::clock;
@@ -60,13 +60,13 @@ enum Message {
 #[derive(Debug)]
 pub(crate) struct Source<P> {
     root: Root,
-    threads: BTreeMap<InstanceId, Sender<Message>>,
+    threads: SortedMap<InstanceId, Sender<Message>>,
     probe: PhantomData<fn() -> P>,
 }
 
 impl<P: Probe> Source<P> {
     pub(crate) fn new(root: &Root) -> Self {
-        Self { root: root.clone(), threads: BTreeMap::new(), probe: PhantomData }
+        Self { root: root.clone(), threads: SortedMap::new(), probe: PhantomData }
     }
 }
 

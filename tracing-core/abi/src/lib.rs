@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   ipc/   shm/                       frames and calls; pages, chunks and their states
-//!   ids    limits  time  error  sync  vocabulary
+//!   ids  limits  time  error  map  sync  vocabulary
 //! ```
 //!
 //! Facts come from `shared_memory_abi.h`, `basic_types.h` and `wire_protocol.proto`.
@@ -13,6 +13,7 @@
 pub mod error;
 pub mod ids;
 pub mod limits;
+pub mod map;
 pub mod sync;
 pub mod time;
 

@@ -3,7 +3,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Weak;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use abi::ids::{CallId, ClientId};
 use abi::ipc::port::{ConsumerPort, ProducerPort};
 use abi::ipc::{Port, Rejected};
+use abi::map::SortedSet;
 use abi::shm::Region;
 use abi::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, lock};
 use client::connection::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
@@ -194,7 +195,7 @@ pub(crate) struct LocalConnection<P: LocalPort> {
     mailbox: Arc<Mailbox>,
     waker: ConnectionWaker,
     last_call: u64,
-    pending: BTreeSet<CallId>,
+    pending: SortedSet<CallId>,
     region: Option<Region>,
     /// Set for a service without a thread: a client that waits for a reply makes it run.
     driver: Option<Weak<dyn Drive>>,
@@ -222,7 +223,7 @@ impl<P: LocalPort> LocalConnection<P> {
             waker: waker(&mailbox),
             mailbox,
             last_call: 0,
-            pending: BTreeSet::new(),
+            pending: SortedSet::new(),
             region: None,
             driver,
             drained: false,

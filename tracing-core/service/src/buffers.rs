@@ -1,7 +1,5 @@
 //! The trace buffers of all sessions, by number.
 
-use std::collections::BTreeMap;
-
 use protos::{
     TraceConfigBufferConfig, TraceConfigBufferConfigExperimentalMode as Mode,
     TraceConfigBufferConfigFillPolicy as FillPolicy,
@@ -11,6 +9,7 @@ use super::error::{ConfigError, SessionError};
 use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use abi::ids::BufferId;
+use abi::map::SortedMap;
 use abi::sync::Arc;
 
 /// Sizes are rounded up to 4 KiB, and offsets have 32 bits.
@@ -48,10 +47,10 @@ pub(crate) enum CopySource {
 
 /// All buffers.
 pub(crate) struct Buffers {
-    by_id: BTreeMap<BufferId, TraceBuffer>,
+    by_id: SortedMap<BufferId, TraceBuffer>,
     last_id: u16,
     /// Buffers that no session has any more, and that clones are still copied from.
-    detached_buffers: BTreeMap<u64, TraceBuffer>,
+    detached_buffers: SortedMap<u64, TraceBuffer>,
     last_detached: u64,
     regions: Arc<dyn RegionFactory>,
 }
@@ -66,9 +65,9 @@ impl std::fmt::Debug for Buffers {
 impl Buffers {
     pub(crate) fn new(regions: Arc<dyn RegionFactory>) -> Self {
         Self {
-            by_id: BTreeMap::new(),
+            by_id: SortedMap::new(),
             last_id: 0,
-            detached_buffers: BTreeMap::new(),
+            detached_buffers: SortedMap::new(),
             last_detached: 0,
             regions,
         }

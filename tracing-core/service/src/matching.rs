@@ -5,7 +5,7 @@
 //! second, and one for all producers in a turn; an expression whose cost exceeds it does not match. Neither a
 //! user nor a producer can make others pay.
 
-use std::collections::BTreeMap;
+use abi::map::SortedMap;
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -63,7 +63,7 @@ impl NameRegex {
 }
 
 /// Steps by user.
-pub(crate) type StepsByUser = BTreeMap<u32, u64>;
+pub(crate) type StepsByUser = SortedMap<u32, u64>;
 
 /// The steps that users took for the name of one producer in this second.
 #[derive(Debug, Default)]
@@ -89,8 +89,8 @@ impl MatchCost<'_> {
         if self.now_ns.saturating_sub(self.budget.since_ns) >= 1_000_000_000 {
             *self.budget = RegexBudget { since_ns: self.now_ns, used: StepsByUser::new() };
         }
-        let own = self.budget.used.entry(self.uid).or_default();
-        let all = self.turn.entry(self.uid).or_default();
+        let own = self.budget.used.get_or_insert_with(self.uid, || 0);
+        let all = self.turn.get_or_insert_with(self.uid, || 0);
         let (next, next_all) = (own.saturating_add(steps), all.saturating_add(steps));
         if next > limits::REGEX_STEPS_PER_PRODUCER_MAX
             || next_all > limits::REGEX_STEPS_PER_TURN_MAX

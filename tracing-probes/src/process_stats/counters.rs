@@ -1,6 +1,6 @@
 //! The counters of a process: the file each comes from, the field it goes to, and its last value.
 
-use std::collections::BTreeMap;
+use abi::map::SortedMap;
 
 use protos::ProcessStatsProcessWriter as Writer;
 
@@ -74,7 +74,7 @@ pub(super) fn rows(contents: &[u8], file: CounterFile) -> Vec<Option<u64>> {
 pub(super) struct LastValues {
     values: [Option<u64>; COUNTERS.len()],
     oom_score: Option<i64>,
-    files: BTreeMap<u32, String>,
+    files: SortedMap<u32, String>,
 }
 
 impl LastValues {

@@ -15,7 +15,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use protos::{
@@ -29,6 +29,7 @@ use crate::output::Output;
 use crate::parse::{signed, text};
 use crate::source::Probe;
 use crate::sys_stats::tick_ns;
+use abi::map::SortedSet;
 
 /// Shorter poll periods are raised to this.
 const POLL_MS_MIN: u32 = 100;
@@ -50,9 +51,9 @@ pub(crate) struct ProcessStatsProbe {
     /// The next packet says that a reader needs no earlier one.
     cleared: bool,
     /// Processes that were written into a tree.
-    described: BTreeSet<i32>,
+    described: SortedSet<i32>,
     /// Processes without memory of their own: kernel threads.
-    without_memory: BTreeSet<i32>,
+    without_memory: SortedSet<i32>,
     /// The values that were written last.
     last_values: BTreeMap<i32, LastValues>,
     text: Vec<u8>,
@@ -86,8 +87,8 @@ impl Probe for ProcessStatsProbe {
             ticks: 0,
             tick_ns: tick_ns(),
             cleared: true,
-            described: BTreeSet::new(),
-            without_memory: BTreeSet::new(),
+            described: SortedSet::new(),
+            without_memory: SortedSet::new(),
             last_values: BTreeMap::new(),
             text: Vec::new(),
         }
@@ -109,7 +110,7 @@ impl Probe for ProcessStatsProbe {
         let clock = out.clock();
         let begin_ns = clock();
         let pids = self.pids();
-        let alive: BTreeSet<i32> = pids.iter().copied().collect();
+        let alive: SortedSet<i32> = pids.iter().copied().collect();
         // The kernel may give the number of a process that ended to another one.
         self.described.retain(|pid| alive.contains(pid));
         self.without_memory.retain(|pid| alive.contains(pid));

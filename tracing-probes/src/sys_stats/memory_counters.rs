@@ -1,6 +1,6 @@
 //! Counters of `/proc/meminfo` and `/proc/vmstat`.
 
-use std::collections::BTreeMap;
+use abi::map::SortedMap;
 
 use protos::{MeminfoCounters, SysStatsConfig, SysStatsWriter, VmstatCounters};
 use protozero::Enumeration;
@@ -52,8 +52,8 @@ const MEMINFO: [(&str, MeminfoCounters); 38] = [
 /// The counters that the config asks for, by their row.
 #[derive(Debug)]
 pub(super) struct MemoryCounters {
-    meminfo: BTreeMap<&'static [u8], MeminfoCounters>,
-    vmstat: BTreeMap<Vec<u8>, VmstatCounters>,
+    meminfo: SortedMap<&'static [u8], MeminfoCounters>,
+    vmstat: SortedMap<Vec<u8>, VmstatCounters>,
 }
 
 impl MemoryCounters {

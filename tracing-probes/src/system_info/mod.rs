@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use abi::map::SortedMap;
 use std::time::Duration;
 
 use protos::{CpuInfoWriter, DataSourceConfig};
@@ -38,19 +38,19 @@ impl Probe for SystemInfoProbe {
                 out.packet(&mut |packet| {
                     packet.timestamp(now_ns);
                     let mut info = packet.cpu_info();
-                    for (number, cpu) in &cpus {
+                    for (number, cpu) in cpus.iter() {
                         self.write_cpu(*number, cpu, &mut info);
                     }
                 });
             }
             Err(error) => self.root.warn_once(&format!("/proc/cpuinfo is left out: {error}")),
         }
-        let names = if self.irq_names { self.irq_names() } else { BTreeMap::new() };
+        let names = if self.irq_names { self.irq_names() } else { SortedMap::new() };
         if !names.is_empty() {
             out.packet(&mut |packet| {
                 packet.timestamp(now_ns);
                 let mut info = packet.interrupt_info();
-                for (irq, name) in &names {
+                for (irq, name) in names.iter() {
                     info.irq_mapping().irq_id(*irq).name(name);
                 }
             });
@@ -77,8 +77,8 @@ struct Cpu {
 const FEATURES: [&[u8]; 2] = [b"mte", b"mte3"];
 
 /// Processors by number. Before ARMv8 the name of all processors stands in a section of its own.
-fn parse_cpus(contents: &[u8]) -> BTreeMap<u32, Cpu> {
-    let mut cpus = BTreeMap::new();
+fn parse_cpus(contents: &[u8]) -> SortedMap<u32, Cpu> {
+    let mut cpus = SortedMap::new();
     let mut current: Option<u32> = None;
     let mut name_of_all = String::new();
     for (key, value) in lines(contents).filter_map(key_value) {
@@ -147,11 +147,11 @@ impl SystemInfoProbe {
     }
 
     /// Names of the interrupts that have a handler.
-    fn irq_names(&self) -> BTreeMap<u32, String> {
+    fn irq_names(&self) -> SortedMap<u32, String> {
         const DIR: &str = "sys/kernel/irq";
         let Some(irqs) = self.root.numbers(DIR, "") else {
             self.root.warn_once("/sys/kernel/irq is left out: it cannot be read");
-            return BTreeMap::new();
+            return SortedMap::new();
         };
         let named = irqs.into_iter().filter_map(|irq| {
             let name = self.root.read_line(&format!("{DIR}/{irq}/actions"))?;

@@ -16,10 +16,10 @@ fn arm() {
         arm: [Some(0x51), Some(8), Some(0xf), Some(0x804), Some(14)],
         features: 1,
     };
-    assert_eq!(cpus[&0], first);
-    assert_eq!(cpus[&1].arm, [Some(0x51), None, None, None, None]);
+    assert_eq!(cpus.get(&0), Some(&first));
+    assert_eq!(cpus.get(&1).unwrap().arm, [Some(0x51), None, None, None, None]);
     let old = parse_cpus(b"Processor : ARMv7 rev 1\nprocessor : 0\n");
-    assert_eq!(old[&0].name, "ARMv7 rev 1");
+    assert_eq!(old.get(&0).unwrap().name, "ARMv7 rev 1");
 }
 
 #[test]

@@ -14,9 +14,10 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
+use crate::map::{SortedMap, SortedSet};
 use core::fmt;
 use core::marker::PhantomData;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 
@@ -60,7 +61,7 @@ impl core::error::Error for ClientClosed {}
 
 enum State<F> {
     Binding { request_id: u64, waiting: Vec<Call<F>> },
-    Bound { service_id: u32, methods: BTreeMap<String, u32> },
+    Bound { service_id: u32, methods: SortedMap<String, u32> },
     Closed,
 }
 
@@ -79,7 +80,7 @@ pub struct Client<P: Port, F> {
     outbox: Outbox<F>,
     state: State<F>,
     last_id: u64,
-    pending: BTreeSet<u64>,
+    pending: SortedSet<u64>,
     fd: Option<F>,
     port: PhantomData<fn() -> P>,
 }
@@ -100,7 +101,7 @@ impl<P: Port, F> Client<P, F> {
             outbox: Outbox::default(),
             state: State::Binding { request_id: 1, waiting: Vec::new() },
             last_id: 1,
-            pending: BTreeSet::new(),
+            pending: SortedSet::new(),
             fd: None,
             port: PhantomData,
         };

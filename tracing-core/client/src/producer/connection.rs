@@ -1,6 +1,5 @@
 //! One connection of a producer, from the first request to the end.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,6 +19,7 @@ use crate::write::{Arbiter, ArbiterOptions, FlushCallback, Park, Waker};
 use abi::ids::{CallId, FlushId, InstanceId};
 use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
+use abi::map::SortedMap;
 use abi::shm::{Layout, PageSize, Region, Smb};
 use abi::sync::{Arc, mpsc};
 use abi::time::BootTime;
@@ -55,7 +55,7 @@ pub(super) struct ProducerConnection {
     shared: Arc<Shared>,
     link: Link,
     park: Arc<dyn Park>,
-    expected: BTreeMap<CallId, Expected>,
+    expected: SortedMap<CallId, Expected>,
     arbiter: Option<Arbiter>,
     direct_patching: bool,
     by_value: bool,
@@ -89,7 +89,7 @@ impl ProducerConnection {
             shared,
             link,
             park,
-            expected: BTreeMap::new(),
+            expected: SortedMap::new(),
             arbiter: None,
             direct_patching: false,
             by_value: false,

@@ -1,6 +1,6 @@
 //! The thread that calls the data sources.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use protos::producer_port::Request;
 use protos::{DataSourceConfig, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
@@ -9,6 +9,7 @@ use super::shared::SharedSource;
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId};
+use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock, mpsc};
 
 /// An event for the data sources.
@@ -48,13 +49,13 @@ struct Running {
 
 pub(super) struct Dispatcher {
     inbox: mpsc::Receiver<Step>,
-    instances: BTreeMap<InstanceId, Running>,
+    instances: SortedMap<InstanceId, Running>,
     flushes: Arc<Mutex<Flushes>>,
 }
 
 impl Dispatcher {
     pub(super) fn new(inbox: mpsc::Receiver<Step>) -> Self {
-        Self { inbox, instances: BTreeMap::new(), flushes: Arc::default() }
+        Self { inbox, instances: SortedMap::new(), flushes: Arc::default() }
     }
 
     pub(super) fn run(mut self) {

@@ -182,7 +182,7 @@ impl fmt::Debug for Producer {
         f.debug_struct("Producer")
             .field("name", &self.shared.options.name)
             .field("connected", &state.connected)
-            .field("sources", &state.sources.keys())
+            .field("sources", &state.sources.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! The state that the threads of a producer share: its data sources, and requests for the service. A producer without
 //! threads uses it, too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use protos::producer_port::Request;
 use protos::{
@@ -16,6 +16,7 @@ use crate::data_source::DataSource;
 use crate::limits;
 use abi::ipc::port::{Port as _, ProducerPort};
 use abi::limits::IPC_ARGS_BYTES_MAX;
+use abi::map::SortedMap;
 use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock, mpsc};
 
 pub(super) fn register_request(descriptor: &DataSourceDescriptor) -> Request {
@@ -49,7 +50,7 @@ pub(super) enum Control {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) sources: BTreeMap<String, Registered>,
+    pub(super) sources: SortedMap<String, Registered>,
     pub(super) controls: VecDeque<Control>,
     /// Wakes the I/O thread while it serves a connection.
     pub(super) waker: Option<ConnectionWaker>,

@@ -12,8 +12,7 @@
 //! not per packet. Everything leaves through one queue, so the service sees it in order.
 
 use core::fmt;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use protos::producer_port::Request;
 use protos::{RegisterTraceWriterRequest, UnregisterTraceWriterRequest};
@@ -23,6 +22,7 @@ use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::write::writer::TraceWriter;
 use abi::ids::{BufferId, FlushId, WriterId};
+use abi::map::SortedMap;
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
 use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
@@ -109,7 +109,7 @@ struct State {
     outbox: VecDeque<Item>,
     /// Requests of a commit that was split, ready to be polled.
     ready: VecDeque<Outgoing>,
-    writers: BTreeMap<u16, BufferId>,
+    writers: SortedMap<u16, BufferId>,
     last_writer: u16,
     batch_commits_ms: u32,
     disconnected: bool,
@@ -150,7 +150,7 @@ impl Arbiter {
             due: Due::No,
             outbox: VecDeque::new(),
             ready: VecDeque::new(),
-            writers: BTreeMap::new(),
+            writers: SortedMap::new(),
             last_writer: 0,
             batch_commits_ms: options.batch_commits_ms,
             disconnected: false,
@@ -475,8 +475,8 @@ impl State {
         loop {
             self.last_writer =
                 if self.last_writer >= WriterId::MAX { 1 } else { self.last_writer + 1 };
-            if let Entry::Vacant(free) = self.writers.entry(self.last_writer) {
-                free.insert(buffer);
+            if !self.writers.contains_key(&self.last_writer) {
+                self.writers.insert(self.last_writer, buffer);
                 return Some(WriterId::new(self.last_writer));
             }
         }

@@ -1,7 +1,5 @@
 //! Random packets through random pages, read back by a naive service, against what was written.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use protos::producer_port::Request;
 use protozero::encode::Scope;
@@ -10,6 +8,7 @@ use protozero::sink::HeapSink;
 
 use super::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter};
 use abi::ids::BufferId;
+use abi::map::SortedMap;
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, PageSize, Region, Smb};
 use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
@@ -24,7 +23,7 @@ struct Stored {
 /// The simplest service there can be: keeps every chunk, patches it, and joins fragments at the end.
 #[derive(Default)]
 pub(super) struct Reader {
-    chunks: BTreeMap<(u16, u32), Stored>,
+    chunks: SortedMap<(u16, u32), Stored>,
     pub(super) flushes: Vec<u64>,
     pub(super) requests: Vec<Request>,
 }

@@ -14,8 +14,6 @@
 //! The clone belongs to the consumer that asked, which must have no session. With a file it is written there and
 //! closed before the answer.
 
-use std::collections::BTreeMap;
-
 use protos::CloneSessionRequest;
 
 use super::admission::RequestFile;
@@ -36,14 +34,15 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
+use abi::map::SortedMap;
 
 /// All clones that are not made yet.
 #[derive(Debug)]
 pub(crate) struct Clones {
     /// By token.
-    pending: BTreeMap<u64, PendingClone>,
+    pending: SortedMap<u64, PendingClone>,
     /// Files that a copy is written into, and the clone each is for.
-    file_copies: BTreeMap<FileId, u64>,
+    file_copies: SortedMap<FileId, u64>,
     /// Bytes that may be copied in one turn, and in this one.
     pub(crate) piece_bytes: usize,
     bytes_left_in_turn: usize,
@@ -52,8 +51,8 @@ pub(crate) struct Clones {
 impl Default for Clones {
     fn default() -> Self {
         Self {
-            pending: BTreeMap::new(),
-            file_copies: BTreeMap::new(),
+            pending: SortedMap::new(),
+            file_copies: SortedMap::new(),
             piece_bytes: limits::CLONE_PIECE_BYTES,
             bytes_left_in_turn: limits::CLONE_PIECE_BYTES,
         }

@@ -12,14 +12,13 @@
 //! copied in the turn in which it begins. While there is something to copy, the service is always due, so the next
 //! timeout copies the next piece.
 
-use std::collections::BTreeMap;
-
 use crate::buffer::{TraceBuffer, UnfinishedClone};
 use crate::buffers::{Buffers, CopySource};
 use abi::ids::BufferId;
+use abi::map::SortedMap;
 
 /// The buffers that a clone takes, by index in the config.
-pub(crate) type Parts = BTreeMap<usize, Part>;
+pub(crate) type Parts = SortedMap<usize, Part>;
 
 /// A buffer that a clone takes.
 #[derive(Debug)]

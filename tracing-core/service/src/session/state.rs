@@ -19,6 +19,7 @@ use crate::output::Boost;
 use crate::step::Step;
 use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, SessionId};
+use abi::map::SortedMap;
 use abi::time::Now;
 
 /// Numbers for `TraceStats` that only this session knows.
@@ -226,10 +227,10 @@ impl Session {
 /// All sessions, those included that are freed and still write their file.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    by_id: BTreeMap<SessionId, Session>,
+    by_id: SortedMap<SessionId, Session>,
     last_id: u64,
     /// When sessions under extra guardrails began, by name.
-    pub(crate) guarded_starts: BTreeMap<String, u64>,
+    pub(crate) guarded_starts: SortedMap<String, u64>,
 }
 
 impl Sessions {

@@ -1,7 +1,6 @@
 //! The files that the service writes, each on a thread of its own: a slow disk or an unread pipe delays only the
 //! session that writes to it.
 
-use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use bytes::Bytes;
 use crate::system::file::{Cancel, CutShort, OutputFile};
 use abi::error::OsError;
 use abi::ids::FileId;
+use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock, mpsc};
 use os::poll::Wake;
 use service::{FileError, FileSync, Input};
@@ -70,7 +70,7 @@ struct Open {
 
 /// The files that are open, each with its thread.
 pub(super) struct Files {
-    open: BTreeMap<FileId, Open>,
+    open: SortedMap<FileId, Open>,
     /// The files without a thread; none if files have threads.
     unthreaded: Option<Vec<UnthreadedFile>>,
     answers: Answers,
@@ -87,7 +87,7 @@ impl Files {
     pub(super) fn new(wake: Wake, threads: bool) -> Self {
         let (alive, ended) = mpsc::channel();
         Self {
-            open: BTreeMap::new(),
+            open: SortedMap::new(),
             unthreaded: (!threads).then(Vec::new),
             answers: Answers { finished: Arc::default(), wake },
             alive: Some(alive),
