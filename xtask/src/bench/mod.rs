@@ -138,7 +138,7 @@ fn inside(mode: &str) -> Option<&'static str> {
 fn build(ctx: &Ctx, package: &str, bench: &str) -> Result<PathBuf, String> {
     let mut command = ctx.cargo();
     // The profile of the programs, so that what both use is built once.
-    command.args(["build", "--release", "--package", package, "--bench", bench]);
+    command.args(["build", "--profile", "dist", "--package", package, "--bench", bench]);
     let text = ctx.output(command.arg("--message-format=json"))?;
     let found = text
         .lines()

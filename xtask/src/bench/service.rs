@@ -22,14 +22,14 @@ are relative to the C++ column of this run where they have an x.
 
 pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
     let theirs = peer::programs(ctx)?;
-    ctx.log("building ours, in release");
+    ctx.log("building ours, as they are distributed");
     let mut cargo = ctx.cargo();
     ctx.run(
         cargo
-            .args(["build", "--release", "--package", "tracebox"])
+            .args(["build", "--profile", "dist", "--package", "tracebox"])
             .args(["--bin", "traced", "--bin", "perfetto"]),
     )?;
-    let ours = ctx.root().join("target/release");
+    let ours = ctx.root().join("target/dist");
     let service = build(ctx, "tracing-core", "service")?;
 
     let mut command = ctx.command(&service);

@@ -170,16 +170,13 @@ impl Row {
     }
 }
 
-/// The generator in release. Its own build is not what we measure, so it goes without the link-time
-/// optimisation of the workspace.
+/// The generator in release. Its own build is not measured.
 fn generate(ctx: &Ctx, folder: &Path) -> Result<Row, String> {
     let mut command = ctx.cargo();
     command
         .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
         .args(["codegen", "--time"])
-        .env("CARGO_TARGET_DIR", folder.join("tool"))
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        .env("CARGO_TARGET_DIR", folder.join("tool"));
     let output = ctx.output(&mut command)?;
     let numbers: Vec<f64> = output.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     let [wall_s, cpu_s] = numbers[..] else {
