@@ -289,7 +289,7 @@ pub fn writer(input: &[u8]) {
         }
         assert_eq!(stream.finish().is_err(), lost);
         if frame {
-            // What is out can be read, whatever became of the messages.
+            // The bytes that were written can be read, also if messages were lost.
             let framed: Vec<_> = whole.iter().map(|body| framed(body)).collect();
             let read = shortest(&out);
             assert!(if lost {

@@ -32,7 +32,7 @@ const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
 /// Runs the program that `args` ask for; the first of them is the name it was called by.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
-    survive_file_limits();
+    ignore_file_size_signal();
     let (name, result) = dispatch(&args);
     exit_code(&name, result)
 }
@@ -40,14 +40,14 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
 /// Runs `program`, whatever its file is called. For binaries of one program: the others are not linked into them.
 #[must_use]
 pub fn run_program(name: &str, program: Program, args: &[OsString]) -> ExitCode {
-    survive_file_limits();
+    ignore_file_size_signal();
     exit_code(name, program(name, args.get(1..).unwrap_or_default()))
 }
 
 /// Makes a limit of file sizes an error of `write`, instead of a signal that ends the process within a packet.
-fn survive_file_limits() {
+fn ignore_file_size_signal() {
     // If it fails, the signal ends the process as before.
-    let _ = tracing_core::daemon::system::signal::survive_file_limits();
+    let _ = tracing_core::daemon::system::signal::ignore_file_size_signal();
 }
 
 fn exit_code(name: &str, result: Ending) -> ExitCode {

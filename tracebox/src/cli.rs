@@ -27,7 +27,7 @@ sources started (-D); 3 data was lost (--strict); 130 interrupted before the tra
 pub struct Perfetto {
     /// What to record.
     #[command(flatten)]
-    pub what: What,
+    pub what: TraceArgs,
 
     /// Go to the background when the service has accepted the session, and print the process id
     #[arg(short = 'd', long)]
@@ -104,7 +104,7 @@ pub struct Perfetto {
 
 /// What to record and where the trace goes: the options that perfetto, tracebox and `tracebox record` share.
 #[derive(Args, Clone, Default, PartialEq, Eq, Debug)]
-pub struct What {
+pub struct TraceArgs {
     /// File with a binary TraceConfig, or with text (--txt). -: stdin, :test: a built-in one. Several are joined
     #[arg(short = 'c', long, value_name = "FILE")]
     pub config: Vec<OsString>,
@@ -160,7 +160,7 @@ pub struct What {
     pub words: Vec<String>,
 }
 
-impl What {
+impl TraceArgs {
     /// Whether an option or a word of light mode is there.
     #[must_use]
     pub fn is_light(&self) -> bool {

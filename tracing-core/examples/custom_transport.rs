@@ -1,8 +1,7 @@
-//! The service reached through an IPC of one's own: here two queues of bytes between two threads, in the place
-//! of whatever a program speaks already.
+//! A service behind a transport of the program: here two queues of bytes between two threads.
 //!
-//! One thread has the service and passes bytes on; the other has a producer and a consumer, which know nothing
-//! of it but a [`Transport`].
+//! One thread has the service and passes bytes on; the other has a producer and a consumer, which know only
+//! a [`Transport`].
 //!
 //! `cargo run -p tracing-core --example custom_transport`
 
@@ -32,11 +31,11 @@ use tracing_core::service::Peer;
 const SOURCE: &str = "com.example.custom";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Both directions of all pipes, and one bell that rings for everybody.
+/// Both directions of all pipes, and a condition variable for both threads.
 #[derive(Default)]
 struct Wire {
     state: Mutex<State>,
-    bell: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -57,7 +56,7 @@ struct Pipe {
 impl Wire {
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         let result = act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
-        self.bell.notify_all();
+        self.changed.notify_all();
         result
     }
 }
@@ -121,7 +120,7 @@ impl Transport for PipeTransport {
                 return Awake { readable, writable };
             }
             let waited =
-                self.wire.bell.wait_timeout(state, timeout.unwrap_or(TIMEOUT).min(TIMEOUT));
+                self.wire.changed.wait_timeout(state, timeout.unwrap_or(TIMEOUT).min(TIMEOUT));
             let (locked, result) = waited.unwrap_or_else(PoisonError::into_inner);
             if result.timed_out() && timeout.is_some() {
                 return Awake::default();
@@ -187,7 +186,7 @@ fn serve(wire: &Wire) -> Result<(), OsError> {
         {
             let wait =
                 due.map_or(TIMEOUT, |_| Duration::from_millis(1)).min(Duration::from_millis(20));
-            drop(wire.bell.wait_timeout(state, wait));
+            drop(wire.changed.wait_timeout(state, wait));
         }
     }
     Ok(())

@@ -78,7 +78,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     Ok(options)
 }
 
-/// What a writing thread is told while it waits.
+/// Messages to a writing thread.
 enum Message {
     Flush(Arc<Ack>),
     ClearIncrementalState,

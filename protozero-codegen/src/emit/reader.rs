@@ -1,4 +1,4 @@
-//! Readers: a table with a line per field, which `rt::reader!` expands to the reader, the enum of its fields and its
+//! Readers: a table with a line per field, which `rt::reader!` expands to the reader and the enum of its fields.
 
 use std::fmt::Write as _;
 

@@ -38,7 +38,7 @@ struct Completions {
 #[derive(Parser, Debug)]
 #[command(name = "man", disable_help_subcommand = true)]
 #[command(after_help = "For example: tracebox man perfetto | man -l -")]
-struct Man {
+struct ManualArgs {
     /// The program: tracebox, perfetto, tracebox-record and so on
     #[arg(value_name = "PROGRAM", default_value = "tracebox")]
     program: String,
@@ -80,7 +80,7 @@ pub fn completions(name: &str, words: &[OsString]) -> Ending {
 /// # Errors
 /// When there is no such program, or a file cannot be written.
 pub fn man(name: &str, words: &[OsString]) -> Ending {
-    let Some(args) = cli::parse::<Man>(name, words)? else { return Ok(0) };
+    let Some(args) = cli::parse::<ManualArgs>(name, words)? else { return Ok(0) };
     if let Some(directory) = &args.all {
         for page in pages::all(tracebox()) {
             let file = format!("{}.{}", page.name, page.section);
@@ -111,7 +111,7 @@ fn tracebox() -> Command {
         probes::command(),
         Completions::command(),
         units::command(),
-        Man::command(),
+        ManualArgs::command(),
     ];
     Perfetto::command()
         .name("tracebox")

@@ -239,6 +239,10 @@ const ENVIRONMENT: &[Block] = &[List(&[
         "TRACED_NOTIFY_FD, TRACED_PROBES_NOTIFY_FD",
         "An open descriptor: the daemon writes 1 to it when it is ready.",
     ),
+    (
+        "LISTEN_FDS, LISTEN_PID, NOTIFY_SOCKET",
+        "Set by *systemd*(1): *traced* uses the sockets that systemd has opened, and tells it when it is ready.",
+    ),
 ])];
 
 const FILES: &[Block] = &[List(&[
@@ -298,8 +302,8 @@ const TRACEBOX_EXAMPLES: &[Block] = &[
 const RECORD: &[Block] = &[Text(
     "Records while _COMMAND_ runs, with a service of its own on private sockets that the command finds in \
      its environment. The command starts when all data sources have started, or after five seconds. The \
-     recording ends with the command. SIGINT and SIGTERM are passed on to it, from the third one on as SIGKILL. \
-     Without a config it records processes, system counters, and track events of the command.",
+     recording ends with the command. SIGINT, SIGTERM and SIGHUP are passed on to it, from the third one on \
+     as SIGKILL. Without a config it records processes, system counters, and track events of the command.",
 )];
 
 const RECORD_EXIT: &[Block] = &[List(&[

@@ -22,14 +22,14 @@ use crate::loss_scanner::LossScanner;
 /// An open destination.
 #[derive(Debug)]
 pub struct Output {
-    to: To,
+    to: Destination,
     /// Bytes of the whole packets so far.
     bytes: u64,
     packets: u64,
 }
 
 #[derive(Debug)]
-enum To {
+enum Destination {
     Stdout(BufWriter<io::Stdout>),
     File {
         writer: BufWriter<File>,
@@ -77,7 +77,10 @@ impl Output {
                 let text = "a trace is binary: not written to a terminal (name a file with -o)";
                 return Err(Failure::new(text));
             }
-            return Ok(Self::to(To::Stdout(BufWriter::with_capacity(BUFFER_BYTES, stdout))));
+            return Ok(Self::to(Destination::Stdout(BufWriter::with_capacity(
+                BUFFER_BYTES,
+                stdout,
+            ))));
         }
         let path = Path::new(path);
         let cannot = || format!("cannot write {}", path.display());
@@ -88,7 +91,7 @@ impl Output {
         // A program that exits cannot wait for a reader. So it opens a pipe for reading, too, as all files.
         if !leaves && Fifo::is_at(path) {
             let fifo = Fifo::open(path).context(cannot())?;
-            return Ok(Self::to(To::Fifo(path.to_owned(), fifo)));
+            return Ok(Self::to(Destination::Fifo(path.to_owned(), fifo)));
         }
         Self::file(options().open(path).context(cannot())?, path, path, false, None)
     }
@@ -132,7 +135,7 @@ impl Output {
         let path = replaced.with_file_name(file_name);
         let file = create(&path).context(format_args!("cannot write {}", path.display()))?;
         let mut output = Self::file(file, name, &path, true, Some(&replaced))?;
-        if let To::File { locked_target, .. } = &mut output.to {
+        if let Destination::File { locked_target, .. } = &mut output.to {
             *locked_target = target;
         }
         Ok(output)
@@ -147,7 +150,7 @@ impl Output {
     ) -> Result<Self, Failure> {
         let from_root = |path: &Path| std::path::absolute(path).context("no working directory");
         lock(&file, name)?;
-        Ok(Self::to(To::File {
+        Ok(Self::to(Destination::File {
             writer: BufWriter::with_capacity(BUFFER_BYTES, file),
             name: name.to_owned(),
             path: from_root(path)?,
@@ -161,10 +164,10 @@ impl Output {
     /// A file that the service opens.
     #[must_use]
     pub fn of_service(path: &Path) -> Self {
-        Self::to(To::Service(path.to_owned()))
+        Self::to(Destination::Service(path.to_owned()))
     }
 
-    fn to(to: To) -> Self {
+    fn to(to: Destination) -> Self {
         Self { to, bytes: 0, packets: 0 }
     }
 
@@ -172,29 +175,29 @@ impl Output {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.to {
-            To::Stdout(_) => "stdout".into(),
-            To::File { name: path, .. } | To::Fifo(path, _) | To::Service(path) => {
-                path.display().to_string()
-            }
+            Destination::Stdout(_) => "stdout".into(),
+            Destination::File { name: path, .. }
+            | Destination::Fifo(path, _)
+            | Destination::Service(path) => path.display().to_string(),
         }
     }
 
     /// Whether it is a file that can be opened again.
     #[must_use]
     pub fn is_file(&self) -> bool {
-        !matches!(self.to, To::Stdout(_) | To::Fifo(..))
+        !matches!(self.to, Destination::Stdout(_) | Destination::Fifo(..))
     }
 
     /// Whether it is a named pipe.
     #[must_use]
     pub fn is_fifo(&self) -> bool {
-        matches!(self.to, To::Fifo(..))
+        matches!(self.to, Destination::Fifo(..))
     }
 
     /// Whether it is a named pipe that no reader has opened so far.
     #[must_use]
     pub fn is_unread(&self) -> bool {
-        matches!(&self.to, To::Fifo(_, fifo) if fifo.is_unread())
+        matches!(&self.to, Destination::Fifo(_, fifo) if fifo.is_unread())
     }
 
     /// Empties the file and gives a descriptor for the service to write to. `None` if the service opens it.
@@ -204,12 +207,12 @@ impl Output {
     pub fn lend(&mut self) -> Result<Option<OwnedFd>, Failure> {
         let name = self.name();
         let lent = match &mut self.to {
-            To::Stdout(writer) => writer.get_ref().as_fd().try_clone_to_owned().map(Some),
-            To::File { writer, emptied, .. } => empty(writer.get_ref(), emptied)
+            Destination::Stdout(writer) => writer.get_ref().as_fd().try_clone_to_owned().map(Some),
+            Destination::File { writer, emptied, .. } => empty(writer.get_ref(), emptied)
                 .and_then(|()| writer.get_ref().try_clone())
                 .map(|file| Some(file.into())),
-            To::Fifo(_, fifo) => fifo.lend().map(Some),
-            To::Service(_) => Ok(None),
+            Destination::Fifo(_, fifo) => fifo.lend().map(Some),
+            Destination::Service(_) => Ok(None),
         };
         lent.context(format_args!("cannot write {name}"))
     }
@@ -220,15 +223,15 @@ impl Output {
     /// When it cannot be written; part of it may have been.
     pub fn write_packet(&mut self, framed: &[u8]) -> io::Result<()> {
         match &mut self.to {
-            To::Stdout(writer) => append(writer, framed)?,
-            To::File { writer, emptied, .. } => {
+            Destination::Stdout(writer) => append(writer, framed)?,
+            Destination::File { writer, emptied, .. } => {
                 if !*emptied {
                     empty(writer.get_ref(), emptied)?;
                 }
                 append(writer, framed)?;
             }
-            To::Fifo(_, fifo) => append(fifo.writer()?, framed)?,
-            To::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Destination::Fifo(_, fifo) => append(fifo.writer()?, framed)?,
+            Destination::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
         }
         self.packets += 1;
         self.bytes += framed.len() as u64;
@@ -241,7 +244,7 @@ impl Output {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(&mut self) -> io::Result<Written> {
-        if let To::File { writer, emptied, .. } = &mut self.to {
+        if let Destination::File { writer, emptied, .. } = &mut self.to {
             empty(writer.get_ref(), emptied)?;
         }
         self.flush()?;
@@ -252,10 +255,10 @@ impl Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
-            To::Stdout(writer) => writer.flush(),
-            To::File { writer, .. } => writer.flush(),
-            To::Fifo(_, fifo) => fifo.writer()?.flush(),
-            To::Service(_) => Ok(()),
+            Destination::Stdout(writer) => writer.flush(),
+            Destination::File { writer, .. } => writer.flush(),
+            Destination::Fifo(_, fifo) => fifo.writer()?.flush(),
+            Destination::Service(_) => Ok(()),
         }
     }
 
@@ -264,7 +267,7 @@ impl Output {
     /// # Errors
     /// When its reader has left.
     pub fn close(&mut self) -> io::Result<()> {
-        if let To::Fifo(_, fifo) = &mut self.to { fifo.close() } else { Ok(()) }
+        if let Destination::Fifo(_, fifo) = &mut self.to { fifo.close() } else { Ok(()) }
     }
 
     /// Renames the file to the path that it replaces.
@@ -272,7 +275,7 @@ impl Output {
     /// # Errors
     /// When the system refuses.
     pub fn put_in_place(&mut self) -> io::Result<()> {
-        if let To::File { path, replaces, .. } = &mut self.to
+        if let Destination::File { path, replaces, .. } = &mut self.to
             && let Some(replaced) = replaces.take()
         {
             std::fs::rename(&path, &replaced)?;
@@ -289,9 +292,9 @@ impl Output {
             Some(Written { bytes, packets: count_packets(file, bytes) })
         };
         match &self.to {
-            To::Stdout(_) | To::Fifo(..) => None,
-            To::File { writer, .. } => count(writer.get_ref()),
-            To::Service(path) => count(&File::open(path).ok()?),
+            Destination::Stdout(_) | Destination::Fifo(..) => None,
+            Destination::File { writer, .. } => count(writer.get_ref()),
+            Destination::Service(path) => count(&File::open(path).ok()?),
         }
     }
 
@@ -300,9 +303,9 @@ impl Output {
     pub fn scan(&self) -> Option<LossScanner> {
         let mut scanner = LossScanner::default();
         match &self.to {
-            To::Stdout(_) | To::Fifo(..) => return None,
-            To::File { writer, .. } => scanner.scan_file(writer.get_ref()).ok()?,
-            To::Service(path) => scanner.scan_file(&File::open(path).ok()?).ok()?,
+            Destination::Stdout(_) | Destination::Fifo(..) => return None,
+            Destination::File { writer, .. } => scanner.scan_file(writer.get_ref()).ok()?,
+            Destination::Service(path) => scanner.scan_file(&File::open(path).ok()?).ok()?,
         }
         Some(scanner)
     }
@@ -310,12 +313,12 @@ impl Output {
     /// After a failure: keeps the whole packets that were written, and removes a new file without any. Returns
     /// the number of bytes that are kept.
     pub fn abandon(mut self) -> u64 {
-        if let To::Fifo(_, fifo) = self.to {
+        if let Destination::Fifo(_, fifo) = self.to {
             fifo.abandon();
             return self.bytes;
         }
         let flushed = self.flush().is_ok();
-        if let To::File { writer, emptied, .. } = &mut self.to
+        if let Destination::File { writer, emptied, .. } = &mut self.to
             && *emptied
             && (!flushed || self.bytes == 0)
         {
@@ -327,7 +330,7 @@ impl Output {
             // If it fails, the trace stays under its temporary name.
             let _ = self.put_in_place();
         }
-        let To::File { writer, path, created, .. } = self.to else { return self.bytes };
+        let Destination::File { writer, path, created, .. } = self.to else { return self.bytes };
         let (file, _) = writer.into_parts();
         let is_empty =
             file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);

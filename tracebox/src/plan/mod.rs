@@ -89,7 +89,7 @@ pub fn plan(args: Perfetto, program: Program) -> Result<Plan, Failure> {
         return Ok(Plan::Version);
     }
     let groups = ArgGroups::of(&args);
-    refuse_loners(&args, &groups)?;
+    check_required_partners(&args, &groups)?;
     if args.query || args.query_raw {
         return query(&args, &groups);
     }
@@ -152,7 +152,7 @@ impl ArgGroups {
 }
 
 /// Refuses options that need another option, or exclude one.
-fn refuse_loners(args: &Perfetto, groups: &ArgGroups) -> Result<(), Failure> {
+fn check_required_partners(args: &Perfetto, groups: &ArgGroups) -> Result<(), Failure> {
     if args.upload || args.dropbox.is_some() {
         return refuse("--upload and --dropbox exist on Android only");
     }

@@ -36,7 +36,7 @@ pub fn record(
     let recorder = Recorder { request, config, interrupts: &interrupts };
     let mut output = recorder.open_output().inspect_err(|_| control.notify_failure())?;
     let recorded = open_host().and_then(|host| {
-        control.greeting = Some(greeting(config, &host));
+        control.start_message = Some(start_message(config, &host));
         recorder.run(&host, &mut output, &mut control)
     });
     control.notify_failure();
@@ -67,14 +67,14 @@ pub struct Foreground {
     signals: SignalCounter,
     start_listener: Option<StartListener>,
     /// The line to print when recording begins.
-    greeting: Option<String>,
+    start_message: Option<String>,
 }
 
 impl Foreground {
     /// Control over a session that runs already.
     #[must_use]
     pub fn attached() -> Self {
-        Self { signals: SignalCounter::default(), start_listener: None, greeting: None }
+        Self { signals: SignalCounter::default(), start_listener: None, start_message: None }
     }
 
     /// Tells a descriptor that data sources have not started. The parent finds that out by the exit code.
@@ -88,8 +88,8 @@ impl Foreground {
 
 impl Control for Foreground {
     fn session_begun(&mut self) -> Result<(), Failure> {
-        if let Some(greeting) = self.greeting.take() {
-            console::log(&greeting);
+        if let Some(start_message) = self.start_message.take() {
+            console::log(&start_message);
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Control for Foreground {
 }
 
 /// The line to print when recording begins. For a running service it is upstream's (`perfetto_cmd.cc`).
-fn greeting(config: &TraceConfig, host: &ServiceHost) -> String {
+fn start_message(config: &TraceConfig, host: &ServiceHost) -> String {
     let longest = longest_ms(config).map(|ms| ms.div_ceil(1000));
     let mut line = match (host, longest) {
         (ServiceHost::Running, None) => {

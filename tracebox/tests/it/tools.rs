@@ -290,7 +290,7 @@ fn interrupted_for_good(mut perfetto: Daemon) -> Option<i32> {
 }
 
 #[test]
-fn the_second_interruption_is_heard_whatever_happens() {
+fn the_second_interruption_always_ends_the_program() {
     let world = World::new();
     let traced = world.traced();
     // The trace is longer than a pipe holds, and the pipe is not read.

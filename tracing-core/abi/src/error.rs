@@ -1,6 +1,6 @@
 //! Errors, sorted by whose fault they are.
 //!
-//! Layer 0. Each boundary has its own error type beside its code; what they share is here. The
+//! Each boundary has its own error type beside its code; what they share is here. The
 //! blame decides the shape: a *peer's* mistake is counted and costs the peer its connection, a
 //! *caller's* is a variant of the function's error, the *system's* is an [`OsError`], and *ours* is
 //! an assertion.

@@ -1,6 +1,6 @@
 //! Bounds of the protocol, with their units: changing one changes what old peers see.
 //!
-//! Layer 0. Bounds that only keep a peer from growing us are beside the code that holds them:
+//! Bounds that only keep a peer from growing us are beside the code that holds them:
 //! in `limits` of the crates `client`, `service` and `daemon`.
 
 /// Size of a producer's shared memory when neither the config nor the producer asks, bytes.

@@ -1,7 +1,7 @@
 //! The only names of atomics, locks and shared pointers in this crate: std's, or loom's models
 //! of them when built with `--cfg loom`.
 //!
-//! Layer 0. The models live in a package of their own, `tracing-core/loom`, which compiles the
+//! The models live in a package of their own, `tracing-core/loom`, which compiles the
 //! modules they are about, this one included, from these same files with `cfg(loom)` set.
 
 #[cfg(not(loom))]

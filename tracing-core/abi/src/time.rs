@@ -1,6 +1,6 @@
 //! Time as a value: all clocks of one instant, sampled by the shell.
 //!
-//! Layer 0. Only `os::clock` reads clocks, once per event, so that all code which handles the event sees
+//! Only `os::clock` reads clocks, once per event, so that all code which handles the event sees
 //! one consistent [`Now`], and a simulator can make one up.
 
 use core::fmt;

@@ -59,7 +59,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 impl Scenario {
-    /// Runs in a round: what depends on who is let run when varies most, and takes least time.
+    /// Runs in a round: a scenario that depends on scheduling varies most, and takes least time.
     pub fn repeats(&self) -> usize {
         if self.load.stall { 1 } else { 25 }
     }

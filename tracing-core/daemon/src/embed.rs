@@ -17,7 +17,7 @@
 //!   gives. The other end is a [`TransportConnection`](client::connection::TransportConnection) over a
 //!   [`Transport`](client::connection::Transport) of yours, or any program that speaks the protocol.
 //!
-//! Complete programs: `examples/embedded.rs`, `examples/custom_transport.rs`.
+//! Complete programs: `tracing-core/examples/embedded.rs`, `tracing-core/examples/custom_transport.rs`.
 
 use core::fmt;
 use std::io::IoSlice;
@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, ServerStats, Side};
-use crate::local::{Drive, Inbox, LocalConnection, LocalPort};
+use crate::local::{Inbox, LocalConnection, LocalPort, RunService};
 use abi::error::OsError;
 use abi::ids::ClientId;
 use abi::ipc::port::ProducerPort;
@@ -65,7 +65,7 @@ struct Inner {
     wake: Wake,
 }
 
-impl Drive for Inner {
+impl RunService for Inner {
     fn drive(&self) -> Option<Duration> {
         let mut engine = lock(&self.engine);
         self.wake.clear();
@@ -129,7 +129,7 @@ impl EmbeddedService {
     }
 
     fn local<P: LocalPort>(&self) -> LocalConnection<P> {
-        let driver: Arc<dyn Drive> = self.0.clone();
+        let driver: Arc<dyn RunService> = self.0.clone();
         LocalConnection::connect_driven(&self.0.inbox, Some(Arc::downgrade(&driver)))
     }
 

@@ -183,7 +183,7 @@ impl Mailbox {
 }
 
 /// A service without a thread, which runs only when it is called.
-pub(crate) trait Drive: Send + Sync {
+pub(crate) trait RunService: Send + Sync {
     /// Handles all events that wait. Returns the time until the next timer is due, if there is one.
     fn drive(&self) -> Option<Duration>;
 }
@@ -198,7 +198,7 @@ pub(crate) struct LocalConnection<P: LocalPort> {
     pending: SortedSet<CallId>,
     region: Option<Region>,
     /// Set for a service without a thread: a client that waits for a reply makes it run.
-    driver: Option<Weak<dyn Drive>>,
+    driver: Option<Weak<dyn RunService>>,
     /// The client has taken replies since the service was last told that the mailbox is empty.
     drained: bool,
     port: PhantomData<fn() -> P>,
@@ -211,7 +211,7 @@ impl<P: LocalPort> LocalConnection<P> {
     }
 
     /// Connects to a service that runs only when `driver` is called.
-    pub(crate) fn connect_driven(inbox: &Arc<Inbox>, driver: Option<Weak<dyn Drive>>) -> Self {
+    pub(crate) fn connect_driven(inbox: &Arc<Inbox>, driver: Option<Weak<dyn RunService>>) -> Self {
         let client = ClientId::new(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
         let mailbox = Arc::new(Mailbox::new());
         if !inbox.push(client, P::any(LocalEvent::Connected(Arc::clone(&mailbox)))) {

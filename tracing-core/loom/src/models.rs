@@ -1,3 +1,5 @@
+//! The models: writers, commits, patches and the service on one page, in every order of their steps.
+
 use loom::cell::UnsafeCell;
 use loom::thread;
 

@@ -137,7 +137,7 @@ pub(crate) enum Step {
     },
     FailAllClones(SessionError),
     /// Limits the time that copies of the file of a session may still take.
-    HurryCopies(SessionId),
+    LimitCopyTime(SessionId),
 }
 
 impl Step {

@@ -10,14 +10,14 @@
 //!
 //! | defect | runs that found it |
 //! |---|--:|
-//! | `service/commit.rs`: a chunk may go into a buffer that its producer was not told of | 21 of 40 |
-//! | `service/session/clone.rs`: every user may clone the session of every other user | 33 of 60 |
-//! | `service/triggers.rs`: `skip_probability` has no effect | 10 of 60 |
-//! | `service/triggers.rs`: `max_per_24_h` is too high | 4 of 60 |
-//! | `service/packets.rs`: a trigger is attributed to another user | 7 of 16 |
-//! | `service/session/sequence.rs`: no loss is marked | 14 of 16 |
-//! | `service/session/read.rs`: sessions that do not compress are not filtered | 7 of 16 |
-//! | `buffer/v2/write.rs`: what is overwritten first is not counted | 8 of 16 |
+//! | `service/src/commit.rs`: a chunk may go into a buffer that its producer was not told of | 21 of 40 |
+//! | `service/src/session/clone.rs`: every user may clone the session of every other user | 33 of 60 |
+//! | `service/src/triggers.rs`: `skip_probability` has no effect | 10 of 60 |
+//! | `service/src/triggers.rs`: `max_per_24_h` is too high | 4 of 60 |
+//! | `service/src/packets.rs`: a trigger is attributed to another user | 7 of 16 |
+//! | `service/src/session/sequence.rs`: no loss is marked | 14 of 16 |
+//! | `service/src/session/read.rs`: sessions that do not compress are not filtered | 7 of 16 |
+//! | `service/src/buffer/v2/write.rs`: what is overwritten first is not counted | 8 of 16 |
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 //!
 //! Two ways to use it:
 //!
-//! * [`shell`] drives one [`Service`](service::Service) by the book, at once and in order, and
+//! * [`shell`] drives one [`Service`](service::Service) as its contract says, at once and in order, and
 //!   [`mock`] holds producers and consumers as values: for tests that say every step;
 //! * [`simulate`] runs a service with random clients, all derived from one seed: honest producers with the real
 //!   arbiter and trace writers, hostile ones that forge commits and shared memory, consumers with different

@@ -363,7 +363,7 @@ impl Producer {
         for _ in 0..rng.below(4) {
             let request = match rng.below(12) {
                 0..=2 => Request::CommitData(forged_commit(rng)),
-                3..=4 => Request::CommitData(trespass(rng, self.last_buffer)),
+                3..=4 => Request::CommitData(commit_into_foreign_buffer(rng, self.last_buffer)),
                 5 => Request::NotifyDataSourceStopped(protos::NotifyDataSourceStoppedRequest {
                     data_source_id: Some(rng.below(100)),
                     ..Default::default()
@@ -420,7 +420,7 @@ pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
 }
 
 /// Valid chunks with a valid packet each, for buffers with ids near `near`: most belong to other producers.
-fn trespass(rng: &mut Rng, near: u64) -> CommitDataRequest {
+fn commit_into_foreign_buffer(rng: &mut Rng, near: u64) -> CommitDataRequest {
     let chunks_to_move = (0..rng.below(6))
         .map(|_| {
             // The chunk's number, its writer, one packet, no flags; then the packet's length and a timestamp.

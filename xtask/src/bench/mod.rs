@@ -79,7 +79,7 @@ const BENCHES: &[(&str, &str)] = &[("protozero", "wire"), ("tracing-core", "smb"
 const HOT_PATHS: &str = "\
 `cargo xtask bench --record`. Time is the median of several samples and is for people; instructions
 (callgrind, start-up subtracted) compare between runs. For shared memory they include the service's
-copy. *Must* is the bar the first version had to reach, from measurements of Perfetto's C++ and of its Rust
+copy. *Must* is the aim of the first version, from measurements of Perfetto's C++ and of its Rust
 SDK on a machine of this kind: half of C++ for writing, C++ itself for reading.
 ";
 

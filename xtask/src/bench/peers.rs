@@ -121,7 +121,7 @@ fn time(ctx: &Ctx, program: &Path, mode: &'static str, cells: &mut Cells) -> Out
 // Writing to a string cannot fail, here and below.
 fn text(cells: &Cells, names: &[&str]) -> String {
     let mut text = String::from(
-        "`cargo xtask bench --peers`. Medians of five runs that time everybody round-robin; in brackets the\n\
+        "`cargo xtask bench --peers`. Medians of five runs that time all libraries in turns; in brackets the\n\
          ratio to C++ protozero with a reused root message, built by clang. *Constant*: one input, again and\n\
          again. *Varied*: 1024 inputs of random widths. *Cold*: each message into, or out of, another 2 KiB of\n\
          64 MiB, which is beyond the second cache (in the third, where that is as large). A rival counts as\n\

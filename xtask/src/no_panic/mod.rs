@@ -3,8 +3,8 @@
 //!
 //! `protozero/tests/no_std/src/bin/no_panic.rs` has a panic handler that calls a function which does
 //! not exist. The linker drops what nothing reaches. If it still misses the function, a panic can be
-//! reached, and the same program is linked once more with that function: its machine code tells who
-//! calls whom, its line table where.
+//! reached, and the same program is linked once more with that function: its machine code shows which
+//! function calls which, its line table where.
 //!
 //! To show that the proof can fail, the command also links a copy of protozero with a panic in every public function
 //! ([`mutate`]); all of them must be found.

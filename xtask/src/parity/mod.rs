@@ -39,7 +39,7 @@ type Excuses = BTreeMap<(String, String), String>;
 
 /// The result for a suite.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Standing {
+struct SuiteResult {
     here: usize,
     excused: usize,
     missing: Vec<String>,
@@ -143,8 +143,8 @@ fn unknown(suites: &[Suite], excuses: &Excuses) -> Vec<String> {
     unknown.map(|(suite, name)| format!("{DOCUMENT}: suite {suite} has no {name}")).collect()
 }
 
-fn compare(suite: &Suite, tests: &[Test], excuses: &Excuses) -> Standing {
-    let mut standing = Standing::default();
+fn compare(suite: &Suite, tests: &[Test], excuses: &Excuses) -> SuiteResult {
+    let mut standing = SuiteResult::default();
     for name in &suite.tests {
         let here = tests.iter().any(|test| is_counterpart(suite, name, test));
         let excused = excuses.contains_key(&(suite.name.clone(), name.clone()));

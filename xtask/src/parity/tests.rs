@@ -1,7 +1,7 @@
 use super::here::tests_in;
 use super::*;
 
-fn check(list: &str, code: &str, document: &str) -> Standing {
+fn check(list: &str, code: &str, document: &str) -> SuiteResult {
     let suite = suite("buffer-v1".to_owned(), list).expect("a list");
     let tests = tests_in("tracing-core/service/src/buffer/tests.rs", code);
     compare(&suite, &tests, &excuses(document).expect("a table"))
@@ -13,7 +13,7 @@ const LIST: &str = "# about\nin tracing-core/service/src/buffer\n\nReadWrite_Sim
 fn names_are_found_however_their_words_are_cut() {
     let code = "#[test]\n#[should_panic]\nfn read_write_simple() {}\n\
                 proptest! { #[test] fn end2end_smb(x in 0..1) { f(x) } }";
-    assert_eq!(check(LIST, code, ""), Standing { here: 2, ..Standing::default() });
+    assert_eq!(check(LIST, code, ""), SuiteResult { here: 2, ..SuiteResult::default() });
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn excuses_need_a_reason_and_go_stale() {
          | buffer-v1 | `End2EndSMB`, `Nonsense` | no such memory |\n\n## More\n\n| a | `b` | c |\n"
     );
     let standing = check(LIST, "#[test] fn read_write_simple() {}", &document);
-    assert_eq!(standing, Standing { here: 1, excused: 1, ..Standing::default() });
+    assert_eq!(standing, SuiteResult { here: 1, excused: 1, ..SuiteResult::default() });
     let standing = check(LIST, "#[test] fn end2end_smb() {}", &document);
     assert_eq!(standing.stale, ["End2EndSMB"]);
     let suites = [suite("buffer-v1".to_owned(), LIST).expect("a list")];

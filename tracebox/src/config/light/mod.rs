@@ -10,7 +10,7 @@ use protos::{
     TraceConfigDataSource,
 };
 
-use crate::cli::What;
+use crate::cli::TraceArgs;
 use crate::failure::Failure;
 
 /// Period of the flushes in light mode, milliseconds.
@@ -41,7 +41,7 @@ const BUFFER_KB: u32 = 32 * 1024;
 ///
 /// # Errors
 /// When a duration or size is not valid.
-pub fn read(what: &What) -> Result<Light, Failure> {
+pub fn read(what: &TraceArgs) -> Result<Light, Failure> {
     let read = |flag: &str, text: &Option<String>, unit: fn(&str) -> Option<u64>, example: &str| {
         let Some(text) = text else { return Ok(None) };
         let value = with_unit(text, unit).ok_or_else(|| {

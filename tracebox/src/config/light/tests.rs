@@ -1,6 +1,6 @@
 use super::*;
 
-fn what(args: &[&str]) -> What {
+fn what(args: &[&str]) -> TraceArgs {
     let words: Vec<_> = args.iter().map(std::ffi::OsString::from).collect();
     crate::cli::parse::<crate::cli::Perfetto>("perfetto", &words).unwrap().unwrap().what
 }

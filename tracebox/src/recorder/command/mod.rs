@@ -28,7 +28,7 @@ use self::tracker::Tracker;
 use super::host::ServiceHost;
 use super::request::{Program, RecordRequest};
 use super::run::{Recorder, report};
-use crate::cli::{self, What};
+use crate::cli::{self, TraceArgs};
 use crate::config::builtin::Purpose;
 use crate::failure::{Ending, Failure};
 use crate::interrupt::InterruptQueue;
@@ -50,7 +50,7 @@ const FAILED: u8 = 125;
     126 if the command could not be run, 127 if there is none.")]
 struct Args {
     #[command(flatten)]
-    what: What,
+    what: TraceArgs,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,

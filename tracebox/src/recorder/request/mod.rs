@@ -8,7 +8,7 @@ use protos::{
     TraceConfigStatsdMetadata,
 };
 
-use crate::cli::What;
+use crate::cli::TraceArgs;
 use crate::config::{self, ConfigFormat, ConfigRequest, ConfigSource, builtin, light};
 use crate::failure::Failure;
 use crate::report::{BUFFER_SETTING_CONFIG, BUFFER_SETTING_OPTION};
@@ -57,7 +57,7 @@ impl RecordRequest {
     ///
     /// # Errors
     /// When two options exclude each other, or one of them is not valid.
-    pub fn from_args(args: &What, program: Program) -> Result<Self, Failure> {
+    pub fn from_args(args: &TraceArgs, program: Program) -> Result<Self, Failure> {
         let attributes = args.add_attribute.iter().map(|text| attribute(text));
         Ok(Self {
             config: ConfigRequest {
@@ -140,7 +140,7 @@ fn refuse<T>(text: &str) -> Result<T, Failure> {
     Err(Failure::new(text))
 }
 
-fn config_source(args: &What, program: Program) -> Result<ConfigSource, Failure> {
+fn config_source(args: &TraceArgs, program: Program) -> Result<ConfigSource, Failure> {
     if args.txt && args.txt_lossy {
         return refuse("--txt and --txt-lossy exclude each other");
     }

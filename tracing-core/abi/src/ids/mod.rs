@@ -1,6 +1,6 @@
-//! Names of things, as numbers that cannot be mixed up.
+//! Ids as newtypes, so that two kinds of ids cannot be confused.
 //!
-//! Layer 0. Each newtype is the width the wire or the shared memory gives it; arithmetic exists
+//! Each newtype is the width the wire or the shared memory gives it; arithmetic exists
 //! only where it means something, and that is one place: [`ChunkId`] wraps around.
 //!
 //! Zero is "none" for every id that a producer can name ([`WriterId`], [`BufferId`],

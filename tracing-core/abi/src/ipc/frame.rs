@@ -6,9 +6,9 @@
 //!   u32 little-endian, 0 ..= 131068
 //! ```
 //!
-//! A length above the limit is refused as soon as its four bytes are here, and all frames received in the
-//! same burst are dropped with it, as in upstream's `BufferedFrameDeserializer`: the sender is out of step,
-//! so its last frames cannot be trusted either. A length of zero is skipped.
+//! A length above the limit is refused when its four bytes have arrived, and all frames received in the
+//! same burst are dropped with it, as in upstream's `BufferedFrameDeserializer`: sender and
+//! receiver disagree where frames begin, so the frames before it cannot be trusted either. A length of zero is skipped.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 #![deny(clippy::cast_possible_truncation)]

@@ -1,6 +1,6 @@
 //! The protocol between the service and its clients, without sockets.
 //!
-//! Layer 2: bytes and descriptors in, typed events out, and back. A connection is a byte stream on
+//! Bytes and descriptors in, typed events out, and back. A connection is a byte stream on
 //! which both sides send frames (`wire_protocol.proto`, `client_impl.cc`, `host_impl.cc`):
 //!
 //! ```text

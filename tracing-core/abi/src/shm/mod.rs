@@ -1,6 +1,6 @@
 //! The shared-memory ABI: pages, chunks, their states, and the memory they live in.
 //!
-//! Layer 1. A producer and the service share one buffer (the SMB). Writers put packets into chunks
+//! A producer and the service share one buffer (the SMB). Writers put packets into chunks
 //! of it; the service copies complete chunks out and frees them. The layout and every transition
 //! are a contract with every Perfetto peer (`shared_memory_abi.h`) and with old ones.
 //!

@@ -1,4 +1,4 @@
-//! The memory of a shared memory buffer, and the only unsafe code of this layer.
+//! The memory of a shared memory buffer, and the only unsafe code of this crate.
 //!
 //! The only references to shared memory are `&AtomicU32`, `&AtomicU64` and `&AtomicU8`; they are made here
 //! and used at once. A peer may change any byte at any time. So no value read is trusted, and bytes that

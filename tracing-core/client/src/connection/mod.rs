@@ -124,9 +124,8 @@ struct WakerInner {
 }
 
 impl ConnectionWaker {
-    /// A waker for another kind of connection. `wake` must end its sleep, from any thread; it is called once before
-    /// each
-    /// [`take`](Self::take).
+    /// A waker for another kind of connection. `wake` must end its sleep, from any thread; it is called once
+    /// before each [`take`](Self::take).
     pub fn from_fn(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(WakerInner { raised: AtomicBool::new(false), wake: Box::new(wake) }))
     }

@@ -22,9 +22,8 @@ const READ_BYTES: usize = 128 * 1024;
 ///
 /// Only [`wait`](Self::wait) blocks.
 pub trait Transport: Send {
-    /// Sends as many bytes as fit, `fd` with the first byte; `Ok(0)`: no room. A transport that carries no
-    /// descriptors drops it, and the service must be told so
-    /// (`by_value` of the service's `Peer`).
+    /// Sends as many bytes as fit, `fd` with the first byte; `Ok(0)`: nothing fits now. A transport
+    /// that carries no descriptors drops it, and says so to the service (`by_value` of the service's `Peer`).
     ///
     /// # Errors
     /// When the connection is closed.

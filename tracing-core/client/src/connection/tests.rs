@@ -137,7 +137,7 @@ fn memory_that_could_shrink_is_refused() {
 }
 
 #[test]
-fn what_was_said_before_the_end_is_heard() {
+fn replies_before_the_end_are_received() {
     let (mut client, mut service) = Service::pair();
     let answered = client.send(sync(), true, Attachment::None).unwrap();
     let open = client.send(sync(), true, Attachment::None).unwrap();
@@ -159,7 +159,7 @@ fn what_was_said_before_the_end_is_heard() {
 
 #[test]
 fn a_service_that_disconnects_after_any_byte() {
-    // All that a service says in a short life: bind reply, one reply.
+    // All that the service sends: the reply to the bind, and one reply to a call.
     let script = {
         let mut host = Host::<ProducerPort, OwnedFd>::default();
         host.receive(b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort", None).unwrap();

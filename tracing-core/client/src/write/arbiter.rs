@@ -5,7 +5,7 @@
 //!  acquire  ──────────> scan pages for a free chunk
 //!  return   ──────────> complete it, add to the pending commit ── wake ──>
 //!  patch    ──────────> into the chunk, or the commit                    poll_request ──> service
-//!  flush    ──────────> close the commit, remember who waits
+//!  flush    ──────────> close the commit, keep the callback
 //! ```
 //!
 //! One mutex guards all of it, and no callback runs while it is locked. A writer locks it once per chunk,
@@ -137,7 +137,7 @@ impl Arbiter {
     /// stalled writers wait.
     ///
     /// # Panics
-    /// If chunks travel by value and somebody else reads them out of `smb`.
+    /// If chunks travel by value and `smb` has a reader already.
     pub fn new(
         smb: Smb,
         options: ArbiterOptions,
@@ -200,7 +200,7 @@ impl Arbiter {
     /// Chunks that writers still hold are not included: flush the writers first. If there is no connection, or it
     /// ends, `done` is dropped without being called.
     pub fn flush(&self, done: Option<FlushCallback>) {
-        let unheard = self.with(|state| {
+        let dropped = self.with(|state| {
             if state.disconnected {
                 return done;
             }
@@ -211,7 +211,7 @@ impl Arbiter {
             None
         });
         // Dropping a callback can run any code, so it is not dropped under the lock.
-        drop(unheard);
+        drop(dropped);
         self.0.waker.wake();
     }
 

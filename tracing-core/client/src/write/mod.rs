@@ -1,8 +1,8 @@
 //! The writing half of shared memory: an arbiter and its trace writers, without I/O.
 //!
-//! Layer 3. A [`TraceWriter`] turns packets into chunks; the [`Arbiter`] finds it free chunks, collects
-//! the full ones, and says what the service is to be told. It knows no socket: a transport (see
-//! [`client::producer`](crate)) is woken through [`Waker`], takes requests with
+//! A [`TraceWriter`] turns packets into chunks; the [`Arbiter`] finds it free chunks, collects
+//! the full ones, and makes the requests for the service. It knows no socket: a transport (see
+//! [`producer`](crate::producer)) is woken through [`Waker`], takes requests with
 //! [`Arbiter::poll_request`] and sends them.
 //!
 //! A packet over three chunks, its outer messages still open when each chunk is left:

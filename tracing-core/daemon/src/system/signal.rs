@@ -19,7 +19,7 @@ use os::failed;
 ///
 /// # Errors
 /// When the system refuses.
-pub fn survive_file_limits() -> Result<(), OsError> {
+pub fn ignore_file_size_signal() -> Result<(), OsError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed("sigaction"))
 }
 

@@ -56,7 +56,7 @@ impl Memory {
     }
 
     #[cold]
-    fn map_ahead(&mut self) {
+    fn fault_in_ahead(&mut self) {
         let Some(fault_in) = self.fault_in else { return };
         let len = self.data.len();
         let spare = self.data.spare_capacity_mut();
@@ -191,7 +191,7 @@ impl Memory {
         }
         if off == self.data.len() {
             if end > self.mapped {
-                self.map_ahead();
+                self.fault_in_ahead();
             }
             self.data.extend_from_slice(&header.to_le_bytes());
             self.data.extend_from_slice(body);

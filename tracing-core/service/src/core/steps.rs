@@ -54,7 +54,7 @@ impl Service {
             | Step::FailClonesOf { .. }
             | Step::FailCopiesOf { .. }
             | Step::FailAllClones(_)
-            | Step::HurryCopies(_) => self.run_clone_step(step),
+            | Step::LimitCopyTime(_) => self.run_clone_step(step),
             Step::Erase(id) => self.erase(id),
             step => self.run_session_step(step),
         }
@@ -130,7 +130,7 @@ impl Service {
                 clones.fail_file_copies(session, &error, turn);
             }
             Step::FailAllClones(reason) => clones.fail_all(&reason, turn),
-            Step::HurryCopies(session) => clones.hurry_copies(session, turn),
+            Step::LimitCopyTime(session) => clones.limit_copy_time(session, turn),
             _ => {}
         }
     }

@@ -188,8 +188,8 @@ impl Producer {
     }
 }
 
-/// What shared memory a producer gets: (whole, page) in bytes, from a wish in bytes where zero means none. Any
-/// illegal wish makes both values the defaults (`EnsureValidShmSizes`).
+/// What shared memory a producer gets: (whole, page) in bytes, from a request in bytes where zero means none. Any
+/// illegal request makes both values the defaults (`EnsureValidShmSizes`).
 pub(crate) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
     let page = if page_bytes == 0 { limits::SMB_PAGE_BYTES_DEFAULT as u64 } else { page_bytes };
     let smb = if smb_bytes == 0 { limits::SMB_BYTES_DEFAULT as u64 } else { smb_bytes };

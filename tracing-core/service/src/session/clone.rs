@@ -374,7 +374,7 @@ impl Clones {
     }
 
     /// The source ended: its file is closed when the copies of it are done, or after a short time.
-    pub(crate) fn hurry_copies(&self, source: SessionId, turn: &mut Turn) {
+    pub(crate) fn limit_copy_time(&self, source: SessionId, turn: &mut Turn) {
         for (token, clone) in self.of_source(source) {
             if matches!(clone.file, Some(CloneFile::Copying)) {
                 turn.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, token);

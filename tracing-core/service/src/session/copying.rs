@@ -8,8 +8,8 @@
 //!   source freed, or its buffer emptied:  the buffer is detached, until the last copy is done
 //! ```
 //!
-//! The oldest clone comes first: in turns all would be done as late as the last one. What fits into one piece is
-//! copied in the turn in which it begins. While there is something to copy, the service is always due, so the next
+//! The oldest clone comes first: if clones took turns, all would end as late as the last one. What fits into one
+//! piece is copied in the turn in which it begins. While there is something to copy, the service is always due, so the next
 //! timeout copies the next piece.
 
 use crate::buffer::{TraceBuffer, UnfinishedClone};

@@ -153,7 +153,7 @@ fn make_session(
     check_others(config, admission.uid, sessions, turn.now.boot_ns)?;
     let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose();
     let filter = filter.map_err(ConfigError::Filter)?;
-    let boost = priority::wish(config)?;
+    let boost = priority::requested_boost(config)?;
     for note in std::mem::take(&mut admission.checked.notes) {
         turn.out.info(format!("trace config: {note}"));
     }

@@ -1,4 +1,4 @@
-//! One clone until it is a session, and what it takes of its source.
+//! One clone until it is a session, and the state that it copies from its source.
 
 use protos::CloneSessionResponse;
 use protozero::Message as _;

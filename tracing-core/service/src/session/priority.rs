@@ -1,6 +1,6 @@
 //! Running the service with a higher priority for as long as some session asks for it.
 //!
-//! The highest wish of all sessions counts, real-time before niceness. Only the shell learns whether the system
+//! The highest request of all sessions counts, real-time before niceness. Only the shell learns whether the system
 //! grants it. A session that raises the priority waits for that answer before it is set up, and is refused if the
 //! answer is no.
 
@@ -11,7 +11,7 @@ use crate::output::Boost;
 use crate::turn::Turn;
 
 /// The priority that a config asks for (check 26, as far as the config alone tells).
-pub(crate) fn wish(config: &TraceConfig) -> Result<Option<Boost>, ConfigError> {
+pub(crate) fn requested_boost(config: &TraceConfig) -> Result<Option<Boost>, ConfigError> {
     let Some(boost) = &config.priority_boost else { return Ok(None) };
     let priority = boost.priority.unwrap_or(0);
     match (boost.policy.map_or(0, |p| p.0), priority) {
@@ -30,7 +30,7 @@ pub(crate) struct Priority {
 }
 
 impl Priority {
-    /// Asks the shell for the highest wish of all sessions, unless it was asked for it already. Returns the token
+    /// Asks the shell for the highest request of all sessions, unless it was asked for it already. Returns the token
     /// of the request.
     pub(crate) fn request(&mut self, turn: &mut Turn, highest: Option<Boost>) -> Option<u64> {
         if highest == self.asked {

@@ -132,7 +132,7 @@ pub(crate) fn pass(
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
-        // Statistics tell nothing that a filter would hide, but they are counted.
+        // Statistics have nothing that a filter would remove, but the filter counts them.
         if let Some(filter) = &mut session.filter {
             filter.pass(packet.len());
         }
@@ -232,7 +232,7 @@ pub(crate) struct Pass {
     pub(crate) bytes_read: usize,
 }
 
-/// What emptying a buffer has to know.
+/// The state while a buffer is read.
 struct Drain<'a, S> {
     ids: &'a mut SequenceIds,
     trusted: &'a mut TrustedFields,

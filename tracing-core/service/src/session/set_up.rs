@@ -147,12 +147,12 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) ->
     }
     let named =
         |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
-    let wish = trace.producers.iter().find(named);
-    // 64 bits: upstream multiplies in 32, and a large wish wraps around to a small one.
-    let from_kb = |wish: Option<u32>| u64::from(wish.unwrap_or(0)).saturating_mul(1024);
-    let or_hint = |wish: u64, hint: u32| if wish > 0 { wish } else { hint.into() };
-    let smb = or_hint(from_kb(wish.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
-    let page = or_hint(from_kb(wish.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
+    let requested = trace.producers.iter().find(named);
+    // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
+    let from_kb = |requested: Option<u32>| u64::from(requested.unwrap_or(0)).saturating_mul(1024);
+    let or_hint = |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
+    let smb = or_hint(from_kb(requested.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
+    let page = or_hint(from_kb(requested.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
     let (smb_bytes, page_bytes) = smb_sizes(smb, page);
     if producer.sends_by_value() {
         // It writes into memory of its own; upstream makes some here, too, and never reads it.

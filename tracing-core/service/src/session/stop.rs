@@ -29,7 +29,7 @@ fn finalise_steps(session: SessionId) -> [Step; 5] {
         // What writers still hold, before the last statistics are made.
         Step::Scrape(session),
         Step::NoteEnd(session),
-        Step::HurryCopies(session),
+        Step::LimitCopyTime(session),
         Step::FinishFile(session),
         Step::ReportEnd(session),
     ]

@@ -189,7 +189,7 @@ impl WrapBuffer for CheckedBuffer {
 
     fn read_while(&mut self, take: &mut dyn TakePacket) {
         let Self { real, check } = self;
-        let mut noting = Noting { check: of(check), take, stopped: false };
+        let mut noting = RecordingTaker { check: of(check), take, stopped: false };
         real.read_while(&mut noting);
         if !noting.stopped {
             noting.check.note(None);
@@ -205,13 +205,13 @@ impl WrapBuffer for CheckedBuffer {
 }
 
 /// Notes packets on their way to `take`.
-struct Noting<'a> {
+struct RecordingTaker<'a> {
     check: &'a mut Check,
     take: &'a mut dyn TakePacket,
     stopped: bool,
 }
 
-impl TakePacket for Noting<'_> {
+impl TakePacket for RecordingTaker<'_> {
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         self.check.note(Some(&packet));
         self.stopped = !self.take.take(packet);

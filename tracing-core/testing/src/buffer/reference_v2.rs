@@ -166,7 +166,7 @@ impl ReferenceV2 {
         self.states.get_mut(&key).unwrap()
     }
 
-    fn lose(&mut self, key: Key, reason: u32) {
+    fn record_loss(&mut self, key: Key, reason: u32) {
         self.state(key).loss |= 1 | reason;
     }
 
@@ -285,7 +285,7 @@ impl ReferenceV2 {
                 lost = true;
             }
             if lost {
-                self.lose(key, 64);
+                self.record_loss(key, 64);
             }
         }
     }
@@ -300,7 +300,7 @@ impl ReferenceV2 {
             && state.gap_before != Some(first)
         {
             state.gap_before = Some(first);
-            self.lose(key, 2);
+            self.record_loss(key, 2);
         }
     }
 
@@ -343,7 +343,7 @@ impl ReferenceV2 {
                 Token::Fragment(kind, size, range) => (kind, size, range),
                 other => {
                     if matches!(other, Token::Corrupted) {
-                        self.lose(key, 4);
+                        self.record_loss(key, 4);
                     }
                     if chunk.incomplete && mode == Mode::Read {
                         self.state(key).stalled_in = generation;
@@ -365,7 +365,7 @@ impl ReferenceV2 {
                     }
                 }
                 Kind::Continue | Kind::End => {
-                    self.lose(key, 8);
+                    self.record_loss(key, 8);
                     self.consume(key, id, size, mode);
                 }
                 Kind::Begin => {
@@ -384,8 +384,8 @@ impl ReferenceV2 {
                     }
                     match outcome {
                         Ok(packet) => return Some(packet),
-                        Err(0) => self.lose(key, 64),
-                        Err(reason) => self.lose(key, reason),
+                        Err(0) => self.record_loss(key, 64),
+                        Err(reason) => self.record_loss(key, reason),
                     }
                 }
             }
@@ -479,7 +479,7 @@ impl ReferenceBuffer for ReferenceV2 {
         self.count_in_histogram(key, len);
         if packet_dropped {
             self.stats.trace_writer_packet_loss += 1;
-            self.lose(key, 128);
+            self.record_loss(key, 128);
         }
         if let Some(consumed) = self.place(key, meta, &data, flags) {
             let (id, incomplete) = (meta.chunk.get(), !meta.complete);

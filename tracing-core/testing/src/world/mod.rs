@@ -255,7 +255,7 @@ impl World {
             if event.is_none_or(|event| event > self.clock.boot_ns()) {
                 self.step(None)?;
             } else if let Some(event) = self.net.pop() {
-                self.happen(event)?;
+                self.run_event(event)?;
             }
         }
     }
@@ -273,7 +273,7 @@ impl World {
         timer.into_iter().chain([piece]).min()
     }
 
-    fn happen(&mut self, event: Event) -> Result<(), String> {
+    fn run_event(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::ToService(input) => {
                 self.report.inputs += 1;

@@ -97,7 +97,7 @@ pub fn check(ctx: &Ctx, findings: &mut Findings) -> Result<(), String> {
 fn check_edges(name: &str, package: &Value, findings: &mut Findings) {
     let manifest = format!("{name}/Cargo.toml");
     let Some((_, allowed)) = EDGES.iter().find(|e| e.0 == name) else {
-        findings.add(&manifest, 1, "crate is in no layer; see xtask/src/tidy/edges.rs");
+        findings.add(&manifest, 1, "crate is in no layer; see xtask/src/tidy/edges/mod.rs");
         return;
     };
     for dependency in package["dependencies"].as_array().into_iter().flatten() {

@@ -16,7 +16,7 @@ const MODULES: &[(&str, &[&str])] = &[
 const WITHOUT_SYSTEM: &[&str] =
     &["tracing-core/abi/src/", "tracing-core/client/src/write/", "tracing-core/service/src/"];
 
-/// Names of the system that layers 0 to 3 must not speak, and by what they are replaced.
+/// Names of the system that [`WITHOUT_SYSTEM`] must not use, and what replaces them.
 const SYSTEM: &[(&str, &str)] = &[
     ("std::sync", "abi::sync, which loom can replace"),
     ("core::sync", "abi::sync, which loom can replace"),
@@ -88,7 +88,7 @@ fn speaks_system(text: &Text, number: usize, line: &str, findings: &mut Findings
         // `std::os` is no prefix of `std::oss`; a name that ends in `::` needs no end.
         let next = line[at + name.len()..].chars().next();
         let whole = name.ends_with("::") || next.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-        // A descriptor type passed along is a value; only layer 4 makes or uses one.
+        // A descriptor type passed along is a value; only `os`, `client` and `daemon` make or use one.
         let is_value = *name == "std::os" && line.contains("std::os::fd");
         let is_value = is_value || (*name == "rustix::" && line.contains("rustix::fd"));
         if whole && !is_value {

@@ -1,6 +1,6 @@
-//! Finds the processes of a command by looking into `/proc` again and again.
+//! Finds the processes of a command by reading `/proc` again and again.
 //!
-//! A process that lives for less than the pause between two looks may be missed, and so may a child whose
+//! A process that lives for less than the pause between two reads may be missed, and so may a child whose
 //! parent ended within that time: the kernel gives it to another parent.
 
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::recorder::command::proc_files::{ChildLists, Stat};
 use crate::recorder::command::process_tree::{Image, ProcessTree};
 
-/// Shortest pause between two looks.
+/// Shortest pause between two reads.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// A look that takes long is followed by a pause this many times as long, so that a command with many
+/// A read that takes long is followed by a pause this many times as long, so that a command with many
 /// processes keeps its processor.
-const PAUSE_PER_LOOK: u32 = 9;
+const PAUSE_PER_READ: u32 = 9;
 
 /// The state of polling.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Polling {
                 tree.executed(pid, now_ns, image);
             }
         }
-        self.pause = PAUSE_MIN.max(begun.elapsed() * PAUSE_PER_LOOK);
+        self.pause = PAUSE_MIN.max(begun.elapsed() * PAUSE_PER_READ);
     }
 }
 

@@ -31,7 +31,7 @@ pub(in crate::buffer) struct Found {
 
 /// Why fragments are consumed: which counters move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum ConsumeReason {
     Read,
     Overwritten,
 }
@@ -237,13 +237,13 @@ impl Buffer {
             let (step, record) = self.step(scan)?;
             match step {
                 Step::Packet(fragment) => {
-                    self.consume(scan.off, fragment.taken, Fate::Read);
+                    self.consume(scan.off, fragment.taken, ConsumeReason::Read);
                     if fragment.span.len > 0 {
                         return Some(Found { slot: scan.slot, one: Some(fragment.span) });
                     }
                 }
                 Step::Joined => {
-                    self.consume_joined(Fate::Read);
+                    self.consume_joined(ConsumeReason::Read);
                     return Some(Found { slot: scan.slot, one: None });
                 }
                 Step::Unfinished => {
@@ -251,8 +251,8 @@ impl Buffer {
                     scan.unfinished = true;
                     return self.stall(scan);
                 }
-                Step::Broken(reason) => self.consume_broken(scan, reason, Fate::Read),
-                Step::Orphan(fragment) => self.consume_orphan(scan, fragment, Fate::Read),
+                Step::Broken(reason) => self.consume_broken(scan, reason, ConsumeReason::Read),
+                Step::Orphan(fragment) => self.consume_orphan(scan, fragment, ConsumeReason::Read),
                 Step::ChunkEnd { corrupted } => {
                     self.note_corruption(scan, corrupted);
                     if record.incomplete {
@@ -286,37 +286,42 @@ impl Buffer {
     }
 
     /// Consumes a packet over several chunks.
-    pub(super) fn consume_joined(&mut self, fate: Fate) {
+    pub(super) fn consume_joined(&mut self, fate: ConsumeReason) {
         add(&mut self.common.stats.readaheads_succeeded, 1);
         self.consume_parts(fate);
         self.parts.retain(|part| part.span.len > 0);
     }
 
     /// Consumes what is here of a packet that cannot become whole.
-    pub(super) fn consume_broken(&mut self, scan: &SequenceScan, reason: u32, fate: Fate) {
+    pub(super) fn consume_broken(&mut self, scan: &SequenceScan, reason: u32, fate: ConsumeReason) {
         add(&mut self.common.stats.readaheads_failed, 1);
         self.consume_parts(fate);
-        self.lose(scan, reason);
+        self.record_loss(scan, reason);
     }
 
-    pub(super) fn consume_orphan(&mut self, scan: &SequenceScan, orphan: Fragment, fate: Fate) {
-        self.lose(scan, loss::ORPHAN_CONTINUATION);
+    pub(super) fn consume_orphan(
+        &mut self,
+        scan: &SequenceScan,
+        orphan: Fragment,
+        fate: ConsumeReason,
+    ) {
+        self.record_loss(scan, loss::ORPHAN_CONTINUATION);
         self.consume(scan.off, orphan.taken, fate);
     }
 
     pub(super) fn note_corruption(&mut self, scan: &SequenceScan, corrupted: bool) {
         if corrupted {
-            self.lose(scan, loss::CHUNK_CORRUPTED);
+            self.record_loss(scan, loss::CHUNK_CORRUPTED);
         }
     }
 
-    fn lose(&mut self, scan: &SequenceScan, reason: u32) {
+    fn record_loss(&mut self, scan: &SequenceScan, reason: u32) {
         if let Some(sequence) = self.sequences.slot_mut(scan.slot) {
-            sequence.lose(reason);
+            sequence.record_loss(reason);
         }
     }
 
-    fn consume_parts(&mut self, fate: Fate) {
+    fn consume_parts(&mut self, fate: ConsumeReason) {
         let parts = core::mem::take(&mut self.parts);
         for part in &parts {
             self.consume(part.chunk_off, part.taken, fate);
@@ -326,7 +331,7 @@ impl Buffer {
 
     /// Consumes the next `taken` bytes of a chunk.
     #[inline]
-    pub(super) fn consume(&mut self, off: u32, taken: usize, fate: Fate) {
+    pub(super) fn consume(&mut self, off: u32, taken: usize, fate: ConsumeReason) {
         let Common { memory, stats, .. } = &mut self.common;
         let Some(record) = memory.chunk(off) else { return };
         let unread = usize::from(record.unread).saturating_sub(taken);
@@ -335,8 +340,10 @@ impl Buffer {
             return;
         }
         let (chunks, bytes) = match fate {
-            Fate::Read => (&mut stats.chunks_read, &mut stats.bytes_read),
-            Fate::Overwritten => (&mut stats.chunks_overwritten, &mut stats.bytes_overwritten),
+            ConsumeReason::Read => (&mut stats.chunks_read, &mut stats.bytes_read),
+            ConsumeReason::Overwritten => {
+                (&mut stats.chunks_overwritten, &mut stats.bytes_overwritten)
+            }
         };
         add(chunks, 1);
         add(bytes, record.outer());

@@ -47,7 +47,7 @@ pub(super) struct Sequence {
 
 impl Sequence {
     /// Adds a loss that the next packet reports.
-    pub(super) fn lose(&mut self, reason: u32) {
+    pub(super) fn record_loss(&mut self, reason: u32) {
         self.loss |= reason | loss::PRESENT;
     }
 
@@ -79,7 +79,7 @@ impl Sequence {
         let again = first == consumed.id && consumed.incomplete;
         if first != consumed.id.next() && !again && self.gap_before != Some(first) {
             self.gap_before = Some(first);
-            self.lose(loss::READ_GAP);
+            self.record_loss(loss::READ_GAP);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Storing chunks: late ones, those that come again, evicting the oldest.
 
 use super::fragment::{Next, next};
-use super::read::{Fate, SequenceScan};
+use super::read::{ConsumeReason, SequenceScan};
 use super::record::{Record, Stored, outer_len};
 use super::sequences::Consumed;
 use super::step::Step;
@@ -57,7 +57,7 @@ impl Buffer {
         self.common.histograms.add(producer, writer, &mut sequence.histogram, incoming.used.into());
         if incoming.packet_dropped {
             add(&mut self.common.stats.trace_writer_packet_loss, 1);
-            sequence.lose(loss::WRITER_ABORT);
+            sequence.record_loss(loss::WRITER_ABORT);
         }
         match self.place(slot, &incoming) {
             Place::New { consumed } => {
@@ -244,7 +244,7 @@ impl Buffer {
         // A chunk of nothing but empty packets is no loss.
         self.common.memory.next_len(at, &record).filter(|len| *len > 0)?;
         sequence.note_gap(record.chunk);
-        sequence.lose(loss::OVERWRITE);
+        sequence.record_loss(loss::OVERWRITE);
         add(&mut self.common.stats.chunks_overwritten, 1);
         add(&mut self.common.stats.bytes_overwritten, record.outer());
         self.remove_chunk(record.slot, off, record);
@@ -259,19 +259,21 @@ impl Buffer {
         while let Some((step, record)) = self.step(&scan) {
             match step {
                 Step::Packet(fragment) => {
-                    self.consume(scan.off, fragment.taken, Fate::Overwritten);
+                    self.consume(scan.off, fragment.taken, ConsumeReason::Overwritten);
                     lost |= fragment.span.len > 0;
                 }
                 Step::Joined => {
-                    self.consume_joined(Fate::Overwritten);
+                    self.consume_joined(ConsumeReason::Overwritten);
                     lost = true;
                 }
                 Step::Unfinished => {
-                    self.consume_broken(&scan, loss::OVERWRITE, Fate::Overwritten);
+                    self.consume_broken(&scan, loss::OVERWRITE, ConsumeReason::Overwritten);
                 }
-                Step::Broken(reason) => self.consume_broken(&scan, reason, Fate::Overwritten),
+                Step::Broken(reason) => {
+                    self.consume_broken(&scan, reason, ConsumeReason::Overwritten)
+                }
                 Step::Orphan(fragment) => {
-                    self.consume_orphan(&scan, fragment, Fate::Overwritten);
+                    self.consume_orphan(&scan, fragment, ConsumeReason::Overwritten);
                 }
                 Step::ChunkEnd { corrupted } => {
                     self.note_corruption(&scan, corrupted);
@@ -282,7 +284,7 @@ impl Buffer {
             }
         }
         if lost && let Some(sequence) = self.sequences.slot_mut(slot) {
-            sequence.lose(loss::OVERWRITE);
+            sequence.record_loss(loss::OVERWRITE);
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Daemon {
 
 /// What a process uses.
 #[derive(Clone, Copy, Debug)]
-pub struct Holdings {
+pub struct Resources {
     pub rss_kb: u64,
     pub descriptors: usize,
 }
@@ -80,14 +80,14 @@ impl Daemon {
         log.iter().filter(|line| line.contains(words)).count()
     }
 
-    pub fn holdings(&self) -> Outcome<Holdings> {
+    pub fn holdings(&self) -> Outcome<Resources> {
         let folder = format!("/proc/{}", self.child.id());
         let status = std::fs::read_to_string(format!("{folder}/status"))
             .map_err(|error| format!("traced is gone: {error}"))?;
         let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let rss_kb = rss.and_then(|rss| rss.split_whitespace().next()?.parse().ok());
         let descriptors = std::fs::read_dir(format!("{folder}/fd"));
-        Ok(Holdings {
+        Ok(Resources {
             rss_kb: rss_kb.ok_or("traced is gone")?,
             descriptors: descriptors.map_err(|error| error.to_string())?.count(),
         })
