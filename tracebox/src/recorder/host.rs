@@ -61,13 +61,19 @@ impl Sockets {
         Self::parse(producer.as_deref(), consumer.as_deref())
     }
 
-    /// One socket of each kind, given as paths.
+    /// One socket of each kind, given as paths in a temporary directory.
     ///
     /// # Errors
     /// When a path is too long.
     pub fn at(producer: &Path, consumer: &Path) -> Result<Self, Failure> {
         let address = |path: &Path| {
-            Address::parse(path).context(format_args!("cannot listen at {}", path.display()))
+            Address::parse(path).map_err(|error| {
+                Failure::new(format_args!(
+                    "cannot listen at {}: {}; set TMPDIR to a directory with a shorter name",
+                    path.display(),
+                    error.reason
+                ))
+            })
         };
         Ok(Self { producers: vec![address(producer)?], consumers: vec![address(consumer)?] })
     }

@@ -37,7 +37,7 @@ fn without_a_service() {
 }
 
 #[test]
-fn the_service_says_no() {
+fn the_service_refuses() {
     let world = World::new();
     let _traced = world.traced();
     world.write("c", "duration_ms: 100 data_sources { config { name: 'x' target_buffer: 7 } } buffers { size_kb: 64 }");
@@ -130,6 +130,22 @@ fn bad_words() {
     let ran = world.command("traced").env("PERFETTO_PRODUCER_SOCK_NAME", "x".repeat(200)).output();
     let ran = crate::world::Ran::from(ran.unwrap());
     ran.failed(1, "a socket path has at most 107 bytes");
+}
+
+/// The private sockets of `tracebox record` lie in `TMPDIR`.
+#[test]
+fn a_temporary_directory_with_a_long_name() {
+    let world = World::new();
+    let directory = world.path(&"x".repeat(120));
+    std::fs::create_dir(&directory).unwrap();
+    let mut command = world.command("tracebox record -o trace -- true");
+    let ran = crate::world::Ran::from(command.env("TMPDIR", &directory).output().unwrap());
+    let ran = ran.failed(
+        125,
+        "a socket path has at most 107 bytes; set TMPDIR to a directory with a shorter name",
+    );
+    assert_eq!(ran.stderr.matches("xxx/tracebox-").count(), 1, "{}", ran.stderr);
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing is left behind");
 }
 
 /// A limit of file sizes is an error like a full disk, and does not kill the writing program.

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The oldest clone comes first: if clones took turns, all would end as late as the last one. What fits into one
-//! piece is copied in the turn in which it begins. While there is something to copy, the service is always due, so the next
-//! timeout copies the next piece.
+//! piece is copied in the turn in which it begins. While there is something to copy, the service is always due, so
+//! the next timeout copies the next piece.
 
 use crate::buffer::{TraceBuffer, UnfinishedClone};
 use crate::buffers::{Buffers, CopySource};
