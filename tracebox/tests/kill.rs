@@ -220,7 +220,13 @@ impl World {
         let mut traced = command.stderr(Stdio::piped()).spawn().expect("traced");
         let log = BufReader::new(traced.stderr.take().expect("piped"));
         let mut lines = log.lines().map(|line| line.expect("a line of traced"));
-        assert!(lines.any(|line| line.contains("listening on")), "traced ended before it listened");
+        let mut log = String::new();
+        let listens = lines.any(|line| {
+            log.push_str(&line);
+            log.push('\n');
+            line.contains("listening on")
+        });
+        assert!(listens, "traced ended before it listened:\n{log}");
         // What it logs later must not block it.
         std::thread::spawn(move || lines.for_each(drop));
         Process(traced)

@@ -1,10 +1,9 @@
 //! Traces into pipes, and into files of the service.
 
-use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
 
 use protos::TracePacketData;
-use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use crate::world::{Daemon, Ran, World, has, packets};
@@ -49,6 +48,31 @@ fn a_relative_output_path() {
     assert!(has(&world.packets("b"), is_config));
 }
 
+/// A process that reads the pipe `fifo`, so that it has left for certain when it has ended. A descriptor of this
+/// process is not enough: when another test starts a program, the new process has a copy of it until its `exec`.
+struct Reader(Child);
+
+impl Reader {
+    /// There is no writer yet, so it opens the pipe for writing, too, which does not wait.
+    fn open(world: &World) -> Self {
+        let mut shell = shell(world, "exec 3<>fifo; echo; read line");
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        Self(shell)
+    }
+
+    fn leave(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn shell(world: &World, script: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script).current_dir(world.path(""));
+    shell
+}
+
 /// What is written after the reader has left is lost, and waiting for room would take for ever.
 #[test]
 fn a_pipe_whose_reader_left() {
@@ -57,15 +81,13 @@ fn a_pipe_whose_reader_left() {
         for late in [true, false] {
             let world = World::new();
             let _traced = world.traced();
-            let fifo = world.fifo("fifo");
-            let mut options = File::options();
-            options.read(true);
-            let early = (!late).then(|| {
-                let flags = OFlags::NONBLOCK.bits().cast_signed();
-                options.clone().custom_flags(flags).open(&fifo).unwrap()
-            });
+            world.fifo("fifo");
+            let early = (!late).then(|| Reader::open(&world));
             let perfetto = into_pipe(&world, &format!("{ENDLESS} {output}"));
-            drop(early.unwrap_or_else(|| options.open(&fifo).unwrap()));
+            match early {
+                Some(reader) => reader.leave(),
+                None => assert!(shell(&world, ": <fifo").status().unwrap().success()),
+            }
             perfetto.signal(Signal::INT);
             perfetto.end().failed(1, "Broken pipe");
         }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use protos::TracePacketData;
 use rustix::process::Signal;
@@ -63,25 +63,49 @@ fn a_trace_to_stdout() {
     assert!(has(&packets(&ran.stdout), |data| matches!(data, TracePacketData::TraceConfig(_))));
 }
 
-/// The terminal is the command's while it runs, even if it runs for longer than a progress line waits.
-#[test]
-fn no_progress_on_the_terminal_of_the_command() {
-    let world = World::new();
+/// A terminal: what it shows, and what a program writes to.
+fn terminal() -> (File, File) {
     let pty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&pty).unwrap();
     unlockpt(&pty).unwrap();
     let name = ptsname(&pty, Vec::new()).unwrap();
     let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut command = record(&world, "-o trace", "printf prompt; sleep 1.2");
-    command.stderr(terminal.try_clone().unwrap()).stdout(terminal);
+    (File::from(pty), terminal)
+}
+
+/// The terminal is the command's while it runs, even if it runs for longer than a progress line waits: a second
+/// recorder, which starts later, shows one before the command ends.
+#[test]
+fn no_progress_on_the_terminal_of_the_command() {
+    let world = World::new();
+    let (mut shown, terminal) = self::terminal();
+    let mut command = record(&world, "-o trace", "printf prompt; read line");
+    command.stdin(Stdio::piped()).stderr(terminal.try_clone().unwrap()).stdout(terminal);
     let mut child = command.spawn().unwrap();
     drop(command);
-    assert!(child.wait().unwrap().success());
-    let mut shown = Vec::new();
+    let mut all = vec![0; "prompt".len()];
+    shown.read_exact(&mut all).unwrap();
+
+    let (mut other_shown, terminal) = self::terminal();
+    let mut command = world.command("tracebox -t 0 -o other");
+    command.stdout(Stdio::null()).stderr(terminal);
+    let mut other = command.spawn().unwrap();
+    drop(command);
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains("recording 1 s") {
+        let mut byte = [0];
+        other_shown.read_exact(&mut byte).unwrap();
+        text.extend(byte);
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+
+    drop(child.stdin.take());
+    child.wait().unwrap();
     // Without a writer the terminal ends with an error.
-    let _ = File::from(pty).read_to_end(&mut shown);
-    let shown = String::from_utf8(shown).unwrap();
-    assert!(shown.starts_with("promptWrote "), "{shown:?}");
+    let _ = shown.read_to_end(&mut all);
+    let all = String::from_utf8(all).unwrap();
+    assert!(all.starts_with("promptWrote "), "{all:?}");
 }
 
 /// A signal to nothing but the recorder, as `kill` or a closed terminal sends it.

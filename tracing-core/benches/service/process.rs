@@ -1,10 +1,10 @@
 //! A process of a run: its words, its processor time, its memory; ended with the run.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::time::ClockId;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -13,9 +13,9 @@ use tracing_core::abi::sync::mpsc;
 
 use crate::Outcome;
 
+/// The longest time that a step may take. Half of the programs are foreign: one that hangs must end the run with a
+/// message.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How often we look for what nobody tells us.
-const LOOK: Duration = Duration::from_millis(2);
 
 pub struct Process {
     name: &'static str,
@@ -32,6 +32,27 @@ impl Process {
         folder: &Path,
         talks: bool,
     ) -> Outcome<Self> {
+        let mut this = Self::spawn(name, command, folder, talks)?;
+        this.lines = this.child.stdout.take().map(|out| {
+            let (sender, lines) = mpsc::channel();
+            std::thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+            lines
+        });
+        Ok(this)
+    }
+
+    fn spawn(
+        name: &'static str,
+        command: &mut Command,
+        folder: &Path,
+        talks: bool,
+    ) -> Outcome<Self> {
         let log = folder.join(name).with_extension("log");
         let log = File::create(log).map_err(|e| format!("{name}: {e}"))?;
         let pipe = |wanted: bool| if wanted { Stdio::piped() } else { Stdio::null() };
@@ -43,35 +64,23 @@ impl Process {
             .stdout(pipe(talks))
             .stderr(log);
         let shown = command.get_program().display().to_string();
-        let mut child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
-        let lines = child.stdout.take().map(|out| {
-            let (sender, lines) = mpsc::channel();
-            std::thread::spawn(move || {
-                for line in BufReader::new(out).lines().map_while(Result::ok) {
-                    if sender.send(line).is_err() {
-                        return;
-                    }
-                }
-            });
-            lines
-        });
-        Ok(Self { name, child, lines })
+        let child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
+        Ok(Self { name, child, lines: None })
+    }
+
+    /// Starts a service with the sockets in `folder` and waits until it listens, which it tells by a byte on the
+    /// descriptor that `TRACED_NOTIFY_FD` names.
+    pub fn start_service(command: &mut Command, folder: &Path) -> Outcome<Self> {
+        // Its standard output.
+        let mut service =
+            Self::spawn("service", command.env("TRACED_NOTIFY_FD", "1"), folder, true)?;
+        let stdout = service.child.stdout.as_mut().ok_or("no stdout")?;
+        stdout.read_exact(&mut [0]).map_err(|_| "service: ended before it listened")?;
+        Ok(service)
     }
 
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
-    }
-
-    /// Waits until a file of this name is there.
-    pub fn wait_for_file(&mut self, path: &Path) -> Outcome {
-        let deadline = Instant::now() + TIMEOUT;
-        while !path.exists() {
-            if Instant::now() > deadline || !matches!(self.child.try_wait(), Ok(None)) {
-                return Err(format!("{}: no {}", self.name, path.display()));
-            }
-            std::thread::park_timeout(LOOK);
-        }
-        Ok(())
     }
 
     /// The next line, which begins with `word`; what comes behind that.

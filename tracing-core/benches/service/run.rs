@@ -73,10 +73,7 @@ pub fn run(side: &Side, scenario: &Scenario) -> Outcome<Measured> {
 
 fn measure(side: &Side, scenario: &Scenario, folder: &Path) -> Outcome<Measured> {
     let program = |name: &str| Command::new(side.programs.join(name));
-    let mut service = Process::start("service", &mut program("traced"), folder, false)?;
-    for socket in ["producer.sock", "consumer.sock"] {
-        service.wait_for_file(&folder.join(socket))?;
-    }
+    let service = Process::start_service(&mut program("traced"), folder)?;
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut producer = Command::new(own);
     producer.arg("producer").args(scenario.load.to_args());

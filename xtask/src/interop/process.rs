@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 /// Pause between two checks of a condition that has no event.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The longest time that a step may take.
+/// The longest time that a step may take. Half of the programs are foreign: one that hangs must end the cell with a
+/// message. No step takes a tenth of this on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A process, killed when dropped: a failed cell leaves none running.

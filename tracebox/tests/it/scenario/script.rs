@@ -427,7 +427,7 @@ impl ScriptClient<'_> {
     fn answer(&mut self) -> &'static str {
         // A flush of an accepted session succeeds. A refusal has arrived before the answer to the flush.
         self.consumer.disable_tracing().unwrap();
-        match self.consumer.wait(Some(super::TIMEOUT)) {
+        match self.consumer.wait(Some(super::FOREVER)) {
             Ok(_) => "taken",
             Err(_) => "refused",
         }

@@ -77,7 +77,7 @@ impl ScriptProducer {
     }
 
     pub fn sync(&self) {
-        assert!(self.producer.sync(Duration::from_secs(600)));
+        assert!(self.producer.sync(Duration::MAX));
     }
 
     /// Whether the data source has been started.

@@ -125,7 +125,7 @@ fn a_session_from_start_to_end() {
     for mut consumer in daemon.consumers() {
         consumer.enable_tracing(&one_buffer(), None).unwrap();
         assert_eq!(consumer.wait(Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
-        consumer.flush(Duration::from_secs(5)).unwrap();
+        consumer.flush(FOREVER).unwrap();
         consumer.get_trace_stats().unwrap();
         consumer.disable_tracing().unwrap();
         assert_eq!(consumer.wait(Some(FOREVER)).unwrap(), Waited::Ended);

@@ -180,7 +180,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     }
     consumer.disable_tracing().map_err(|error| error.to_string())?;
     let mut trace = Vec::new();
-    consumer.read_into(&mut trace, crate::daemon::TIMEOUT).map_err(|error| error.to_string())?;
+    consumer.read_into(&mut trace, crate::daemon::FOREVER).map_err(|error| error.to_string())?;
     Ok(())
 }
 
@@ -208,8 +208,9 @@ fn attack(
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err("panicked".into())))
     });
-    wait_until("the producers are forgotten", || Ok(daemon.known()? == (0, 0)))?;
     // Some connections may not have been accepted yet.
-    wait_until("all descriptors are closed", || Ok(daemon.holdings()?.descriptors <= descriptors))?;
+    wait_until("the producers are forgotten and their descriptors closed", || {
+        Ok(daemon.known()? == (0, 0) && daemon.holdings()?.descriptors <= descriptors)
+    })?;
     outcome
 }

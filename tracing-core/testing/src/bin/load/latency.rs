@@ -10,7 +10,7 @@ use os::socket::Address;
 use protos::producer_port::Request;
 use protos::{CommitDataRequest, InitializeConnectionRequest, SyncRequest};
 
-use crate::daemon::{Daemon, TIMEOUT};
+use crate::daemon::{Daemon, FOREVER};
 use crate::producers::{SIDE, SIDE_KB, config, descriptor};
 use crate::{Outcome, Plan};
 
@@ -39,7 +39,7 @@ fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> 
     let sent = connection.send(request, true, Attachment::None);
     let call = sent.map_err(|error| error.to_string())?;
     loop {
-        match connection.receive(Some(TIMEOUT)) {
+        match connection.receive(Some(FOREVER)) {
             Received::Reply { call: of, .. } if of == call => return Ok(since.elapsed()),
             Received::Reply { .. } | Received::Woken => {}
             other => return Err(format!("no answer: {other:?}")),
@@ -70,8 +70,8 @@ pub fn ask(
         note("QueryCapabilities", timed(&mut || consumer.query_capabilities().map(drop))?);
         note("QueryServiceState", timed(&mut || consumer.query_service_state(false).map(drop))?);
         note("GetTraceStats", timed(&mut || side.get_trace_stats().map(drop))?);
-        note("ReadBuffers", timed(&mut || side.read_into(&mut Vec::new(), TIMEOUT).map(drop))?);
-        note("Flush", timed(&mut || side.flush(TIMEOUT))?);
+        note("ReadBuffers", timed(&mut || side.read_into(&mut Vec::new(), FOREVER).map(drop))?);
+        note("Flush", timed(&mut || side.flush(FOREVER))?);
         note("Sync", answer(&mut producer, Request::Sync(SyncRequest::default()))?);
         let nothing = Request::CommitData(CommitDataRequest::default());
         note("CommitData", answer(&mut producer, nothing)?);
@@ -81,10 +81,11 @@ pub fn ask(
         note("a new producer", since.elapsed());
         // A flush of all writers, now and then: each of them has to answer.
         if round.is_multiple_of(16) {
-            note("Flush of all writers", timed(&mut || main.flush(TIMEOUT))?);
+            note("Flush of all writers", timed(&mut || main.flush(FOREVER))?);
         }
         round += 1;
         peak = peak.max(daemon.holdings()?.rss_kb);
+        // The rate of requests, so that the other clients have most of the processors. Nothing waits for this.
         std::thread::park_timeout(Duration::from_millis(20));
     }
     Ok(peak)
@@ -94,7 +95,7 @@ pub fn ask(
 fn short_session(consumer: &mut Consumer) -> Result<(), ConsumerError> {
     consumer.enable_tracing(&config(SIDE, SIDE_KB), None)?;
     consumer.disable_tracing()?;
-    while consumer.wait(Some(TIMEOUT))? != Waited::Ended {}
+    while consumer.wait(Some(FOREVER))? != Waited::Ended {}
     consumer.free_buffers()
 }
 

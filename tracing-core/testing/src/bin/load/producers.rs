@@ -19,7 +19,7 @@ use protos::{
     TraceConfigDataSource, TraceField, TracePacketField, TraceReader, TraceStats,
 };
 
-use crate::daemon::{Daemon, TIMEOUT, wait_until};
+use crate::daemon::{Daemon, FOREVER, wait_until};
 use crate::latency::{self, idle_producer};
 use crate::unread::Unread;
 use crate::{Outcome, Plan};
@@ -157,7 +157,7 @@ fn connect_writers(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Producer>, Vec<
             let unread = numbers(Arc::default());
             producer.register(descriptor(UNREAD), unread).map_err(|error| error.to_string())?;
         }
-        if !producer.sync(TIMEOUT) {
+        if !producer.sync(FOREVER) {
             return Err("a producer is not answered".into());
         }
         writers.push(producer);
@@ -192,9 +192,9 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let mut slowest = BTreeMap::new();
     let peak_kb = latency::ask(daemon, plan, (&mut side[0], &mut main), &mut slowest)?;
     main.disable_tracing().map_err(|error| error.to_string())?;
-    while main.wait(Some(TIMEOUT)).map_err(|error| error.to_string())? != Waited::Ended {}
+    while main.wait(Some(FOREVER)).map_err(|error| error.to_string())? != Waited::Ended {}
     let mut trace = Vec::new();
-    main.read_into(&mut trace, TIMEOUT).map_err(|error| error.to_string())?;
+    main.read_into(&mut trace, FOREVER).map_err(|error| error.to_string())?;
     // Read before the session of the consumer that never reads ends: commits for its freed buffer would be counted.
     let stats = main.get_trace_stats().map_err(|error| error.to_string())?;
     unread.finish(daemon)?;

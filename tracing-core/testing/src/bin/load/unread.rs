@@ -85,6 +85,7 @@ fn ask(stream: &Stream, first: Vec<u8>, stop: &AtomicBool) -> Sent {
         match stream.send(&[IoSlice::new(rest)], None) {
             Ok(0) => {
                 sent.refused += 1;
+                // The rate of attempts: a daemon that has stopped reading has no event for this.
                 std::thread::park_timeout(Duration::from_millis(5));
             }
             Ok(more) => {
