@@ -15,7 +15,8 @@ Light mode takes options instead of a config (-c):
   sched freq disk           other words are categories of events
 A config with CLONE_SNAPSHOT triggers writes FILE.0, FILE.1 and so on, one for each trigger.
 A config with activate_triggers fires those triggers, and records nothing.
-The service is looked for at PERFETTO_CONSUMER_SOCK_NAME, in /run/perfetto, then in /tmp.
+The service is looked for at PERFETTO_CONSUMER_SOCK_NAME if that is set, else in /run/perfetto,
+or in /tmp if that directory cannot be entered.
 
 Exit code: 0 success; 1 failure; 2 no such session (--attach, --is_detached), or not all data
 sources started (-D); 3 data was lost (--strict); 130 interrupted before the trace was whole.";

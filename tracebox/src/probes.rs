@@ -43,12 +43,10 @@ impl Sources {
 /// The data sources of this machine: processes, system counters, processors.
 #[derive(Parser, Debug)]
 #[command(name = "traced_probes")]
-#[command(
-    after_help = "It connects to PERFETTO_PRODUCER_SOCK_NAME, else in /run/perfetto, else in \
-    /tmp.\n\
+#[command(after_help = "It connects to PERFETTO_PRODUCER_SOCK_NAME, else in /run/perfetto, or in \
+    /tmp if that directory cannot be entered.\n\
     It waits for the service if there is none, and connects again when the service comes back.\n\
-    When all data sources are registered, it writes 1 to the descriptor TRACED_PROBES_NOTIFY_FD, if that is set."
-)]
+    When all data sources are registered, it writes 1 to the descriptor TRACED_PROBES_NOTIFY_FD, if that is set.")]
 struct Probes {
     /// Go to the background when all data sources are registered, and print the process id
     #[arg(long)]

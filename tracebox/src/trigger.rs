@@ -26,7 +26,8 @@ const SERVICE_WAIT: Duration = Duration::from_secs(3600);
 #[command(name = "trigger_perfetto", disable_help_subcommand = true)]
 #[command(
     after_help = "Sessions whose config has a trigger of that name start, stop or write a snapshot.\n\
-    The service is looked for at PERFETTO_PRODUCER_SOCK_NAME, in /run/perfetto, in /tmp.\n\n\
+    The service is looked for at PERFETTO_PRODUCER_SOCK_NAME if that is set, else in /run/perfetto,\n\
+    or in /tmp if that directory cannot be entered.\n\n\
     Exit code: 0 if the service received all triggers, whether or not a session waits for them; 1 if not."
 )]
 pub struct Trigger {

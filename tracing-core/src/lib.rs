@@ -1,6 +1,7 @@
 //! Perfetto's tracing protocol: shared memory, IPC, the service, producers and consumers.
 //!
-//! This crate is a facade. What most programs need is at its root; the member crates behind it are modules:
+//! This crate is a facade. What most programs need is at its root; the member crates behind it are the modules
+//! `abi`, `client`, `os`, `service` and `daemon`:
 //!
 //! ```text
 //!   daemon                       the service among sockets, files and timers; or inside a program

@@ -25,7 +25,7 @@ pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
 #[command(name = "traced")]
 #[command(
     after_help = "It listens at PERFETTO_PRODUCER_SOCK_NAME (several are separated by commas) and \
-    PERFETTO_CONSUMER_SOCK_NAME, else in /run/perfetto, else in /tmp.\n\
+    PERFETTO_CONSUMER_SOCK_NAME, else in /run/perfetto, or in /tmp if that directory cannot be entered.\n\
     Without --set-socket-permissions the umask decides who can connect: with that of root, only root.\n\
     A service manager can pass open sockets (LISTEN_FDS). Their names (LISTEN_FDNAMES) contain \"producer\" \
     or \"consumer\"; without names the first is for producers and the second for consumers.\n\

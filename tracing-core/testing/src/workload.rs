@@ -123,7 +123,7 @@ impl Producer {
     }
 
     /// Its first messages.
-    pub(super) fn hello(&mut self) -> Outgoing {
+    pub(super) fn initialize(&mut self) -> Outgoing {
         let page = self.rng.pick(&[0u32, 4096, 8192, 32768]);
         let region = (self.own_memory && page > 0).then(|| Region::heap(1 << 17));
         if let Some(region) = &region {

@@ -1,8 +1,8 @@
 //! Protobuf beside its rivals: `bench/`, a workspace of its own, run five times in each mode.
 //!
 //! Every run times all contenders round-robin and compares their bytes and sums first; a cell here is the
-//! median of the runs' medians. Below the tables stands how we stand: against the aim for each column, and
-//! whether anybody is faster.
+//! median of the runs' medians. Below the tables is the comparison with the aim for each column, and
+//! with the fastest other library.
 
 use super::callgrind;
 use crate::Outcome;

@@ -3,15 +3,20 @@
 use super::{Findings, Text};
 use crate::ctx::Ctx;
 
-/// Documents whose paths are checked.
+/// Documents that must be there. The paths of all documents are checked.
 const DOCUMENTS: &[&str] = &[
     "README.md",
     "ARCHITECTURE.md",
     "STYLE.md",
     "SAFETY.md",
     "docs/benchmarks.md",
+    "docs/command-line.md",
     "docs/differences.md",
+    "docs/protozero.md",
 ];
+
+/// Names in examples, and a folder that is not committed.
+const EXAMPLES: &[&str] = &["a/b.proto", "corpus/", "src/main.rs"];
 
 const CRATES: &[&str] = &[
     "protozero",
@@ -25,21 +30,20 @@ const CRATES: &[&str] = &[
 ];
 
 pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) {
-    for document in DOCUMENTS {
-        let Some(text) = texts.iter().find(|t| t.path == *document) else {
-            findings.add(document, 1, "missing");
-            continue;
-        };
+    for document in DOCUMENTS.iter().filter(|d| !texts.iter().any(|t| t.path == **d)) {
+        findings.add(document, 1, "missing");
+    }
+    for text in texts.iter().filter(|t| t.path.ends_with(".md")) {
         for (number, line) in text.text.lines().enumerate() {
-            for path in quoted(line).filter(|p| is_path(p)) {
-                if !exists(ctx, texts, path) {
-                    findings.add(document, number + 1, format!("`{path}` does not exist"));
+            for path in quoted(line).filter(|p| is_path(p) && !EXAMPLES.contains(p)) {
+                if !exists(ctx, texts, &text.path, path) {
+                    findings.add(&text.path, number + 1, format!("`{path}` does not exist"));
                 }
             }
         }
-        if *document == "ARCHITECTURE.md" {
+        if text.path == "ARCHITECTURE.md" {
             for name in CRATES.iter().filter(|c| !text.text.contains(**c)) {
-                findings.add(document, 1, format!("does not mention crate `{name}`"));
+                findings.add(&text.path, 1, format!("does not mention crate `{name}`"));
             }
         }
     }
@@ -60,12 +64,18 @@ fn is_path(text: &str) -> bool {
     ends && text.contains('/') && !text.starts_with('/') && text.chars().all(plain)
 }
 
-fn exists(ctx: &Ctx, texts: &[Text], path: &str) -> bool {
+/// Is there such a file below the root, the document's folder, or the `src` of a crate?
+fn exists(ctx: &Ctx, texts: &[Text], document: &str, path: &str) -> bool {
     if let Some((folder, rest)) = path.split_once('*') {
         let end = rest.rsplit('*').next().unwrap_or_default();
-        return texts.iter().any(|t| t.path.starts_with(folder) && t.path.ends_with(end));
+        let beside = document.rsplit_once('/').map(|(at, _)| format!("{at}/{folder}"));
+        let below = |path: &str| {
+            path.starts_with(folder) || beside.as_ref().is_some_and(|b| path.starts_with(b))
+        };
+        return texts.iter().any(|t| below(&t.path) && t.path.ends_with(end));
     }
     let inside = path.trim_end_matches('/');
     ctx.root().join(inside).exists()
+        || ctx.root().join(document).with_file_name(inside).exists()
         || CRATES.iter().any(|c| ctx.root().join(c).join("src").join(inside).exists())
 }

@@ -478,7 +478,7 @@ fn bad_memory_ends_the_connection() {
     assert!(!scripted.producer.sync(FOREVER), "fails at once");
 }
 
-/// Without a stream of commands nobody would ever hear what the service wants: better to come again.
+/// Without a stream of commands the producer would never receive a command, so it connects again.
 #[test]
 fn the_end_of_commands_ends_the_connection() {
     let scripted = Scripted::new(None);

@@ -73,7 +73,7 @@ impl World {
                 // A new process for each connection.
                 let mut fresh = Producer::new(producer.rng.fork(), self.last_id);
                 let peer = Peer { uid: fresh.uid as u32, pid: Some(fresh.pid), ..Peer::default() };
-                let hello = fresh.hello();
+                let hello = fresh.initialize();
                 **producer = fresh;
                 let input = Input::ProducerConnected { client, peer, in_process: false };
                 self.net.send_up(now, client, input);

@@ -43,7 +43,9 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
         let lines = || text.code.lines().enumerate();
         if let Some((module, may_use)) = module_of(&text.path) {
             for (number, line) in lines() {
-                let used = used_modules(line).into_iter().filter(|u| *u != module && !u.is_empty());
+                let used = used_modules(line, depth_of(&text.path))
+                    .into_iter()
+                    .filter(|u| *u != module && !u.is_empty());
                 for used in used.filter(|used| !may_use.contains(used)) {
                     let what = format!("`{module}` must not use `{used}` of its crate");
                     findings.add(&text.path, number + 1, what);
@@ -63,10 +65,17 @@ fn module_of(path: &str) -> Option<(&'static str, &'static [&'static str])> {
     MODULES.iter().find(|(name, _)| *name == module).copied()
 }
 
-/// The modules named on a line after `crate::`, also in `crate::{a, b::c}`.
-fn used_modules(line: &str) -> Vec<&str> {
+/// The number of `super::` that lead from a file of `service` to the root of the crate.
+fn depth_of(path: &str) -> usize {
+    let inside = path.strip_prefix(SERVICE).unwrap_or(path).trim_end_matches("/mod.rs");
+    inside.split('/').count()
+}
+
+/// The modules named on a line after `crate::`, also in `crate::{a, b::c}`, and after as many `super::`.
+fn used_modules(line: &str, depth: usize) -> Vec<&str> {
     let mut used = Vec::new();
-    for (at, name) in line.match_indices("crate::") {
+    let supers = "super::".repeat(depth);
+    for (at, name) in line.match_indices("crate::").chain(line.match_indices(&supers)) {
         let rest = &line[at + name.len()..];
         let word = |text: &'_ str| {
             text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())

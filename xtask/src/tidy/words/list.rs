@@ -94,10 +94,17 @@ pub const WORDS: &[(&str, &str)] = &[
 
 /// Phrases that leave out their subject or object, in lower case.
 pub const PHRASES: &[&str] = &[
+    "became of",
     "but who",
+    "by the book",
     "by who",
+    "came of",
     "for who",
     "from who",
+    "hangs up",
+    "hear of",
+    "hears of",
+    "hung up",
     "is nobody's",
     "nobody should",
     "of who",
@@ -105,8 +112,6 @@ pub const PHRASES: &[&str] = &[
     "than who",
     "that of who",
     "the one door",
-    "what became of",
-    "what came of",
     "what of it",
     "who never",
     "who only",
