@@ -66,6 +66,7 @@
 mod attributes;
 mod build;
 mod comments;
+mod config;
 mod emit;
 mod error;
 mod format;
@@ -78,117 +79,10 @@ mod syntax;
 mod wellknown;
 
 pub use build::{Build, BuildError, compile};
+pub use config::{ApiKinds, Config, OutputFile, Source};
 pub use error::Error;
 pub use model::dump::{EnumRow, FieldRow, MethodRow, Rows};
 pub use plugin::{generate_set, plugin};
-
-/// One `.proto` file.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// Path as other files import it, `/`-separated: `perfetto/common/trace_stats.proto`.
-    pub path: String,
-    /// Its text.
-    pub text: String,
-}
-
-/// Which code is generated for each message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ApiKinds {
-    /// Plain structs that implement `protozero::Message`, and oneof enums; they need `protozero`'s feature
-    /// `alloc` but not std. A field with an explicit default has a getter `NAME_or_default`, unless it is in a oneof.
-    pub owned: bool,
-    /// Append-only writers.
-    pub writer: bool,
-    /// Lazy zero-copy readers.
-    pub reader: bool,
-    /// Method tables, request and response enums, host and client traits. Implies `owned`.
-    pub service: bool,
-    /// Static descriptors for the text format, behind [`Config::text_feature`]. Implies `owned`.
-    pub descriptor: bool,
-}
-
-impl ApiKinds {
-    /// Everything.
-    pub const ALL: Self =
-        Self { owned: true, writer: true, reader: true, service: true, descriptor: true };
-}
-
-/// What to generate.
-#[derive(Clone, Debug, Default)]
-pub struct Config {
-    /// The schema. Every import must be among them, except the files of `google/protobuf` that
-    /// [are built in](crate#the-schema-language).
-    pub sources: Vec<Source>,
-    /// Which code to generate.
-    pub api_kinds: ApiKinds,
-    /// The command that generates the files; the first line of each file names it.
-    pub command: String,
-    /// Prefix of the `.proto` path in the first line, such as `protos/`.
-    pub source_prefix: String,
-    /// Module of the receiving crate that `mod.rs` is re-exported from, such as `crate` or `crate::schema`. Empty:
-    /// generated code uses `super`, so `mod.rs` may be anywhere.
-    pub root: String,
-    /// Every enum is open: a number that this build does not know is a value like any other. Otherwise the schema
-    /// decides. proto2's enums are closed: such a number becomes an unknown field of the owned message. For readers,
-    /// all enums are open.
-    pub open_enums: bool,
-    /// Readers return strings as `protozero`'s `Text`, which is checked on conversion to `str`, instead of as `&str`,
-    /// which is checked on reading.
-    pub lazy_utf8: bool,
-    /// Cargo feature of the receiving crate for descriptors. `None`: they are always compiled.
-    pub text_feature: Option<String>,
-    /// Cargo feature of the receiving crate for readers. `None`: they are always compiled. Readers take the compiler
-    /// longer than the rest of a message's code.
-    pub reader_feature: Option<String>,
-    /// Areas: path prefix of `.proto` files, and the Cargo feature of the receiving crate for their code. The longest
-    /// prefix decides; an empty feature means always. A field whose type lies in another area is compiled only with
-    /// that area's feature. Without it, readers and owned messages treat the field as unknown and keep it verbatim, and
-    /// writers take it encoded (`NAME_raw`).
-    pub features: Vec<(String, String)>,
-    /// Files whose code is in another crate: path prefix of `.proto` files, and the module there that includes their
-    /// `mod.rs`, such as `::common::schema`. The longest prefix decides. No code is generated for them here. That crate
-    /// must have been generated with the same API kinds. If a package has files there, all of them must be among the
-    /// sources here, because colliding names get an underscore in the order of declaration.
-    pub externs: Vec<(String, String)>,
-    /// Path by which generated code finds the runtime, such as `::my_sdk::protozero`. Empty: the receiving crate
-    /// depends on `protozero` under that name.
-    pub runtime: String,
-    /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
-    /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
-    /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.
-    /// Decoding copies the bytes once. Extensions are read as `Vec<u8>`.
-    pub bytes: Vec<String>,
-    /// Attributes of messages: a full name in the schema, and attributes in Rust's syntax. `pkg.Order` matches the
-    /// struct, the messages inside it, and the enums of its oneofs (`pkg.Order.paid` is one of them); `pkg` matches the
-    /// package, `.` everything. They follow the derives that are always there: `Clone, PartialEq, Debug`, and `Default`
-    /// for structs.
-    pub message_attributes: Vec<(String, String)>,
-    /// Attributes of enums, in the same way. Enums always derive `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
-    pub enum_attributes: Vec<(String, String)>,
-    /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
-    /// one field, `pkg.Order.unknown_fields` the field for unknown ones.
-    ///
-    /// In all of these lists, a name that is not in the schema is an error.
-    pub field_attributes: Vec<(String, String)>,
-}
-
-impl Config {
-    /// The feature of the area that a `.proto` file belongs to.
-    pub(crate) fn feature(&self, path: &str) -> Option<&str> {
-        let areas = self.features.iter().filter(|(prefix, _)| path.starts_with(prefix.as_str()));
-        let (_, feature) = areas.max_by_key(|(prefix, _)| prefix.len())?;
-        (!feature.is_empty()).then_some(feature)
-    }
-}
-
-/// One generated file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputFile {
-    /// Path below the output folder: `perfetto/common/trace_stats.rs`, or `mod.rs`.
-    pub path: String,
-    /// Its whole text.
-    pub text: String,
-}
 
 /// Generates one file per source, and `mod.rs`: the module tree with a flat re-export of everything.
 ///

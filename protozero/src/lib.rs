@@ -120,6 +120,7 @@ pub mod text;
 #[cfg(feature = "alloc")]
 mod unknown;
 pub mod wire;
+mod writer;
 
 #[cfg(feature = "alloc")]
 pub use decode::FrameReader;
@@ -133,13 +134,13 @@ pub use extension::{Extendable, Extension};
 pub use message::{Append, Message, MessageView};
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
-pub use rt::Writer;
 pub use service::CallError;
 #[cfg(feature = "alloc")]
 pub use sink::{AppendSink, HeapSink};
 pub use sink::{FixedSink, RangesSink, WindowSink};
 #[cfg(feature = "alloc")]
 pub use unknown::UnknownFields;
+pub use writer::Writer;
 
 /// Compiles and runs the examples of docs/protozero.md and docs/lengths.md.
 #[cfg(all(doctest, feature = "std", feature = "derive"))]

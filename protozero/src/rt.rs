@@ -27,6 +27,7 @@ pub use crate::owned;
 pub use crate::service::CallError;
 pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
 pub use crate::wire::zigzag;
+pub use crate::writer::Writer;
 /// Heap types of generated code, under the same names with and without std.
 #[cfg(feature = "alloc")]
 pub mod heap {
@@ -38,25 +39,6 @@ pub mod heap {
 
 #[cfg(feature = "alloc")]
 pub use crate::{__extendable as extendable, __oneof as oneof, __owned as owned};
-
-/// A generated writer.
-pub trait Writer<'w>: Sized {
-    /// Full name of the message, without a leading dot.
-    const NAME: &'static str;
-
-    /// Writes into the message that `scope` opened.
-    fn from_scope(scope: Scope<'w>) -> Self;
-
-    /// The open message, for fields that its schema does not contain: extensions, and copied
-    /// fields.
-    fn scope_mut(&mut self) -> &mut Scope<'w>;
-
-    /// Appends a field from a reader, with its tag: see [`Scope::append_field`].
-    #[inline]
-    fn append_field(&mut self, field: &Field<'_>) {
-        self.scope_mut().append_field(field);
-    }
-}
 
 /// Declares a writer from one line per field.
 ///

@@ -1,8 +1,7 @@
 //! Tests under the address sanitizer, on the stable compiler: the flag is unstable, hence
 //! `RUSTC_BOOTSTRAP`, and a `--target` keeps it away from build scripts and macros.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 
 /// The only supported platform so far.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";

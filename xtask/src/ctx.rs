@@ -1,6 +1,5 @@
 //! The repository's folder, starting programs, and their output.
 
-use crate::Outcome;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,9 @@ use std::sync::OnceLock;
 
 /// What the workspace is linted, tested and built with: the command of the code generator is behind a feature.
 pub const FEATURES: [&str; 2] = ["--features", "protozero-codegen/cli"];
+
+/// The result of a command: nothing, or one text for the terminal.
+pub type Outcome = Result<(), String>;
 
 /// The repository and the place for output: the terminal, or the log of one `ci` step.
 pub struct Ctx {

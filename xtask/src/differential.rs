@@ -2,8 +2,7 @@
 //!
 //! `conformance/differential` has the schema, the libraries and the checks; this file has only the number of messages.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 
 /// Messages per check. With three message types of proto2 and proto3 and four of edition 2023, six checks of values,
 /// two of text and one or two of bytes, that is about 40,000.

@@ -1,7 +1,6 @@
 //! A daemon under load and with hostile producers; `tracing-core/testing/src/bin/load` says what is checked.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     // Response times are measured with release builds; the short run does not measure them.

@@ -3,8 +3,7 @@
 //! The models are a package outside the workspace: loom depends on the registry's `tracing`, whose
 //! own `tracing-core` would make ours ambiguous in every command.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let mut command = ctx.cargo();

@@ -1,7 +1,6 @@
 //! Tools other than Rust. As root on Debian they are installed; otherwise the error says what to install.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 

@@ -33,11 +33,8 @@ mod toolchain;
 mod tsan;
 mod units;
 
-use ctx::Ctx;
+use ctx::{Ctx, Outcome};
 use std::process::ExitCode;
-
-/// What a command says in the end: nothing, or one text for the terminal.
-type Outcome = Result<(), String>;
 
 /// A command: its name, its arguments for the help text, what it does, and the function.
 struct Command {

@@ -1,8 +1,7 @@
 //! Manual pages and completions for packages. They are made by `tracebox` from what it reads its command
 //! line with, so they are not committed: nothing could be out of date.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use std::path::{Path, PathBuf};
 
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];

@@ -7,9 +7,8 @@
 //! A test that would take an interpreter minutes has a smaller size under `cfg(miri)`. The few that cannot have one are
 //! in [`Suite::skip`], with the reason.
 
-use crate::Outcome;
 use crate::asan::TARGET;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::{pool, toolchain};
 
 /// Tests of one package.

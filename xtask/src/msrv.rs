@@ -1,7 +1,6 @@
 //! Builds each crate that promises an older compiler than ours (`rust-version` in its `Cargo.toml`) with that one.
 
-use crate::Outcome;
-use crate::ctx::{Ctx, read};
+use crate::ctx::{Ctx, Outcome, read};
 use crate::toolchain;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -5,8 +5,7 @@
 //! The same program, and the one of `no-panic`, are linked for a machine without any operating system
 //! as well. Its `core` is fetched if it is not installed; a machine that can have none fails.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use protozero_codegen::{ApiKinds, Config, Source, generate};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,6 @@
 //! Simulated runs of the service, each from a seed; `tracing-core/testing` says what is checked.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     ctx.build_workspace()?;

@@ -1,8 +1,7 @@
 //! Compilers other than the one of `rust-toolchain.toml`: a nightly one for Miri and the thread sanitizer, and the
 //! oldest one that our client crates promise to build with. rustup installs what is missing.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use std::process::Command;
 
 pub const NIGHTLY: &str = "nightly";

@@ -1,9 +1,8 @@
 //! Tests with several threads under the thread sanitizer. The standard library has to be compiled with it as well,
 //! or what its locks and channels order would look like races; only a nightly compiler does that.
 
-use crate::Outcome;
 use crate::asan::TARGET;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::toolchain;
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {

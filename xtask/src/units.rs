@@ -1,7 +1,6 @@
 //! The systemd units that `tracebox install-units` writes, as systemd itself judges them.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::machine;
 
 const SERVICES: [&str; 2] = ["traced.service", "traced-probes.service"];

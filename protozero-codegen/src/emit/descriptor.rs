@@ -3,7 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, ident};
+use super::context::{Context, ident};
 use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::camel;
 

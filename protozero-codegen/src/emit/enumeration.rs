@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{Context, docs, docs_or, ident};
+use super::context::{Context, docs, docs_or, ident};
 use crate::model::EnumId;
 use crate::names::constants;
 

@@ -4,7 +4,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, docs_or, ident};
+use super::context::{Context, docs_or, ident};
 use crate::model::{EnumId, Extension, Field, File, Kind, Label, Message};
 use crate::names::{Taken, raw, snake};
 

@@ -4,7 +4,8 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, docs, docs_or, extension, ident, spaceless};
+use super::context::{Context, docs, docs_or, ident, spaceless};
+use super::extension;
 use crate::model::{Default, Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, camel, constants, raw, variants};
 

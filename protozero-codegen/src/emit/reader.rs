@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proc_macro2::TokenStream;
 
-use super::{Context, first_sentence, spaceless};
+use super::context::{Context, first_sentence, spaceless};
 use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::{Taken, raw, variants};
 

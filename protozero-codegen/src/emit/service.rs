@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, docs_or, ident};
+use super::context::{Context, docs_or, ident};
 use crate::model::{MessageId, Method};
 use crate::names::{Taken, raw, snake};
 

@@ -8,7 +8,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, first_sentence, ident, rt, spaceless, summary};
+use super::context::{Context, first_sentence, ident, rt, spaceless, summary};
 use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::{Taken, raw};
 

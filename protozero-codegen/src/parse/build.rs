@@ -8,8 +8,9 @@ use protobuf::descriptor::{
     ServiceDescriptorProto,
 };
 
+use super::default;
 use super::features::{Features, Presence};
-use super::{Parsed, default};
+use super::parsed::Parsed;
 use crate::comments;
 use crate::error::Error;
 use crate::model::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Parsed;
+use super::parsed::Parsed;
 use crate::error::Error;
 use crate::syntax::{PLAIN, not_plain, plain};
 

@@ -9,7 +9,7 @@ use protobuf::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
 };
 
-use super::Parsed;
+use super::parsed::Parsed;
 use crate::error::Error;
 use crate::notes::{Note, PACKAGE, Place, join};
 

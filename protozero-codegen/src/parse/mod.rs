@@ -20,6 +20,7 @@ mod fill;
 mod imports;
 mod link;
 mod options;
+mod parsed;
 mod set;
 
 use std::collections::BTreeMap;
@@ -28,34 +29,12 @@ use protobuf::Message as _;
 use protobuf::descriptor::FileDescriptorProto;
 use protobuf_parse::Parser;
 
+pub(crate) use parsed::Parsed;
+
 use crate::error::Error;
 use crate::model::Schema;
-use crate::notes::{Note, Notes, Place};
+
 use crate::{Source, syntax, wellknown};
-
-/// One file, as any of the parsers returns it.
-pub(crate) struct Parsed {
-    /// Path by which other files import it.
-    pub path: String,
-    pub descriptor: FileDescriptorProto,
-    pub notes: Notes,
-    /// See [`syntax::WRITTEN`].
-    pub options: Vec<syntax::WrittenOption>,
-    /// Code is generated for it.
-    pub emitted: bool,
-}
-
-impl Parsed {
-    /// An error about the declaration at `path`, at one of its places.
-    fn error(&self, path: &str, place: fn(&Note) -> Place, message: String) -> Error {
-        let note = self.notes.get(path).cloned().unwrap_or_default();
-        let at = match place(&note) {
-            Place { line: 0, .. } => note.at,
-            at => at,
-        };
-        Error { file: self.path.clone(), line: at.line, column: at.column, message }
-    }
-}
 
 /// Parses and resolves all sources. Files keep their order; well-known files follow.
 pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Error> {

@@ -10,7 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Parsed, link};
+use super::link;
+use super::parsed::Parsed;
 use crate::error::Error;
 use crate::model::{EnumId, Extension, Field, Kind, Label, Message, MessageId, Schema};
 use crate::notes::{Place, join};

@@ -7,7 +7,7 @@ use protobuf::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
 };
 
-use super::Parsed;
+use super::parsed::Parsed;
 use crate::names;
 use crate::notes::{Note, Notes, PACKAGE, Place, join};
 

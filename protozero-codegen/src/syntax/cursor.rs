@@ -1,11 +1,68 @@
-//! The cursor over the tokens: how the grammar reads them.
+//! The state of the parser, and the cursor over the tokens: how the grammar reads them.
 
-use super::DEPTH_MAX;
-use super::grammar::{Grammar, ParseResult};
-use super::lexer::Token;
-use crate::notes::Place;
+use protobuf::EnumOrUnknown;
+
+use super::lexer::{Comment, PlacedMessage, PlacedToken, Token};
+use super::output::WrittenOption;
+use crate::notes::{Notes, Place};
+
+/// How deep messages, groups and option literals may be nested.
+pub(super) const DEPTH_MAX: usize = 32;
+
+pub(super) type ParseResult<T = ()> = Result<T, PlacedMessage>;
+
+/// The syntax of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SyntaxVersion {
+    Proto2,
+    Proto3,
+    Edition,
+}
+
+pub(super) struct Grammar<'a> {
+    pub path: &'a str,
+    pub tokens: Vec<PlacedToken<'a>>,
+    pub at: usize,
+    pub comments: Vec<Comment>,
+    /// Index of the first comment that is not yet assigned.
+    pub comments_seen: usize,
+    pub notes: Notes,
+    pub options: Vec<WrittenOption>,
+    pub beyond: bool,
+    pub version: SyntaxVersion,
+    /// Path of the current declaration.
+    pub scope: String,
+    pub depth: usize,
+    /// Comment above the current statement.
+    pub above: Vec<String>,
+    /// The declaration that ended last, and the line it ended on: a comment may follow on that line.
+    pub ended: Option<(String, u32)>,
+}
+
+/// A label or type as the descriptor stores it.
+pub(super) fn known<E: protobuf::Enum>(value: E) -> Option<EnumOrUnknown<E>> {
+    Some(EnumOrUnknown::new(value))
+}
 
 impl<'a> Grammar<'a> {
+    pub fn new(path: &'a str, tokens: Vec<PlacedToken<'a>>, comments: Vec<Comment>) -> Self {
+        Self {
+            path,
+            tokens,
+            at: 0,
+            comments,
+            comments_seen: 0,
+            notes: Notes::new(),
+            options: Vec::new(),
+            beyond: false,
+            version: SyntaxVersion::Proto2,
+            scope: String::new(),
+            depth: 0,
+            above: Vec::new(),
+            ended: None,
+        }
+    }
+
     pub fn peek(&self) -> &Token<'a> {
         self.ahead(0)
     }

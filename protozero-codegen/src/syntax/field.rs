@@ -3,7 +3,7 @@
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto, OneofDescriptorProto};
 
-use super::grammar::{Grammar, ParseResult, SyntaxVersion, known};
+use super::cursor::{Grammar, ParseResult, SyntaxVersion, known};
 use super::lexer::Token;
 use super::option::On;
 use crate::notes::{Note, Place};

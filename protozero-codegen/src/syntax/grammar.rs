@@ -1,70 +1,24 @@
 //! Files, messages, enums and services.
 
+use protobuf::MessageField;
 use protobuf::descriptor::descriptor_proto::{ExtensionRange, ReservedRange};
 use protobuf::descriptor::enum_descriptor_proto::EnumReservedRange;
 use protobuf::descriptor::{
     DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FileDescriptorProto,
     MethodDescriptorProto, ServiceDescriptorProto,
 };
-use protobuf::{EnumOrUnknown, MessageField};
 
-use super::Syntax;
-use super::lexer::{Comment, PlacedMessage, PlacedToken, Token};
-use super::option::{On, WrittenOption};
-use crate::notes::{Note, Notes, PACKAGE, Place};
-
-pub(super) type ParseResult<T = ()> = Result<T, PlacedMessage>;
+use super::cursor::{Grammar, ParseResult, SyntaxVersion};
+use super::import::{not_plain, plain};
+use super::lexer::Token;
+use super::option::On;
+use super::output::Syntax;
+use crate::notes::{Note, PACKAGE, Place};
 
 /// The largest number of a field.
 const FIELD_MAX: i32 = 0x1FFF_FFFF;
 
-/// The syntax of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SyntaxVersion {
-    Proto2,
-    Proto3,
-    Edition,
-}
-
-pub(super) struct Grammar<'a> {
-    pub path: &'a str,
-    pub tokens: Vec<PlacedToken<'a>>,
-    pub at: usize,
-    pub comments: Vec<Comment>,
-    /// Index of the first comment that is not yet assigned.
-    pub comments_seen: usize,
-    pub notes: Notes,
-    pub options: Vec<WrittenOption>,
-    pub beyond: bool,
-    pub version: SyntaxVersion,
-    /// Path of the current declaration.
-    pub scope: String,
-    pub depth: usize,
-    /// Comment above the current statement.
-    pub above: Vec<String>,
-    /// The declaration that ended last, and the line it ended on: a comment may follow on that line.
-    pub ended: Option<(String, u32)>,
-}
-
-impl<'a> Grammar<'a> {
-    pub fn new(path: &'a str, tokens: Vec<PlacedToken<'a>>, comments: Vec<Comment>) -> Self {
-        Self {
-            path,
-            tokens,
-            at: 0,
-            comments,
-            comments_seen: 0,
-            notes: Notes::new(),
-            options: Vec::new(),
-            beyond: false,
-            version: SyntaxVersion::Proto2,
-            scope: String::new(),
-            depth: 0,
-            above: Vec::new(),
-            ended: None,
-        }
-    }
-
+impl Grammar<'_> {
     pub fn file(mut self) -> ParseResult<Syntax> {
         let mut d = FileDescriptorProto::new();
         d.set_name(self.path.to_owned());
@@ -129,8 +83,8 @@ impl<'a> Grammar<'a> {
                 let at = self.place();
                 self.counted("import", d.dependency.len(), at);
                 let import = self.utf8()?;
-                if !super::plain(&import) {
-                    return Err((at, super::not_plain(&import)));
+                if !plain(&import) {
+                    return Err((at, not_plain(&import)));
                 }
                 d.dependency.push(import);
                 self.expect(';')?;
@@ -423,9 +377,4 @@ impl<'a> Grammar<'a> {
         let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
         dot.at != Place { line: word.at.line, column: word.at.column.saturating_add(len) }
     }
-}
-
-/// A label or type as the descriptor stores it.
-pub(super) fn known<E: protobuf::Enum>(value: E) -> Option<EnumOrUnknown<E>> {
-    Some(EnumOrUnknown::new(value))
 }

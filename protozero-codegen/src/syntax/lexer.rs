@@ -1,6 +1,5 @@
 //! Splits text into tokens with places; comments are kept in a separate list.
 
-use super::remark::trim;
 use crate::notes::Place;
 
 /// A token.
@@ -235,4 +234,14 @@ impl<'a> Lexer<'a> {
         out.push(byte.ok_or_else(|| (at, "this escape is no byte".to_owned()))?);
         Ok(())
     }
+}
+
+/// Removes empty lines at both ends.
+pub(super) fn trim(mut lines: Vec<String>) -> Vec<String> {
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    let blank = lines.iter().take_while(|l| l.is_empty()).count();
+    lines.drain(..blank);
+    lines
 }

@@ -7,8 +7,9 @@ use protobuf::descriptor::{
 };
 use protobuf::{Message, MessageField, UnknownValue};
 
-use super::grammar::{Grammar, ParseResult, SyntaxVersion};
+use super::cursor::{Grammar, ParseResult, SyntaxVersion};
 use super::lexer::Token;
+use super::output::{Constant, WRITTEN, WrittenOption};
 use crate::notes::{Place, join};
 
 /// The declaration that an option belongs to.
@@ -22,24 +23,6 @@ pub(super) enum On<'d> {
     Service(&'d mut MessageField<ServiceOptions>),
     Method(&'d mut MessageField<MethodOptions>),
     Range(&'d mut MessageField<ExtensionRangeOptions>),
-}
-
-/// Field of the options message that holds the index of a [`WrittenOption`]: `uninterpreted_option`.
-pub(crate) const WRITTEN: u32 = 999;
-
-/// An option as written. It does not change the encoding.
-pub(crate) struct WrittenOption {
-    /// The options message it belongs to, such as `FieldOptions`.
-    pub of: &'static str,
-    /// The innermost scope of its names, relative to the package.
-    pub scope: String,
-    /// Path of the declaration it belongs to.
-    pub element: String,
-    /// The parts of its name; true for those in parentheses, which are extensions.
-    pub name: Vec<(String, bool)>,
-    pub value: Constant,
-    pub at: Place,
-    pub value_at: Place,
 }
 
 impl WrittenOption {
@@ -57,18 +40,6 @@ impl WrittenOption {
         };
         self.name.iter().map(part).collect::<Vec<_>>().join(".")
     }
-}
-
-/// The value of an option.
-pub(crate) enum Constant {
-    /// A name, or a signed `inf` or `nan`.
-    Word(String),
-    Int(bool, u64),
-    Float(f64),
-    Text(Vec<u8>),
-    /// Fields by name; extensions and type URLs keep their brackets.
-    Message(Vec<(String, Constant)>),
-    List(Vec<Constant>),
 }
 
 /// Options that do not change the encoding, by declaration.

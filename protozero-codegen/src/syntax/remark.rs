@@ -2,8 +2,8 @@
 //!
 //! A comment belongs to a declaration if it ends on the line before it, or follows it on the same line.
 
-use super::grammar::{Grammar, ParseResult};
-use super::lexer::{Comment, Token};
+use super::cursor::{Grammar, ParseResult};
+use super::lexer::{Comment, Token, trim};
 use crate::notes::{Note, Place, join};
 
 impl Grammar<'_> {
@@ -99,14 +99,4 @@ impl Grammar<'_> {
         self.end(None);
         Ok(())
     }
-}
-
-/// Removes empty lines at both ends.
-pub(super) fn trim(mut lines: Vec<String>) -> Vec<String> {
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    let blank = lines.iter().take_while(|l| l.is_empty()).count();
-    lines.drain(..blank);
-    lines
 }

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{each_variant, literal, marker};
+use super::parts::{each_variant, literal, marker};
 use crate::model::{self, Shape, What, types::span_of};
 
 pub(super) fn message(message: &model::Message) -> TokenStream {

@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::GenericParam;
 
-use super::ascending;
+use super::parts::ascending;
 use crate::model::{self, What, types::span_of};
 
 /// The associated constant of `Encode` with the checks, and an item that evaluates it. With type parameters there is no

@@ -2,8 +2,8 @@
 
 use syn::Type;
 
+use super::shape::{Held, Shape, What};
 use super::types::{argument, arguments, borrows, check, check_boxed};
-use super::{Held, Shape, What};
 use crate::attrs::Flags;
 use crate::diag::Diagnostics;
 use crate::kind::Kind;

@@ -4,44 +4,19 @@
 mod enumeration;
 mod field;
 mod oneof;
+mod shape;
 pub(crate) mod types;
 
 use std::collections::BTreeMap;
 
-use syn::{Data, DeriveInput, Expr, Fields, Generics, Ident, Lifetime, Type, Visibility};
+use syn::{Data, DeriveInput, Fields, Generics, Ident, Lifetime, Type, Visibility};
 
 use crate::attrs::{self, Number, Pb};
 use crate::diag::Diagnostics;
-use crate::kind::Kind;
 
 pub(crate) use enumeration::{Enumeration, Values, Variant};
 pub(crate) use oneof::Oneof;
-
-/// How often a field may occur in a message, and when it is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shape {
-    /// `T`: written unless it is the default.
-    Implicit,
-    /// `T`: always written.
-    Required,
-    /// `Option<T>`: written when present.
-    Optional,
-    /// `Vec<T>`: one field for each element.
-    Repeated,
-    /// `Vec<T>`: one field for all elements.
-    Packed,
-}
-
-/// A kind and the Rust type of its value.
-#[derive(Clone)]
-pub(crate) struct Held {
-    pub(crate) kind: Kind,
-    pub(crate) ty: Type,
-    /// Text that is not UTF-8 is an error.
-    pub(crate) checked: bool,
-    /// The value borrows from the input.
-    pub(crate) borrows: bool,
-}
+pub(crate) use shape::{Held, Shape, What};
 
 /// One field of the struct, and its role.
 pub(crate) struct Member {
@@ -49,13 +24,6 @@ pub(crate) struct Member {
     pub(crate) vis: Visibility,
     pub(crate) ty: Type,
     pub(crate) what: What,
-}
-
-pub(crate) enum What {
-    Field { held: Held, number: u32, shape: Shape, default: Option<Expr> },
-    Map { key: Held, value: Held, number: u32 },
-    Oneof { numbers: Vec<u32>, inner: Type },
-    Unknown { extensions: bool },
 }
 
 /// The input of `#[derive(Message)]` or, with a lifetime, `#[derive(MessageView)]`.

@@ -13,7 +13,7 @@ use alloc::string::String;
 use core::cell::Cell;
 
 use super::cost::{self, MEMORY_MAX, charge, enter};
-use super::message::SetError;
+use super::fault::{offset_in, too_deep};
 use super::pool::MessageDescriptor;
 use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
@@ -295,16 +295,6 @@ impl DynamicMessage {
         }
         Ok(true)
     }
-}
-
-/// A field of the schema accepts its own type, so the only possible error is the depth.
-pub(super) fn too_deep(_: SetError) -> DecodeError {
-    DecodeErrorKind::TooDeep.at(0)
-}
-
-/// Offset of `body` in `field`.
-pub(super) fn offset_in(field: &Field<'_>, body: &[u8]) -> usize {
-    (body.as_ptr() as usize).saturating_sub(field.raw.as_ptr() as usize)
 }
 
 /// The body of a message, if its wire type is that of the schema.

@@ -383,18 +383,3 @@ fn fits_entry(schema: &Schema, field: &FieldData, key: &MapKey, value: &Value) -
     let fits = |number, value: &Value| part(number).is_some_and(|p| value.fits(schema, p.ty));
     fits(1, &key.clone().into()) && fits(2, value)
 }
-
-/// Prints the text format in one line, with unknown fields.
-impl fmt::Debug for DynamicMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let options = crate::text::PrintOptions {
-            single_line: !f.alternate(),
-            unknown_fields: true,
-            ..crate::text::PrintOptions::default()
-        };
-        write!(f, "{} {{", self.descriptor.full_name())?;
-        f.write_str(if f.alternate() { "\n" } else { " " })?;
-        crate::text::write(self, &options, f)?;
-        f.write_str(if self.is_empty() || f.alternate() { "}" } else { " }" })
-    }
-}

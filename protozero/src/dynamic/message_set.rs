@@ -8,7 +8,7 @@
 
 use super::DynamicMessage;
 use super::cost::{self, charge, enter};
-use super::decode::{offset_in, too_deep};
+use super::fault::{offset_in, too_deep};
 use super::schema::{Schema, Type};
 use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
 use crate::error::DecodeError;

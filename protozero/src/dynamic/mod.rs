@@ -33,6 +33,7 @@ mod cost;
 mod decode;
 mod encode;
 mod error;
+mod fault;
 #[cfg(feature = "dynamic")]
 mod features;
 mod generated;

@@ -2,7 +2,7 @@
 //! a child does not compile. Dropping it stores the length.
 
 use super::cursor::{Cursor, Frame};
-use super::scalar::SMALL;
+use super::slot::SMALL;
 use super::slow::{self, End, number};
 use super::stream::Stream;
 use crate::error::WriteError;

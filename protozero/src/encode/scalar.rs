@@ -2,11 +2,9 @@
 //! Otherwise the slow path builds the field on the stack and splits it.
 
 use super::nested::Scope;
+use super::slot::SMALL;
 use super::slow::{self, number};
 use crate::wire::tag;
-
-/// Setters are function calls, and all use the slow path, which exists in any case.
-pub(super) const SMALL: bool = cfg!(feature = "small");
 
 impl Scope<'_> {
     /// Appends varint field `N`.

@@ -2,6 +2,9 @@
 
 use super::cursor::{Direction, RangeState};
 
+/// Setters are function calls, and all use the slow path, which exists in any case.
+pub(super) const SMALL: bool = cfg!(feature = "small");
+
 /// Length of a wide slot (`proto_utils.h`: kMessageLengthFieldSize).
 pub(crate) const SLOT_LEN: usize = 4;
 

@@ -10,7 +10,7 @@
 #![allow(improper_ctypes_definitions)]
 
 use super::cursor::{Cursor, Frame};
-use super::scalar::SMALL;
+use super::slot::SMALL;
 use super::stream::Stream;
 use crate::error::WriteError;
 use crate::wire::{tag, varint};

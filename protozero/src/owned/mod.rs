@@ -20,6 +20,7 @@ pub mod owned_macro;
 mod put;
 mod scalar;
 mod text;
+mod whole;
 
 use core::mem::size_of;
 
@@ -30,7 +31,6 @@ pub use core::option::Option::{None, Some};
 pub use core::result::Result::Ok;
 
 pub use encoder::Encoder;
-pub(crate) use encoder::{count, encoded, to_front, to_vec};
 pub use map::{Map, merge_map, put_map};
 pub use merge::{
     drop_unknown, keep_unknown, merge_keeping_unknown, merge_known, merge_oneof, merge_optional,
@@ -48,6 +48,7 @@ pub use scalar::{
 pub use text::{
     Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView, Utf8,
 };
+pub(crate) use whole::{count, encoded, to_front, to_vec};
 
 /// Result of decoding a field into a struct.
 pub type Merged = Result<(), DecodeError>;

@@ -23,9 +23,11 @@
 //! in protobuf; Perfetto's parser reads it as decimal. Both refuse a second value for a singular
 //! field. This parser also refuses two members of a oneof.
 
+mod any;
 mod error;
 mod lexer;
 pub(crate) mod literal;
+mod options;
 mod parser;
 mod print;
 #[cfg(test)]
@@ -38,29 +40,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 pub use error::{TextError, TextErrors};
+pub use options::Options;
 pub use print::{PrintOptions, print, print_bytes, write};
 
 use crate::descriptor;
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
-
-/// The message type whose content the text format can show.
-const ANY: &str = "google.protobuf.Any";
-
-/// Options for parsing.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    /// Name of the text in errors.
-    pub file: &'a str,
-    /// Skip unknown fields, extensions and enumeration names instead of refusing them. A known
-    /// field with a wrong type is still an error.
-    pub lossy: bool,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self { file: "<text>", lossy: false }
-    }
-}
 
 /// Parses a message of type `descriptor` and returns it encoded: fields in the order of their
 /// numbers, numbers packed if the schema says so.

@@ -7,10 +7,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::any::{ANY, is_url_byte};
 use super::error::{ERRORS_MAX, TextError, TextErrors, nearest, quote};
 use super::lexer::{self, LexError, Lexer, Token};
+use super::literal;
+use super::options::Options;
 use super::scalar::{self, Scalar, Target, ValueError};
-use super::{ANY, Options, literal};
 use crate::decode::limits::DEPTH_MAX;
 use crate::dynamic::schema::{FieldData, Schema, Symbol, Type};
 use crate::dynamic::{DynamicMessage, MessageDescriptor, Pool, Value};
@@ -80,17 +82,6 @@ pub(super) fn parse(
         return Err(TextErrors::new(options.file, parser.errors));
     }
     Ok(message)
-}
-
-/// Whether `url` can be printed in brackets and parsed again.
-pub(super) fn is_url(url: &str) -> bool {
-    let mut parts = url.split('/');
-    let part = |part: &str| !part.is_empty() && part.bytes().all(is_url_byte);
-    url.contains('/') && parts.all(part)
-}
-
-fn is_url_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_.-~!$&()*+,;=%".contains(&byte)
 }
 
 impl<'t, 's> Parser<'t, 's> {

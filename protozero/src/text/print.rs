@@ -14,6 +14,7 @@ use alloc::string::String;
 use core::cell::Cell;
 use core::fmt::{self, Write};
 
+use super::any::{ANY, is_url};
 use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
 use crate::descriptor;
@@ -233,7 +234,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
 
     /// Prints the content of an `Any`. Returns false if it must be printed as a normal message.
     fn any(&mut self, message: &DynamicMessage) -> Result<bool, fmt::Error> {
-        if message.descriptor().full_name() != super::ANY || self.level >= DEPTH_MAX {
+        if message.descriptor().full_name() != ANY || self.level >= DEPTH_MAX {
             return Ok(false);
         }
         // Nothing may be lost: only an `Any` with these two fields, of which the second may be
@@ -249,7 +250,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         };
         let Some(Symbol::Message(index)) = self.schema.symbols.get(name) else { return Ok(false) };
         let inner = message.descriptor().pool().message_at(*index);
-        if !super::parser::is_url(url) {
+        if !is_url(url) {
             return Ok(false);
         }
         let mut inner = DynamicMessage::new(inner);
@@ -357,4 +358,19 @@ fn quoted<W: Write + ?Sized>(out: &mut W, bytes: &[u8], ascii: bool) -> fmt::Res
 
 fn octal<W: Write + ?Sized>(out: &mut W, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(out, "\\{byte:03o}"))
+}
+
+/// Prints the text format in one line, with unknown fields.
+impl fmt::Debug for DynamicMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options = PrintOptions {
+            single_line: !f.alternate(),
+            unknown_fields: true,
+            ..PrintOptions::default()
+        };
+        write!(f, "{} {{", self.descriptor().full_name())?;
+        f.write_str(if f.alternate() { "\n" } else { " " })?;
+        write(self, &options, f)?;
+        f.write_str(if self.is_empty() || f.alternate() { "}" } else { " }" })
+    }
 }

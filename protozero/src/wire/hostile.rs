@@ -101,7 +101,7 @@ pub fn varint_within<const MAX: usize>(from: &[u8]) -> Taken<'_, u64> {
 /// Those of [`varint()`].
 #[inline(always)]
 pub fn skip_varint(from: &[u8]) -> Result<&[u8], DecodeErrorKind> {
-    if let [..0x80, rest @ ..] = from {
+    if let [0..0x80, rest @ ..] = from {
         return Ok(rest);
     }
     if let Some(word) = from.first_chunk() {

@@ -1,9 +1,9 @@
 //! The trace buffer alone: `tracing-core/benches/buffer.rs` beside `bench/cpp/trace_buffer.cc`, which puts the
 //! same load on the C++ buffers. Both know the same modes and take turns.
 
-use super::{build, callgrind, inside, time_of};
-use crate::Outcome;
-use crate::ctx::Ctx;
+use super::callgrind;
+use super::program::{build, inside, time_of};
+use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

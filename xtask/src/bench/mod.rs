@@ -9,13 +9,13 @@
 mod buffer;
 mod callgrind;
 mod peers;
+mod program;
 mod service;
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use self::program::{build, inside, time_of};
+use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 /// A row: what, the bench program, its mode as printed and as arguments of `loop`.
 struct Row {
@@ -126,34 +126,6 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         }
     }
     if record { report::record(ctx, "Hot paths", &format!("{HOT_PATHS}\n{table}")) } else { Ok(()) }
-}
-
-/// The function of `buffer` that a mode is about, if the rest of the mode is not: filling what is read.
-fn inside(mode: &str) -> Option<&'static str> {
-    let of = [("floor-read", "*Floor*::read"), ("read", "*Load*::read")];
-    of.into_iter().find_map(|(part, function)| mode.contains(part).then_some(function))
-}
-
-/// Builds a bench program and says where it is.
-fn build(ctx: &Ctx, package: &str, bench: &str) -> Result<PathBuf, String> {
-    let mut command = ctx.cargo();
-    // The profile of the programs, so that what both use is built once.
-    command.args(["build", "--profile", "dist", "--package", package, "--bench", bench]);
-    let text = ctx.output(command.arg("--message-format=json"))?;
-    let found = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == bench)
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    found.ok_or_else(|| format!("cargo built no bench {bench}"))
-}
-
-/// The number before `ns` in the line that starts with `mode`.
-fn time_of<'a>(times: &'a str, mode: &str) -> Option<&'a str> {
-    times.lines().find_map(|line| {
-        let rest = line.strip_prefix(mode).filter(|r| r.starts_with(' '))?;
-        Some(rest.split_once("ns")?.0.trim())
-    })
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@
 //! with the fastest other library.
 
 use super::callgrind;
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,9 +1,8 @@
 //! Our service beside the C++ one: `tracing-core/benches/service` does the work, this fetches and builds
 //! what it needs.
 
-use super::build;
-use crate::Outcome;
-use crate::ctx::Ctx;
+use super::program::build;
+use crate::ctx::{Ctx, Outcome};
 use crate::interop::peer;
 use crate::report;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-use super::time_of;
+use super::program::time_of;
 
 #[test]
 fn times_are_found_by_whole_names() {

@@ -9,8 +9,7 @@
 //! The runner only prints how many cases passed and were skipped in total; the testee counts them by kind. A skipped
 //! case is a failure, except for JSON.
 
-use crate::Outcome;
-use crate::ctx::{Ctx, read};
+use crate::ctx::{Ctx, Outcome, read};
 use crate::interop::peer;
 use crate::machine;
 use std::collections::BTreeMap;

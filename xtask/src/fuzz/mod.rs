@@ -2,9 +2,8 @@
 //! pass the compiler flags ourselves, because then one build serves all targets and a clean machine
 //! needs no further tool.
 
-use crate::Outcome;
 use crate::asan::TARGET;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::{machine, pool};
 
 /// Edge coverage with comparison tracing, and the address sanitizer, as cargo-fuzz does. Not its

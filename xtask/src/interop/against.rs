@@ -1,11 +1,10 @@
 //! Our tests with another service under them, and one script for both services.
 
-use crate::Outcome;
-use crate::ctx::{Ctx, FEATURES};
+use crate::ctx::{Ctx, FEATURES, Outcome};
 use std::path::Path;
 use std::process::Command;
 
-use super::cell::Place;
+use super::place::Place;
 
 /// Modules of `tracebox/tests/it` that work with either service.
 const TESTS: [&str; 6] = ["sessions", "triggers", "snapshots", "tools", "strict", "scripts"];

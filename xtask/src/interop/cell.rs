@@ -1,69 +1,11 @@
 //! One cell of the matrix: start, record, check, clean up.
 
+use super::place::{Place, Side, Source};
 use super::play::{Play, Stage};
 use super::process::{Running, wait_for_socket};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-
-/// Which implementation a program is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    Ours,
-    Cpp,
-}
-
-impl Side {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ours => "ours",
-            Self::Cpp => "cpp",
-        }
-    }
-}
-
-/// The source of data.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// `tracing-core/examples/producer.rs`, with one packet of 8 MB.
-    Example,
-    /// The same under the drop policy, writing more than shared memory can hold.
-    Drop,
-    /// The Linux data sources of tracing-probes, as a process.
-    Probes,
-    /// The C++ `traced_probes` with sched events of ftrace.
-    Ftrace,
-    /// The C++ SDK, `interop/sdk-producer`.
-    Sdk,
-    /// The README's first command: service, sources and consumer in one process, and no sockets.
-    Alone,
-}
-
-impl Source {
-    /// Those that are combined with every service and consumer.
-    pub const ALL: [Self; 4] = [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Example => "example",
-            Self::Drop => "drop",
-            Self::Probes => "probes",
-            Self::Ftrace => "ftrace",
-            Self::Sdk => "sdk",
-            Self::Alone => "alone",
-        }
-    }
-}
-
-/// Paths of the programs.
-pub struct Place {
-    pub ours: PathBuf,
-    pub peer: PathBuf,
-    pub sdk: PathBuf,
-    pub python: PathBuf,
-    pub check: PathBuf,
-}
 
 pub struct Cell {
     pub service: Side,
@@ -74,16 +16,6 @@ pub struct Cell {
 
 /// Duration of a trace that ends by itself.
 const TRACE: Duration = Duration::from_millis(1500);
-
-impl Place {
-    /// A program of one of the sides.
-    pub fn program(&self, side: Side, name: &str) -> Command {
-        match side {
-            Side::Ours => Command::new(self.ours.join(name)),
-            Side::Cpp => Command::new(self.peer.join(name)),
-        }
-    }
-}
 
 impl Cell {
     /// `service-consumer-source-play`.
@@ -231,10 +163,4 @@ fn logs(folder: &Path) -> String {
         }
     }
     text
-}
-
-/// A file for the output of a process.
-pub fn log_file(folder: &Path, name: &str) -> Result<File, String> {
-    let path = folder.join(name).with_extension("log");
-    File::create(&path).map_err(|e| format!("{}: {e}", path.display()))
 }

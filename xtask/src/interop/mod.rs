@@ -9,13 +9,14 @@
 mod against;
 mod cell;
 pub mod peer;
+mod place;
 mod play;
 mod process;
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::machine;
-use cell::{Cell, Place, Side, Source};
+use cell::Cell;
+use place::{Place, Side, Source};
 use play::Play;
 use std::collections::VecDeque;
 use std::sync::Mutex;

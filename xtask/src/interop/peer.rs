@@ -4,8 +4,7 @@
 //! not changed. Debian has Perfetto only in its newest suite, so the programs get
 //! the C library of a matching suite and are started through that library's own loader.
 
-use crate::Outcome;
-use crate::ctx::{Ctx, read};
+use crate::ctx::{Ctx, Outcome, read};
 use crate::machine;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! Nothing here depends on time: a session runs until its source has written everything, and the flush at its end
 //! waits for commits in transit.
 
-use super::cell::{Place, Side, Source};
+use super::place::{Place, Side, Source};
 use super::process::{Running, wait_until};
 use std::fs::File;
 use std::path::{Path, PathBuf};

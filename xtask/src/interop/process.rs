@@ -1,6 +1,5 @@
 //! A process of a cell: started with the cell's sockets, watched, and ended with it.
 
-use super::cell::log_file;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -137,4 +136,10 @@ pub fn wait_for_socket(process: &mut Running, path: &Path) -> Result<(), String>
         process.still_runs()?;
         Ok(UnixStream::connect(path).is_ok())
     })
+}
+
+/// A file for the output of a process.
+pub fn log_file(folder: &Path, name: &str) -> Result<File, String> {
+    let path = folder.join(name).with_extension("log");
+    File::create(&path).map_err(|e| format!("{}: {e}", path.display()))
 }

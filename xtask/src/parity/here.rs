@@ -1,6 +1,5 @@
 //! Finds the tests of this repository, by name and module, in the sources. Nothing has to be built.
 
-use super::Suite;
 use crate::ctx::{Ctx, read};
 use crate::source::code_only;
 use std::collections::BTreeSet;
@@ -111,4 +110,12 @@ fn tokens(code: &str) -> impl Iterator<Item = &str> {
             }
         }
     })
+}
+
+/// One list of tests.
+pub struct Suite {
+    pub name: String,
+    pub folders: Vec<String>,
+    pub variant: Option<String>,
+    pub tests: Vec<String>,
 }

@@ -16,23 +16,14 @@ mod here;
 #[cfg(test)]
 mod tests;
 
-use crate::Outcome;
-use crate::ctx::{Ctx, read};
-use here::Test;
+use crate::ctx::{Ctx, Outcome, read};
+use here::{Suite, Test};
 use std::collections::BTreeMap;
 
 const LISTS: &str = "xtask/parity";
 const DOCUMENT: &str = "docs/differences.md";
 /// The section of [`DOCUMENT`] with the table of missing tests and reasons.
 const EXCUSES: &str = "## Upstream tests without a counterpart";
-
-/// One list of tests.
-struct Suite {
-    name: String,
-    folders: Vec<String>,
-    variant: Option<String>,
-    tests: Vec<String>,
-}
 
 /// Reasons by suite and test.
 type Excuses = BTreeMap<(String, String), String>;

@@ -1,6 +1,6 @@
 //! Several jobs at a time, for jobs that do not keep all processors busy.
 
-use crate::Outcome;
+use crate::ctx::Outcome;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// More jobs at a time would need more memory than a small machine has.

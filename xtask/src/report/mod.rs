@@ -1,7 +1,6 @@
 //! Writes `docs/benchmarks.md`, which has a section for each command that measures.
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 
 const DOCUMENT: &str = "docs/benchmarks.md";
 

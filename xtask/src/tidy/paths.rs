@@ -1,6 +1,6 @@
 //! Every path that a document names must exist.
 
-use super::{Findings, Text};
+use super::text::{Findings, Text};
 use crate::ctx::Ctx;
 
 /// Documents that must be there. The paths of all documents are checked.

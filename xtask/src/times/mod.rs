@@ -10,8 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::Outcome;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Outcome};
 use crate::report;
 
 /// What a build may take, seconds.

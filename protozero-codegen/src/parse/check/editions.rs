@@ -3,7 +3,7 @@
 use protobuf::descriptor::FieldDescriptorProto;
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 
-use super::{Cx, SchemaFacts};
+use super::context::{Cx, SchemaFacts};
 use crate::error::Error;
 use crate::parse::features::Features;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use protobuf::descriptor::EnumDescriptorProto;
 
-use super::Cx;
+use super::context::Cx;
 use crate::error::Error;
 use crate::notes::join;
 use crate::parse::features::Features;

@@ -1,5 +1,6 @@
 //! Rules beyond the syntax: numbers, ranges, labels, defaults.
 
+mod context;
 mod editions;
 mod enums;
 mod extensions;
@@ -8,29 +9,13 @@ mod names;
 use std::collections::{BTreeMap, BTreeSet};
 
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
-use protobuf::descriptor::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto};
+use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto};
 
-use super::Parsed;
+use self::context::{Cx, NUMBER_MAX, SchemaFacts};
 use super::features::{Features, Presence};
+use super::parsed::Parsed;
 use crate::error::Error;
-use crate::notes::{Note, Place, join};
-
-const NUMBER_MAX: i32 = 0x1FFF_FFFF;
-
-/// What the checks need to know about other declarations.
-#[derive(Default)]
-struct SchemaFacts {
-    /// By full name with a leading dot: whether the enum is closed, and names and numbers.
-    enums: BTreeMap<String, (bool, Vec<(String, i32)>)>,
-    /// By full name with a leading dot: extension ranges, end exclusive.
-    ranges: BTreeMap<String, Vec<(i32, i32)>>,
-    /// Full names of message sets, with a leading dot.
-    sets: BTreeSet<String>,
-    /// Full names of the entries of maps, with a leading dot.
-    entries: BTreeSet<String>,
-    /// Extensions by extendee and number.
-    extensions: BTreeMap<(String, i32), String>,
-}
+use crate::notes::{Place, join};
 
 /// Checks all files; their names are resolved.
 ///
@@ -62,56 +47,7 @@ pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
     Ok(())
 }
 
-impl SchemaFacts {
-    fn learn(&mut self, file: &Parsed, features: Features) {
-        let d = &file.descriptor;
-        let scope = join("", d.package());
-        let scope = if scope.is_empty() { scope } else { format!(".{scope}") };
-        for e in &d.enum_type {
-            self.learn_enum(&scope, features, e);
-        }
-        for m in &d.message_type {
-            self.learn_message(&scope, features, m);
-        }
-    }
-
-    fn learn_message(&mut self, scope: &str, features: Features, d: &DescriptorProto) {
-        let full = format!("{scope}.{}", d.name());
-        let features = features.of_message(d);
-        for e in &d.enum_type {
-            self.learn_enum(&full, features, e);
-        }
-        for m in &d.nested_type {
-            self.learn_message(&full, features, m);
-        }
-        if d.options.message_set_wire_format() {
-            self.sets.insert(full.clone());
-        }
-        if d.options.map_entry() {
-            self.entries.insert(full.clone());
-        }
-        let ranges = d.extension_range.iter().map(|r| (r.start(), r.end())).collect();
-        self.ranges.insert(full, ranges);
-    }
-
-    fn learn_enum(&mut self, scope: &str, features: Features, d: &EnumDescriptorProto) {
-        let values = d.value.iter().map(|v| (v.name().to_owned(), v.number())).collect();
-        let full = format!("{scope}.{}", d.name());
-        self.enums.insert(full, (features.of_enum(d).closed, values));
-    }
-}
-
-/// The file that is checked.
-struct Cx<'a> {
-    file: &'a Parsed,
-    proto3: bool,
-}
-
 impl Cx<'_> {
-    fn fail(&self, path: &str, place: fn(&Note) -> Place, message: String) -> Result<(), Error> {
-        Err(self.file.error(path, place, message))
-    }
-
     fn message(
         &self,
         facts: &mut SchemaFacts,

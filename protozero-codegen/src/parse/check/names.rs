@@ -3,7 +3,7 @@
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 use protobuf::descriptor::{DescriptorProto, EnumDescriptorProto};
 
-use super::Cx;
+use super::context::Cx;
 use crate::error::Error;
 use crate::notes::{PACKAGE, join};
 

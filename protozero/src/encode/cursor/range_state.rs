@@ -5,7 +5,7 @@
 
 use core::ptr::{self, NonNull};
 
-use super::super::scalar::SMALL;
+use super::super::slot::SMALL;
 use super::super::slot::{NONE, SLOT_LEN};
 use super::{Cursor, EDGE, Frame, GROWTH, MOVED_MAX, NARROW_MAX, RANGE_MAX, Range, SLACK};
 use crate::wire::varint;

@@ -6,12 +6,29 @@ use core::ptr::NonNull;
 use protozero::wire::hostile::SplitVarint;
 
 use crate::ids::{ChunkId, WriterId};
-use crate::shm::fragment::{FRAGMENT_HEADER_BYTES, Fragment};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
 use crate::shm::page::{self, Grant, PublishedHeader};
 use crate::shm::region::Span;
 use crate::shm::smb::Smb;
+
+/// Bytes reserved for the length of a fragment.
+pub const FRAGMENT_HEADER_BYTES: usize = 4;
+
+/// What the last fragment of a chunk is, of those that the count covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fragment {
+    /// There is none yet.
+    None,
+    /// It is being written.
+    Open,
+    /// It is being written and goes on from an earlier chunk: its length has four bytes.
+    Continued,
+    /// It was counted and has not begun.
+    Reserved,
+    /// It is the last one of the chunk.
+    Closed,
+}
 
 /// A chunk being written. A chunk that is dropped without [`complete`](Self::complete) is lost: completed in
 /// the middle of a packet, it would look whole to the service.
@@ -29,13 +46,22 @@ pub struct WritableChunk {
     pub(super) fragment: Fragment,
 }
 
-impl WritableChunk {
-    pub(super) fn new(
-        smb: Smb,
+impl Smb {
+    /// Takes a free chunk for writing under `header`.
+    pub fn try_acquire(
+        &self,
         page_idx: usize,
-        grant: Grant,
+        chunk_idx: usize,
         header: ChunkHeader,
-    ) -> Option<Self> {
+    ) -> Option<WritableChunk> {
+        let page = self.page(page_idx)?;
+        let grant = page::try_acquire(&page, chunk_idx, header)?;
+        WritableChunk::new(self.clone(), page_idx, grant, header)
+    }
+}
+
+impl WritableChunk {
+    fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Option<Self> {
         let span = smb.region().span(chunk_off(&smb, page_idx, grant), grant.bytes)?;
         let packets = header.packets;
         let header = PublishedHeader::new(header);

@@ -17,29 +17,14 @@
 
 use protozero::wire::varint;
 
-use crate::shm::chunk::WritableChunk;
-use crate::shm::header::{ChunkFlags, PACKET_DROPPED, Packets};
+use crate::shm::chunk::{Fragment, WritableChunk};
 
-/// Bytes reserved for the length of a fragment.
-pub const FRAGMENT_HEADER_BYTES: usize = 4;
+pub use crate::shm::chunk::FRAGMENT_HEADER_BYTES;
+
+use crate::shm::header::{ChunkFlags, PACKET_DROPPED, Packets};
 
 /// Fragments shorter than this get a length of one byte. (Unlike nested messages, where 127 does too.)
 const ONE_BYTE_LIMIT: usize = 127;
-
-/// What the last fragment of a chunk is, of those that the count covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fragment {
-    /// There is none yet.
-    None,
-    /// It is being written.
-    Open,
-    /// It is being written and goes on from an earlier chunk: its length has four bytes.
-    Continued,
-    /// It was counted and has not begun.
-    Reserved,
-    /// It is the last one of the chunk.
-    Closed,
-}
 
 impl WritableChunk {
     /// Begins a fragment, if `bytes_min` bytes are left for it, its length included (at least

@@ -12,7 +12,7 @@ use protos::{
 use protozero::Message;
 
 use super::Scraping;
-use super::dispatch::{Setup, Step};
+use super::event::{Setup, SourceEvent};
 use super::shared::{Control, Shared, register_request};
 use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
 use crate::write::{Arbiter, ArbiterOptions, FlushCallback, Park, Waker};
@@ -309,29 +309,29 @@ impl ProducerConnection {
         else {
             return true;
         };
-        let step = match command {
+        let event = match command {
             Command::SetupTracing(setup) => return self.setup_tracing(&setup),
             Command::SetupDataSource(setup) => {
-                Step::Setup(self.setup(setup.new_instance_id, setup.config))
+                SourceEvent::Setup(self.setup(setup.new_instance_id, setup.config))
             }
             Command::StartDataSource(start) => {
-                Step::Start(self.setup(start.new_instance_id, start.config))
+                SourceEvent::Start(self.setup(start.new_instance_id, start.config))
             }
             Command::StopDataSource(stop) => {
-                Step::Stop(InstanceId::new(stop.instance_id.unwrap_or(0)))
+                SourceEvent::Stop(InstanceId::new(stop.instance_id.unwrap_or(0)))
             }
             Command::ClearIncrementalState(clear) => {
-                Step::Clear(clear.data_source_ids.into_iter().map(InstanceId::new).collect())
+                SourceEvent::Clear(clear.data_source_ids.into_iter().map(InstanceId::new).collect())
             }
             Command::Flush(flush) => {
                 let id = FlushId::new(flush.request_id.unwrap_or(0));
                 // Without shared memory there is nothing to flush, and the service would ignore the answer.
                 let Some(arbiter) = self.arbiter.clone() else { return true };
                 let instances = flush.data_source_ids.into_iter().map(InstanceId::new).collect();
-                Step::Flush { arbiter, id, instances, flags: flush.flags.unwrap_or(0) }
+                SourceEvent::Flush { arbiter, id, instances, flags: flush.flags.unwrap_or(0) }
             }
         };
-        self.shared.step(step);
+        self.shared.send_event(event);
         true
     }
 

@@ -3,42 +3,14 @@
 use std::collections::VecDeque;
 
 use protos::producer_port::Request;
-use protos::{DataSourceConfig, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
+use protos::{NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
 
-use super::shared::SharedSource;
+use super::event::{Setup, SharedSource, SourceEvent};
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId};
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock, mpsc};
-
-/// An event for the data sources.
-pub(super) enum Step {
-    Setup(Setup),
-    Start(Setup),
-    Stop(InstanceId),
-    Flush {
-        arbiter: Arbiter,
-        id: FlushId,
-        instances: Vec<InstanceId>,
-        flags: u64,
-    },
-    Clear(Vec<InstanceId>),
-    /// A data source was unregistered.
-    Unregister(String),
-    /// The connection ended, and with it all instances.
-    Disconnected,
-    /// Stop everything and end.
-    End,
-}
-
-pub(super) struct Setup {
-    pub id: InstanceId,
-    pub config: DataSourceConfig,
-    /// The source registered under the config's name, if it still is.
-    pub source: Option<SharedSource>,
-    pub arbiter: Option<Arbiter>,
-}
 
 struct Running {
     instance: Instance,
@@ -48,50 +20,50 @@ struct Running {
 }
 
 pub(super) struct Dispatcher {
-    inbox: mpsc::Receiver<Step>,
+    inbox: mpsc::Receiver<SourceEvent>,
     instances: SortedMap<InstanceId, Running>,
     flushes: Arc<Mutex<Flushes>>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(inbox: mpsc::Receiver<Step>) -> Self {
+    pub(super) fn new(inbox: mpsc::Receiver<SourceEvent>) -> Self {
         Self { inbox, instances: SortedMap::new(), flushes: Arc::default() }
     }
 
     pub(super) fn run(mut self) {
-        while let Ok(step) = self.inbox.recv() {
-            if !self.take(step) {
+        while let Ok(event) = self.inbox.recv() {
+            if !self.take(event) {
                 break;
             }
         }
         self.stop_all();
     }
 
-    /// Handles the steps that wait, without waiting for more; false if there were none.
+    /// Handles the events that wait, without waiting for more; false if there were none.
     pub(super) fn poll(&mut self) -> bool {
         let mut any = false;
-        while let Ok(step) = self.inbox.try_recv() {
+        while let Ok(event) = self.inbox.try_recv() {
             any = true;
-            self.take(step);
+            self.take(event);
         }
         any
     }
 
-    /// Handles one step; false if it was the last.
-    fn take(&mut self, step: Step) -> bool {
-        match step {
-            Step::Setup(setup) => self.setup(setup),
-            Step::Start(setup) => self.start(setup),
-            Step::Stop(id) => self.stop(id),
-            Step::Flush { arbiter, id, instances, flags } => {
+    /// Handles one event; false if it was the last.
+    fn take(&mut self, event: SourceEvent) -> bool {
+        match event {
+            SourceEvent::Setup(setup) => self.setup(setup),
+            SourceEvent::Start(setup) => self.start(setup),
+            SourceEvent::Stop(id) => self.stop(id),
+            SourceEvent::Flush { arbiter, id, instances, flags } => {
                 self.flush(arbiter, id, &instances, flags);
             }
-            Step::Clear(ids) => {
+            SourceEvent::Clear(ids) => {
                 for running in ids.iter().filter_map(|id| self.instances.get(id)) {
                     lock(&running.source).clear_incremental_state(&running.instance);
                 }
             }
-            Step::Unregister(name) => {
+            SourceEvent::Unregister(name) => {
                 let named = |running: &Running| {
                     running.instance.config().name.as_deref() == Some(name.as_str())
                 };
@@ -100,8 +72,8 @@ impl Dispatcher {
                     self.stop(id);
                 }
             }
-            Step::Disconnected => self.stop_all(),
-            Step::End => return false,
+            SourceEvent::Disconnected => self.stop_all(),
+            SourceEvent::End => return false,
         }
         true
     }

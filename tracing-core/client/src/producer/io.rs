@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::connection::{ConnectionEnd, Link, ProducerConnection, Stepped};
-use super::dispatch::Step;
+use super::event::SourceEvent;
 use super::shared::Shared;
 use crate::connection::SocketConnection;
 use crate::write::Park;
@@ -90,7 +90,7 @@ impl Io {
             if let Some(link) = link.take() {
                 let since = Instant::now();
                 let (end, accepted) = self.serve(link);
-                self.shared.step(Step::Disconnected);
+                self.shared.send_event(SourceEvent::Disconnected);
                 if end == ConnectionEnd::Finished {
                     break;
                 }

@@ -5,7 +5,7 @@
 //! committed:
 //!
 //! ```text
-//!            commands                       steps
+//!            commands                       events
 //!  service ───────────> [ I/O thread ] ──────────────> [ data source thread ] ──> DataSource
 //!     ^                     │  ^                              │
 //!     └──── requests ───────┘  └────── arbiter <── writers <──┴── any other thread
@@ -16,6 +16,7 @@
 
 mod connection;
 mod dispatch;
+mod event;
 mod io;
 mod options;
 mod polled;
@@ -29,7 +30,7 @@ use std::time::Duration;
 
 use protos::DataSourceDescriptor;
 
-use self::dispatch::Step;
+use self::event::SourceEvent;
 pub use self::options::{ProducerError, ProducerOptions, Scraping};
 pub use self::polled::PolledProducer;
 use self::shared::{Control, Shared};
@@ -87,8 +88,8 @@ impl Producer {
         first: Option<Box<dyn Connection<ProducerPort>>>,
         again: Option<Address>,
     ) -> Result<Self, ProducerError> {
-        let (steps, inbox) = mpsc::channel();
-        let shared = Arc::new(Shared::new(options, steps.clone()));
+        let (events, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared::new(options, events.clone()));
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let builder = std::thread::Builder::new().name(name.into());
             builder.spawn(run).map_err(|_| ProducerError::Thread)
@@ -96,7 +97,7 @@ impl Producer {
         let dispatcher = dispatch::Dispatcher::new(inbox);
         let sources = spawn("tracing-sources", Box::new(move || dispatcher.run()))?;
         let io = io::Io::new(shared.clone(), again);
-        // If this thread cannot be started, the other one ends, because the sender of its steps is dropped.
+        // If this thread cannot be started, the other one ends, because the sender of its events is dropped.
         let io = spawn("tracing-io", Box::new(move || io.run(first)))?;
         Ok(Self { shared, threads: Some([sources, io]) })
     }
@@ -168,7 +169,7 @@ impl Drop for Producer {
     fn drop(&mut self) {
         let Some([sources, io]) = self.threads.take() else { return };
         // Instances are stopped while the connection works, then their data is sent.
-        self.shared.step(Step::End);
+        self.shared.send_event(SourceEvent::End);
         let _ = sources.join();
         self.shared.lock().finishing = true;
         self.shared.wake();

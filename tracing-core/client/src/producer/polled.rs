@@ -7,7 +7,8 @@ use std::time::Duration;
 use protos::DataSourceDescriptor;
 
 use super::connection::{ProducerConnection, Stepped};
-use super::dispatch::{Dispatcher, Step};
+use super::dispatch::Dispatcher;
+use super::event::SourceEvent;
 use super::io::ParkThread;
 use super::options::{ProducerError, ProducerOptions};
 use super::shared::Shared;
@@ -41,8 +42,8 @@ impl PolledProducer {
     /// connection.
     #[must_use]
     pub fn new(connection: Box<dyn Connection<ProducerPort>>, options: ProducerOptions) -> Self {
-        let (steps, inbox) = mpsc::channel();
-        let shared = Arc::new(Shared::new(options, steps));
+        let (events, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared::new(options, events));
         let park = Arc::new(ParkUnlessPolling::default());
         let mut connection = ProducerConnection::new(Arc::clone(&shared), connection, park.clone());
         let connection = connection.begin().then_some(connection);
@@ -126,7 +127,7 @@ impl PolledProducer {
         if let Some(mut connection) = self.connection.take() {
             connection.end();
         }
-        self.shared.step(Step::Disconnected);
+        self.shared.send_event(SourceEvent::Disconnected);
     }
 }
 

@@ -9,7 +9,7 @@ use protos::{
     UnregisterDataSourceRequest, UpdateDataSourceRequest,
 };
 
-use super::dispatch::Step;
+use super::event::{SharedSource, SourceEvent};
 use super::options::{ProducerError, ProducerOptions};
 use crate::connection::ConnectionWaker;
 use crate::data_source::DataSource;
@@ -34,8 +34,6 @@ fn check_len(name: &str, request: &Request) -> Result<(), ProducerError> {
         bytes => Err(ProducerError::TooLong { name: name.to_owned(), bytes }),
     }
 }
-
-pub(super) type SharedSource = Arc<Mutex<Box<dyn DataSource>>>;
 
 pub(super) struct Registered {
     pub(super) descriptor: DataSourceDescriptor,
@@ -63,15 +61,15 @@ pub(super) struct State {
 
 pub(super) struct Shared {
     pub(super) options: ProducerOptions,
-    steps: mpsc::Sender<Step>,
+    events: mpsc::Sender<SourceEvent>,
     pub(super) state: Mutex<State>,
     /// Signalled when the I/O thread has a request while it is not connected, and when it connects or ends.
     pub(super) changed: Condvar,
 }
 
 impl Shared {
-    pub(super) fn new(options: ProducerOptions, steps: mpsc::Sender<Step>) -> Self {
-        Self { options, steps, state: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(options: ProducerOptions, events: mpsc::Sender<SourceEvent>) -> Self {
+        Self { options, events, state: Mutex::default(), changed: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -95,9 +93,9 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Sends a step to the data sources. Their thread has ended only if the producer is ending.
-    pub(super) fn step(&self, step: Step) {
-        let _ = self.steps.send(step);
+    /// Sends an event to the data sources. Their thread has ended only if the producer is ending.
+    pub(super) fn send_event(&self, event: SourceEvent) {
+        let _ = self.events.send(event);
     }
 
     pub(super) fn register(
@@ -167,7 +165,7 @@ impl Shared {
         }
         drop(state);
         // The service stops the instances without a command.
-        self.step(Step::Unregister(name.to_owned()));
+        self.send_event(SourceEvent::Unregister(name.to_owned()));
         self.wake();
     }
 

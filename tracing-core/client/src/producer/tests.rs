@@ -70,8 +70,8 @@ impl Connection<ProducerPort> for Leaving {
 /// A fence that was sent to a service that went away is sent to the next one, and not reported as passed.
 #[test]
 fn a_fence_outlives_its_connection() {
-    let (steps, _told) = mpsc::channel();
-    let shared = Arc::new(Shared::new(ProducerOptions::new("test"), steps));
+    let (events, _told) = mpsc::channel();
+    let shared = Arc::new(Shared::new(ProducerOptions::new("test"), events));
     let mut connection = ProducerConnection::new(
         shared.clone(),
         Box::new(Leaving::new()),

@@ -20,7 +20,6 @@ use protos::{RegisterTraceWriterRequest, UnregisterTraceWriterRequest};
 use crate::write::commit::{self, PendingCommit, Scraped};
 use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
-use crate::write::writer::TraceWriter;
 use abi::ids::{BufferId, FlushId, WriterId};
 use abi::map::SortedMap;
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
@@ -171,10 +170,8 @@ impl Arbiter {
 
     // ------------------------------------------------------------ for data sources
 
-    /// A writer whose packets go to `buffer`.
-    ///
-    /// If all 32767 ids are in use, or the connection is gone, the writer drops all its packets.
-    pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
+    /// Takes an id for a writer whose packets go to `buffer`, if there is one.
+    pub(super) fn register_writer(&self, buffer: BufferId) -> Option<WriterId> {
         let id = self.with(|state| {
             let id = state.new_writer_id(buffer)?;
             state.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
@@ -187,7 +184,7 @@ impl Arbiter {
             Some(id)
         });
         self.0.waker.wake();
-        TraceWriter::new(id.map(|id| (self.clone(), id)), buffer, policy)
+        id
     }
 
     /// From the next commit on, commits are collected for `ms` milliseconds.

@@ -43,8 +43,18 @@ pub struct TraceWriter {
     dropped_since: u64,
 }
 
+impl Arbiter {
+    /// A writer whose packets go to `buffer`.
+    ///
+    /// If all 32767 ids are in use, or the connection is gone, the writer drops all its packets.
+    pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
+        let id = self.register_writer(buffer);
+        TraceWriter::new(id.map(|id| (self.clone(), id)), buffer, policy)
+    }
+}
+
 impl TraceWriter {
-    pub(super) fn new(
+    fn new(
         home: Option<(Arbiter, WriterId)>,
         buffer: BufferId,
         policy: BufferExhaustedPolicy,

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::Log;
 use super::files::Files;
 use super::peer::{Disconnect, Event, HostLink, Link, Peer, Side};
 use super::stats::Counters;
@@ -15,6 +14,9 @@ use abi::sync::{Arc, AtomicU64, Ordering};
 use os::poll::Wake;
 use os::{clock, process, shm};
 use service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
+
+/// Takes the lines of the log.
+pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
 
 /// Faults of peers that are all logged. Later ones are logged only in part.
 const FAULTS_LOGGED: u64 = 16;

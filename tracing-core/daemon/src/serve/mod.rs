@@ -24,6 +24,7 @@ use core::fmt;
 
 use self::daemon::Daemon;
 pub(super) use self::engine::Engine;
+pub use self::engine::Log;
 pub(super) use self::peer::{Disconnect, HostLink, Link, Side};
 pub(super) use self::stats::Counters;
 pub use self::stats::ServerStats;
@@ -41,10 +42,7 @@ use os::process::{self, Machine};
 use os::socket::{Address, ListenError, Listener};
 use os::{clock, shm};
 use service::buffer::FaultIn;
-use service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
-
-/// Takes the lines of the log.
-pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
+use service::{HostInfo, RegionFactory, ServiceConfig};
 
 /// What a [`Server`] is made of: [`new`](Self::new), then set the fields that differ.
 #[non_exhaustive]

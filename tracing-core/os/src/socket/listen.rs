@@ -25,12 +25,10 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::vsock::BACKLOG;
 use super::{Address, Stream, names, vsock};
 use crate::{failed, failed_with_name};
 use abi::error::OsError;
-
-/// Connections that wait to be accepted. More than the kernel's own limit means that limit (SOMAXCONN).
-pub(super) const BACKLOG: i32 = 4096;
 
 /// Why a socket could not be bound.
 #[derive(Clone, Debug, PartialEq, Eq)]

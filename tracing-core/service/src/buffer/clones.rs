@@ -9,7 +9,7 @@
 
 use super::memory::Memory;
 use super::ring::Ring as _;
-use super::{Inner, TraceBuffer};
+use super::trace_buffer::{Inner, TraceBuffer};
 
 /// A clone that has everything but its bytes. To be given back to its source:
 /// [`TraceBuffer::finish_clone`], [`TraceBuffer::abandon_clone`].

@@ -4,13 +4,7 @@
 //! from it while it changes ([`snapshot`](super::snapshot)), so every function that changes written bytes first
 //! lets the snapshots save them.
 
-use core::mem::MaybeUninit;
-
-use super::snapshot::{Snapshot, SnapshotLimits};
-
-/// Makes the system map memory that is about to be written for the first time, all pages in one call. One page fault
-/// for each page takes a third longer.
-pub type FaultIn = fn(&mut [MaybeUninit<u8>]);
+use super::snapshot::{FaultIn, Snapshot, SnapshotLimits};
 
 /// Bytes of a record's header, and the alignment of records.
 pub(super) const HEADER: usize = 16;

@@ -1,6 +1,6 @@
 //! How many steps the rules for strings may take.
 
-use super::engine::Scratch;
+use super::scratch::Scratch;
 use crate::limits;
 
 /// The rules for the strings of a packet take more than [`limits::FILTER_STEPS_PER_PACKET_MAX`] steps.

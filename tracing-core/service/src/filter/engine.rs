@@ -12,12 +12,12 @@
 use regex_automata::dfa::Automaton as _;
 use regex_automata::dfa::{StartKind, dense, onepass, regex};
 use regex_automata::nfa::thompson::{self, NFA, pikevm};
-use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
 use super::budget::{BudgetExceeded, FilterBudget};
-use super::strings::Policy;
+use super::policy::Policy;
+use super::scratch::Scratch;
 use crate::limits;
 
 /// The text that overwrites a group.
@@ -33,14 +33,6 @@ fn redact(group: &mut [u8]) {
 const STATE_STEPS: u64 = 8;
 /// States of the largest expression for which an automaton is built. The attempt takes time, even if it fails.
 const AUTOMATON_STATES_MAX: usize = 512;
-
-/// Memory of searches, for all expressions of a filter.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    machine: Option<pikevm::Cache>,
-    onepass: Option<onepass::Cache>,
-    slots: Vec<Option<NonMaxUsize>>,
-}
 
 /// Finds the range of a match.
 #[derive(Debug)]

@@ -34,7 +34,13 @@ mod engine;
 mod engine;
 pub mod generator;
 mod message;
+mod policy;
 mod program;
+#[cfg(any(test, feature = "string-filter"))]
+mod scratch;
+#[cfg(not(any(test, feature = "string-filter")))]
+#[path = "no_scratch.rs"]
+mod scratch;
 mod strings;
 
 #[cfg(test)]
@@ -46,8 +52,9 @@ use protos::{TraceConfigTraceFilter, TraceConfigTraceFilterStringFilterRule};
 
 pub use self::budget::{BudgetExceeded, FilterBudget};
 pub use self::message::{FilterError, MessageFilter};
+pub use self::policy::Policy;
 pub use self::program::{Program, ProgramError, Rule};
-pub use self::strings::{Policy, RuleError, StringFilter, StringRule};
+pub use self::strings::{RuleError, StringFilter, StringRule};
 #[cfg(doc)]
 use crate::limits;
 use abi::sync::Arc;

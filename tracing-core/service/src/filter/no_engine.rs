@@ -1,11 +1,8 @@
 //! In place of [`engine`](super::engine) in builds that cannot filter strings.
 
 use super::budget::{BudgetExceeded, FilterBudget};
-use super::strings::Policy;
-
-/// Nothing, because there are no searches.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {}
+use super::policy::Policy;
+use super::scratch::Scratch;
 
 #[derive(Debug)]
 pub(super) enum Regex {}

@@ -10,8 +10,7 @@
 //! be reached. Functions that are run by the compiler (those of `wire`, which are `const`), and those made by
 //! macros, cannot hold a call; their names must stand in the program instead.
 
-use crate::Outcome;
-use crate::ctx::{Ctx, read};
+use crate::ctx::{Ctx, Outcome, read};
 use crate::no_std::FOLDER;
 use crate::source::code_only;
 use std::collections::BTreeSet;

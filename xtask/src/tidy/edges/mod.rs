@@ -1,6 +1,6 @@
 //! Which of our crates may depend on which, and the licences of all other crates.
 
-use super::Findings;
+use super::text::Findings;
 use crate::ctx::Ctx;
 use serde_json::Value;
 

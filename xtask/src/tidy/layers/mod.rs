@@ -1,7 +1,7 @@
 //! What Cargo cannot check of the layers: modules of one crate that do not see each other, and folders that make
 //! no system call. `ARCHITECTURE.md` draws the layers; `edges` holds those between crates.
 
-use super::{Findings, Text};
+use super::text::{Findings, Text};
 
 /// Modules of the crate `service` below its state machine, and which of its modules each may use.
 const MODULES: &[(&str, &[&str])] = &[

@@ -1,7 +1,7 @@
 //! One convention for files: `foo/mod.rs` for a module with children, never `foo.rs` beside `foo/`; and unit tests in
 //! a sibling file `tests.rs`, so that code and tests are read and counted apart.
 
-use super::{Findings, Text};
+use super::text::{Findings, Text};
 use std::collections::BTreeSet;
 
 pub fn check(texts: &[Text], findings: &mut Findings) {

@@ -1,6 +1,6 @@
 //! Compares the list of unsafe code in `SAFETY.md` with the code.
 
-use super::{Findings, Text, required};
+use super::text::{Findings, Text, required};
 use crate::ctx::Ctx;
 use std::collections::BTreeMap;
 

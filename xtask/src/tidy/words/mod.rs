@@ -5,7 +5,7 @@ mod list;
 
 use self::declared::{Shape, declared};
 use self::list::{FUNCTIONS, NAMES, PHRASES, TYPES, WORDS};
-use super::{Findings, Text};
+use super::text::{Findings, Text};
 
 pub fn check(texts: &[Text], findings: &mut Findings) {
     // The patterns are put together here, so that this file does not contain them.

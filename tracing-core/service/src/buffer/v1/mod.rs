@@ -13,13 +13,15 @@
 //! - the first packet of a sequence always reports a loss before it, and so does the first packet after the
 //!   chunks before it were read and evicted.
 
+mod cursor;
 mod index;
 mod read;
 mod record;
 mod write;
 
+use self::cursor::{Cursor, Found};
 use self::index::Index;
-use self::read::{Cursor, Found, Span};
+use self::read::Span;
 use super::memory::{HEADER, Memory};
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;

@@ -16,11 +16,12 @@
 mod fragment;
 mod read;
 mod record;
+mod scan;
 mod sequences;
 mod step;
 mod write;
 
-use self::read::{BufferScan, Found};
+use self::scan::{BufferScan, Found};
 use self::sequences::Sequences;
 use self::step::Part;
 use super::memory::Memory;

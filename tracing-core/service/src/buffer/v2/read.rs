@@ -11,8 +11,8 @@
 
 use super::fragment::{Next, next};
 use super::record::{Record, Stored};
-use super::sequences::Sequences;
-use super::step::{Fragment, Span, Step, next_step};
+use super::scan::{BufferScan, Found, SequenceScan};
+use super::step::{Fragment, Step, next_step};
 use super::{Buffer, add};
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::ring::Common;
@@ -21,56 +21,11 @@ use crate::buffer::{PacketRef, TakePacket, loss};
 use crate::packet::Slices;
 use abi::shm::ChunkFlags;
 
-/// A packet that was found: its sequence, and where it lies.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::buffer) struct Found {
-    slot: u32,
-    /// None: in [`Buffer::parts`].
-    one: Option<Span>,
-}
-
 /// Why fragments are consumed: which counters move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConsumeReason {
     Read,
     Overwritten,
-}
-
-/// A scan along one sequence, up to the end of a target chunk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SequenceScan {
-    pub(super) slot: u32,
-    /// Offset of the target.
-    target: usize,
-    /// Offset of the chunk that is being read.
-    pub(super) off: u32,
-    /// It ended at a packet that is not all here.
-    unfinished: bool,
-}
-
-/// A scan over the memory, in the order in which chunks were written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BufferScan {
-    /// Offset of the record it is at; none at the end.
-    at: Option<usize>,
-    sequence: Option<SequenceScan>,
-    /// Where the padding begins that reaches up to `at` without a chunk between.
-    padding_from: Option<usize>,
-    /// Packets it met that are not all here.
-    unfinished: u64,
-    /// A new batch resumes the scan of the last one.
-    resumed: bool,
-}
-
-impl SequenceScan {
-    /// A scan from the first chunk of a sequence on.
-    pub(super) fn begin(sequences: &mut Sequences, slot: u32, target: usize) -> Option<Self> {
-        let sequence = sequences.slot_mut(slot)?;
-        let id = sequence.first()?;
-        let off = sequence.chunks.get(id)?;
-        sequence.note_gap(id);
-        Some(Self { slot, target, off, unfinished: false })
-    }
 }
 
 /// The reader.

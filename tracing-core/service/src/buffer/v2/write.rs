@@ -1,8 +1,9 @@
 //! Storing chunks: late ones, those that come again, evicting the oldest.
 
 use super::fragment::{Next, next};
-use super::read::{ConsumeReason, SequenceScan};
+use super::read::ConsumeReason;
 use super::record::{Record, Stored, outer_len};
+use super::scan::SequenceScan;
 use super::sequences::Consumed;
 use super::step::Step;
 use super::{Buffer, add};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::limits;
 
-use super::super::strings::Policy::{
+use super::super::Policy::{
     AtraceMatchBreak, AtraceMatchRedactGroups, AtraceRepeatedSearchRedactGroups as Search,
     MatchBreak, MatchRedactGroups,
 };

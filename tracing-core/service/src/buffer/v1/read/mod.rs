@@ -36,6 +36,7 @@ use self::fragment::Fragment;
 pub(super) use self::fragment::Span;
 use self::step::{Step, next_step};
 use super::Buffer;
+use super::cursor::{Cursor, Found, SequenceScan};
 use super::index::{Index, Resume, Sequence};
 use super::record::Record;
 use crate::buffer::PacketRef;
@@ -46,33 +47,6 @@ use crate::packet::Slices;
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
-/// The state of the reader.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Cursor {
-    /// Reading was not begun, is over, or the buffer changed since.
-    Idle,
-    /// Goes to the first sequence after this key; none: to the first of all.
-    NextSequence(Option<u64>),
-    /// Reads a sequence.
-    InSequence(SequenceScan),
-}
-
-/// A position in a sequence.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SequenceScan {
-    slot: u32,
-    /// First chunk of the sequence.
-    first: ChunkId,
-    /// The chunk that is being read, and its offset.
-    chunk: ChunkId,
-    off: u32,
-    /// A packet goes on through an empty chunk that waits for patches. The next pass stops there until they come, so
-    /// it may not resume beyond.
-    resume_blocked: bool,
-    /// The next packet follows a loss.
-    dropped: bool,
-}
-
 /// What a sequence gave.
 enum Outcome {
     /// A packet: one range, or several in `parts`.
@@ -81,15 +55,6 @@ enum Outcome {
     Paused,
     /// Nothing more in this pass.
     SequenceEnd,
-}
-
-/// A packet that was found.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::buffer) struct Found {
-    slot: u32,
-    /// None: in [`Buffer::parts`].
-    one: Option<Span>,
-    dropped: bool,
 }
 
 impl Buffer {

@@ -1,0 +1,251 @@
+//! What the emitters share: paths of generated types, attributes, comments.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+
+use super::tree;
+use crate::comments::mark;
+use crate::model::{EnumId, Field, Kind, MessageId, Schema};
+use crate::names::{Names, raw};
+use crate::{Config, attributes};
+
+/// Columns a line may take with its attribute in front.
+const WIDTH: usize = 120;
+
+/// The input of an emitter for one file.
+pub(crate) struct Context<'a> {
+    pub schema: &'a Schema,
+    pub names: &'a Names,
+    pub config: &'a Config,
+    /// One per file.
+    pub modules: &'a [tree::ModulePath],
+    /// Index of the file that is being generated.
+    pub file: usize,
+    /// Items that are already text: see [`Context::verbatim`].
+    pub texts: RefCell<Vec<String>>,
+}
+
+impl Context<'_> {
+    /// The `cfg` attribute of descriptors.
+    pub fn cfg_text(&self) -> TokenStream {
+        cfg(self.config.text_feature.as_deref())
+    }
+
+    /// The `cfg` attribute of a field whose type lies in another area: see [`Config::features`].
+    pub fn gate(&self, field: &Field) -> TokenStream {
+        cfg(self.gate_feature(field))
+    }
+
+    /// The feature of [`Context::gate`].
+    pub fn gate_feature(&self, field: &Field) -> Option<&str> {
+        let file = match field.kind {
+            Kind::Message(id) => self.schema.messages[id.0].file,
+            Kind::Enum(id) => self.schema.enums[id.0].file,
+            _ => return None,
+        };
+        self.area(file)
+    }
+
+    /// The `cfg` attribute of an item that needs `file`, if `file` lies in another area.
+    pub fn gate_file(&self, file: usize) -> TokenStream {
+        cfg(self.area(file))
+    }
+
+    /// The feature of `file`, if it lies in another area.
+    fn area(&self, file: usize) -> Option<&str> {
+        let feature = |file: usize| self.config.feature(&self.schema.files[file].path);
+        feature(file).filter(|theirs| feature(self.file) != Some(theirs))
+    }
+
+    /// Adds an item that is already text: a call of one of our macros, whose rows a formatter would join into a
+    /// paragraph.
+    pub fn verbatim(&self, text: String) -> TokenStream {
+        let mut texts = self.texts.borrow_mut();
+        texts.push(text);
+        let at = texts.len() - 1;
+        quote! { verbatim! { #at } }
+    }
+
+    /// Appends a row of such a table, with its comment and its `cfg` attribute.
+    pub fn row(
+        &self,
+        out: &mut String,
+        indent: &str,
+        doc: Option<String>,
+        feature: Option<&str>,
+        line: &str,
+    ) {
+        // Writing to a string cannot fail.
+        if let Some(doc) = doc {
+            let _ = writeln!(out, "{indent}/// {doc}");
+        }
+        let gate = feature.map(|feature| format!("#[cfg(feature = \"{feature}\")]"));
+        let _ = match gate {
+            Some(gate) if indent.len() + gate.len() + 1 + line.len() > WIDTH => {
+                writeln!(out, "{indent}{gate}\n{indent}{line}")
+            }
+            Some(gate) => writeln!(out, "{indent}{gate} {line}"),
+            None => writeln!(out, "{indent}{line}"),
+        };
+    }
+
+    /// Path of the owned struct.
+    pub fn owned(&self, id: MessageId) -> TokenStream {
+        self.outside(self.schema.messages[id.0].file, &self.names.message(id).owned)
+    }
+
+    /// Path of the writer.
+    pub fn writer(&self, id: MessageId) -> TokenStream {
+        self.outside(self.schema.messages[id.0].file, &self.names.message(id).writer)
+    }
+
+    /// Path of the reader.
+    pub fn reader(&self, id: MessageId) -> TokenStream {
+        self.outside(self.schema.messages[id.0].file, &self.names.message(id).reader)
+    }
+
+    /// Path of the enum.
+    pub fn enumeration(&self, id: EnumId) -> TokenStream {
+        self.outside(self.schema.enums[id.0].file, self.names.enumeration(id))
+    }
+
+    /// Path of a type in another file: through the flat re-export, or through its module if another type has that name
+    /// in the root.
+    fn outside(&self, file: usize, name: &str) -> TokenStream {
+        let name = ident(name);
+        if file == self.file {
+            return quote! { #name };
+        }
+        if let Some(module) = &self.schema.files[file].extern_module {
+            // Which names that crate re-exports at its root is unknown here.
+            let (module, inner) = (path(module), self.modules[file].idents());
+            return quote! { #module #(:: #inner)* :: #name };
+        }
+        let root = self.root();
+        let module = self.modules[file].idents().filter(|_| !self.names.is_flat(file));
+        quote! { #root #(#module ::)* #name }
+    }
+
+    /// The configured attributes of a message or oneof.
+    pub fn message_attributes(&self, full: &str) -> TokenStream {
+        attributes::of(&self.config.message_attributes, full)
+    }
+
+    /// The configured attributes of an enum.
+    pub fn enum_attributes(&self, full: &str) -> TokenStream {
+        attributes::of(&self.config.enum_attributes, full)
+    }
+
+    /// The configured attributes of a field.
+    pub fn field_attributes(&self, full: &str) -> TokenStream {
+        attributes::of(&self.config.field_attributes, full)
+    }
+
+    /// Whether the configuration asks for `bytes::Bytes` as the type of this field.
+    pub fn shares_bytes(&self, full: &str) -> bool {
+        self.config.bytes.iter().any(|name| attributes::inside(name, full))
+    }
+
+    /// Imports the runtime into a module, if [`Config::runtime`] names another path than `protozero`.
+    pub fn runtime(&self) -> TokenStream {
+        if self.config.runtime.is_empty() {
+            return TokenStream::new();
+        }
+        let runtime = path(&self.config.runtime);
+        quote! { use #runtime as protozero; }
+    }
+
+    /// The prefix of a path from the root.
+    fn root(&self) -> TokenStream {
+        if self.config.root.is_empty() {
+            return self.modules[self.file].idents().map(|_| quote! { super:: }).collect();
+        }
+        self.config.root.split("::").map(raw_path).map(|part| quote! { #part :: }).collect()
+    }
+
+    /// Rust type of one scalar value, as owned structs and reader fields have it.
+    pub fn scalar(&self, kind: Kind) -> TokenStream {
+        match kind {
+            Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => quote! { i32 },
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => quote! { i64 },
+            Kind::Uint32 | Kind::Fixed32 => quote! { u32 },
+            Kind::Uint64 | Kind::Fixed64 => quote! { u64 },
+            Kind::Float => quote! { f32 },
+            Kind::Double => quote! { f64 },
+            Kind::Bool => quote! { bool },
+            Kind::Enum(id) => self.enumeration(id),
+            Kind::String => quote! { String },
+            Kind::Bytes => quote! { Vec<u8> },
+            Kind::Message(id) => self.owned(id),
+        }
+    }
+}
+
+/// The attribute that hides an item behind a feature.
+fn cfg(feature: Option<&str>) -> TokenStream {
+    feature.map(|feature| quote! { #[cfg(feature = #feature)] }).unwrap_or_default()
+}
+
+/// A path that was checked before.
+fn path(text: &str) -> TokenStream {
+    text.parse().unwrap_or_default()
+}
+
+/// One segment of a path; `crate`, `self` and `super` stay keywords.
+fn raw_path(segment: &str) -> Ident {
+    if matches!(segment, "crate" | "self" | "super") { ident(segment) } else { raw(segment) }
+}
+
+pub(crate) fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+/// A path without the spaces that the token printer adds.
+pub(crate) fn spaceless(tokens: TokenStream) -> String {
+    tokens.to_string().replace(' ', "")
+}
+
+/// `rt::KIND`.
+pub(crate) fn rt(kind: Kind) -> Ident {
+    ident(kind.keyword())
+}
+
+/// A comment as doc attributes, and `#[deprecated]` if it applies.
+pub(crate) fn docs(lines: &[String], deprecated: bool) -> TokenStream {
+    let lines = lines.iter().map(|l| if l.is_empty() { String::new() } else { format!(" {l}") });
+    let deprecated = deprecated.then(|| quote! { #[deprecated] });
+    quote! { #(#[doc = #lines])* #deprecated }
+}
+
+/// As [`docs`], with a fallback for declarations without a comment.
+pub(crate) fn docs_or(lines: &[String], deprecated: bool, fallback: &str) -> TokenStream {
+    if lines.is_empty() {
+        docs(&[fallback.to_owned()], deprecated)
+    } else {
+        docs(lines, deprecated)
+    }
+}
+
+/// The first sentence of a comment, on one line.
+pub(crate) fn summary(lines: &[String]) -> TokenStream {
+    let text = first_sentence(lines).map(|text| format!(" {text}"));
+    text.map(|text| quote! { #[doc = #text] }).unwrap_or_default()
+}
+
+/// The same, as text.
+pub(crate) fn first_sentence(lines: &[String]) -> Option<String> {
+    let prose = |l: &&str| !l.is_empty() && mark(l.trim_start()).is_none();
+    let paragraph: Vec<&str> = lines.iter().map(String::as_str).take_while(prose).collect();
+    let text = paragraph.join(" ");
+    // The dot of `1. item` does not end a sentence.
+    let end = text.match_indices(". ").map(|(at, _)| at);
+    let end = end.into_iter().find(|at| text[..*at].contains(|c: char| !c.is_ascii_digit()));
+    match end {
+        _ if text.is_empty() => None,
+        Some(end) => Some(text[..=end].to_owned()),
+        None => Some(text),
+    }
+}

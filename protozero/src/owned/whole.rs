@@ -1,0 +1,89 @@
+//! Whole messages: their length, and their bytes.
+
+use alloc::vec::Vec;
+
+use super::{Encode, Encoder};
+use crate::error::WriteError;
+
+/// Length of the stack buffer for short messages.
+const SCRATCH_LEN: usize = 512;
+
+/// Length of the encoded `message`; ignores errors.
+pub(crate) fn count(message: &impl Encode) -> usize {
+    let mut out = Encoder::new(&mut []);
+    message.encode_fields(&mut out);
+    out.written()
+}
+
+/// Encodes `message`, after its length if `framed`, into the end of `buffer`. Returns the encoded
+/// length, which may exceed the buffer.
+///
+/// # Errors
+/// [`WriteError::TooLong`], [`WriteError::TooDeep`].
+fn fill(message: &impl Encode, framed: bool, buffer: &mut [u8]) -> Result<usize, WriteError> {
+    let mut out = Encoder::new(buffer);
+    message.encode_fields(&mut out);
+    if framed {
+        out.bare_varint(out.written() as u64);
+    }
+    out.finish()
+}
+
+/// Encodes `message` to the start of `buffer` and returns its length.
+///
+/// # Errors
+/// Those of [`fill`], and [`WriteError::Full`].
+pub(crate) fn to_front(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, WriteError> {
+    let mut scratch = [0; SCRATCH_LEN];
+    let mut out = Encoder::new(&mut scratch);
+    out.next = Some(&mut *buffer);
+    message.encode_fields(&mut out);
+    let tail = if out.next.is_some() { out.written() } else { out.before };
+    let len = out.finish()?;
+    let capacity = buffer.len();
+    if len > capacity {
+        return Err(WriteError::Full { capacity });
+    }
+    let head = len - tail;
+    if head > 0 {
+        buffer.copy_within(capacity - head.., 0);
+    }
+    buffer[head..len].copy_from_slice(&scratch[SCRATCH_LEN - tail..]);
+    Ok(len)
+}
+
+/// Passes the encoded `message` to `then`.
+///
+/// # Errors
+/// Those of [`fill`] and of `then`.
+pub(crate) fn encoded<T>(
+    message: &impl Encode,
+    framed: bool,
+    then: impl FnOnce(&[u8]) -> Result<T, WriteError>,
+) -> Result<T, WriteError> {
+    let mut scratch = [0; SCRATCH_LEN];
+    let len = fill(message, framed, &mut scratch)?;
+    match SCRATCH_LEN.checked_sub(len) {
+        Some(at) => then(&scratch[at..]),
+        None => {
+            let mut bytes = alloc::vec![0; len];
+            fill(message, framed, &mut bytes)?;
+            then(&bytes)
+        }
+    }
+}
+
+/// The encoded `message`, in a vector of exactly its length.
+///
+/// # Errors
+/// Those of [`fill`].
+pub(crate) fn to_vec(message: &impl Encode, framed: bool) -> Result<Vec<u8>, WriteError> {
+    let mut scratch = [0; SCRATCH_LEN];
+    let len = fill(message, framed, &mut scratch)?;
+    if let Some(at) = SCRATCH_LEN.checked_sub(len) {
+        return Ok(scratch[at..].to_vec());
+    }
+    let mut bytes = alloc::vec![0; len];
+    fill(message, framed, &mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,38 @@
+//! What the connection tells the thread that calls the data sources.
+
+use protos::DataSourceConfig;
+
+use crate::data_source::DataSource;
+use crate::write::Arbiter;
+use abi::ids::{FlushId, InstanceId};
+use abi::sync::{Arc, Mutex};
+
+/// An event for the data sources.
+pub(super) enum SourceEvent {
+    Setup(Setup),
+    Start(Setup),
+    Stop(InstanceId),
+    Flush {
+        arbiter: Arbiter,
+        id: FlushId,
+        instances: Vec<InstanceId>,
+        flags: u64,
+    },
+    Clear(Vec<InstanceId>),
+    /// A data source was unregistered.
+    Unregister(String),
+    /// The connection ended, and with it all instances.
+    Disconnected,
+    /// Stop everything and end.
+    End,
+}
+
+pub(super) struct Setup {
+    pub id: InstanceId,
+    pub config: DataSourceConfig,
+    /// The source registered under the config's name, if it still is.
+    pub source: Option<SharedSource>,
+    pub arbiter: Option<Arbiter>,
+}
+
+pub(super) type SharedSource = Arc<Mutex<Box<dyn DataSource>>>;

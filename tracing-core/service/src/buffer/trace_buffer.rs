@@ -1,0 +1,275 @@
+//! A buffer of a session: one of the two versions, or a buffer that a test has wrapped.
+
+use core::fmt;
+
+use super::ring::{Common, Ring as _};
+use super::snapshot::FaultIn;
+use super::stats::{Stats, WriterStats};
+use super::types::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, TakePacket, Version};
+use super::{v1, v2};
+use abi::ids::{ChunkId, ProducerId, WriterId};
+
+/// One buffer of one session.
+#[derive(Debug)]
+pub struct TraceBuffer {
+    pub(super) inner: Inner,
+    pub(super) read_only: bool,
+}
+
+/// The kinds of buffers. A tag of its own is compared faster than one that hides in a field.
+#[derive(Debug)]
+#[repr(u8)]
+pub(super) enum Inner {
+    V1(v1::Buffer),
+    V2(v2::Buffer),
+    /// See [`WrapBuffer`].
+    Wrapped(Box<dyn WrapBuffer>),
+}
+
+impl TraceBuffer {
+    /// A buffer of `bytes` bytes, rounded up: to 16 (V1) or 4096 (V2). Memory is reserved, and used as data comes in.
+    ///
+    /// None if there is no such memory, or for 0 or more than 2^32 - 1 bytes.
+    #[must_use]
+    pub fn new(bytes: usize, policy: Policy, version: Version) -> Option<Self> {
+        Self::with_limits(bytes, policy, version, BufferLimits::default())
+    }
+
+    /// The same with limits of the caller's: tests reach small ones with little data.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_limits(
+        bytes: usize,
+        policy: Policy,
+        version: Version,
+        limits: BufferLimits,
+    ) -> Option<Self> {
+        let inner = match version {
+            Version::V1 => Inner::V1(v1::Buffer::new(bytes, policy, limits)?),
+            Version::V2 => Inner::V2(v2::Buffer::new(bytes, policy, limits)?),
+        };
+        Some(Self { inner, read_only: false })
+    }
+
+    /// Sets the function that gets memory from the system, a little ahead of what is written.
+    pub fn set_fault_in(&mut self, fault_in: FaultIn) {
+        self.common_mut().memory.set_fault_in(fault_in);
+    }
+
+    /// Takes in a chunk: `payload` is what follows the chunk's header, however much of it is used.
+    ///
+    /// A chunk that breaks a rule, or finds no room in a [`Policy::Discard`] buffer, is counted and
+    /// dropped. A chunk that is here already is extended in place if this copy has more fragments.
+    #[inline]
+    pub fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        if self.read_only {
+            return;
+        }
+        match &mut self.inner {
+            Inner::V1(b) => b.copy_chunk(meta, payload),
+            Inner::V2(b) => b.copy_chunk(meta, payload),
+            Inner::Wrapped(_) => self.copy_chunk_wrapped(meta, payload),
+        }
+    }
+
+    /// Patches a chunk; `more` says that other patches will follow, and keeps the chunk unreadable.
+    ///
+    /// Returns whether all could be applied. The chunk may be gone (evicted, or never here), which
+    /// is normal, or the offset outside of it; those before the bad one stay applied.
+    pub fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        if self.read_only {
+            return false;
+        }
+        match &mut self.inner {
+            Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
+            Inner::V2(b) => b.patch(producer, writer, chunk, patches, more),
+            Inner::Wrapped(_) => self.patch_wrapped(producer, writer, chunk, patches, more),
+        }
+    }
+
+    /// Begins a batch of [`next_packet`](Self::next_packet) or [`read_while`](Self::read_while).
+    pub fn begin_read(&mut self) {
+        match &mut self.inner {
+            Inner::V1(b) => b.begin_read(),
+            Inner::V2(b) => b.begin_read(),
+            Inner::Wrapped(b) => b.begin_read(),
+        }
+    }
+
+    /// The next packet that is whole. It is consumed: it will not be given again.
+    ///
+    /// None when everything was read that can be read now; also when the buffer changed since
+    /// [`begin_read`](Self::begin_read).
+    #[inline]
+    pub fn next_packet(&mut self) -> Option<PacketRef<'_>> {
+        match &mut self.inner {
+            Inner::V1(b) => b.next_packet(),
+            Inner::V2(b) => b.next_packet(),
+            Inner::Wrapped(b) => b.next_packet(),
+        }
+    }
+
+    /// Gives the packets that [`next_packet`](Self::next_packet) would give, one after the other, to `take`,
+    /// until that returns false or there are none. Faster than one call for each packet.
+    #[inline]
+    pub fn read_while(&mut self, take: &mut impl TakePacket) {
+        match &mut self.inner {
+            Inner::V1(b) => b.read_while(take),
+            Inner::V2(b) => b.read_while(take),
+            Inner::Wrapped(b) => match take.as_dyn() {
+                Some(take) => b.read_while(take),
+                None => while b.next_packet().is_some_and(|packet| take.take(packet)) {},
+            },
+        }
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.common().stats
+    }
+
+    /// How full the chunks of each sequence were, in the order in which the sequences first came.
+    pub fn writer_stats(&self) -> impl Iterator<Item = &WriterStats> {
+        self.common().histograms.all().iter()
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        match &self.inner {
+            Inner::V1(_) => Version::V1,
+            Inner::V2(_) => Version::V2,
+            Inner::Wrapped(b) => b.inner().version(),
+        }
+    }
+
+    /// Whether it ignores chunks and patches: it is a clone, or [`set_read_only`](Self::set_read_only) was called.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// From now on chunks and patches are ignored.
+    pub fn set_read_only(&mut self) {
+        self.read_only = true;
+    }
+
+    /// What it does when it is full.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        self.common().policy
+    }
+
+    /// Whether a chunk was ever stored.
+    #[must_use]
+    pub fn has_data(&self) -> bool {
+        self.common().has_data
+    }
+
+    /// Memory of the written part and of the index, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let index = match &self.inner {
+            Inner::V1(b) => b.index_bytes(),
+            Inner::V2(b) => b.index_bytes(),
+            Inner::Wrapped(b) => return b.inner().memory_bytes(),
+        };
+        self.used_bytes().saturating_add(index)
+    }
+
+    /// Bytes of the written part, which takes memory.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        self.common().memory.used()
+    }
+
+    pub(super) fn common(&self) -> &Common {
+        match &self.inner {
+            Inner::V1(b) => b.common(),
+            Inner::V2(b) => b.common(),
+            Inner::Wrapped(b) => b.inner().common(),
+        }
+    }
+
+    pub(super) fn common_mut(&mut self) -> &mut Common {
+        match &mut self.inner {
+            Inner::V1(b) => b.common_mut(),
+            Inner::V2(b) => b.common_mut(),
+            Inner::Wrapped(b) => b.inner_mut().common_mut(),
+        }
+    }
+}
+
+/// Sees each operation that changes or reads the buffer inside it, and has to pass it on.
+///
+/// Simulations check a service whose buffers are wrapped: `CheckedBuffer` compares each with a reference buffer. The
+/// service sees no difference, and buffers without a wrapper are not slower. Everything that is not
+/// listed here goes to the buffer inside, so that a wrapper needs nothing but the public interface.
+#[doc(hidden)]
+pub trait WrapBuffer: fmt::Debug + Send + Sync {
+    /// The buffer inside.
+    fn inner(&self) -> &TraceBuffer;
+    /// The buffer inside.
+    fn inner_mut(&mut self) -> &mut TraceBuffer;
+    /// As [`TraceBuffer::copy_chunk`].
+    fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
+    /// As [`TraceBuffer::patch`].
+    fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool;
+    /// As [`TraceBuffer::begin_read`].
+    fn begin_read(&mut self);
+    /// As [`TraceBuffer::next_packet`].
+    fn next_packet(&mut self) -> Option<PacketRef<'_>>;
+    /// As [`TraceBuffer::read_while`].
+    fn read_while(&mut self, take: &mut dyn TakePacket);
+    /// Wraps a clone of the buffer inside that was just begun.
+    fn wrap_clone(&self, clone: TraceBuffer) -> TraceBuffer;
+}
+
+impl TraceBuffer {
+    #[cold]
+    #[inline(never)]
+    fn copy_chunk_wrapped(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        if let Inner::Wrapped(wrapper) = &mut self.inner {
+            wrapper.copy_chunk(meta, payload);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn patch_wrapped(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        match &mut self.inner {
+            Inner::Wrapped(wrapper) => wrapper.patch(producer, writer, chunk, patches, more),
+            _ => false,
+        }
+    }
+
+    /// A buffer with a wrapper around it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn wrapped(wrapper: Box<dyn WrapBuffer>) -> Self {
+        let read_only = wrapper.inner().is_read_only();
+        Self { inner: Inner::Wrapped(wrapper), read_only }
+    }
+}

@@ -1,0 +1,72 @@
+//! The parties of a cell, and the paths of their programs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Which implementation a program is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Ours,
+    Cpp,
+}
+
+impl Side {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Cpp => "cpp",
+        }
+    }
+}
+
+/// The source of data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// `tracing-core/examples/producer.rs`, with one packet of 8 MB.
+    Example,
+    /// The same under the drop policy, writing more than shared memory can hold.
+    Drop,
+    /// The Linux data sources of tracing-probes, as a process.
+    Probes,
+    /// The C++ `traced_probes` with sched events of ftrace.
+    Ftrace,
+    /// The C++ SDK, `interop/sdk-producer`.
+    Sdk,
+    /// The README's first command: service, sources and consumer in one process, and no sockets.
+    Alone,
+}
+
+impl Source {
+    /// Those that are combined with every service and consumer.
+    pub const ALL: [Self; 4] = [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Example => "example",
+            Self::Drop => "drop",
+            Self::Probes => "probes",
+            Self::Ftrace => "ftrace",
+            Self::Sdk => "sdk",
+            Self::Alone => "alone",
+        }
+    }
+}
+
+/// Paths of the programs.
+pub struct Place {
+    pub ours: PathBuf,
+    pub peer: PathBuf,
+    pub sdk: PathBuf,
+    pub python: PathBuf,
+    pub check: PathBuf,
+}
+
+impl Place {
+    /// A program of one of the sides.
+    pub fn program(&self, side: Side, name: &str) -> Command {
+        match side {
+            Side::Ours => Command::new(self.ours.join(name)),
+            Side::Cpp => Command::new(self.peer.join(name)),
+        }
+    }
+}
