@@ -253,6 +253,19 @@ impl Output {
         Ok(Written { bytes: self.bytes, packets: Some(self.packets) })
     }
 
+    /// Ends an output that gets no packets, because all are in other files: removes a new file, and leaves an old
+    /// one as it was.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn finish_unused(&mut self) -> io::Result<Written> {
+        if let Destination::File { path, created: true, .. } = &self.to {
+            std::fs::remove_file(path)?;
+        }
+        self.close()?;
+        Ok(Written { bytes: 0, packets: Some(0) })
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
             Destination::Stdout(writer) => writer.flush(),

@@ -87,7 +87,10 @@ impl EndedSession {
         } else {
             let scanner = read_buffers(consumer, output, options)?;
             gaps = Some(scanner.gaps);
-            let Written { bytes, .. } = output.finish().map_err(failed)?;
+            // Snapshots are in files of their own.
+            let is_unused = self.snapshots.is_some() && scanner.packets == 0;
+            let finished = if is_unused { output.finish_unused() } else { output.finish() };
+            let Written { bytes, .. } = finished.map_err(failed)?;
             Some(Written { bytes, packets: Some(scanner.packets) })
         };
         // Some losses are found, and counted, only while the buffers are read.

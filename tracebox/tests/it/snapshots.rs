@@ -30,7 +30,16 @@ fn snapshots() {
     perfetto.signal(Signal::INT);
     let ran = perfetto.end().good();
     assert!(ran.stderr.contains("2 snapshots were written"), "{ran:?}");
-    assert_eq!(std::fs::read(world.path("trace")).unwrap(), b"");
+    assert!(!world.path("trace").exists(), "nothing is in it");
+
+    world.write("trace", "precious");
+    let mut perfetto = world.start("perfetto -c c --txt -o trace");
+    perfetto.read_until("waiting for triggers");
+    perfetto.wait_for_sessions(&world, 1);
+    perfetto.signal(Signal::INT);
+    let ran = perfetto.end().good();
+    assert!(ran.stderr.contains("no snapshot was written"), "{ran:?}");
+    assert_eq!(std::fs::read(world.path("trace")).unwrap(), b"precious", "it is left alone");
 }
 
 /// In the background the directory is another one.
@@ -60,5 +69,6 @@ fn around_a_command() {
     // The snapshot of the first trigger may wait until the command has ended.
     let ran = world.run(&format!("tracebox record -c c --txt -o trace -- {trigger} t")).good();
     assert!(ran.stderr.contains("1 snapshot was written"), "{ran:?}");
+    assert!(!world.path("trace").exists());
     assert!(has(&world.packets("trace.0"), is_config));
 }
