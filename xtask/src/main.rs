@@ -90,7 +90,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "msrv",
         arguments: "",
-        about: "build the crates that promise an older compiler than ours with that compiler",
+        about: "build the crates that promise an older compiler with that one, and the client for 32 bits",
         run: msrv::run,
     },
     Command {

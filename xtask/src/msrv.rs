@@ -1,29 +1,47 @@
-//! Builds each crate that promises an older compiler than ours (`rust-version` in its `Cargo.toml`) with that one.
+//! Builds each crate that promises an older compiler than ours (`rust-version` in its `Cargo.toml`) with that one, and
+//! the client for a machine with 32 bits.
 
 use crate::ctx::{Ctx, Outcome, read};
 use crate::toolchain;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// It promises its compiler without the service. Its other features are those of the service.
+const FACADE: &str = "tracing-core";
+const FACADE_FEATURES: [&str; 3] = ["--no-default-features", "--features", "consumer"];
+
+/// A machine with 32 bits, on which nothing else here is compiled by our own compiler.
+const SMALL: &str = "i686-unknown-linux-gnu";
+
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     for (version, packages) in promised(ctx)? {
         toolchain::released(ctx, &version)?;
-        let mut command = toolchain::cargo(ctx, &version);
-        command.args(["check", "--locked", "--all-features"]);
-        for package in &packages {
-            command.args(["--package", package]);
+        let check = |packages: &[&str], features: &[&str]| {
+            let mut command = toolchain::cargo(ctx, &version);
+            command.args(["check", "--locked"]).args(features);
+            command.args(packages.iter().flat_map(|package| ["--package", *package]));
+            ctx.run(command.env("CARGO_TARGET_DIR", ctx.target("msrv")?))
+        };
+        let (facade, others): (Vec<&str>, Vec<&str>) =
+            packages.iter().map(String::as_str).partition(|package| *package == FACADE);
+        check(&others, &["--all-features"])?;
+        if !facade.is_empty() {
+            check(&facade, &FACADE_FEATURES)?;
         }
-        ctx.run(command.env("CARGO_TARGET_DIR", ctx.target("msrv")?))?;
     }
-    Ok(())
+    toolchain::target(ctx, SMALL)?;
+    let mut command = ctx.cargo();
+    command.args(["check", "--locked", "--package", "tracing-core-client", "--all-features"]);
+    ctx.run(command.args(["--target", SMALL]).env("CARGO_TARGET_DIR", ctx.target("msrv")?))
 }
 
-/// Installs the compilers.
+/// Installs the compilers, and the standard library for 32 bits.
 ///
 /// # Errors
 /// One of them is missing and cannot be installed.
 pub fn install(ctx: &Ctx) -> Outcome {
-    promised(ctx)?.keys().try_for_each(|version| toolchain::released(ctx, version))
+    promised(ctx)?.keys().try_for_each(|version| toolchain::released(ctx, version))?;
+    toolchain::target(ctx, SMALL)
 }
 
 /// Versions older than the one of `rust-toolchain.toml`, and the crates that promise them.

@@ -34,6 +34,20 @@ pub fn released(ctx: &Ctx, version: &str) -> Outcome {
     install(ctx, version, &[])
 }
 
+/// Makes sure of the standard library of our compiler for `target`.
+///
+/// # Errors
+/// It is missing and cannot be installed.
+pub fn target(ctx: &Ctx, target: &str) -> Outcome {
+    let libraries =
+        ctx.output(ctx.command("rustc").args(["--print", "target-libdir", "--target", target]));
+    if libraries.is_ok_and(|folder| std::path::Path::new(folder.trim()).is_dir()) {
+        return Ok(());
+    }
+    ctx.run(ctx.command("rustup").args(["target", "add", target]))
+        .map_err(|error| format!("no standard library for `{target}` on this machine: {error}"))
+}
+
 fn install(ctx: &Ctx, toolchain: &str, components: &[&str]) -> Outcome {
     let arguments = ["toolchain", "install", toolchain, "--profile", "minimal"];
     let mut command = ctx.command("rustup");
