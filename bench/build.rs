@@ -1,4 +1,4 @@
-//! One schema through every generator, and C++ protozero from the sources that come with
+//! Generates code for one schema with all generators, and compiles C++ protozero from the sources of the crate
 //! `perfetto-sdk-sys`.
 
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn generate(folder: &Path, out: &Path) {
     };
     ours(&proto, &into("ours"));
     let protoc = protoc_bin_vendored::protoc_bin_path().unwrap();
-    // SAFETY: nothing else runs in this program yet.
+    // SAFETY: this program has no other thread yet.
     unsafe { env::set_var("PROTOC", &protoc) };
     prost_build::Config::new().out_dir(into("prost")).compile_protos(&[&proto], &[folder]).unwrap();
     buffa_build::Config::new()
@@ -71,7 +71,7 @@ fn generate(folder: &Path, out: &Path) {
     }
 }
 
-/// Ours, without the module tree: there is one file.
+/// Code of our generator, without the module tree: there is one file.
 fn ours(proto: &Path, out: &Path) {
     let config = protozero_codegen::Config {
         sources: vec![protozero_codegen::Source {
@@ -89,7 +89,7 @@ fn ours(proto: &Path, out: &Path) {
         ..protozero_codegen::Config::default()
     };
     for file in protozero_codegen::generate(&config).unwrap() {
-        // `include!` refuses what is of a whole file.
+        // `include!` refuses comments and attributes of a whole file.
         let inner = |line: &&str| line.starts_with("//!") || line.starts_with("#![");
         let kept = file.text.lines().filter(|line| !inner(line));
         let kept: String = kept.map(|line| format!("{line}\n")).collect();
@@ -97,8 +97,8 @@ fn ours(proto: &Path, out: &Path) {
     }
 }
 
-/// A shared library, since the SDK links the same symbols. By clang, which upstream ships with: what gcc
-/// makes of it is up to three times slower.
+/// A shared library, because the SDK has the same symbols. It is compiled by clang, as in upstream's releases: code
+/// of gcc is up to three times slower.
 fn cpp(root: &Path, out: &Path) {
     println!("cargo:rerun-if-changed=cpp");
     println!("cargo:rerun-if-env-changed=PEERS_CXX");

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `constant` is one input over and over, `varied` 1024 inputs of random widths, both into four slots that
-//! stay in the first cache; `cold` writes each message into another 2 KiB of a 64 MiB ring, and reads it out of
-//! another such ring: beyond the second cache, in the third where that is as large. A round times
-//! each cell once, so that noise hits all alike; the cell's number is the median over rounds. Nothing is timed before
+//! stay in the first-level cache. `cold` writes each message into another 2 KiB of a 64 MiB ring, and reads it from
+//! another such ring, which is larger than the second-level cache. A round times
+//! each cell once, so that noise disturbs all cells alike; the number of a cell is the median over rounds. Nothing is timed before
 //! all bytes and sums agree with prost's.
 
 #[macro_use]
@@ -37,10 +37,10 @@ const PAYLOAD_BYTES: usize = SLOT / PAYLOADS.len();
 /// Time of one sample.
 const SAMPLE_NS: f64 = 4_000_000.0;
 
-/// What is encoded and decoded.
+/// Inputs to encode, and messages to decode.
 struct Work {
     inputs: Vec<Input>,
-    /// By payload, as many as inputs.
+    /// By payload: a message for each input.
     messages: [Vec<Vec<u8>>; 4],
     buffer: Vec<u8>,
     /// Copies of the first messages, to be read from memory that is not in a cache.
@@ -69,7 +69,7 @@ impl Work {
         for n in 0..count as usize {
             // SAFETY: in bounds: a slot's number is masked.
             let slot = unsafe { buffer.add((n & slots) * SLOT) };
-            // SAFETY: the slot is ours and has that many bytes.
+            // SAFETY: this program owns the slot, which has that many bytes.
             unsafe { black_box(encode)(black_box(&self.inputs[n & inputs]), slot, SLOT_USED) };
             black_box(slot);
         }
@@ -81,7 +81,8 @@ impl Work {
         for n in 0..count as usize {
             let message = match &self.ring {
                 Some(ring) => {
-                    &ring[(n & (COLD_SLOTS - 1)) * SLOT + payload * PAYLOAD_BYTES..][..messages[0].len()]
+                    &ring[(n & (COLD_SLOTS - 1)) * SLOT + payload * PAYLOAD_BYTES..]
+                        [..messages[0].len()]
                 }
                 None => &messages[n & (messages.len() - 1)][..],
             };
@@ -94,7 +95,7 @@ impl Work {
 fn encoded(by: &Contender, payload: usize, input: &Input) -> Vec<u8> {
     let mut buffer = vec![0xaa; COMPARED];
     let encode = by.encode.expect("an encoder")[payload];
-    // SAFETY: the buffer is ours and has that many bytes.
+    // SAFETY: this function owns the buffer, which has that many bytes.
     let len = unsafe { encode(input, buffer.as_mut_ptr(), COMPARED) };
     buffer.truncate(len);
     buffer
@@ -106,7 +107,7 @@ fn sum(by: &Contender, payload: usize, message: &[u8]) -> u64 {
 }
 
 fn find<'a>(all: &'a [Contender], name: &str) -> &'a Contender {
-    all.iter().find(|c| c.name == name).unwrap_or_else(|| panic!("nobody is called {name}"))
+    all.iter().find(|c| c.name == name).unwrap_or_else(|| panic!("no library is called {name}"))
 }
 
 /// Checks that the bytes of all libraries mean the same, and that all libraries read the same from them.
@@ -132,7 +133,7 @@ fn compare(all: &[Contender], inputs: &[Input]) {
 /// CPU time of this thread, so that other programs disturb less.
 fn thread_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours.
+    // SAFETY: `time` is a local value.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -190,11 +191,11 @@ fn time(all: &[Contender], mode: &str, rounds: usize) {
             cells.push(cell);
         }
     }
-    // Writers first: the ring that is read must not displace the one they write to.
+    // Writers first: the ring to read must not displace the ring to write from the cache.
     let (mut writers, mut readers): (Vec<_>, Vec<_>) =
         cells.into_iter().partition(|cell| matches!(cell.op, Op::Encode(_)));
     for half in [&mut writers, &mut readers] {
-        // Clears what the other half left behind, before the measurement.
+        // Frees the memory of the other half before the measurement.
         half.iter_mut().for_each(|cell| drop(cell.sample(&mut work)));
         for _ in 0..rounds {
             for cell in half.iter_mut() {

@@ -106,7 +106,7 @@ pub enum Choice {
     Pick(Closed),
 }
 
-/// `fuzz.Sink`, out of the text beside this file.
+/// `fuzz.Sink`, from `sink.proto`.
 pub fn descriptor() -> MessageDescriptor {
     static SINK: OnceLock<MessageDescriptor> = OnceLock::new();
     let make = || {

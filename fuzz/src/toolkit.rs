@@ -27,7 +27,7 @@ pub fn reader(bytes: &[u8]) {
     assert!(PackedVarint::new(bytes).count() <= bytes.len());
 }
 
-/// Two decoders may differ in their limits, in nothing else.
+/// Two decoders may differ only in their limits.
 fn costs(error: DecodeError) -> bool {
     matches!(
         error.kind,
@@ -97,7 +97,7 @@ pub fn derived(input: &[u8]) {
     }
 }
 
-/// Text that is read, printed and read again has the same meaning; and so have bytes that are printed.
+/// Text that is read, printed and read again has the same meaning. The same is true for bytes that are printed.
 pub fn text_format(input: &[u8]) {
     let styles = [
         PrintOptions::default(),
@@ -124,7 +124,7 @@ pub fn text_format(input: &[u8]) {
     }
 }
 
-/// Groups to lengths and back, in pieces and whole; refused where a reader refuses.
+/// Groups to lengths and back, in pieces and in one piece. The rewriter refuses what a reader refuses.
 pub fn rewriter(input: &[u8]) {
     let Some((piece, bytes)) = input.split_first() else { return };
     let run = |bytes: &[u8], piece: usize, back: bool| {
@@ -148,9 +148,9 @@ pub fn rewriter(input: &[u8]) {
     let lengths = run(bytes, piece, false);
     assert_eq!(lengths.as_ref().map(drop).map_err(|e| e.kind), read.map_err(|e| e.kind));
     lengths.iter().for_each(|lengths| rewritten(bytes, lengths));
-    // How the input was cut does not show.
+    // The output does not depend on the pieces.
     assert_eq!(lengths, run(bytes, usize::MAX - 1, false));
-    // No message among what has a length: only tags of groups change, to their shortest form.
+    // No field with a length counts as a message here: only tags of groups change, to their shortest form.
     if let Ok(same) = run(bytes, usize::MAX - 1, true) {
         assert_eq!(run(&same, 2, true), Ok(same));
     }
@@ -159,7 +159,7 @@ pub fn rewriter(input: &[u8]) {
     }
 }
 
-/// Each group of the one is a length in the other, however wide, and all else is the same.
+/// Each group of the first message has a length in the second one, and all other fields are the same.
 fn rewritten(groups: &[u8], lengths: &[u8]) {
     let (mut groups, mut lengths) = (Reader::new(groups), Reader::new(lengths));
     while let Ok(Some(was)) = groups.next_field() {
@@ -173,7 +173,7 @@ fn rewritten(groups: &[u8], lengths: &[u8]) {
     assert_eq!(lengths.next_field(), Ok(None));
 }
 
-/// Bytes in slices read as the same bytes in one.
+/// Bytes in slices are read as the same bytes in one slice.
 pub fn scattered(input: &[u8]) {
     let Some((piece, bytes)) = input.split_first() else { return };
     let slices: Vec<&[u8]> = bytes.chunks(usize::from(*piece) + 1).collect();
@@ -206,7 +206,7 @@ fn same(mut slices: ScatteredReader<'_, '_>, bytes: &[u8], depth: u32) {
     }
 }
 
-/// A stream of frames comes out the same in any pieces, and nothing is kept beyond one frame.
+/// A stream of frames gives the same frames in any pieces, and the reader keeps at most one frame.
 pub fn frames(input: &[u8]) {
     let Some((piece, bytes)) = input.split_first() else { return };
     let read = |piece: usize| {

@@ -1,4 +1,4 @@
-//! What a peer of the service can send, and a user can write.
+//! Targets for all bytes that a peer of the service can send, or a user can write.
 
 use std::sync::OnceLock;
 
@@ -18,12 +18,12 @@ pub fn commit_data(input: &[u8]) {
     testing::commit_data(input);
 }
 
-/// Chunks, patches and reads in any order, with any claim in them: a buffer agrees with its reference buffer.
+/// Chunks, patches and reads in any order, with any values: a buffer agrees with its reference buffer.
 pub fn trace_buffer(input: &[u8]) {
     testing::buffer::play(input);
 }
 
-/// Any text as a config, strict and lossy: refused with a place, or read into what decodes again.
+/// Any text as a config, strict and lossy: it is refused with a position, or its encoding can be decoded.
 pub fn text_config(text: &[u8]) {
     static CONFIG: OnceLock<MessageDescriptor> = OnceLock::new();
     let config = CONFIG.get_or_init(|| TraceConfig::DESCRIPTOR.into());
@@ -35,8 +35,8 @@ pub fn text_config(text: &[u8]) {
     }
 }
 
-/// A peer that says anything, cut anywhere (the first byte tells into what): both ends of both ports.
-/// No panic, and nothing kept beyond one frame and what was asked for.
+/// Any bytes from a peer, in pieces whose length the first byte gives, at both ends of both ports: no panic, and a
+/// connection keeps at most one frame and the answers to its calls.
 pub fn ipc_frames(input: &[u8]) {
     let Some((step, bytes)) = input.split_first() else { return };
     let mut producer = Host::<ProducerPort, u8>::default();
@@ -60,7 +60,7 @@ pub fn ipc_frames(input: &[u8]) {
     client.close();
 }
 
-/// Clients of both ports, each with its real state machine, that say and do whatever the input tells them,
+/// Clients of both ports, each with its real state machine, that send and do what the input says,
 /// around one service with its timers, files and clones.
 pub fn conversation(input: &[u8]) {
     testing::conversation(input);
@@ -80,7 +80,7 @@ pub fn requests(input: &[u8]) {
     check::<ConsumerPort>((*method).into(), args);
 }
 
-/// Replies to `ReadBuffers`, cut anywhere (the first byte tells into what): the packets are those that the
+/// Replies to `ReadBuffers`, in pieces whose length the first byte gives: the packets are those that the
 /// owned messages have.
 pub fn replies(input: &[u8]) {
     let Some((step, bytes)) = input.split_first() else { return };
@@ -104,8 +104,8 @@ pub fn replies(input: &[u8]) {
     assert_eq!(packets, expected);
 }
 
-/// A packet in pieces (the first byte tells of what length): taken or refused as it is in one piece, and what
-/// is taken is whole fields without those of the service.
+/// A packet in pieces (the first byte is their length): it is accepted or refused as in one piece, and what is
+/// accepted is whole fields without those of the service.
 pub fn validator(input: &[u8]) {
     let Some((step, packet)) = input.split_first() else { return };
     let valid = PacketStreamValidator::validate(&[packet]);
@@ -118,7 +118,7 @@ pub fn validator(input: &[u8]) {
     while let Ok(Some(field)) = reader.next_field() {
         assert!(![3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133].contains(&field.number));
     }
-    // What the service puts behind it cannot be swallowed.
+    // The fields that the service appends are not read as part of it.
     let stamped = [packet, &[3 << 3, 77]].concat();
     assert!(!PacketStreamValidator::validate(&[&stamped]));
 }

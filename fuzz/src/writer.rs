@@ -24,10 +24,10 @@ enum Kind {
     ByNumber,
     Padded,
     Group,
-    /// Its length is announced.
+    /// The length is announced before.
     Sized,
-    /// Another one is.
-    Lied,
+    /// A wrong length is announced.
+    WrongLength,
     Forgotten,
 }
 
@@ -68,7 +68,7 @@ impl Input<'_> {
                 4 => Kind::Padded,
                 5 => Kind::Group,
                 6 => Kind::Sized,
-                7 if byte > 200 => Kind::Lied,
+                7 if byte > 200 => Kind::WrongLength,
                 8 if byte > 200 => Kind::Forgotten,
                 other => {
                     ops.push(match other {
@@ -122,13 +122,13 @@ fn nested(scope: &mut Scope<'_>, kind: Kind, ops: &[Op]) {
         Kind::ByNumber => scope.nested_by_number(MESSAGE).expect("a field number"),
         Kind::Padded => scope.nested_padded::<MESSAGE>(),
         Kind::Group => scope.group::<GROUP>(),
-        // What is inside may be written in more bytes than it needs, unless it is flat.
+        // The body may have more bytes than necessary, unless it is flat.
         Kind::Sized => {
             let body = flat(ops);
             let mut inner = scope.nested_sized::<MESSAGE>(body.len() as u32);
             return inner.raw(&body);
         }
-        Kind::Lied => scope.nested_sized::<MESSAGE>(flat(ops).len() as u32 + 1_000_000),
+        Kind::WrongLength => scope.nested_sized::<MESSAGE>(flat(ops).len() as u32 + 1_000_000),
     };
     write(&mut inner, ops);
     if kind == Kind::Forgotten {
@@ -136,7 +136,7 @@ fn nested(scope: &mut Scope<'_>, kind: Kind, ops: &[Op]) {
     }
 }
 
-/// In as few bytes as it can be.
+/// In as few bytes as possible.
 fn flat(ops: &[Op]) -> Vec<u8> {
     let mut out = Vec::new();
     let tag =
@@ -201,7 +201,7 @@ fn shortest(bytes: &[u8]) -> Vec<u8> {
     while let Some(field) = reader.next_field().expect("it was written by us") {
         let (number, body) = match field.value {
             Value::Len(body) if field.number == MESSAGE => (MESSAGE, shortest(body)),
-            // Runs whose length waited.
+            // Packed runs whose length was written last.
             Value::Len(run) if field.number == 5 => (5, run.to_vec()),
             Value::Group(body) => {
                 varint(&mut out, u64::from(GROUP << 3 | 3));
@@ -221,11 +221,13 @@ fn shortest(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether it says something wrong or forgets something.
+/// Whether it announces a wrong length, or a scope is leaked.
 fn fails(ops: &[Op]) -> bool {
     ops.iter().any(|op| match op {
         Op::Nested(kind, ops) => {
-            matches!(kind, Kind::Lied | Kind::Forgotten) || { *kind != Kind::Sized && fails(ops) }
+            matches!(kind, Kind::WrongLength | Kind::Forgotten) || {
+                *kind != Kind::Sized && fails(ops)
+            }
         }
         _ => false,
     })
@@ -256,7 +258,7 @@ pub fn writer(input: &[u8]) {
     let mut stream = AppendSink::stream(&mut buffer);
     messages.iter().for_each(|ops| write(&mut stream.root(), ops));
     check("vec", stream.finish().map(|bytes| bytes.to_vec()), false);
-    // What failed is taken out.
+    // Messages that failed are taken out.
     assert_eq!(shortest(&buffer[room % 7..]), want);
     assert_eq!(buffer[..room % 7], vec![9; room % 7]);
 

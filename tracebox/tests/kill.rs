@@ -1,8 +1,8 @@
 //! A process that dies at any moment must not harm the other ones.
 //!
-//! Real programs in a folder of their own. The producers are this same test binary, which becomes one when
-//! [`PRODUCER_ENV`] is set: it writes a burst of packets for each line that it reads, and answers with a line. So
-//! every moment at which something dies is a place in a sequence of events, never a point in time. The moments are
+//! Real programs in a folder of their own. The producers are this test binary, started with
+//! [`PRODUCER_ENV`]: it writes a burst of packets for each line that it reads, and answers with a line. So
+//! every moment at which a process is killed is a place in a sequence of events, never a point in time. The moments are
 //! random; the seed is printed, and `KILL_SEED` replays it.
 
 use protos::{Trace, TracePacketData};
@@ -21,14 +21,14 @@ use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 use tracing_core::os::socket::Address;
 
-/// Says under which name this binary is to be a producer.
+/// The name of the producer that this binary should be.
 const PRODUCER_ENV: &str = "KILL_TEST_PRODUCER";
 const ROUNDS: u64 = 6;
 const SOURCE: &str = "kill.test";
 const BURST_PACKETS: u64 = 20;
-/// How much memory an allocator may hold back in a process that leaks nothing.
+/// Memory that an allocator may keep in a process that leaks nothing.
 const SLACK_KB: u64 = 4 * 1024;
-/// How often a process is asked something before it must have released what a dead peer held. It closes files on
+/// Number of queries after which a process must have released the files and memory of a dead peer. It closes files on
 /// other threads, so one answer is not enough.
 const TURNS_MAX: u32 = 20_000;
 
@@ -55,7 +55,7 @@ impl Numbers {
     }
 }
 
-/// `println!` would go to the test harness, which keeps it.
+/// The test harness captures `println!`.
 fn answer(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
@@ -80,7 +80,7 @@ impl DataSource for Numbers {
     }
 }
 
-/// Not a test of its own: what the other tests start as producers.
+/// Not a test: the other tests start it as a producer.
 #[test]
 fn producer_process() {
     let Ok(name) = std::env::var(PRODUCER_ENV) else { return };
@@ -111,7 +111,7 @@ impl Process {
         self.0.wait().expect("wait")
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Sends SIGINT, as Ctrl-C does.
     fn interrupt(&self) {
         kill_process(Pid::from_child(&self.0), Signal::INT).expect("signal");
     }
@@ -121,7 +121,7 @@ impl Process {
     }
 
     /// Open descriptors, and mappings of shared memory.
-    fn holdings(&self) -> (usize, usize) {
+    fn resources(&self) -> (usize, usize) {
         let descriptors = std::fs::read_dir(self.proc("fd")).map_or(0, Iterator::count);
         let maps = std::fs::read_to_string(self.proc("maps")).unwrap_or_default();
         (descriptors, maps.lines().filter(|l| l.contains("memfd:")).count())
@@ -141,7 +141,7 @@ impl Drop for Process {
     }
 }
 
-/// A process that writes when it is asked to.
+/// A producer process, which writes when the test requests it.
 struct Writer {
     process: Process,
     requests: ChildStdin,
@@ -149,7 +149,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Waits for an answer; others, to what nobody waited for, are skipped.
+    /// Waits for `answer`. Answers to earlier requests are skipped.
     fn wait_for(&mut self, answer: &str) {
         let mut line = String::new();
         while line.trim_end() != answer {
@@ -159,12 +159,12 @@ impl Writer {
         }
     }
 
-    /// Waits until `session` has started it. It may still have to connect.
+    /// Waits until `session` has started the data source. The producer may have to connect before.
     fn wait_until_started(&mut self, session: &str) {
         self.wait_for(&format!("started {session}"));
     }
 
-    /// Has bursts written, and waits for each of them.
+    /// Requests bursts, and waits for each of them.
     fn write(&mut self, session: &str, bursts: u64) {
         for _ in 0..bursts {
             self.request(session);
@@ -172,7 +172,7 @@ impl Writer {
         }
     }
 
-    /// Has a burst written, and does not wait.
+    /// Requests a burst, and does not wait.
     fn request(&mut self, session: &str) {
         writeln!(self.requests, "{session}").expect("the producer reads");
     }
@@ -227,7 +227,7 @@ impl World {
             line.contains("listening on")
         });
         assert!(listens, "traced ended before it listened:\n{log}");
-        // What it logs later must not block it.
+        // A full pipe of its log must not block it.
         std::thread::spawn(move || lines.for_each(drop));
         Process(traced)
     }
@@ -243,7 +243,7 @@ impl World {
         Writer { process: Process(child), requests, answers }
     }
 
-    /// A recording that goes on until it is interrupted; the service writes the file if `into_file`. Returns the
+    /// A recording that runs until it is interrupted; the service writes the file if `into_file`. Returns the
     /// name of its session, too.
     fn record(&mut self, trace: &Path, into_file: bool) -> (Process, String) {
         self.sessions += 1;
@@ -260,7 +260,7 @@ impl World {
         (Process(command.spawn().expect("perfetto")), session)
     }
 
-    /// Records something of each of `producers`, from start to end.
+    /// Records packets of each of `producers`, from start to end.
     fn record_all(&mut self, producers: &mut [&mut Writer]) {
         let path = self.path("all.pftrace");
         let (mut consumer, session) = self.record(&path, false);
@@ -291,26 +291,26 @@ impl World {
     }
 }
 
-/// Asks `traced` until `process` holds `expected` again.
+/// Queries `traced` until `process` has the resources `expected` again.
 #[track_caller]
 fn wait_for_holdings(world: &World, process: &Process, expected: (usize, usize)) {
     let mut consumer = world.consumer();
-    // The connection that asks belongs to what traced holds.
+    // The connection for the query counts, too.
     consumer.query_service_state(true).expect("an answer");
     for _ in 0..TURNS_MAX {
-        if process.holdings() == expected {
+        if process.resources() == expected {
             return;
         }
         consumer.query_service_state(true).expect("an answer");
     }
-    panic!("holds {:?} descriptors and mappings, expected {expected:?}", process.holdings());
+    panic!("has {:?} descriptors and mappings, expected {expected:?}", process.resources());
 }
 
-/// What `traced` holds while somebody asks it.
+/// The resources of `traced` during a query.
 fn holdings_of_service(world: &World, traced: &Process) -> (usize, usize) {
     let mut consumer = world.consumer();
     consumer.query_service_state(true).expect("an answer");
-    traced.holdings()
+    traced.resources()
 }
 
 /// How many packets each process has in the trace. Asserts that the file is a trace, and each sequence without holes.
@@ -351,7 +351,7 @@ fn a_killed_producer_harms_nobody() {
         survivor.write(&session, 1);
         victim.wait_until_started(&session);
         victim.write(&session, world.random(200));
-        // It dies in the middle of these.
+        // It is killed while it writes these.
         (0..world.random(100)).for_each(|_| victim.request(&session));
         victim.process.kill();
         survivor.write(&session, 1);
@@ -373,7 +373,7 @@ fn a_killed_consumer_harms_nobody() {
     let mut producer = world.producer("producer");
     world.record_all(&mut [&mut producer]);
     let before = holdings_of_service(&world, &traced);
-    let (rss_kb, producer_before) = (traced.rss_kb(), producer.process.holdings());
+    let (rss_kb, producer_before) = (traced.rss_kb(), producer.process.resources());
     for round in 0..ROUNDS {
         let path = world.path(&format!("{round}.pftrace"));
         let (mut consumer, session) = world.record(&path, round % 2 == 1);
@@ -402,7 +402,7 @@ fn a_killed_service_harms_nobody() {
     let mut traced = world.traced();
     let mut producer = world.producer("producer");
     world.record_all(&mut [&mut producer]);
-    let before = producer.process.holdings();
+    let before = producer.process.resources();
     for round in 0..ROUNDS {
         let path = world.path(&format!("{round}.pftrace"));
         let (mut consumer, session) = world.record(&path, round % 2 == 1);
@@ -417,7 +417,7 @@ fn a_killed_service_harms_nobody() {
         consumer.wait();
         counters(&path);
         assert!(producer.process.runs());
-        // The sockets of the dead one are still there: the new one replaces them.
+        // The socket files of the killed service are still there, and the new service replaces them.
         traced = world.traced();
         world.record_all(&mut [&mut producer]);
         wait_for_holdings(&world, &producer.process, before);

@@ -6,7 +6,7 @@ use crate::input::Input;
 
 static FINISHED: OnceLock<[Vec<u8>; 4]> = OnceLock::new();
 
-/// What is copied: the payloads, encoded.
+/// The encoded payloads, which are copied.
 pub fn remember(finished: [Vec<u8>; 4]) {
     let _ = FINISHED.set(finished);
 }

@@ -55,11 +55,11 @@ pub fn all() -> Vec<Contender> {
     all
 }
 
-/// Ours.
+/// Our library.
 pub const US: &str = "protozero (Rust)";
-/// The one that ratios refer to.
+/// The library that ratios refer to.
 pub const REFERENCE: &str = "protozero (C++), reused root";
-/// The bytes and sums of all others must agree with those of this one.
+/// The bytes and sums of all others must agree with those of this library.
 pub const JUDGE: &str = "prost 0.14";
 /// No protobuf: a copy of the finished bytes, a pass over them.
 pub const FLOOR: &str = "memcpy / scan";

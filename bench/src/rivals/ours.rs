@@ -1,4 +1,4 @@
-//! Ours: writers and readers, and owned messages.
+//! Our library: writers and readers, and owned messages.
 
 #[allow(
     missing_docs,

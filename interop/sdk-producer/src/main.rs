@@ -1,7 +1,8 @@
-//! A producer made of the C++ SDK: what `cargo xtask interop` puts in front of our service.
+//! A producer with the C++ SDK. `cargo xtask interop` connects it to our service.
 //!
-//! Once data source `interop.sdk` has started, two threads write numbered test packets each, and
-//! the first also track events, and say so when all of it has been taken; then it idles until it is killed.
+//! Once data source `interop.sdk` has started, each of two threads writes numbered test packets,
+//! and the first one track events, too. When the service has all of them, the program prints a line, and waits until
+//! it is killed.
 
 use perfetto_sdk::{
     data_source::{
@@ -19,7 +20,7 @@ track_event_categories! {
 }
 use categories as perfetto_te_ns;
 
-/// Packets a thread writes, and what pads each of them, so that chunks fill up and wrap.
+/// Number of packets of a thread, and the padding of each, so that chunks become full and are used again.
 const PACKETS: u64 = 3000;
 const PADDING: &str = "the quick brown fox jumps over the lazy dog";
 

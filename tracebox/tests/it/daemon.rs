@@ -112,7 +112,7 @@ fn sockets_that_were_passed() {
     for (name, value) in traced.get_envs() {
         command.env(name, value.unwrap_or_default());
     }
-    // Not in the usual order: only the names tell which is which.
+    // Not in the usual order: only the names tell the kinds apart.
     command.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "traced-consumer:traced-producer");
     command.stdin(listen("consumer")).stdout(listen("producer"));
     command.stderr(std::process::Stdio::piped());
@@ -155,7 +155,7 @@ fn files_are_complete_when_it_stops() {
 }
 
 /// A full disk ends the session with an error, and the file consists of whole packets. The limit of file sizes
-/// stands in for a small disk.
+/// has the same effect as a small disk.
 #[test]
 fn a_full_disk() {
     let world = World::new();

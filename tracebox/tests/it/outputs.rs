@@ -73,11 +73,11 @@ fn shell(world: &World, script: &str) -> Command {
     shell
 }
 
-/// What is written after the reader has left is lost, and waiting for room would take for ever.
+/// What is written after the reader has left is lost, and waiting for space would take for ever.
 #[test]
 fn a_pipe_whose_reader_left() {
     for output in ["", INTO_FILE] {
-        // A reader that came late, and one that was there before.
+        // A reader that opens the pipe late, and one that opens it before.
         for late in [true, false] {
             let world = World::new();
             let _traced = world.traced();

@@ -100,8 +100,8 @@ fn a_command_that_a_signal_ends() {
     assert_eq!(attribute(&world.packets("trace"), "tracebox.command.signal"), Some(code));
 }
 
-/// A grandchild of the command. It lives until the trace has it: a machine may be so busy that a look into `/proc`
-/// takes long.
+/// A grandchild of the command. It runs until the trace has it: on a busy machine reading `/proc`
+/// can take long.
 #[test]
 fn the_whole_process_tree() {
     const MARK: &str = "word-of-the-grandchild";
@@ -113,13 +113,13 @@ fn the_whole_process_tree() {
          write_flush_mode: WRITE_FLUSH_ENABLED",
     );
     let mut command = world.command("tracebox record -o trace -c c --txt -- sh -c");
-    // Without a command behind it a shell would become the grandchild.
+    // Without a further command the shell would replace itself with the grandchild.
     let script = format!("sh -c 'read line; exit 3' {MARK}; echo ended; read line");
     let child = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = child.spawn().unwrap();
     let mark = MARK.as_bytes();
     let has_it = |bytes: &[u8]| bytes.windows(mark.len()).filter(|w| *w == mark).count() >= 8;
-    // Five packets of the command and its process have the word, and three of the grandchild.
+    // Five packets of the command and its process contain the word, and three of the grandchild.
     while !has_it(&std::fs::read(world.path("trace")).unwrap_or_default()) {}
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin).unwrap();
@@ -136,7 +136,7 @@ fn the_whole_process_tree() {
     let grandchild = slices.iter().find(|slice| slice.cmdline == wanted).unwrap();
     assert_eq!(grandchild.parent, root.pid, "{slices:?}");
     assert!(grandchild.end_ns.unwrap() <= root.end_ns.unwrap(), "{slices:?}");
-    // Where the kernel does not tell, nothing but its parent knows.
+    // Without the connector only the parent knows the exit code.
     assert!(matches!(grandchild.exit_code, None | Some(3)), "{slices:?}");
     let in_tree = |packet: &TracePacket| match &packet.data {
         Some(TracePacketData::ProcessTree(tree)) => tree.processes.iter().any(|process| {

@@ -108,7 +108,7 @@ fn no_progress_on_the_terminal_of_the_command() {
     assert!(all.starts_with("promptWrote "), "{all:?}");
 }
 
-/// A signal to nothing but the recorder, as `kill` or a closed terminal sends it.
+/// A signal to the recorder alone, as `kill` or a closed terminal sends it.
 #[test]
 fn a_hangup_leaves_nothing_behind() {
     let world = World::new();
@@ -174,7 +174,7 @@ fn what_a_killed_one_leaves_the_next_removes() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut pid).unwrap();
     tracebox.signal(Signal::KILL);
     tracebox.child.wait().unwrap();
-    // The command lives on.
+    // The command still runs.
     let command = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(command, Signal::KILL).unwrap();
     assert_eq!(leftovers(&world).len(), 1);
@@ -196,7 +196,7 @@ fn failures() {
     world.run("tracebox record -c nowhere -o trace -- true").failed(125, "cannot read the config");
     assert!(!world.path("trace").exists());
     assert!(leftovers(&world).is_empty());
-    // Refused: the command never runs.
+    // The recording is refused, and the command never runs.
     world.write("c", "buffers { size_kb: 64 } data_sources { config { target_buffer: 9 } }");
     world.run("tracebox record -c c --txt -o trace -- true").failed(125, "service error: ");
 }

@@ -42,7 +42,7 @@ fn snapshots() {
     assert_eq!(std::fs::read(world.path("trace")).unwrap(), b"precious", "it is left alone");
 }
 
-/// In the background the directory is another one.
+/// A process in the background has another working directory.
 #[test]
 fn snapshots_in_the_background() {
     let world = World::new();
@@ -63,7 +63,7 @@ fn snapshots_in_the_background() {
 #[test]
 fn around_a_command() {
     let world = World::new();
-    // Without a delay: the command may be over before any.
+    // Without a delay: the command may end before a delay.
     world.write("c", &config("CLONE_SNAPSHOT").replace("stop_delay_ms: 1 ", ""));
     let trigger = env!("CARGO_BIN_EXE_trigger_perfetto");
     // The snapshot of the first trigger may wait until the command has ended.

@@ -12,7 +12,7 @@ use tracing_core::os::socket::Address;
 
 use crate::world::{World, packets};
 
-/// Writes packets of 1 KiB, so many.
+/// Writes so many packets of 1 KiB.
 struct Flood(usize);
 
 impl DataSource for Flood {
@@ -133,7 +133,7 @@ fn compressed_packets_count() {
     }
 }
 
-/// Their producers have ended, or never came.
+/// The producers of these data sources have ended, or never connected.
 #[test]
 fn sources_that_do_not_record() {
     let world = World::new();
@@ -156,7 +156,7 @@ fn sources_that_do_not_record() {
         drop(first);
         let told = perfetto.read_until("flood stopped at ");
         assert!(told.ends_with(" s: its producer went away\n"), "{told:?}");
-        // One that comes later and stays is no loss.
+        // A producer that connects later and stays is no loss.
         let _second = producer(&world, Flood(1));
         perfetto.signal(Signal::INT);
         let ran = perfetto.end();

@@ -279,7 +279,7 @@ fn the_background_knows_of_a_refusal() {
     assert!(!world.path("trace").exists());
 }
 
-/// Interrupts it until it ends.
+/// Interrupts the program until it ends.
 fn interrupted_for_good(mut perfetto: Daemon) -> Option<i32> {
     loop {
         if let Some(status) = perfetto.child.try_wait().unwrap() {
@@ -306,7 +306,7 @@ fn the_second_interruption_always_ends_the_program() {
     world.write("c", ENDLESS);
     let mut perfetto = world.start("perfetto -c c --txt -o trace");
     perfetto.read_until("starting tracing");
-    // The service does not answer any more.
+    // The service is stopped and does not answer.
     traced.signal(Signal::STOP);
     assert_eq!(interrupted_for_good(perfetto), Some(130));
 }

@@ -90,8 +90,8 @@ impl World {
         Ran::from(child.wait_with_output().unwrap())
     }
 
-    /// A `traced` that listens: ours, or the one that TRACED_UNDER_TEST names, to see what another
-    /// service makes of our consumer.
+    /// A `traced` that listens: ours, or the one that TRACED_UNDER_TEST names, to test our consumer with another
+    /// service.
     pub fn traced(&self) -> Daemon {
         let mut command = self.command("traced");
         if let Some(program) = std::env::var_os("TRACED_UNDER_TEST") {
@@ -110,14 +110,14 @@ impl World {
         Daemon::new(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// What the service knows.
+    /// The state of the service.
     pub fn state(&self) -> TracingServiceState {
         let ran = self.run("perfetto --query-raw").good();
         TracingServiceState::decode(&ran.stdout).unwrap()
     }
 
     /// Asks the service until `is` holds: it reports sessions of other consumers in no other way. Use
-    /// [`Daemon::wait_for`] where a program has to make it hold.
+    /// [`Daemon::wait_for`] if a program must cause it.
     pub fn wait_for(&self, is: impl Fn(&TracingServiceState) -> bool) {
         while !is(&self.state()) {}
     }
@@ -192,7 +192,7 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits until the program has ended.
     pub fn end(mut self) -> Ran {
         let mut stderr = String::new();
         self.log.read_to_string(&mut stderr).unwrap();

@@ -1,7 +1,7 @@
-//! The ledger of what honest producers wrote, and the rules that what is read must keep.
+//! The ledger of the packets that honest producers wrote, and the rules for the packets that are read.
 //!
-//! A packet of the simulation says who wrote it (`counter`), which of its writer's it is (`seq_value`), and
-//! carries text that is computed from both. So a reader recognises an invented, damaged, repeated or swapped
+//! A packet of the simulation has the number of its writer (`counter`), its number among the packets of this writer
+//! (`seq_value`), and a text that is computed from both. So a reader recognises an invented, damaged, repeated or swapped
 //! packet, and a gap. Other checks of the service's output are in `world::model` (against reference buffers),
 //! `world::service_packets` (packets of the service itself), `world::sessions` (who may write and clone what) and
 //! `world::triggers`.
@@ -17,7 +17,7 @@
 //! | `service/src/packets.rs`: a trigger is attributed to another user | 7 of 16 |
 //! | `service/src/session/sequence.rs`: no loss is marked | 14 of 16 |
 //! | `service/src/session/read.rs`: sessions that do not compress are not filtered | 7 of 16 |
-//! | `service/src/buffer/v2/write.rs`: what is overwritten first is not counted | 8 of 16 |
+//! | `service/src/buffer/v2/write.rs`: the first overwritten chunk is not counted | 8 of 16 |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ use super::rng::Rng;
 /// Names a writer of an honest producer.
 pub(super) type Tag = u64;
 
-/// One trace writer, and what it has written.
+/// One trace writer, and the packets that it has written.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) session: u64,

@@ -1,5 +1,5 @@
-//! Records what has happened in a run. What happens in no run is not tested, so many seeds together have to
-//! leave every mark.
+//! Records the events of a run. An event that happens in no run is not tested, so many seeds together must leave
+//! every mark.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use protos::GetAsyncCommandResponseCmd as Cmd;
 use abi::ipc::port::{ConsumerPort, Port, ProducerPort};
 use service::{FileSync, Input, Output};
 
-/// The kind of thing, and its name.
+/// The kind of mark, and its name.
 pub type Mark = (&'static str, &'static str);
 
 /// How often each event happened.
@@ -143,7 +143,7 @@ impl Marks {
         }
     }
 
-    /// What there is and was never met.
+    /// The marks that were never left.
     #[must_use]
     pub fn missing(&self) -> Vec<Mark> {
         all().filter(|mark| !self.0.contains_key(mark)).collect()
@@ -155,7 +155,7 @@ impl Marks {
         self.0.len()
     }
 
-    /// Whether nothing ever happened.
+    /// Whether there is no mark.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

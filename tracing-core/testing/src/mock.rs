@@ -41,7 +41,7 @@ impl MockProducer {
         )
     }
 
-    /// Connects with all that `InitializeConnection` can say.
+    /// Connects with all fields of `InitializeConnection`.
     pub fn connect_with(
         shell: &mut Shell,
         peer: Peer,

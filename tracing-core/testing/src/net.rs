@@ -11,7 +11,7 @@ use service::{FileError, Input};
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "a test world has memory")]
 pub(super) enum Event {
-    /// A message or a hang-up reaches the service.
+    /// A message or the end of a connection reaches the service.
     ToService(Input),
     /// A reply reaches a client.
     ToClient(ClientId, Reply),

@@ -1,4 +1,4 @@
-//! An environment that carries out at once what the service asks for, and records it.
+//! An environment that carries out the effects of the service at once, and records them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl RegionFactory for HeapRegions {
 /// A reply as its caller gets it.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// What it answers.
+    /// The call that it answers.
     pub call: CallId,
     /// The encoded response; none if the call was rejected.
     pub response: Option<Bytes>,
@@ -40,7 +40,7 @@ pub struct Reply {
 /// A file that exists only here.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFile {
-    /// What was written.
+    /// The written bytes.
     pub bytes: Vec<u8>,
     /// How often it was made durable.
     pub syncs: usize,
@@ -63,7 +63,7 @@ pub struct Shell {
     pub now_ns: u64,
     /// All files there ever were.
     pub files: BTreeMap<FileId, MemoryFile>,
-    /// What was logged.
+    /// The lines of the log.
     pub log: Vec<(LogLevel, String)>,
     /// Clients whose connection the service closed.
     pub disconnected: Vec<ClientId>,
@@ -77,7 +77,7 @@ pub struct Shell {
     pub write_error: Option<String>,
     /// If set, the file operation of this number (from 0) fails, and only that one.
     pub fail_file_op: Option<usize>,
-    /// Files whose writes never complete, as those of a pipe that nobody reads.
+    /// Files whose writes never complete, as those of a pipe without a reader.
     pub stuck: BTreeSet<FileId>,
     /// File operations so far.
     pub file_ops: usize,
@@ -125,7 +125,7 @@ impl Shell {
         config
     }
 
-    /// A service whose configuration is [`config`](Self::config) with what `change` does to it.
+    /// A service whose configuration is [`config`](Self::config) after `change`.
     #[must_use]
     pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
         let mut config = Self::config();
@@ -158,7 +158,7 @@ impl Shell {
         Now::at_ns(self.now_ns)
     }
 
-    /// Gives the service one event and carries out all it asks for.
+    /// Gives the service one event and carries out its effects.
     pub fn input(&mut self, input: Input) {
         self.service.handle(&self.now(), input);
         self.carry_out();

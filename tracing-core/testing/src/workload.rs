@@ -174,7 +174,7 @@ impl Producer {
         });
     }
 
-    /// Takes a reply; returns what it sends in return.
+    /// Takes a reply, and returns the answers to it.
     pub(super) fn reply(
         &mut self,
         reply: &Reply,
@@ -233,7 +233,7 @@ impl Producer {
         if self.silent {
             return;
         }
-        // Behind everything committed before, as data sources do.
+        // After all earlier commits, as data sources do it.
         match &self.arbiter {
             Some(arbiter) => arbiter.send(request),
             None => out.push((false, request, None)),
@@ -310,7 +310,7 @@ impl Producer {
         out
     }
 
-    /// What its arbiter has to send.
+    /// The requests of its arbiter.
     pub(super) fn poll(&mut self, now: BootTime) -> Outgoing {
         let mut out = Vec::new();
         if let Some(arbiter) = &self.arbiter {

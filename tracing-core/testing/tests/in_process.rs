@@ -1,5 +1,5 @@
 //! A service, a producer with a thread that writes, and a consumer in one process, without a socket or shared
-//! mapping: what Miri and the thread sanitizer can see whole.
+//! mapping, so that Miri and the thread sanitizer see all accesses.
 #![allow(missing_docs)]
 
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn every_packet_of_a_thread_arrives_in_order() {
     let mut consumer = service.consumer();
     consumer.enable_tracing(&config(), None).unwrap();
     producer.poll();
-    // A poll for each packet: the thread goes on writing meanwhile, and gets memory back if it needs some.
+    // A poll for each packet: the thread writes meanwhile, and gets free chunks if it needs some.
     for _ in 0..PACKETS {
         written.recv().unwrap();
         producer.poll();

@@ -25,7 +25,7 @@ same bytes moved by `memcpy`, or the same lengths walked over. Instructions are 
 /// What a number must not exceed.
 #[derive(Clone, Copy)]
 enum Bar {
-    /// So many times that of C++.
+    /// A multiple of the time of C++.
     Times(f64),
     Ns(f64),
     None,
@@ -53,7 +53,7 @@ struct Row {
     what: &'static str,
     mode: &'static str,
     floor: &'static str,
-    /// How often under callgrind; 0 where instructions say little.
+    /// Repetitions under callgrind; 0 where instructions are of little use.
     count: u32,
     per: &'static str,
     must: Bar,
@@ -163,7 +163,7 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
     if record { report::record(ctx, "Trace buffer", &text) } else { Ok(()) }
 }
 
-/// The median of what the rounds say of a mode, ns.
+/// The median time of a mode over all rounds, ns.
 fn median(rounds: &[String], mode: &str) -> Result<f64, String> {
     let times = rounds.iter().map(|output| {
         let ns = time_of(output, mode).and_then(|ns| ns.parse::<f64>().ok());

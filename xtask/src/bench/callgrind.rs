@@ -1,16 +1,16 @@
-//! Instructions of one operation: a run of twice as many less a run of as many, so that the start-up
-//! falls out. The same on every machine with the same binary, whatever else runs there.
+//! Instructions of one operation: those of a run of 2N operations minus those of N, so that the start-up does not
+//! count. The result is the same on every machine with the same binary.
 
 use crate::ctx::Ctx;
 use std::path::Path;
 
-/// Instructions of one, as text with a tenth.
+/// Instructions of one operation, as text with one decimal.
 ///
 /// The program is started as `program loop ARGUMENTS COUNT`; if the last word it prints is a number, it
-/// did so many instead of `count`. With `inside` only what such functions do is counted, a pattern.
+/// did so many instead of `count`. With `inside`, a pattern, only these functions are counted.
 ///
 /// # Errors
-/// It, or valgrind, fails.
+/// The program or valgrind fails.
 pub fn instructions(
     ctx: &Ctx,
     program: &Path,
@@ -38,7 +38,7 @@ fn run(
     let mut command = ctx.command("valgrind");
     command
         .arg("--tool=callgrind")
-        // Nobody reads it. Not /dev/null: valgrind renames a file that exists, and root may rename that one.
+        // This file is not used. With /dev/null, valgrind would rename that file for root.
         .arg(format!("--callgrind-out-file={}", folder.join("callgrind.out").display()))
         .arg(format!("--log-file={}", log.display()))
         .args(inside.map(|inside| format!("--toggle-collect={inside}")))
@@ -50,7 +50,8 @@ fn run(
     let text = crate::ctx::read(&log)?;
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
     let instructions = collected.and_then(|(_, n)| n.trim().parse().ok());
-    let instructions = instructions.ok_or_else(|| format!("callgrind says no number:\n{text}"))?;
+    let instructions =
+        instructions.ok_or_else(|| format!("callgrind printed no number:\n{text}"))?;
     let done = output.split_whitespace().last().and_then(|word| word.parse().ok());
     Ok((instructions, done.unwrap_or(u64::from(count))))
 }

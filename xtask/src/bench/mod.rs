@@ -1,6 +1,6 @@
 //! Time and instructions of the hot paths, in one table.
 //!
-//! With `--peers`, protobuf against its rivals instead: [`peers`]; with `--buffer` and `--service`, our trace
+//! With `--peers`, protobuf libraries instead: [`peers`]; with `--buffer` and `--service`, our trace
 //! buffer and our service beside those of C++: [`buffer`], [`service`].
 //!
 //! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
@@ -17,14 +17,14 @@ use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
 use std::fmt::Write as _;
 
-/// A row: what, the bench program, its mode as printed and as arguments of `loop`.
+/// A row: its text, the bench program, its mode as printed and as arguments of `loop`.
 struct Row {
     what: &'static str,
     bench: &'static str,
     mode: &'static str,
     /// How often under callgrind; 0 for modes that cannot.
     count: u32,
-    /// What one of the counted things is: the programs may count other things than they print.
+    /// The unit of the instructions: a program may count other operations than it prints.
     per: &'static str,
     /// The target, in ns.
     bar: &'static str,

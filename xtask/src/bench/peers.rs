@@ -1,6 +1,6 @@
-//! Protobuf beside its rivals: `bench/`, a workspace of its own, run five times in each mode.
+//! Protobuf libraries compared: `bench/`, a workspace of its own, run five times in each mode.
 //!
-//! Every run times all contenders round-robin and compares their bytes and sums first; a cell here is the
+//! Every run first compares the bytes and sums of all libraries, then times them in turns; a cell here is the
 //! median of the runs' medians. Below the tables is the comparison with the aim for each column, and
 //! with the fastest other library.
 
@@ -31,7 +31,7 @@ const FLOOR: &str = "memcpy / scan";
 /// Those whose values borrow their strings, so that our views are like them.
 const BORROWERS: [&str; 2] = [QUICK, "buffa 0.9.2, views"];
 
-/// A bar: ours must not take more than `ratio` of what the fastest of `of` takes.
+/// An aim: ours must not take more than `ratio` of the time of the fastest of `of`.
 struct Aim {
     op: &'static str,
     of: &'static [&'static str],

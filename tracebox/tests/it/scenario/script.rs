@@ -43,7 +43,7 @@ pub fn play(scenario: &Scenario<'_>) {
     watcher.leave();
 }
 
-/// Buffers of all kinds, clones, reading twice, a producer that leaves.
+/// Buffers of all kinds, clones, reading twice, a producer that disconnects.
 fn buffers(scenario: &Scenario<'_>, one: &ScriptProducer) {
     let two = ScriptProducer::new(scenario.world, "producer.two", &["second"]);
     let mut client = scenario.client();

@@ -1,4 +1,4 @@
-//! What a consumer can do with sessions that are not its own any more, or never were.
+//! What a consumer can do with sessions that it detached, or that belong to another consumer.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -47,7 +47,7 @@ fn a_clone_can_be_interrupted() {
     interrupted.waker().wake();
     let cloned = interrupted.clone_session(by_name("ring"), None);
     assert!(matches!(cloned, Err(ConsumerError::Interrupted)), "{cloned:?}");
-    // For others nothing has changed, and the session goes on.
+    // Nothing has changed for other consumers, and the session runs.
     let mut other = service.consumer();
     let response = other.clone_session(by_name("ring"), None).unwrap();
     assert_ne!(response.was_write_into_file, Some(true));
@@ -59,7 +59,7 @@ fn a_clone_can_be_interrupted() {
     assert!(packets(&mut owner) > 0);
 }
 
-/// Writes some big packets and says when they are on their way.
+/// Writes some big packets and sends a message when they are committed.
 struct Big(Sender<()>);
 
 const BIG_COUNT: usize = 4;
@@ -80,7 +80,7 @@ impl DataSource for Big {
     fn stop(&mut self, _: &Instance, _: Ack) {}
 }
 
-/// It is copied in several turns of a loop that sleeps when there is nothing to do.
+/// The clone is copied in several turns of a loop that sleeps when there is nothing to do.
 #[test]
 fn a_clone_that_takes_several_turns() {
     let service = service();
@@ -129,7 +129,7 @@ fn a_session_changes_hands() {
     assert!(packets(&mut second) > 0);
 }
 
-/// They would be refused without words: only when a call is framed is it seen that it is too long.
+/// The client checks the length when it frames the call. Otherwise the service would close the connection.
 #[test]
 fn configs_that_fit_into_no_request() {
     let service = service();

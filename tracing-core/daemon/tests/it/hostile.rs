@@ -58,7 +58,7 @@ fn overwrite(region: &Region, stop: &AtomicBool) {
 }
 
 /// The numbers in the packets of the honest producer, in the order in which they were read. What the hostile one
-/// wrote may be anything, except a packet with the uid of another: the service stamps those.
+/// wrote may be anything, except a packet with the uid of another user: the service writes the uid.
 fn honest_numbers(replies: &[Reply]) -> Vec<usize> {
     let mut numbers = Vec::new();
     let mut bytes = Vec::new();
@@ -141,7 +141,7 @@ fn overwritten_memory_harms_nobody_but_its_owner() {
         assert_eq!((after.producers, after.flushes), (before.producers, before.flushes));
         assert!(shell.log.len() < 200, "{} lines", shell.log.len());
     });
-    // Pages of the honest one were never touched, whatever the other did.
+    // The hostile producer has not changed any page of the honest one.
     let smb = honest.smb.clone().unwrap();
     assert!((0..smb.page_count()).all(|page| smb.page_hint(page).is_free()));
     hostile.disconnect(&mut shell);
@@ -161,8 +161,8 @@ fn check_commit(commit: &CommitDataRequest, by_value: bool) {
     }
 }
 
-/// Writers whose service changes the states of their chunks while they write: they end, and ask for nothing outside
-/// of their memory. It is mapped twice, as two processes would have it.
+/// Writers whose service changes the states of their chunks while they write: they end, and their requests name only
+/// chunks of their memory. The memory is mapped twice, as in two processes.
 #[test]
 fn writers_survive_a_hostile_service() {
     let ours = shm::create(PAGES * PAGE).unwrap();

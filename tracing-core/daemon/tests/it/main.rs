@@ -26,7 +26,7 @@ use daemon::serve::{HeapRegions, MemfdRegions, Server, ServerOptions, service_co
 use os::socket::Address;
 use service::RegionFactory;
 
-/// As long as it takes: a machine under load must not make a test fail.
+/// No limit: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;
 
 /// Bytes of the one packet that is longer than a chunk, a page, a frame and the shared memory.
@@ -72,7 +72,7 @@ fn record(connection: Box<dyn Connection<ProducerPort>>, mut consumer: Consumer)
     let config =
         TraceConfig { buffers: vec![buffer], data_sources: vec![source], ..TraceConfig::default() };
     consumer.enable_tracing(&config, None).unwrap();
-    // Reading during the recording takes away what is read; all of it together is the trace.
+    // A read during the recording removes the packets that it reads; all reads together give the trace.
     let mut trace = Vec::new();
     let mut read = |consumer: &mut Consumer| {
         consumer.read_into(&mut trace, FOREVER).unwrap();
@@ -132,10 +132,10 @@ fn a_recording_without_sockets() {
     }
 }
 
-/// No descriptor passes, so all chunks travel by value.
+/// TCP passes no descriptor, so all chunks travel by value.
 #[test]
 fn a_recording_over_tcp() {
-    // The kernel picks a free port; nobody else gets it in between, in practice.
+    // The kernel picks a free port. It is very unlikely that another program takes it before the daemon does.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = Address::Tcp { host: "127.0.0.1".into(), port };
     let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));

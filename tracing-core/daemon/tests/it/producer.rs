@@ -1,4 +1,4 @@
-//! A whole producer against the real service, and against one that is scripted.
+//! A whole producer with the real service, and with a scripted service.
 
 use std::collections::VecDeque;
 
@@ -33,14 +33,14 @@ use daemon::serve::{Server, ServerOptions, service_config};
 use os::shm::MapError;
 use os::socket::Address;
 
-/// As long as it takes: a machine under load must not make a test fail.
+/// No limit: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;
 
 /// Reports each step; writes a few packets.
 struct Source {
     steps: mpsc::Sender<String>,
     writer: Option<TraceWriter>,
-    /// Acks are handed out instead of dropped.
+    /// Acks are sent to the test instead of dropped.
     keep: Option<mpsc::Sender<Ack>>,
 }
 
@@ -135,7 +135,7 @@ fn directory(name: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("producer-{}-{name}", std::process::id()))
 }
 
-/// One session: every step reaches the source, every packet the consumer, in order.
+/// One session: every step reaches the source, and every packet reaches the consumer, in order.
 fn record(service: &InProcessService, told: &mpsc::Receiver<String>) {
     let next = || told.recv_timeout(FOREVER).expect("a step");
     let mut consumer = service.consumer();
@@ -188,14 +188,14 @@ fn sessions_over_a_socket_and_without() {
     let _ = std::fs::remove_dir_all(directory);
 }
 
-/// The service goes in the middle of a session, and another one comes: sources are stopped, then offered
-/// to the new one.
+/// The service ends during a session, and another service starts: sources are stopped, then registered
+/// with the new service.
 #[test]
 fn reconnecting() {
     let directory = directory("reconnect");
     let mut options = ProducerOptions::new("test");
     options.address = Some(Address::Path(directory.join("producer")));
-    // Nobody is there yet.
+    // There is no service yet.
     let producer = Producer::connect(options.clone()).unwrap();
     options.reconnect = false;
     let refused = Producer::connect(options);
@@ -218,7 +218,7 @@ fn reconnecting() {
     let _ = std::fs::remove_dir_all(directory);
 }
 
-/// Dropping a producer in the middle stops its instances and loses nothing of what they wrote.
+/// Dropping a producer during a session stops its instances, and loses none of their packets.
 #[test]
 fn dropping_a_producer_delivers_everything() {
     let service = InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {}));
@@ -277,7 +277,7 @@ impl Connection<ProducerPort> for Link {
                 .encode_to_vec(),
             ))),
             Request::GetAsyncCommand(_) => script.commands = Some(call),
-            // As an old service: it does not know some methods.
+            // An old service does not know some methods.
             Request::Sync(_) => reply(Err(Rejected)),
             _ if want_reply => reply(Ok(Bytes::new())),
             _ => {}
@@ -292,7 +292,7 @@ impl Connection<ProducerPort> for Link {
         if let Some(received) = lock(&self.script.0).received.pop_front() {
             return received;
         }
-        // The real connection is there to be woken; its service says nothing.
+        // The real connection is only woken: its service sends nothing.
         self.real.receive(timeout)
     }
 
@@ -329,7 +329,7 @@ impl Scripted {
         source.keep = keep;
         producer.register(named("test.source"), source).unwrap();
         let scripted = Self { producer, script, waker, told };
-        // Accepted as soon as the answer to a rejected sync is in.
+        // The connection is accepted when the answer to a rejected sync has arrived.
         assert!(scripted.producer.sync(FOREVER));
         scripted
     }
@@ -372,7 +372,7 @@ impl Scripted {
         }));
     }
 
-    /// The next request of the producer that `pick` wants.
+    /// The next request of the producer that `pick` accepts.
     fn wait<T>(&self, pick: impl Fn(&Request, bool) -> Option<T>) -> T {
         let mut script = lock(&self.script.0);
         loop {
@@ -397,7 +397,7 @@ impl Scripted {
     }
 }
 
-/// The registration says that starts and stops will be told.
+/// The registration says that the producer reports starts and stops.
 #[test]
 fn registration() {
     let scripted = Scripted::new(None);
@@ -409,7 +409,7 @@ fn registration() {
     assert_eq!(notify, (Some(true), Some(true)));
 }
 
-/// Sources and instances we do not have: nothing happens, and flushes are acknowledged.
+/// Commands for unknown sources and instances change nothing, and flushes are acknowledged.
 #[test]
 fn the_unknown() {
     let scripted = Scripted::new(None);
@@ -420,19 +420,19 @@ fn the_unknown() {
     }));
     scripted.command(Command::ClearIncrementalState(Clear::default()));
     scripted.flush(3, &[17, 18]);
-    assert_eq!(scripted.wait_flush_ack(), 3, "also of instances we do not know");
+    assert_eq!(scripted.wait_flush_ack(), 3, "also of unknown instances");
 }
 
-/// Acks come in the order of flushes, whatever is done first; memory and buffers are those told. (And an
-/// instance is started without having been set up, as services before Android Q did.)
+/// Acks come in the order of flushes, also if the second flush is done first. Memory and buffers are those that the
+/// service named. An instance is started without a set-up, as services before Android Q do it.
 #[test]
 fn flush_acks_keep_their_order() {
     let (keep, kept) = mpsc::channel();
     let scripted = Scripted::new(Some(keep));
-    // Room for all that the source writes.
+    // Space for all that the source writes.
     scripted.setup_tracing(8 << 20, 32);
     assert!(scripted.producer.sync(FOREVER), "the memory is taken before there is other memory");
-    // A second one means nothing: writers hold chunks of the first.
+    // A second memory is ignored: writers hold chunks of the first one.
     scripted.setup_tracing(4096, 4);
     scripted.start(5);
     assert_eq!((scripted.step(), scripted.step()), ("setup 5".into(), "start 5".into()));
@@ -468,7 +468,7 @@ fn flush_acks_keep_their_order() {
     });
 }
 
-/// A service whose memory cannot be used is none.
+/// A producer disconnects from a service whose memory it cannot use.
 #[test]
 fn bad_memory_ends_the_connection() {
     let scripted = Scripted::new(None);
@@ -491,7 +491,7 @@ fn the_end_of_commands_ends_the_connection() {
     assert!(!scripted.producer.is_connected());
 }
 
-/// Commands nobody can read are for somebody else.
+/// Commands that cannot be decoded are skipped.
 #[test]
 fn unknown_commands_are_ignored() {
     let scripted = Scripted::new(None);
@@ -500,7 +500,7 @@ fn unknown_commands_are_ignored() {
         let call = script.commands.unwrap();
         let result = Ok(Bytes::copy_from_slice(bytes));
         script.received.push_back(Received::Reply { call, result, has_more: true });
-        // And one that answers no call at all.
+        // A service that answers no call.
         let call = CallId::new(u64::MAX);
         script.received.push_back(Received::Reply { call, result: Err(Rejected), has_more: false });
         drop(script);
@@ -513,7 +513,7 @@ fn unknown_commands_are_ignored() {
 fn own_memory_is_taken_or_done_without() {
     let service = InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {}));
     let service = service.unwrap();
-    // The second wish is illegal, so the service makes memory as if nobody had wished.
+    // The second request is illegal, so the service makes memory of its default size.
     for (page_bytes_hint, own) in [(8192, true), (12288, false)] {
         let mut options = ProducerOptions::new("own");
         options.own_memory = true;

@@ -1,5 +1,5 @@
-//! What writers hold reaches the trace although nobody commits it: real writers against the real service,
-//! in virtual time.
+//! Scraping: packets in chunks that writers still hold reach the trace. Real writers and the real service, in virtual
+//! time.
 
 use protos::producer_port::Request;
 use protos::{
@@ -64,7 +64,7 @@ impl Rig {
         let mut consumer = MockConsumer::connect(&mut shell, 0);
         consumer.enable(&mut shell, config(), None);
         producer.commands(&mut shell);
-        // By value there is none but the producer's own.
+        // If chunks travel by value, the producer has memory of its own.
         let own = || Smb::new(Region::heap(1 << 18), abi::shm::PageSize::DEFAULT).unwrap();
         let smb = producer.smb.clone().unwrap_or_else(own);
         let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
@@ -81,7 +81,7 @@ impl Rig {
         writer
     }
 
-    /// Delivers what the arbiter wants to say; the requests, by method.
+    /// Delivers the requests of the arbiter, and returns them.
     fn pump(&mut self) -> Vec<Request> {
         let mut sent = Vec::new();
         while let Some(outgoing) = self.arbiter.poll_request(BootTime(0)) {
@@ -119,9 +119,9 @@ fn scrape_buffers_on_flush() {
     write(&mut writer, &["four", "five"]);
     let call = rig.consumer.flush(&mut rig.shell, 100);
     rig.shell.advance_ms(101);
-    assert_eq!(rig.consumer.flushed(&mut rig.shell, call), Some(false), "nobody answered");
+    assert_eq!(rig.consumer.flushed(&mut rig.shell, call), Some(false), "no producer answered");
     assert_eq!(rig.read(), ["four", "five"]);
-    // The commit of the same chunk brings what is new in it and nothing again.
+    // The commit of the same chunk adds its new packets, and no packet twice.
     write(&mut writer, &["six"]);
     writer.flush();
     rig.pump();
@@ -153,7 +153,7 @@ fn scrape_buffers_on_producer_disconnect() {
     assert_eq!(rig.read(), ["one", "two"]);
 }
 
-/// A writer on another thread goes on while the service looks.
+/// A writer on another thread writes while the service scrapes.
 #[test]
 fn scrape_buffers_from_another_thread() {
     let mut rig = Rig::shared();
@@ -233,7 +233,7 @@ fn scrape_after_complete_chunk() {
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new());
 }
 
-/// A producer that shares no memory looks into it by itself, before it says that a flush is done.
+/// A producer that shares no memory scrapes it itself, before it acknowledges a flush.
 #[test]
 fn scrape_emulated_shared_memory_buffer() {
     let remote = Peer { by_value: true, ..Peer::default() };
@@ -253,7 +253,7 @@ fn scrape_emulated_shared_memory_buffer() {
     assert_eq!(commit.chunks_to_move.len(), 2);
     assert!(commit.chunks_to_move.iter().all(|chunk| chunk.chunk_incomplete == Some(true)));
     assert_eq!(rig.read(), ["one", "two", "other"]);
-    // Half a packet is not told of, and the rest comes with the commit.
+    // Half a packet is not sent; the commit brings the whole one.
     let mut open = writer.new_packet();
     open.for_testing().str("three");
     rig.arbiter.notify_flush_complete(abi::ids::FlushId::new(2));
@@ -265,7 +265,7 @@ fn scrape_emulated_shared_memory_buffer() {
     assert_eq!(rig.read(), ["three"]);
 }
 
-/// What a scrape sends is cut as commits are.
+/// The requests of a scrape are split as commits are.
 #[test]
 fn scrape_emulated_shared_memory_buffer_splits() {
     let options =
@@ -286,7 +286,7 @@ fn scrape_emulated_shared_memory_buffer_splits() {
     assert_eq!(rig.read().len(), 40);
 }
 
-/// A producer whose sources flush nothing is asked all the same, as nobody else can look into its memory.
+/// A producer whose sources flush nothing is asked, too, as only it can read its memory.
 #[test]
 fn a_flush_reaches_scraping_producers_without_memory_to_share() {
     for (by_value, expected) in [(true, vec![Vec::<u64>::new()]), (false, vec![])] {
@@ -315,7 +315,7 @@ fn a_flush_reaches_scraping_producers_without_memory_to_share() {
     }
 }
 
-/// Who does not say whether it wants to be scraped gets what the service does by default.
+/// A producer that does not say whether it wants to be scraped gets the default of the service.
 #[test]
 fn scraping_by_default() {
     for (by_default, mode, expected) in [

@@ -16,8 +16,8 @@ use service::buffer::{
 /// it was written into. Every packet is exactly as the reference buffer says.
 pub type EmittedPackets = Arc<Mutex<Vec<(BufferId, Packet)>>>;
 
-/// A real buffer and a reference buffer side by side: whatever is done to the first is done to the second, and what
-/// they give and count is compared.
+/// A real buffer and a reference buffer: each operation is done to both, and their packets and counters are
+/// compared.
 ///
 /// A batch of packets is compared when it has ended: at the next operation, or when the buffer is dropped.
 pub struct CheckedBuffer {
@@ -76,7 +76,7 @@ impl CheckedBuffer {
     }
 }
 
-/// What a mutex holds, without locking it.
+/// The content of a mutex, which is borrowed mutably.
 fn of(check: &mut Mutex<Check>) -> &mut Check {
     check.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -134,7 +134,7 @@ impl Check {
     fn compare_state(&self, real: &TraceBuffer) {
         let mut expected: Stats = *self.reference.stats();
         if self.forgets {
-            // What is late is known only of sequences that are remembered.
+            // Only for remembered sequences is it known that a chunk is late.
             expected.chunks_committed_out_of_order = real.stats().chunks_committed_out_of_order;
         }
         assert_eq!(real.stats(), &expected, "the counters of a buffer and of its reference");
@@ -204,7 +204,7 @@ impl WrapBuffer for CheckedBuffer {
     }
 }
 
-/// Notes packets on their way to `take`.
+/// Records packets, and passes them to `take`.
 struct RecordingTaker<'a> {
     check: &'a mut Check,
     take: &'a mut dyn TakePacket,

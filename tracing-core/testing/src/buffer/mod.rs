@@ -163,7 +163,7 @@ fn payload(writer: u16, id: u32, len: usize) -> Vec<u8> {
     out
 }
 
-/// The flags that chunk `id` has in these tests: what one chunk leaves open, the next one continues.
+/// The flags that chunk `id` has in these tests: a packet that one chunk leaves open continues in the next one.
 fn flags(id: u32) -> u8 {
     let goes_on = |id: u32| id.wrapping_mul(0x9e37_79b9) >> 30 < 2;
     let patched = u8::from(id.wrapping_mul(0x85eb_ca6b) >> 28 == 0);
@@ -218,7 +218,7 @@ struct World {
 /// Unfinished clones at a time.
 const CLONES_MAX: usize = 3;
 
-/// Small ones: unfinished clones reach their bounds with little data.
+/// Small limits, which unfinished clones reach with little data.
 const LIMITS: BufferLimits = BufferLimits {
     empty_fragments_max: 3,
     empty_sequences_max: 8,
@@ -266,7 +266,7 @@ impl World {
     }
 }
 
-/// Reads a clone to its end. It checks itself.
+/// Reads a clone to its end. The checked buffer compares the packets.
 fn read_clone(mut clone: TraceBuffer) {
     assert!(clone.is_read_only());
     read_in_runs(&mut clone, usize::MAX, 200);

@@ -89,7 +89,7 @@ fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// What comes next in `data` at `from`.
+/// The next token of `data` at `from`.
 fn token(data: &[u8], from: usize, flags: u8) -> Token {
     if from == data.len() {
         return Token::EndOfChunk;

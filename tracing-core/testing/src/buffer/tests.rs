@@ -1,4 +1,4 @@
-//! A buffer does what its reference buffer does.
+//! A buffer behaves as its reference buffer.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What consumers do, and how they check the replies.
+//! The actions of consumers, and their checks of the replies.
 
 use std::collections::BTreeMap;
 

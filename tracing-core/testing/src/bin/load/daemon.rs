@@ -84,7 +84,7 @@ impl Daemon {
         log.iter().filter(|line| line.contains(words)).count()
     }
 
-    pub fn holdings(&self) -> Outcome<Resources> {
+    pub fn resources(&self) -> Outcome<Resources> {
         let folder = format!("/proc/{}", self.child.id());
         let status = std::fs::read_to_string(format!("{folder}/status"))
             .map_err(|error| format!("traced is gone: {error}"))?;

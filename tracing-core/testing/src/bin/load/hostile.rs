@@ -159,12 +159,12 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let mut consumer = daemon.consumer()?;
     consumer.enable_tracing(&config(SOURCE, 1024), None).map_err(|error| error.to_string())?;
     let count = AtomicU64::new(0);
-    let descriptors = daemon.holdings()?.descriptors;
+    let descriptors = daemon.resources()?.descriptors;
     // The memory after a first round is the baseline, as allocators hold some back.
     attack(daemon, plan, plan.time / 10, &count, descriptors)?;
-    let before = daemon.holdings()?;
+    let before = daemon.resources()?;
     attack(daemon, plan, plan.time, &count, descriptors)?;
-    let after = daemon.holdings()?;
+    let after = daemon.resources()?;
     println!(
         "{} hostile producers: {before:?} before, {after:?} after",
         count.load(Ordering::Relaxed)
@@ -210,7 +210,7 @@ fn attack(
     });
     // Some connections may not have been accepted yet.
     wait_until("the producers are forgotten and their descriptors closed", || {
-        Ok(daemon.known()? == (0, 0) && daemon.holdings()?.descriptors <= descriptors)
+        Ok(daemon.known()? == (0, 0) && daemon.resources()?.descriptors <= descriptors)
     })?;
     outcome
 }

@@ -84,7 +84,7 @@ pub fn ask(
             note("Flush of all writers", timed(&mut || main.flush(FOREVER))?);
         }
         round += 1;
-        peak = peak.max(daemon.holdings()?.rss_kb);
+        peak = peak.max(daemon.resources()?.rss_kb);
         // The rate of requests, so that the other clients have most of the processors. Nothing waits for this.
         std::thread::park_timeout(Duration::from_millis(20));
     }
