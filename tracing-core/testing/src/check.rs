@@ -1,8 +1,8 @@
 //! The ledger of the packets that honest producers wrote, and the rules for the packets that are read.
 //!
 //! A packet of the simulation has the number of its writer (`counter`), its number among the packets of this writer
-//! (`seq_value`), and a text that is computed from both. So a reader recognises an invented, damaged, repeated or swapped
-//! packet, and a gap. Other checks of the service's output are in `world::model` (against reference buffers),
+//! (`seq_value`), and a text that is computed from both. So a reader recognises an invented, damaged, repeated or
+//! swapped packet, and a gap. Other checks of the service's output are in `world::model` (against reference buffers),
 //! `world::service_packets` (packets of the service itself), `world::sessions` (who may write and clone what) and
 //! `world::triggers`.
 //!
