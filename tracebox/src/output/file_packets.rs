@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use protozero::wire::hostile;
+use protozero::wire::{hostile, tag};
 
 use crate::compressed::begins_with_compressed;
 use crate::loss_scanner::LossScanner;
 
 /// Tag of `Trace.packet`: field 1, length-delimited.
-const PACKET_TAG: u8 = 0x0a;
+const PACKET_TAG: u8 = tag::one_byte(1, tag::LEN);
 
 /// A packet has fewer bytes.
 const PACKET_BYTES_MAX: u64 = 1 << 28;

@@ -47,7 +47,7 @@ pub(super) enum Control {
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ConnectionState {
     pub(super) sources: SortedMap<String, Registered>,
     pub(super) controls: VecDeque<Control>,
     /// Wakes the I/O thread while it serves a connection.
@@ -62,7 +62,7 @@ pub(super) struct State {
 pub(super) struct Shared {
     pub(super) options: ProducerOptions,
     events: mpsc::Sender<SourceEvent>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<ConnectionState>,
     /// Signalled when the I/O thread has a request while it is not connected, and when it connects or ends.
     pub(super) changed: Condvar,
 }
@@ -72,7 +72,7 @@ impl Shared {
         Self { options, events, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         lock(&self.state)
     }
 

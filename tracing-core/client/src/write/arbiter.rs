@@ -99,7 +99,7 @@ enum Item {
     Scrape,
 }
 
-struct State {
+struct ArbiterState {
     /// Page of the last success: where the next scan starts.
     page_idx: usize,
     pending: Option<PendingCommit>,
@@ -117,7 +117,7 @@ struct State {
 struct Shared {
     smb: Smb,
     options: ArbiterOptions,
-    state: Mutex<State>,
+    state: Mutex<ArbiterState>,
     /// For chunks that travel by value: then this arbiter frees them, and no service does. Locked after
     /// `state`, if both are.
     reader: Option<Mutex<SmbReader>>,
@@ -143,7 +143,7 @@ impl Arbiter {
         waker: Arc<dyn Waker>,
         park: Arc<dyn Park>,
     ) -> Self {
-        let state = State {
+        let state = ArbiterState {
             page_idx: 0,
             pending: None,
             due: Due::No,
@@ -457,12 +457,12 @@ impl Arbiter {
         }
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut ArbiterState) -> T) -> T {
         f(&mut lock(&self.0.state))
     }
 }
 
-impl State {
+impl ArbiterState {
     /// The next free id after the last one given out. A freed id is reused as late as possible, because the
     /// message that unregisters it may still be on its way.
     fn new_writer_id(&mut self, buffer: BufferId) -> Option<WriterId> {

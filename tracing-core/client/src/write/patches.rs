@@ -12,6 +12,7 @@
 //! Patches leave in the order in which they were made: the service cannot read a chunk, or a later one of
 //! its sequence, before all patches of the chunk are there, so overtaking would gain nothing.
 
+use protozero::wire::varint;
 use std::collections::VecDeque;
 
 use protozero::encode::Slot;
@@ -88,7 +89,7 @@ impl PatchList {
     /// the service can go on; the packet is broken.
     pub fn abandon(&mut self) {
         for patch in &mut self.0 {
-            patch.data.get_or_insert([0x80, 0x80, 0x80, 0]);
+            patch.data.get_or_insert(varint::padded(0));
         }
     }
 

@@ -25,7 +25,7 @@ fn of_bytes(name: &str, bytes: usize) -> DataSourceDescriptor {
     made
 }
 
-/// The data sources in the answer to a question, all replies of which fit into frames, whatever the call's number.
+/// The data sources in the answer to a question, all replies of which fit into frames.
 fn sources(shell: &mut Shell) -> Vec<DataSourceDescriptor> {
     let consumer = MockConsumer::connect(shell, 0);
     let replies = consumer.call(shell, Request::QueryServiceState(Default::default()));
@@ -33,8 +33,9 @@ fn sources(shell: &mut Shell) -> Vec<DataSourceDescriptor> {
     for reply in &replies {
         let message = reply.response.clone().unwrap();
         let response = QueryServiceStateResponse::decode(&message).unwrap();
+        let call = reply.call.get();
         let reply = InvokeReply::Succeeded { has_more: true, reply: message };
-        let frame = Frame { request_id: u64::MAX, body: Some(Body::InvokeReply(reply)) };
+        let frame = Frame { request_id: call, body: Some(Body::InvokeReply(reply)) };
         frame.encode().unwrap();
         let sources = response.service_state.unwrap().data_sources;
         all.extend(sources.into_iter().map(|source| source.ds_descriptor.unwrap()));
@@ -64,7 +65,7 @@ fn a_descriptor_that_fills_a_request_is_in_the_answer() {
 fn of_a_larger_one_there_is_the_name_and_a_line_in_the_log() {
     let mut shell = Shell::new();
     let producer = producer(&mut shell, "producer");
-    let most = (limits::IPC_STATE_BYTES_MAX - 16..limits::IPC_STATE_BYTES_MAX).rev();
+    let most = (limits::IPC_STATE_BYTES_MAX - 8..limits::IPC_STATE_BYTES_MAX + 8).rev();
     for bytes in most {
         producer.register(&mut shell, of_bytes(&format!("{bytes}"), bytes));
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use protos::ReadBuffersRequest;
 use protos::consumer_port::Request;
-use protozero::wire::varint;
+use protozero::wire::{tag, varint};
 use protozero::{DecodeError, Reader, Value};
 
 use super::{Consumer, ConsumerError};
@@ -57,19 +57,19 @@ impl<'a> ReadPacket<'a> {
 /// Joins the slices in the replies to one `ReadBuffers` into packets. Needs no connection.
 #[derive(Debug, Default)]
 pub struct ReplyReader {
-    /// A packet whose last slice has not come: room for tag and length, then the bytes so far.
+    /// A packet whose last slice has not come: space for tag and length, then the bytes so far.
     begun: Vec<u8>,
     summary: ReadSummary,
 }
 
-/// Room for a tag and a length.
+/// Space for a tag and a length.
 const HEAD_BYTES: usize = 1 + varint::LEN_MAX;
 /// Tag of `Trace.packet`, and of `Slice.data`.
-const PACKET_TAG: u8 = 0x0a;
+const PACKET_TAG: u8 = tag::one_byte(1, tag::LEN);
 /// Tag of `ReadBuffersResponse.slices`.
-const SLICES_TAG: u8 = 0x12;
+const SLICES_TAG: u8 = tag::one_byte(2, tag::LEN);
 /// `Slice.last_slice_for_packet: true`.
-const LAST: [u8; 2] = [0x10, 1];
+const LAST: [u8; 2] = [tag::one_byte(2, tag::VARINT), 1];
 
 impl ReplyReader {
     /// Nothing read yet.

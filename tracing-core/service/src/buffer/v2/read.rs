@@ -12,7 +12,7 @@
 use super::fragment::{Next, next};
 use super::record::{Record, Stored};
 use super::scan::{BufferScan, Found, SequenceScan};
-use super::step::{Fragment, Step, next_step};
+use super::step::{Fragment, SequenceStep, next_step};
 use super::{Buffer, add};
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::ring::Common;
@@ -191,24 +191,28 @@ impl Buffer {
         while !budget.is_used_up() {
             let (step, record) = self.step(scan)?;
             match step {
-                Step::Packet(fragment) => {
+                SequenceStep::Packet(fragment) => {
                     self.consume(scan.off, fragment.taken, ConsumeReason::Read);
                     if fragment.span.len > 0 {
                         return Some(Found { slot: scan.slot, one: Some(fragment.span) });
                     }
                 }
-                Step::Joined => {
+                SequenceStep::Joined => {
                     self.consume_joined(ConsumeReason::Read);
                     return Some(Found { slot: scan.slot, one: None });
                 }
-                Step::Unfinished => {
+                SequenceStep::Unfinished => {
                     add(&mut self.common.stats.readaheads_failed, 1);
                     scan.unfinished = true;
                     return self.stall(scan);
                 }
-                Step::Broken(reason) => self.consume_broken(scan, reason, ConsumeReason::Read),
-                Step::Orphan(fragment) => self.consume_orphan(scan, fragment, ConsumeReason::Read),
-                Step::ChunkEnd { corrupted } => {
+                SequenceStep::Broken(reason) => {
+                    self.consume_broken(scan, reason, ConsumeReason::Read)
+                }
+                SequenceStep::Orphan(fragment) => {
+                    self.consume_orphan(scan, fragment, ConsumeReason::Read)
+                }
+                SequenceStep::ChunkEnd { corrupted } => {
                     self.note_corruption(scan, corrupted);
                     if record.incomplete {
                         return self.stall(scan);
@@ -233,7 +237,7 @@ impl Buffer {
 impl Buffer {
     /// The next step of a scan, and the chunk it starts in.
     #[inline(always)]
-    pub(super) fn step(&mut self, scan: &SequenceScan) -> Option<(Step, Record)> {
+    pub(super) fn step(&mut self, scan: &SequenceScan) -> Option<(SequenceStep, Record)> {
         let Self { common, sequences, parts, .. } = self;
         let record = common.memory.chunk(scan.off)?;
         let sequence = sequences.slot(scan.slot)?;

@@ -46,7 +46,7 @@ enum InChunk {
 }
 
 /// What comes next in a sequence.
-pub(super) enum Step {
+pub(super) enum SequenceStep {
     /// A packet in one fragment, which may be empty.
     Packet(Fragment),
     /// A packet over several chunks: all its fragments are in `parts`.
@@ -69,11 +69,11 @@ pub(super) fn next_step(
     sequence: &Sequence,
     (off, record): (u32, &Record),
     parts: &mut Vec<Part>,
-) -> Step {
+) -> SequenceStep {
     match memory.next_in_chunk(off, record) {
-        InChunk::Nothing { corrupted } => Step::ChunkEnd { corrupted },
-        InChunk::Fragment(fragment) if !fragment.begins => Step::Orphan(fragment),
-        InChunk::Fragment(fragment) if fragment.ends => Step::Packet(fragment),
+        InChunk::Nothing { corrupted } => SequenceStep::ChunkEnd { corrupted },
+        InChunk::Fragment(fragment) if !fragment.begins => SequenceStep::Orphan(fragment),
+        InChunk::Fragment(fragment) if fragment.ends => SequenceStep::Packet(fragment),
         InChunk::Fragment(fragment) => {
             parts.clear();
             parts.push(Part { chunk_off: off, span: fragment.span, taken: fragment.taken });
@@ -89,32 +89,36 @@ fn collect_parts(
     sequence: &Sequence,
     record: &Record,
     parts: &mut Vec<Part>,
-) -> Step {
+) -> SequenceStep {
     let is_patched = |record: &Record| !record.flags.contains(ChunkFlags::NEEDS_PATCHING);
     if !is_patched(record) {
-        return Step::Unfinished;
+        return SequenceStep::Unfinished;
     }
     let mut id = record.chunk;
     loop {
-        let Some(next) = sequence.after(id) else { return Step::Unfinished };
-        let Some(off) = sequence.chunks.get(next) else { return Step::Unfinished };
-        let Some(record) = memory.chunk(off).filter(is_patched) else { return Step::Unfinished };
+        let Some(next) = sequence.after(id) else { return SequenceStep::Unfinished };
+        let Some(off) = sequence.chunks.get(next) else { return SequenceStep::Unfinished };
+        let Some(record) = memory.chunk(off).filter(is_patched) else {
+            return SequenceStep::Unfinished;
+        };
         if next != id.next() {
-            return Step::Broken(loss::REASSEMBLY_GAP);
+            return SequenceStep::Broken(loss::REASSEMBLY_GAP);
         }
         id = next;
         match memory.next_in_chunk(off, &record) {
-            InChunk::Nothing { corrupted: true } => return Step::Broken(loss::CHUNK_CORRUPTED),
+            InChunk::Nothing { corrupted: true } => {
+                return SequenceStep::Broken(loss::CHUNK_CORRUPTED);
+            }
             // The writer may be adding the next fragment to this chunk.
-            InChunk::Nothing { .. } if record.incomplete => return Step::Unfinished,
+            InChunk::Nothing { .. } if record.incomplete => return SequenceStep::Unfinished,
             InChunk::Nothing { .. } => {}
             InChunk::Fragment(fragment) if fragment.begins => {
-                return Step::Broken(loss::REASSEMBLY_BROKEN_CHAIN);
+                return SequenceStep::Broken(loss::REASSEMBLY_BROKEN_CHAIN);
             }
             InChunk::Fragment(fragment) => {
                 parts.push(Part { chunk_off: off, span: fragment.span, taken: fragment.taken });
                 if fragment.ends {
-                    return Step::Joined;
+                    return SequenceStep::Joined;
                 }
             }
         }

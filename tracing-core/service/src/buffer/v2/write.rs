@@ -5,7 +5,7 @@ use super::read::ConsumeReason;
 use super::record::{Record, Stored, outer_len};
 use super::scan::SequenceScan;
 use super::sequences::Consumed;
-use super::step::Step;
+use super::step::SequenceStep;
 use super::{Buffer, add};
 use crate::buffer::memory::HEADER;
 use crate::buffer::ring::Common;
@@ -259,24 +259,24 @@ impl Buffer {
         let mut lost = false;
         while let Some((step, record)) = self.step(&scan) {
             match step {
-                Step::Packet(fragment) => {
+                SequenceStep::Packet(fragment) => {
                     self.consume(scan.off, fragment.taken, ConsumeReason::Overwritten);
                     lost |= fragment.span.len > 0;
                 }
-                Step::Joined => {
+                SequenceStep::Joined => {
                     self.consume_joined(ConsumeReason::Overwritten);
                     lost = true;
                 }
-                Step::Unfinished => {
+                SequenceStep::Unfinished => {
                     self.consume_broken(&scan, loss::OVERWRITE, ConsumeReason::Overwritten);
                 }
-                Step::Broken(reason) => {
+                SequenceStep::Broken(reason) => {
                     self.consume_broken(&scan, reason, ConsumeReason::Overwritten)
                 }
-                Step::Orphan(fragment) => {
+                SequenceStep::Orphan(fragment) => {
                     self.consume_orphan(&scan, fragment, ConsumeReason::Overwritten);
                 }
-                Step::ChunkEnd { corrupted } => {
+                SequenceStep::ChunkEnd { corrupted } => {
                     self.note_corruption(&scan, corrupted);
                     if self.leave_chunk(&mut scan, record).is_none() {
                         break;

@@ -34,7 +34,7 @@ mod step;
 
 use self::fragment::Fragment;
 pub(super) use self::fragment::Span;
-use self::step::{Step, next_step};
+use self::step::{SequenceStep, next_step};
 use super::Buffer;
 use super::cursor::{Cursor, Found, SequenceScan};
 use super::index::{Index, Resume, Sequence};
@@ -145,12 +145,12 @@ impl SequenceScan {
         };
         loop {
             let fragment = match next_step(&common.memory, sequence, &chunk) {
-                Step::Whole => common.read_fragment(sequence, self.off, &mut chunk),
-                Step::Orphan => {
+                SequenceStep::Whole => common.read_fragment(sequence, self.off, &mut chunk),
+                SequenceStep::Orphan => {
                     common.read_fragment(sequence, self.off, &mut chunk);
                     Fragment::Invalid
                 }
-                Step::Joined(end) => {
+                SequenceStep::Joined(end) => {
                     sequence.stalled = None;
                     let is_whole = self.read_joined(common, sequence, parts, end);
                     let Some((off, last)) = chunk_of(&common.memory, sequence, end) else {
@@ -164,12 +164,12 @@ impl SequenceScan {
                     }
                     Fragment::Invalid
                 }
-                Step::Unfinished(stall) => {
+                SequenceStep::Unfinished(stall) => {
                     add(&mut common.stats.readaheads_failed, 1);
                     sequence.stalled = Some(stall);
                     return Outcome::SequenceEnd;
                 }
-                Step::NextChunk => {
+                SequenceStep::NextChunk => {
                     self.note_reached(sequence, &chunk);
                     let Some(next) = self.enter(common, sequence, self.chunk.next()) else {
                         return Outcome::SequenceEnd;
@@ -177,7 +177,7 @@ impl SequenceScan {
                     chunk = next;
                     continue;
                 }
-                Step::End => {
+                SequenceStep::End => {
                     self.note_reached(sequence, &chunk);
                     return Outcome::SequenceEnd;
                 }

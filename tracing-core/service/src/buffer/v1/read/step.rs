@@ -8,7 +8,7 @@ use abi::shm::ChunkFlags;
 
 /// What comes next in a sequence, at a chunk of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum SequenceStep {
     /// A fragment that is a packet, or nothing if it is empty.
     Whole,
     /// A fragment that continues a packet whose begin is missing.
@@ -25,23 +25,23 @@ pub(super) enum Step {
 
 /// The step at `chunk`.
 #[inline(always)]
-pub(super) fn next_step(memory: &Memory, sequence: &Sequence, chunk: &Record) -> Step {
+pub(super) fn next_step(memory: &Memory, sequence: &Sequence, chunk: &Record) -> SequenceStep {
     if chunk.read >= chunk.fragments {
         let is_end = chunk.chunk == sequence.last || !chunk.complete;
-        return if is_end { Step::End } else { Step::NextChunk };
+        return if is_end { SequenceStep::End } else { SequenceStep::NextChunk };
     }
     if chunk.read == 0 && chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV) {
-        return Step::Orphan;
+        return SequenceStep::Orphan;
     }
     let is_last = chunk.read.saturating_add(1) == chunk.fragments;
     if !(is_last && chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT)) {
-        return Step::Whole;
+        return SequenceStep::Whole;
     }
     let from = chunk.chunk;
     let at = sequence.stalled.filter(|stall| stall.from == from).map_or(from, |stall| stall.at);
     match end_of_packet(memory, sequence, at) {
-        Ok(end) => Step::Joined(end),
-        Err(at) => Step::Unfinished(Stall { from, at }),
+        Ok(end) => SequenceStep::Joined(end),
+        Err(at) => SequenceStep::Unfinished(Stall { from, at }),
     }
 }
 
