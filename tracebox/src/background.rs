@@ -38,7 +38,7 @@ pub enum Started {
     Yes,
     /// It has failed, and has printed why. This is its exit code.
     No(u8),
-    /// It has not told its status in time. It goes on.
+    /// It has not sent its status in time, and continues.
     Unknown,
 }
 

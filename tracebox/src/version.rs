@@ -1,4 +1,4 @@
 //! The version of these programs.
 
-/// What `--version` prints and the service tells about itself.
+/// The version that `--version` prints and the service reports.
 pub const VERSION: &str = concat!("Perfetto v", env!("CARGO_PKG_VERSION"), " (Rust)");

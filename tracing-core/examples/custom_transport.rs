@@ -145,7 +145,7 @@ impl Drop for PipeTransport {
     }
 }
 
-/// The service's thread: carries bytes until everybody has gone.
+/// The service's thread: carries bytes until all connections are closed.
 fn serve(wire: &Wire) -> Result<(), OsError> {
     let mut config = service_config("custom transport example")?;
     config.regions = Arc::new(HeapRegions);

@@ -9,7 +9,7 @@ pub const NIGHTLY: &str = "nightly";
 /// Makes sure of a nightly compiler with Miri and the sources of the standard library.
 ///
 /// # Errors
-/// There is none and it cannot be installed.
+/// There is no such toolchain, and it cannot be installed.
 pub fn nightly(ctx: &Ctx) -> Outcome {
     let miri = ctx.output(cargo(ctx, NIGHTLY).args(["miri", "--version"]));
     let sysroot = ctx.output(command(ctx, "rustc", NIGHTLY).args(["--print", "sysroot"]));

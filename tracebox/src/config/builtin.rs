@@ -15,7 +15,7 @@ pub enum Purpose {
     Command,
 }
 
-/// What the kernel of this machine tells. The default config asks for nothing else.
+/// The files that the kernel of this machine has. The default config asks for no others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Machine {
     /// Frequencies of CPUs.

@@ -155,7 +155,7 @@ fn a_compressed_packet_that_is_too_long() {
         file.set_len(end).unwrap();
         file_packets::count_packets(&file, end)
     };
-    // Broken, so there is none inside.
+    // The packet is broken, so it contains no others.
     assert_eq!(count(1 << 10, b"\x0a\x80\x08\x92\x03"), Some(0));
     assert_eq!(count((1 << 28) + 1, b"\x0a\x81\x80\x80\x80\x01\x92\x03"), Some(1));
 }

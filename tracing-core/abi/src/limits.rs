@@ -34,5 +34,5 @@ pub const IPC_SLICE_OVERHEAD_BYTES: usize = 16;
 /// Largest encoded `TracingServiceState` put into one reply, bytes: the rest of the frame is the number of the call
 /// (11 bytes at most), two flags (4), and tags and lengths of reply, response and state (4 each).
 pub const IPC_STATE_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX - 11 - 4 - 3 * 4;
-/// Wait for flush acknowledgements when nobody names another, ms.
+/// Wait for flush acknowledgements if neither request nor config names another time, ms.
 pub const FLUSH_TIMEOUT_MS: u64 = 5000;

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let done = match args.split_first() {
         Some((word, rest)) if word == "producer" => producer::run(rest),
         Some(_) => compare(&args),
-        // `cargo bench` of the workspace: there is nobody to compare with.
+        // `cargo bench` of the workspace: there is no other service to compare with.
         None => Ok(()),
     };
     match done {

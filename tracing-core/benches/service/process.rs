@@ -128,7 +128,7 @@ impl Process {
         if rustix::event::poll(&mut fds, Some(&timeout)).map_err(failed)? == 0 {
             return Err(format!("{} hangs since {TIMEOUT:?}", self.name));
         }
-        // It has ended, but is still known: nobody asked yet how.
+        // It has ended, but was not waited for yet, so its entry in `/proc` is there.
         let cpu_ns = self.cpu_ns()?;
         match self.child.wait() {
             Ok(status) if status.success() => Ok(cpu_ns),

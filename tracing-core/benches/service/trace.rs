@@ -7,7 +7,7 @@ use protozero::{Message as _, Reader, Value};
 
 use crate::Outcome;
 
-/// `TracePacket.track_event`, which nobody but our producer writes.
+/// `TracePacket.track_event`, which only our producer writes.
 const TRACK_EVENT: u32 = 11;
 /// `TracePacket.trace_stats`.
 const TRACE_STATS: u32 = 35;

@@ -7,7 +7,7 @@
 //!
 //! | file | calls | for |
 //! |---|---|---|
-//! | `clock` | `clock_gettime` | the instant the service is told |
+//! | `clock` | `clock_gettime` | the time of an event, for the service |
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/poller` | `epoll_wait`, `timerfd_settime` ... | a daemon that sleeps until something happens |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | this process |

@@ -22,7 +22,7 @@ const ALL_STARTED: u32 = 2;
 /// `TYPE_CLONE_TRIGGER_HIT`.
 const CLONE_TRIGGER_HIT: u32 = 4;
 
-/// What a consumer wants to be told, and what it will be told next.
+/// The events that a consumer wants, and those that it gets next.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
     mask: u32,

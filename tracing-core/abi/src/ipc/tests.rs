@@ -435,7 +435,7 @@ fn a_descriptor_waits_for_a_method_that_takes_it_and_the_last_wins() {
 
 // ---------------------------------------------------------------- client, and both together
 
-/// Carries bytes between the two until nobody has any, `step` at a time.
+/// Carries bytes between both until none are left, `step` at a time.
 fn exchange<P: Port, Q: Port>(client: &mut Client<P, u32>, host: &mut Host<Q, u32>, step: usize) {
     loop {
         let (bytes, fds) = drain(client.outbox());
@@ -523,7 +523,7 @@ fn a_call_without_reply_leaves_no_trace() {
     let mut host = Host::<Echo, u32>::default();
     let call = client.invoke(&open(b"bad"), false, None).unwrap();
     exchange(&mut client, &mut host, 64);
-    // The host answers all the same (it cannot be routed); nobody minds.
+    // The host answers all the same (it cannot be routed), and the client ignores the answer.
     assert_eq!(events(&mut client), [ClientEvent::Bound]);
     host.reply(call, Ok(Bytes::new()), false, None).unwrap();
     exchange(&mut client, &mut host, 64);

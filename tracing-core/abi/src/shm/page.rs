@@ -159,7 +159,7 @@ impl PublishedHeader {
         let [_, high] = self.0.to_words();
         if let Some(word) = word {
             // Release: a scraper that sees the count sees the fragments it covers. A store and no
-            // read-modify-write: nobody else stores here, and the last value stored is known.
+            // read-modify-write: no other thread stores here, and the last value stored is known.
             word.store(high, Ordering::Release);
         }
     }

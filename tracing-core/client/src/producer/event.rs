@@ -1,4 +1,4 @@
-//! What the connection tells the thread that calls the data sources.
+//! Events from the connection for the thread that calls the data sources.
 
 use protos::DataSourceConfig;
 

@@ -81,7 +81,7 @@ impl PendingCommit {
                 continue;
             }
             // A peer that forged links in this memory can only have made the patch one of another place of
-            // the same packet. If that is none for a length it is not stored, and the packet is broken.
+            // the same packet. A place that cannot hold a length is not patched, and the packet is broken.
             let _ = chunk.patch(usize::from(patch.offset), patch.data);
             if !patch.has_more {
                 chunk.remove_flags(ChunkFlags::NEEDS_PATCHING);

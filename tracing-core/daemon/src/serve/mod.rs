@@ -51,7 +51,7 @@ pub struct ServerOptions {
     pub producer_sockets: Vec<Address>,
     /// Where consumers connect.
     pub consumer_sockets: Vec<Address>,
-    /// What the service is told about the world; see [`service_config`].
+    /// What the service knows of the machine; see [`service_config`].
     pub service: ServiceConfig,
     /// Takes the log.
     pub log: Log,

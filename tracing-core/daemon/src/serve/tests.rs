@@ -63,7 +63,7 @@ impl Daemon {
         [Box::new(socket), local]
     }
 
-    /// Whether somebody answers.
+    /// Whether a service answers.
     fn assert_alive(&self) {
         for mut consumer in self.consumers() {
             consumer.query_service_state(false).unwrap();
@@ -307,7 +307,7 @@ fn everybody_is_told_when_the_service_ends() {
 
 // ---------------------------------------------------------------- hostile peers
 
-/// Sends bytes as they are; false if nobody takes them.
+/// Sends bytes as they are; false if the connection is closed.
 fn send_raw(stream: &Stream, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         match stream.send(&[IoSlice::new(bytes)], None) {

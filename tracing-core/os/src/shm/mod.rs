@@ -92,7 +92,7 @@ unsafe impl Sync for Mapped {}
 // - mapped readable and writable at one place until dropped: M1;
 // - access cannot fault: the object is as long as the mapping and cannot shrink (M2), and tmpfs gives
 //   a fresh page for one that was punched out;
-// - no reference exists: `mmap` chose fresh addresses, and nobody but the caller learns them.
+// - no reference exists: `mmap` chose fresh addresses, and only the caller learns them.
 unsafe impl Mapping for Mapped {
     fn ptr(&self) -> NonNull<u8> {
         self.ptr

@@ -136,7 +136,7 @@ fn a_stale_socket_file_is_replaced_and_no_other_file_is() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), "precious");
     std::fs::remove_file(path).unwrap();
 
-    // One that somebody else bound after ours was removed is not ours to remove.
+    // A file that another process has bound after the removal of ours stays.
     let listener = Listener::bind(&address).unwrap();
     std::fs::remove_file(path).unwrap();
     let _other = std::os::unix::net::UnixListener::bind(path).unwrap();
@@ -307,7 +307,7 @@ fn virtual_sockets() {
         }
     };
     assert_eq!(Listener::bind(&address).unwrap_err(), ListenError::InUse(address.clone()));
-    // Without a transport for this machine itself nobody gets through.
+    // Without a transport for this machine itself, no connection can be made.
     let Ok(client) = Stream::connect(&address) else { return };
     let server = loop {
         if let Some(server) = listener.accept().unwrap() {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   rule      B\|\d+\|secret (.*)
-//!   before    B|1234|secret name of somebody
+//!   before    B|1234|secret name of a user
 //!   after     B|1234|secret P60REDACTED-----        same length: the group is overwritten
 //! ```
 //!

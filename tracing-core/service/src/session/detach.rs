@@ -70,7 +70,7 @@ pub(crate) fn attach<'a>(
     session.detach_key = None;
     session.consumer = Some(client);
     if session.state() == SessionState::Disabled {
-        // It is over: a consumer that asks for the end now is told at once.
+        // The session has ended: a consumer that asks for the end now is told at once.
         let reported = &session.reported_end_error;
         session.pending_end_error.get_or_insert_with(|| reported.clone());
     }

@@ -1,4 +1,4 @@
-//! What happened in the life of a session, and is still to be told in its trace.
+//! Events of a session that its trace does not contain yet.
 
 use std::collections::VecDeque;
 
@@ -57,7 +57,7 @@ impl SessionState {
         )
     }
 
-    /// Whether it is over, or never recorded by itself: such sessions are told nothing more.
+    /// Whether the session has ended, or never recorded by itself: such sessions get no more events.
     pub(crate) fn is_settled(self) -> bool {
         matches!(self, Self::Disabled | Self::ClonedReadOnly)
     }

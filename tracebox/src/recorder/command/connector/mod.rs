@@ -1,4 +1,4 @@
-//! The kernel's process connector (`linux/cn_proc.h`): it tells of every fork, exec and exit on the machine,
+//! The kernel's process connector (`linux/cn_proc.h`): it reports every fork, exec and exit on the machine,
 //! with their times. It needs `CAP_NET_ADMIN` and the machine's first PID namespace.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

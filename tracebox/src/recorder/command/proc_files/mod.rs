@@ -1,4 +1,4 @@
-//! What `/proc` tells about one process (`proc(5)`).
+//! The files of `/proc` about one process (`proc(5)`).
 
 use std::fs;
 use std::io::Read;

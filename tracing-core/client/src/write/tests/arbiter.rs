@@ -241,7 +241,7 @@ fn memory_that_is_not_needed_is_not_touched() {
     assert_eq!(pages.len(), 256);
 }
 
-/// Once the connection is gone there are no new writers, and those that live go without being told of.
+/// After the connection has ended there are no new writers, and the end of the others is not reported.
 #[test]
 fn shutdown() {
     let (arbiter, _) = world(2, PAGE, options(Layout::Div1, false));

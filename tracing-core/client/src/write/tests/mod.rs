@@ -76,7 +76,7 @@ fn golden_bytes_of_a_chunk() {
         let mut event = packet.for_testing();
         event.str("abc");
         // While it is open the one byte of its length holds our link (to no other: 0), where upstream has
-        // four of garbage or zero; nobody may look.
+        // four of garbage or zero, which are never read.
         let (header, payload) = peek(&arbiter, 0, 0, 15);
         assert_eq!(header, hex("00000000 0100 0100"));
         assert_eq!(payload, hex("00000000 b80501 a238 00 0a03616263"));

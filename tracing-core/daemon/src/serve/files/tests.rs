@@ -34,7 +34,7 @@ fn what_no_room_is_left_for_is_an_error() {
     assert!(error.text.contains("No space left"), "{error:?}");
 }
 
-/// A thread that writes to a pipe which nobody reads ends when nobody wants it any more.
+/// A thread that writes to a pipe without a reader ends when its file is dropped.
 #[test]
 fn a_pipe_that_nobody_reads_is_given_up() {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
