@@ -1,4 +1,5 @@
 //! Honest and hostile producers of the simulation.
+#![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +22,11 @@ use abi::ids::{BufferId, CallId, FlushId};
 use abi::shm::{PageSize, Region, Smb};
 use abi::time::BootTime;
 use client::write::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter};
+
+fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: a world has one thread.
+    unsafe { region.store(off, bytes) }
+}
 
 /// Producers with this uid or a higher one are hostile.
 pub(super) const HOSTILE_UID: i32 = 1_000_000_000;
@@ -415,7 +421,7 @@ pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
             2 => 5 << 28 | rng.next() as u32 >> 4,
             _ => 0,
         };
-        region.store(off, &word.to_le_bytes());
+        store(&region, off, &word.to_le_bytes());
     }
 }
 

@@ -179,16 +179,25 @@ impl WritableChunk {
     }
 }
 
-/// For tests that play a broken or hostile writer: unchecked stores, in any order.
+/// For tests that play a broken or hostile writer: unchecked stores, in any order. The safe way in is
+/// [`begin_fragment`](Self::begin_fragment) and [`end_fragment`](Self::end_fragment).
 #[cfg(any(test, feature = "testing"))]
+#[allow(unsafe_code)]
 impl WritableChunk {
     /// Counts one fragment more.
-    pub fn start_fragment(&mut self) {
+    ///
+    /// # Safety
+    /// Until the chunk is completed or dropped, no other thread of this process scrapes it: the count may now cover
+    /// bytes that are not final.
+    pub unsafe fn start_fragment(&mut self) {
         self.publish_fragment();
     }
 
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
-    pub fn write(&mut self, off: usize, bytes: &[u8]) -> bool {
+    ///
+    /// # Safety
+    /// During the call, no other thread of this process scrapes the chunk: the bytes may belong to a finished fragment.
+    pub unsafe fn write(&mut self, off: usize, bytes: &[u8]) -> bool {
         self.store(off, bytes)
     }
 }

@@ -1,9 +1,15 @@
 //! Random histories of one page against the obvious model: an array of states.
+#![allow(unsafe_code)]
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::ids::{ChunkId, WriterId};
+
+fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { region.store(off, bytes) }
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -96,7 +102,7 @@ proptest! {
         let smb = Smb::new(Region::heap(8192), PageSize::DEFAULT).unwrap();
         let mut reader = smb.reader().unwrap();
         for (at, word) in words {
-            smb.region().store(at * 4, &word.to_le_bytes());
+            store(smb.region(), at * 4, &word.to_le_bytes());
             for page in 0..3 {
                 for chunk in 0..15 {
                     let mut payload = Vec::new();

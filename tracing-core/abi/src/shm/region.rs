@@ -29,9 +29,14 @@ use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicU32, AtomicU64, OnceLock, Ord
 /// Mapped memory, which is unmapped when the value is dropped.
 ///
 /// # Safety
-/// An implementation promises that the [`len`](Self::len) bytes at [`ptr`](Self::ptr) are mapped
-/// readable and writable, at the same place for as long as the value lives, on every thread; that access
-/// to them cannot fault (the object behind cannot shrink); and that no Rust reference to them exists.
+/// An implementation promises of the [`len`](Self::len) bytes at [`ptr`](Self::ptr), for as long as the value lives:
+/// 1. They are mapped readable and writable at the same place, on every thread, and both functions always give the
+///    same values.
+/// 2. Access to them cannot fault: the object behind them cannot shrink.
+/// 3. No Rust reference to them exists.
+/// 4. They belong to this value alone: no other value of this or another type gives access to any of them. The
+///    ownership of chunks (R4) and the one size of pages (R5) hold for one [`Region`], so a second one over the same
+///    addresses would break them. The same object mapped at other addresses is memory of a peer.
 pub unsafe trait Mapping: Send + Sync {
     /// First byte; a multiple of 4096.
     fn ptr(&self) -> NonNull<u8>;
@@ -255,20 +260,24 @@ impl Region {
     }
 
     /// Appends the `len` bytes at `off` to `out`, as the other end of a shared memory would see them. False, and
-    /// nothing appended, if not all of them are inside.
+    /// nothing appended, if not all of them are inside. For tests.
     ///
-    /// For tests: it does not ask who owns the bytes.
+    /// # Safety
+    /// During the call, no other thread of this process writes to these bytes through this region, or through a chunk
+    /// of it: a writer stores without atomics (R4).
     #[cfg(any(test, feature = "testing"))]
-    pub fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+    pub unsafe fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
         self.copy_to(off, len, out)
     }
 
-    #[cfg(any(test, feature = "testing"))]
-    /// Stores `bytes` at `off`, each relaxed. False, and nothing stored, if they do not fit.
+    /// Stores `bytes` at `off`, each relaxed. False, and nothing stored, if they do not fit. For tests that play a
+    /// hostile peer.
     ///
-    /// For a chunk's owner, and for tests that play a hostile peer.
-    #[inline]
-    pub fn store(&self, off: usize, bytes: &[u8]) -> bool {
+    /// # Safety
+    /// During the call, no other thread of this process uses these bytes through this region, or through a chunk of
+    /// it. What its own threads do with them later is what they would do after a hostile peer.
+    #[cfg(any(test, feature = "testing"))]
+    pub unsafe fn store(&self, off: usize, bytes: &[u8]) -> bool {
         let Some(to) = self.range(off, bytes.len()) else { return false };
         for (at, &value) in bytes.iter().enumerate() {
             // SAFETY: in bounds: `at < bytes.len()`, which fits (R1).

@@ -1,6 +1,28 @@
+#![allow(unsafe_code)]
+
 use super::*;
 use crate::ids::{ChunkId, WriterId};
 use crate::sync::Ordering;
+
+fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { region.store(off, bytes) }
+}
+
+fn copy_out(region: &Region, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { region.copy_out(off, len, out) }
+}
+
+fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.write(off, bytes) }
+}
+
+fn start_fragment(chunk: &mut WritableChunk) {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.start_fragment() }
+}
 
 /// Miri runs these tests, too, and is slow.
 const PAGE_SIZES: &[usize] = if cfg!(miri) { &[4096] } else { &[4096, 8192, 16384, 32768, 65536] };
@@ -116,9 +138,9 @@ fn scraping_against_freeing() {
         while chunks < rounds || !scraper.is_finished() {
             smb.try_partition(0, Layout::Div14);
             let mut chunk = smb.try_acquire(0, 0, header(1, chunks)).unwrap();
-            chunk.start_fragment();
-            assert!(chunk.write(0, &[2, 0xaa, 0xbb]));
-            chunk.start_fragment();
+            start_fragment(&mut chunk);
+            assert!(write(&mut chunk, 0, &[2, 0xaa, 0xbb]));
+            start_fragment(&mut chunk);
             assert!(chunk.complete());
             assert!(reader.lock().unwrap().read_chunk(0, 0, &mut Vec::new()).is_some());
             chunks += 1;
@@ -150,10 +172,10 @@ fn bytes_in_memory_are_upstreams() {
     let smb = smb(1, 4096);
     assert!(smb.try_partition(0, Layout::Div4));
     let mut chunk = smb.try_acquire(0, 0, header(7, 9)).unwrap();
-    chunk.start_fragment();
+    start_fragment(&mut chunk);
     chunk.add_flags(ChunkFlags::CONTINUES_ON_NEXT.with(ChunkFlags::NEEDS_PATCHING));
     let mut bytes = Vec::new();
-    smb.region().copy_out(0, 16, &mut bytes);
+    copy_out(smb.region(), 0, 16, &mut bytes);
     assert_eq!(bytes, [1, 0, 0, 0x30, 0, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0x01, 0x18]);
 }
 
@@ -184,11 +206,11 @@ fn nominal_cases() {
             assert_eq!(smb.page_hint(page).free_chunks(), 0);
             for (idx, chunk) in chunks.iter_mut().enumerate() {
                 let last = chunk.payload_len() - 1;
-                assert!(chunk.write(0, &[1, idx as u8]));
-                assert!(chunk.write(last, &[0xee]));
-                assert!(!chunk.write(last, &[1, 2]), "beyond the payload");
-                assert!(!chunk.write(usize::MAX, &[]));
-                chunk.start_fragment();
+                assert!(write(chunk, 0, &[1, idx as u8]));
+                assert!(write(chunk, last, &[0xee]));
+                assert!(!write(chunk, last, &[1, 2]), "beyond the payload");
+                assert!(!write(chunk, usize::MAX, &[]));
+                start_fragment(chunk);
             }
             for chunk in chunks {
                 assert!(chunk.complete());
@@ -295,7 +317,7 @@ fn scrape_sees_finished_fragments_only() {
     smb.try_partition(0, Layout::Div4);
     let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
     let mut payload = Vec::new();
-    chunk.write(0, &[3, 0xaa, 0xbb, 0xcc, 0x82, 0x80, 0x80, 0x00, 0xdd, 0xee, 0x55, 0x66]);
+    write(&mut chunk, 0, &[3, 0xaa, 0xbb, 0xcc, 0x82, 0x80, 0x80, 0x00, 0xdd, 0xee, 0x55, 0x66]);
     let mut reader = reader(&smb);
     let mut scrape = |payload: &mut Vec<u8>| {
         payload.clear();
@@ -303,14 +325,14 @@ fn scrape_sees_finished_fragments_only() {
     };
     for (count, visible) in [(0, 0), (1, 0), (2, 4), (3, 10)] {
         while chunk.packets().count() < count {
-            chunk.start_fragment();
+            start_fragment(&mut chunk);
         }
         let (header, complete) = scrape(&mut payload);
         assert_eq!((header.packets.count(), complete), (count, false));
         assert_eq!(payload.len(), 1012);
         assert_eq!(payload.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1), visible);
     }
-    chunk.write(10, &[1, 0x66]);
+    write(&mut chunk, 10, &[1, 0x66]);
     chunk.complete();
     let (_, complete) = scrape(&mut payload);
     assert!(complete);
@@ -324,9 +346,9 @@ fn scrape_survives_any_lengths() {
     smb.try_partition(0, Layout::Div1);
     let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
     for fill in if cfg!(miri) { vec![0xff] } else { vec![0x00, 0x7f, 0x80, 0xff] } {
-        assert!(chunk.write(0, &vec![fill; 4080]));
+        assert!(write(&mut chunk, 0, &vec![fill; 4080]));
         while chunk.packets().count() < 1023 {
-            chunk.start_fragment();
+            start_fragment(&mut chunk);
         }
         let mut payload = Vec::new();
         reader(&smb).scrape_chunk(0, 0, &mut payload).unwrap();
@@ -346,8 +368,8 @@ fn shmem_emulation() {
     let smb = smb(1, 4096);
     smb.try_partition(0, Layout::Div1);
     let mut chunk = smb.try_acquire(0, 0, header(2, 1)).unwrap();
-    chunk.start_fragment();
-    chunk.write(0, &[1, 0x42]);
+    start_fragment(&mut chunk);
+    write(&mut chunk, 0, &[1, 0x42]);
     let mut data = Vec::new();
     reader(&smb).take_by_value(chunk, &mut data);
     assert_eq!(data.len(), 4088);
@@ -359,20 +381,20 @@ fn shmem_emulation() {
 fn copies_of_any_alignment() {
     let region = Region::heap(4096);
     let bytes: Vec<u8> = (0..=255).collect();
-    assert!(region.store(0, &bytes));
+    assert!(store(&region, 0, &bytes));
     let lens: Vec<usize> = if cfg!(miri) { vec![0, 1, 7, 8, 9, 23] } else { (0..40).collect() };
     for off in 0..20 {
         for &len in &lens {
             let mut out = vec![0xff];
-            assert!(region.copy_out(off, len, &mut out));
+            assert!(copy_out(&region, off, len, &mut out));
             assert_eq!(out[1..], bytes[off..off + len]);
         }
     }
     let mut out = Vec::new();
-    assert!(!region.copy_out(4096, 1, &mut out));
-    assert!(!region.copy_out(usize::MAX, 2, &mut out));
-    assert!(!region.store(4095, &[1, 2]));
-    assert!(region.copy_out(4096, 0, &mut out));
+    assert!(!copy_out(&region, 4096, 1, &mut out));
+    assert!(!copy_out(&region, usize::MAX, 2, &mut out));
+    assert!(!store(&region, 4095, &[1, 2]));
+    assert!(copy_out(&region, 4096, 0, &mut out));
     assert!(region.word(2).is_none() && region.word(4096).is_none());
 }
 
@@ -386,23 +408,23 @@ fn moving_back_by_three() {
     let lens = if cfg!(miri) { vec![0, 1, 15, 16, 17, 127] } else { (0..130).collect() };
     for len in lens {
         for off in [3, 4, 17, len_max - len] {
-            assert!(chunk.write(0, &source));
+            assert!(write(&mut chunk, 0, &source));
             assert!(chunk.shift_back_3(off, len));
             let mut out = Vec::new();
-            smb.region().copy_out(16, len_max, &mut out);
+            copy_out(smb.region(), 16, len_max, &mut out);
             assert_eq!(out[off - 3..off - 3 + len], source[off..off + len], "{len} at {off}");
             assert_eq!(out[..off - 3], source[..off - 3], "nothing before it changes");
         }
     }
     assert!(!chunk.shift_back_3(len_max, 1));
     let mut beyond = Vec::new();
-    smb.region().copy_out(16 + len_max, 16, &mut beyond);
+    copy_out(smb.region(), 16 + len_max, 16, &mut beyond);
     assert_eq!(beyond, [0; 16], "the next chunk is untouched");
 }
 
 fn fragment(chunk: &mut WritableChunk, bytes: &[u8]) -> usize {
     let body = chunk.begin_fragment(12).unwrap();
-    assert!(chunk.write(body, bytes));
+    assert!(write(chunk, body, bytes));
     chunk.end_fragment(body + bytes.len()).unwrap()
 }
 
@@ -443,7 +465,7 @@ fn the_count_has_room_for_the_reserved_fragment() {
     }
     assert_eq!((begun, chunk.packets().count()), (1022, 1023));
     // The reserved fragment becomes an empty one, over stale bytes.
-    assert!(chunk.write(1022, &[0x55; 8]));
+    assert!(write(&mut chunk, 1022, &[0x55; 8]));
     assert!(chunk.complete());
     let mut payload = Vec::new();
     reader(&smb).read_chunk(0, 0, &mut payload).unwrap();

@@ -1,5 +1,6 @@
 //! The client over a real socket pair, against the host's state machine at the other end: what
 //! `ipc::tests` shows over memory has to hold with the kernel in between.
+#![allow(unsafe_code)]
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,6 +13,16 @@ use abi::ipc::port::ProducerPort;
 use abi::ipc::{Host, HostEvent};
 use os::shm;
 use os::socket::{Received as Raw, Stream};
+
+fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { region.store(off, bytes) }
+}
+
+fn copy_out(region: &Region, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { region.copy_out(off, len, out) }
+}
 
 /// As long as it takes: a machine under load must not make a test fail.
 const FOREVER: Option<Duration> = None;
@@ -104,9 +115,9 @@ fn memory_goes_both_ways() {
         assert_eq!(client.receive(Some(Duration::ZERO)), Received::TimedOut);
         let (_, _, fd) = service.read(step).pop().unwrap();
         let theirs = shm::adopt(fd.unwrap()).unwrap();
-        assert!(ours.store(0, b"from the producer"));
+        assert!(store(&ours, 0, b"from the producer"));
         let mut seen = Vec::new();
-        assert!(theirs.copy_out(0, 17, &mut seen));
+        assert!(copy_out(&theirs, 0, 17, &mut seen));
         assert_eq!(seen, b"from the producer");
 
         let memory = shm::create(4096).unwrap();
@@ -115,9 +126,9 @@ fn memory_goes_both_ways() {
         service.write(step);
         assert_eq!(client.receive(FOREVER), done(call, b"", false));
         let mapped = client.take_region().unwrap().unwrap();
-        assert!(mapped.store(4000, b"back"));
+        assert!(store(&mapped, 4000, b"back"));
         seen.clear();
-        assert!(memory.copy_out(4000, 4, &mut seen));
+        assert!(copy_out(&memory, 4000, 4, &mut seen));
         assert_eq!(seen, b"back");
         assert!(client.take_region().is_none());
     }

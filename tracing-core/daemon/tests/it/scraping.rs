@@ -1,5 +1,6 @@
 //! Scraping: packets in chunks that writers still hold reach the trace. Real writers and the real service, in virtual
 //! time.
+#![allow(unsafe_code)]
 
 use protos::producer_port::Request;
 use protos::{
@@ -17,6 +18,16 @@ use client::write::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Par
 use service::Peer;
 use testing::mock::{MockConsumer, MockProducer};
 use testing::shell::Shell;
+
+fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.write(off, bytes) }
+}
+
+fn start_fragment(chunk: &mut WritableChunk) {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.start_fragment() }
+}
 
 const PAGE: u32 = 4096;
 
@@ -210,12 +221,12 @@ const FRAGMENT: &[u8] = b"\x0c\xa2\x38\x09\x0a\x07payload";
 fn scrape_after_inflated_count() {
     let mut rig = Rig::shared();
     let mut chunk = chunk(&mut rig);
-    chunk.start_fragment();
-    assert!(chunk.write(0, FRAGMENT));
+    start_fragment(&mut chunk);
+    assert!(write(&mut chunk, 0, FRAGMENT));
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new(), "it may not be finished");
-    chunk.start_fragment();
+    start_fragment(&mut chunk);
     assert_eq!(flush_and_read(&mut rig), ["payload"], "now it is");
-    assert!(chunk.write(FRAGMENT.len(), &[0]));
+    assert!(write(&mut chunk, FRAGMENT.len(), &[0]));
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new());
     assert!(chunk.complete());
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new(), "the filler is no packet");
@@ -225,8 +236,8 @@ fn scrape_after_inflated_count() {
 fn scrape_after_complete_chunk() {
     let mut rig = Rig::shared();
     let mut chunk = chunk(&mut rig);
-    chunk.start_fragment();
-    assert!(chunk.write(0, FRAGMENT));
+    start_fragment(&mut chunk);
+    assert!(write(&mut chunk, 0, FRAGMENT));
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new());
     assert!(chunk.complete());
     assert_eq!(flush_and_read(&mut rig), ["payload"]);

@@ -92,7 +92,8 @@ unsafe impl Sync for Mapped {}
 // - mapped readable and writable at one place until dropped: M1;
 // - access cannot fault: the object is as long as the mapping and cannot shrink (M2), and tmpfs gives
 //   a fresh page for one that was punched out;
-// - no reference exists: `mmap` chose fresh addresses, and only the caller learns them.
+// - no reference and no other value over these bytes exists: `mmap` chose fresh addresses, which only this value has,
+//   and it is not cloned. Another mapping of the same memfd has other addresses.
 unsafe impl Mapping for Mapped {
     fn ptr(&self) -> NonNull<u8> {
         self.ptr

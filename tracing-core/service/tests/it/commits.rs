@@ -1,4 +1,5 @@
 //! Chunks and patches from honest and from hostile producers.
+#![allow(unsafe_code)]
 
 use super::*;
 use protos::producer_port::Request;
@@ -13,6 +14,16 @@ use protozero::Message as _;
 
 use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets};
+
+fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.write(off, bytes) }
+}
+
+fn start_fragment(chunk: &mut WritableChunk) {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.start_fragment() }
+}
 
 fn stats(shell: &mut Shell, consumer: &MockConsumer) -> TraceStats {
     use protos::consumer_port::Request;
@@ -258,9 +269,9 @@ fn scraping_on_flush_disable_and_disconnect() {
         let mut at = 0;
         for text in ["one", "two", "three"] {
             let body = payload(text).encode_to_vec();
-            chunk.start_fragment();
-            assert!(chunk.write(at, &[body.len() as u8]));
-            assert!(chunk.write(at + 1, &body));
+            start_fragment(&mut chunk);
+            assert!(write(&mut chunk, at, &[body.len() as u8]));
+            assert!(write(&mut chunk, at + 1, &body));
             at += 1 + body.len();
         }
         match end {

@@ -1,4 +1,5 @@
 //! Entry points of fuzz targets: they take any bytes and must not panic.
+#![allow(unsafe_code)]
 
 mod conversation;
 mod line;
@@ -12,6 +13,11 @@ use protozero::Message as _;
 use crate::mock::{MockConsumer, MockProducer};
 use crate::shell::Shell;
 use service::Peer;
+
+fn store(region: &abi::shm::Region, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: an input is run on one thread.
+    unsafe { region.store(off, bytes) }
+}
 
 /// Size of the shared memory that [`commit_data`] fills.
 const SMB_BYTES: usize = 32 * 1024;
@@ -39,7 +45,7 @@ pub fn commit_data(input: &[u8]) {
     let Some(smb) = &producer.smb else { return };
     if !memory.is_empty() {
         let contents: Vec<u8> = memory.iter().copied().cycle().take(smb.bytes()).collect();
-        smb.region().store(0, &contents);
+        store(smb.region(), 0, &contents);
     }
     // Twice, as the first commit leaves a state behind.
     for _ in 0..2 {

@@ -1,6 +1,18 @@
 //! Chunks, commits, batches and flushes, as the arbiter deals with them.
+#![allow(unsafe_code)]
 
 use super::*;
+use abi::shm::WritableChunk;
+
+fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.write(off, bytes) }
+}
+
+fn start_fragment(chunk: &mut WritableChunk) {
+    // SAFETY: one thread uses this memory.
+    unsafe { chunk.start_fragment() }
+}
 
 fn acquire(arbiter: &Arbiter, writer: u16, chunk: u32) -> abi::shm::WritableChunk {
     let header = ChunkHeader {
@@ -160,8 +172,8 @@ fn commit_data_splitting_honors_ipc_buffer_size() {
         world(64, PAGE, ArbiterOptions { by_value: true, ..options(Layout::Div1, false) });
     for idx in 0..64 {
         let mut chunk = acquire(&arbiter, 2, idx);
-        chunk.start_fragment();
-        chunk.write(0, &[1, idx as u8]);
+        start_fragment(&mut chunk);
+        write(&mut chunk, 0, &[1, idx as u8]);
         arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
     }
     arbiter.notify_flush_complete(FlushId::new(3));
@@ -185,8 +197,8 @@ fn use_shmem_emulation() {
         world(1, PAGE, ArbiterOptions { by_value: true, ..options(Layout::Div1, false) });
     for round in 0..3_u8 {
         let mut chunk = acquire(&arbiter, 1, round.into());
-        chunk.start_fragment();
-        chunk.write(0, &[1, 0x42]);
+        start_fragment(&mut chunk);
+        write(&mut chunk, 0, &[1, 0x42]);
         arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
         assert!(arbiter.acquire(ChunkHeader::default(), BufferExhaustedPolicy::Drop).is_none());
         let commits = commits(&arbiter);

@@ -1,4 +1,5 @@
 //! Writers, byte by byte; the arbiter's tests are beside.
+#![allow(unsafe_code)]
 
 mod arbiter;
 
@@ -18,6 +19,11 @@ use abi::shm::{ChunkFlags, ChunkHeader, ChunkState, Layout, PageSize, Region, Sm
 use abi::sync::{Arc, AtomicU32, Mutex, Ordering, lock};
 use abi::time::BootTime;
 
+fn copy_out(region: &Region, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+    // SAFETY: the writers of these tests are on this thread.
+    unsafe { region.copy_out(off, len, out) }
+}
+
 const PAGE: usize = 4096;
 
 fn options(layout: Layout, direct_patching: bool) -> ArbiterOptions {
@@ -36,7 +42,7 @@ fn writer(arbiter: &Arbiter, policy: BufferExhaustedPolicy) -> TraceWriter {
 fn peek(arbiter: &Arbiter, page: usize, chunk: usize, payload: usize) -> (Vec<u8>, Vec<u8>) {
     let mut bytes = Vec::new();
     let off = page * PAGE + 8 + chunk * 1020;
-    arbiter.smb().region().copy_out(off, 8 + payload, &mut bytes);
+    copy_out(arbiter.smb().region(), off, 8 + payload, &mut bytes);
     let payload = bytes.split_off(8);
     (bytes, payload)
 }
