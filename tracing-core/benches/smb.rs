@@ -55,7 +55,8 @@ impl Load {
     fn new() -> Option<Self> {
         let smb = Smb::new(Region::heap(4 << 20), PageSize::DEFAULT).ok()?;
         let reader = smb.reader()?;
-        let options = ArbiterOptions { direct_patching: true, ..ArbiterOptions::default() };
+        let mut options = ArbiterOptions::default();
+        options.direct_patching = true;
         let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
         let writer = arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
         Some(Self { arbiter, reader, writer, payload: Vec::new(), last_ns: 0 })
@@ -63,7 +64,7 @@ impl Load {
 
     /// The service's part: read and free what was committed.
     fn drain(&mut self) {
-        while let Some(outgoing) = self.arbiter.poll_request(BootTime(0)) {
+        while let Some(outgoing) = self.arbiter.poll_request(BootTime::from_ns(0)) {
             let Request::CommitData(commit) = outgoing.request else { continue };
             for entry in &commit.chunks_to_move {
                 let place = (entry.page.unwrap_or(0) as usize, entry.chunk.unwrap_or(0) as usize);

@@ -12,6 +12,7 @@
 
 pub mod error;
 pub mod ids;
+#[doc(hidden)]
 pub mod limits;
 pub mod map;
 pub mod sync;

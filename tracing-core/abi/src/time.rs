@@ -8,9 +8,21 @@ use core::fmt;
 /// Nanoseconds since boot, suspended time included (`CLOCK_BOOTTIME`): the clock of timers and, by
 /// default, of packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct BootTime(pub u64);
+pub struct BootTime(u64);
 
 impl BootTime {
+    /// The moment `ns` nanoseconds after boot.
+    #[must_use]
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since boot.
+    #[must_use]
+    pub const fn as_ns(self) -> u64 {
+        self.0
+    }
+
     /// This moment plus `ms` milliseconds; saturates instead of wrapping.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {

@@ -51,6 +51,7 @@ pub trait DataSource: Send {
 
 /// Why a flush was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FlushRequest {
     /// Bits as in `FlushFlags`: 0-3 reason (1 periodic, 2 trace stop, 3 clone, 4 explicit), 4-7 initiator (1 service,
     /// 2 perfetto tool, 3 SDK consumer), 8-11 target of a clone.

@@ -104,7 +104,7 @@ impl EmbeddedService {
     /// The time until the next timer is due: poll again then at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
-        lock(&self.0.engine).due_ns().map(BootTime)
+        lock(&self.0.engine).due_ns().map(BootTime::from_ns)
     }
 
     /// Counts of connections and of their ends so far.

@@ -241,6 +241,27 @@ pub(crate) fn shutdown(socket: BorrowedFd<'_>) {
     let _ = unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
+/// Adds a descriptor of the sender's process to each message (Linux 6.5). `libc` does not have it.
+#[cfg(feature = "host")]
+pub(crate) const SO_PASSPIDFD: c_int = 76;
+
+/// Sets an option of a socket that is a number.
+#[cfg(feature = "host")]
+pub(crate) fn set_option(socket: BorrowedFd<'_>, option: c_int, value: c_int) -> io::Result<()> {
+    let len = size_of::<c_int>() as socklen_t;
+    // SAFETY: the kernel reads `len` bytes at `value`, which lives until the call returns.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw const value).cast(),
+            len,
+        )
+    })
+    .map(drop)
+}
+
 /// A new stream socket of AF_VSOCK.
 pub(crate) fn vsock_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;

@@ -29,6 +29,7 @@ pub trait RegionFactory: Send + Sync {
 
 /// The content of the `SystemInfo` packet of this machine. The shell reads it: the service makes no system calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HostInfo {
     /// `utsname.sysname`.
     pub sysname: String,

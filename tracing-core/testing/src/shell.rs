@@ -167,8 +167,8 @@ impl Shell {
     /// Advances the time; every timer fires at its time.
     pub fn advance_ms(&mut self, ms: u64) {
         let end = self.now_ns + ms * 1_000_000;
-        while let Some(at) = self.service.poll_timeout().filter(|at| at.0 <= end) {
-            self.now_ns = self.now_ns.max(at.0);
+        while let Some(at) = self.service.poll_timeout().filter(|at| at.as_ns() <= end) {
+            self.now_ns = self.now_ns.max(at.as_ns());
             self.service.handle_timeout(&self.now());
             self.carry_out();
         }
@@ -271,9 +271,9 @@ impl Shell {
     pub(super) fn advance_ms_within(&mut self, ms: u64, ticks: usize) {
         let end = self.now_ns + ms * 1_000_000;
         for _ in 0..ticks {
-            let due = self.service.poll_timeout().filter(|at| at.0 <= end);
+            let due = self.service.poll_timeout().filter(|at| at.as_ns() <= end);
             let Some(at) = due else { break };
-            self.now_ns = self.now_ns.max(at.0);
+            self.now_ns = self.now_ns.max(at.as_ns());
             self.service.handle_timeout(&self.now());
             self.carry_out();
         }

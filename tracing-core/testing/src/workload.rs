@@ -171,11 +171,9 @@ impl Producer {
         let smb = page.and_then(|page| Smb::new(region.clone(), page).ok());
         self.region = Some(region);
         self.arbiter = smb.map(|smb| {
-            let options = ArbiterOptions {
-                direct_patching: true,
-                batch_commits_ms: self.rng.pick(&[0, 0, 5, 100]),
-                ..ArbiterOptions::default()
-            };
+            let mut options = ArbiterOptions::default();
+            options.direct_patching = true;
+            options.batch_commits_ms = self.rng.pick(&[0, 0, 5, 100]);
             Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NeverPark))
         });
     }
@@ -421,7 +419,7 @@ pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
             2 => 5 << 28 | rng.next() as u32 >> 4,
             _ => 0,
         };
-        store(&region, off, &word.to_le_bytes());
+        store(region, off, &word.to_le_bytes());
     }
 }
 

@@ -243,12 +243,15 @@ impl<'c> TracingSession<'c> {
                     self.take_snapshot(*event);
                 }
                 Waited::Interrupted => {
-                    if self.handle_interrupts(interrupts, control)? {
+                    let stops = self.handle_interrupts(interrupts, control)?;
+                    if stops {
                         progress.clear();
                         self.stop()?;
                     }
                 }
                 Waited::TimedOut => {}
+                // A reason that this program does not know needs no action.
+                _ => {}
             }
             if ended && self.snapshots_are_taken() {
                 return Ok(());

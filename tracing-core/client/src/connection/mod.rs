@@ -38,6 +38,7 @@ pub enum Attachment {
 
 /// The result of a [`Connection::receive`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Received {
     /// A reply, which may be one of a stream.
     Reply {

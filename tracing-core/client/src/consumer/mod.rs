@@ -41,6 +41,7 @@ use os::socket::{self, Address};
 
 /// Why a [`Consumer::wait`] returned.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Waited {
     /// Tracing has ended: the trace can be read, or is in its file.
     Ended,

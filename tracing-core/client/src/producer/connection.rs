@@ -162,7 +162,7 @@ impl ProducerConnection {
         if !self.send_all() {
             return Stepped::Ended(ConnectionEnd::Disconnected);
         }
-        let now = BootTime(clock::boot_ns());
+        let now = BootTime::from_ns(clock::boot_ns());
         let batch = self.poll_timeout().map(|at| Duration::from_nanos(at.since_ns(now)));
         let mut timeout = [batch, wait].into_iter().flatten().min();
         if let Some(until) = self.finishing {
@@ -226,7 +226,7 @@ impl ProducerConnection {
             return !finishing || self.finishing.is_some() || self.finish();
         }
         if let Some(arbiter) = self.arbiter.clone() {
-            while let Some(outgoing) = arbiter.poll_request(BootTime(clock::boot_ns())) {
+            while let Some(outgoing) = arbiter.poll_request(BootTime::from_ns(clock::boot_ns())) {
                 let sent = match outgoing.on_reply {
                     Some(done) => self.call(outgoing.request, Expected::Callback(done)),
                     None => self.tell(outgoing.request),

@@ -32,8 +32,9 @@ const NEAR_PAGES: usize = 32;
 /// Called when everything committed before has reached the service.
 pub type FlushCallback = Box<dyn FnOnce() + Send>;
 
-/// Options of an arbiter.
+/// Options of an arbiter: take the default, then set the fields that differ.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ArbiterOptions {
     /// How pages are cut. Upstream's producers always take whole pages.
     pub layout: Layout,

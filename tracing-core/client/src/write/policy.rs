@@ -4,6 +4,7 @@ use core::time::Duration;
 
 /// What a writer does when there is no free chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum BufferExhaustedPolicy {
     /// Drops packets until there is one. The next packet then says that packets are missing.
     #[default]

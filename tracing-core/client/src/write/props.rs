@@ -31,7 +31,7 @@ pub(super) struct Reader {
 impl Reader {
     /// Does what the arbiter asks for now.
     pub(super) fn drain(&mut self, arbiter: &Arbiter) {
-        while let Some(outgoing) = arbiter.poll_request(BootTime(0)) {
+        while let Some(outgoing) = arbiter.poll_request(BootTime::from_ns(0)) {
             self.take(arbiter.smb(), &outgoing.request);
             self.requests.push(outgoing.request);
             if let Some(done) = outgoing.on_reply {

@@ -11,6 +11,7 @@ use crate::system::priority::{self, Scheduling};
 use abi::ids::ClientId;
 use abi::ipc::{PeerIdentity, Rejected};
 use abi::sync::{Arc, AtomicU64, Ordering};
+use abi::time::BootTime;
 use os::poll::Wake;
 use os::{clock, process, shm};
 use service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
@@ -82,7 +83,7 @@ impl Engine {
 
     /// When [`turn`](Self::turn) must be called at the latest, boot time in ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
-        self.service.poll_timeout().map(|due| due.0)
+        self.service.poll_timeout().map(BootTime::as_ns)
     }
 
     /// Closes connections of custom transports whose peer does not read its replies.
@@ -104,7 +105,7 @@ impl Engine {
         self.take_local();
         // Files with threads wake the loop for later answers, so that peers are handled in between.
         while self.process_file_answers() && self.files.have_no_threads() {}
-        if self.service.poll_timeout().is_some_and(|due| due.0 <= clock::boot_ns()) {
+        if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
             self.service.handle_timeout(&clock::now());
             self.carry_out();
         }

@@ -231,18 +231,18 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
     config.uid = process::effective_uid();
     config.pid = process::pid();
     config.version = version.into();
-    config.host = HostInfo {
-        sysname: machine.sysname,
-        version: machine.version,
-        release: machine.release,
-        machine: machine.machine,
-        hz: i64::try_from(machine.ticks_per_second).ok(),
-        page_bytes: Some(machine.page_bytes),
-        timezone_off_mins: Some(timezone::offset_mins(unix_s)),
-        cpu_count: Some(machine.cpu_count),
-        ram_bytes: Some(machine.ram_bytes),
-        machine_name,
-    };
+    let mut host = HostInfo::default();
+    host.sysname = machine.sysname;
+    host.version = machine.version;
+    host.release = machine.release;
+    host.machine = machine.machine;
+    host.hz = i64::try_from(machine.ticks_per_second).ok();
+    host.page_bytes = Some(machine.page_bytes);
+    host.timezone_off_mins = Some(timezone::offset_mins(unix_s));
+    host.cpu_count = Some(machine.cpu_count);
+    host.ram_bytes = Some(machine.ram_bytes);
+    host.machine_name = machine_name;
+    config.host = host;
     config.seed = process::random_seed()?;
     Ok(config)
 }

@@ -59,7 +59,7 @@ fn overwrite(region: &Region, stop: &AtomicBool) {
             5 | 6 => (16 + 4 * (value as usize >> 8) % 64, (value >> 16) as u32),
             _ => (4 * ((value as usize >> 8) % (PAGE / 4)), (value >> 20) as u32),
         };
-        assert!(store(&region, page + off, &word.to_le_bytes()));
+        assert!(store(region, page + off, &word.to_le_bytes()));
     }
 }
 
@@ -179,8 +179,9 @@ fn writers_survive_a_hostile_service() {
         scope.spawn(|| overwrite(&theirs, &stop));
         for by_value in [false, true] {
             let smb = Smb::new(ours.clone(), PageSize::DEFAULT).unwrap();
-            let options =
-                ArbiterOptions { direct_patching: true, by_value, ..ArbiterOptions::default() };
+            let mut options = ArbiterOptions::default();
+            options.direct_patching = true;
+            options.by_value = by_value;
             let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
             for _ in 0..100 {
                 let mut writer =
@@ -190,7 +191,7 @@ fn writers_survive_a_hostile_service() {
                     packet.for_testing().payload().single_string(&"x".repeat(len));
                 }
                 drop(writer);
-                while let Some(outgoing) = arbiter.poll_request(BootTime(0)) {
+                while let Some(outgoing) = arbiter.poll_request(BootTime::from_ns(0)) {
                     if let Request::CommitData(commit) = outgoing.request {
                         commits += 1;
                         check_commit(&commit, by_value);

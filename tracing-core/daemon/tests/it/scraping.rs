@@ -19,7 +19,7 @@ use service::Peer;
 use testing::mock::{MockConsumer, MockProducer};
 use testing::shell::Shell;
 
-fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
+fn write_raw(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
     // SAFETY: one thread uses this memory.
     unsafe { chunk.write(off, bytes) }
 }
@@ -95,7 +95,7 @@ impl Rig {
     /// Delivers the requests of the arbiter, and returns them.
     fn pump(&mut self) -> Vec<Request> {
         let mut sent = Vec::new();
-        while let Some(outgoing) = self.arbiter.poll_request(BootTime(0)) {
+        while let Some(outgoing) = self.arbiter.poll_request(BootTime::from_ns(0)) {
             self.producer.call(&mut self.shell, outgoing.request.clone());
             sent.push(outgoing.request);
         }
@@ -222,11 +222,11 @@ fn scrape_after_inflated_count() {
     let mut rig = Rig::shared();
     let mut chunk = chunk(&mut rig);
     start_fragment(&mut chunk);
-    assert!(write(&mut chunk, 0, FRAGMENT));
+    assert!(write_raw(&mut chunk, 0, FRAGMENT));
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new(), "it may not be finished");
     start_fragment(&mut chunk);
     assert_eq!(flush_and_read(&mut rig), ["payload"], "now it is");
-    assert!(write(&mut chunk, FRAGMENT.len(), &[0]));
+    assert!(write_raw(&mut chunk, FRAGMENT.len(), &[0]));
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new());
     assert!(chunk.complete());
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new(), "the filler is no packet");
@@ -237,7 +237,7 @@ fn scrape_after_complete_chunk() {
     let mut rig = Rig::shared();
     let mut chunk = chunk(&mut rig);
     start_fragment(&mut chunk);
-    assert!(write(&mut chunk, 0, FRAGMENT));
+    assert!(write_raw(&mut chunk, 0, FRAGMENT));
     assert_eq!(flush_and_read(&mut rig), Vec::<String>::new());
     assert!(chunk.complete());
     assert_eq!(flush_and_read(&mut rig), ["payload"]);
@@ -248,8 +248,9 @@ fn scrape_after_complete_chunk() {
 #[test]
 fn scrape_emulated_shared_memory_buffer() {
     let remote = Peer { by_value: true, ..Peer::default() };
-    let options =
-        ArbiterOptions { by_value: true, scrape_on_flush: true, ..ArbiterOptions::default() };
+    let mut options = ArbiterOptions::default();
+    options.by_value = true;
+    options.scrape_on_flush = true;
     let mut rig = Rig::new(remote, None, options);
     assert!(rig.producer.smb.is_none(), "no memory came");
     let mut writer = rig.writer();
@@ -279,8 +280,9 @@ fn scrape_emulated_shared_memory_buffer() {
 /// The requests of a scrape are split as commits are.
 #[test]
 fn scrape_emulated_shared_memory_buffer_splits() {
-    let options =
-        ArbiterOptions { by_value: true, scrape_on_flush: true, ..ArbiterOptions::default() };
+    let mut options = ArbiterOptions::default();
+    options.by_value = true;
+    options.scrape_on_flush = true;
     let mut rig = Rig::new(Peer { by_value: true, ..Peer::default() }, None, options);
     let mut writers: Vec<_> = (0..40).map(|_| rig.writer()).collect();
     writers.iter_mut().for_each(|writer| write(writer, &["text"]));

@@ -20,6 +20,7 @@ const UNIX_NAME_BYTES_MAX: usize = 107;
 ///
 /// A path that starts with `/` is a path even if it ends like a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Address {
     /// A socket file.
     Path(PathBuf),

@@ -27,7 +27,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::vsock::BACKLOG;
 use super::{Address, Stream, names, vsock};
-use crate::{failed, failed_with_name};
+use crate::{failed, failed_with_name, sys};
 use abi::error::OsError;
 
 /// Why a socket could not be bound.
@@ -139,6 +139,13 @@ impl Listener {
             return Err(failed("listen")(Errno::PROTOTYPE));
         }
         let address = address.ok_or_else(|| failed("getsockname")(Errno::AFNOSUPPORT))?;
+        // An accepted socket inherits these options. Each adds a control message, which leaves too little room for the
+        // descriptors, and the last one opens a descriptor with each message. A kernel without an option has it off.
+        if address.is_unix() {
+            for option in [libc::SO_PASSCRED, libc::SO_PASSSEC, sys::SO_PASSPIDFD] {
+                let _ = sys::set_option(fd.as_fd(), option, 0);
+            }
+        }
         // A passed socket listens already; a second call only sets the length of its queue.
         rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;

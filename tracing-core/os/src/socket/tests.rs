@@ -347,3 +347,24 @@ fn inherited_sockets_are_listened_on_and_left_behind() {
     let datagrams = std::os::unix::net::UnixDatagram::unbound().unwrap();
     assert!(Listener::inherit(datagrams.into()).is_err());
 }
+
+/// systemd sets these options on sockets with `PassCredentials=yes` and the like.
+#[test]
+fn options_that_add_control_messages_are_switched_off() {
+    for option in [libc::SO_PASSCRED, crate::sys::SO_PASSPIDFD] {
+        let directory = Dir::new("options");
+        let address = directory.address("socket");
+        let Address::Path(path) = &address else { unreachable!() };
+        let made = std::os::unix::net::UnixListener::bind(path).unwrap();
+        if crate::sys::set_option(made.as_fd(), option, 1).is_err() {
+            continue; // This kernel does not have it.
+        }
+        let listener = Listener::inherit(made.into()).unwrap();
+        let client = Stream::connect(&address).unwrap();
+        let server = listener.accept().unwrap().expect("it listens");
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(client.send(&[IoSlice::new(b"x")], Some(file.as_fd())).unwrap(), 1);
+        let message = crate::sys::receive(server.as_fd(), &mut [0; 8]).unwrap();
+        assert!(message.fd.is_some() && !message.lost_descriptors, "option {option}");
+    }
+}

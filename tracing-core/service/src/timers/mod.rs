@@ -129,7 +129,7 @@ impl Timers {
             Some((now.boot_ns.saturating_add(left), kind, id))
         };
         let earliest = [in_boot(Clock::Monotonic), in_boot(Clock::Boot)].into_iter().flatten();
-        earliest.min().map(|(at, ..)| BootTime(at))
+        earliest.min().map(|(at, ..)| BootTime::from_ns(at))
     }
 
     /// Takes the next timer that is due.

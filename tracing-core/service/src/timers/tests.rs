@@ -24,7 +24,7 @@ fn ties_fire_by_kind_and_then_by_id() {
         timers.set_in(&now, Clock::Monotonic, 1_000_000, kind, id);
     }
     timers.set_in(&now, Clock::Boot, 500_000, TimerKind::ClearState, 1);
-    assert_eq!(timers.next(&now), Some(BootTime(10_500_000)));
+    assert_eq!(timers.next(&now), Some(BootTime::from_ns(10_500_000)));
     assert_eq!(
         due(&mut timers, &at(11, 0)),
         [
@@ -60,7 +60,7 @@ fn sleep_delays_monotonic_timers_only() {
     // The machine slept for 100 ms: the shell wakes at the deadline it was told, too early for one.
     let later = at(1, 100);
     assert_eq!(due(&mut timers, &later), [(TimerKind::Duration, 2)]);
-    assert_eq!(timers.next(&later), Some(BootTime(110_000_000)));
+    assert_eq!(timers.next(&later), Some(BootTime::from_ns(110_000_000)));
     assert_eq!(due(&mut timers, &at(10, 100)), [(TimerKind::Duration, 1)]);
 }
 
@@ -73,5 +73,5 @@ fn periodic_work_keeps_to_multiples_of_its_period() {
     assert_eq!(due(&mut timers, &at(1299, 0)), []);
     assert_eq!(due(&mut timers, &at(1300, 0)), [(TimerKind::Flush, 1)]);
     timers.set_aligned(&at(1300, 0), 100, TimerKind::Flush, 1);
-    assert_eq!(timers.next(&at(1300, 0)), Some(BootTime(1_400_000_000)));
+    assert_eq!(timers.next(&at(1300, 0)), Some(BootTime::from_ns(1_400_000_000)));
 }

@@ -68,7 +68,7 @@ fn what_changes_meanwhile_is_not_in_the_clone() {
         while copying(&shell).0 > 0 {
             assert_eq!(clone.cloned(&mut shell, call), None);
             // The service is due at once, and copies one piece.
-            assert_eq!(shell.service.poll_timeout().map(|at| at.0), Some(shell.now_ns));
+            assert_eq!(shell.service.poll_timeout().map(|at| at.as_ns()), Some(shell.now_ns));
             write(&mut shell, &mut producer, "after", 5);
             if turns % 2 == 0 {
                 source.read(&mut shell);
@@ -181,7 +181,7 @@ fn its_consumer_goes_away_meanwhile() {
         let held = shell.service.footprint();
         assert_eq!((held.copying, held.detached_buffers, held.pending_clones), (0, 0, 0));
         assert_eq!(held.sessions, usize::from(!source_too));
-        assert_ne!(shell.service.poll_timeout().map(|at| at.0), Some(shell.now_ns));
+        assert_ne!(shell.service.poll_timeout().map(|at| at.as_ns()), Some(shell.now_ns));
     }
 }
 

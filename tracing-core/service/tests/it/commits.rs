@@ -13,7 +13,7 @@ use protos::{
 use protozero::Message as _;
 
 use abi::ids::ChunkId;
-use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets};
+use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets, WritableChunk};
 
 fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
     // SAFETY: one thread uses this memory.

@@ -451,6 +451,6 @@ fn snapshots_by_the_suspend_clock() {
             },
         );
         let due = shell.service.poll_timeout();
-        assert_eq!(due, Some(BootTime(due_s * 1_000_000_000)), "{suspend:?}");
+        assert_eq!(due, Some(BootTime::from_ns(due_s * 1_000_000_000)), "{suspend:?}");
     }
 }

@@ -102,7 +102,7 @@ fn durations_by_the_suspend_clock() {
             let asleep_ns = 9_000_000_000.min(boot_ns - shell.now_ns);
             let now = Now { mono_ns: boot_ns - asleep_ns, ..Now::at_ns(boot_ns) };
             shell.service.handle_timeout(&now);
-            assert!(shell.service.poll_timeout().is_some_and(|at| at > BootTime(boot_ns)));
+            assert!(shell.service.poll_timeout().is_some_and(|at| at > BootTime::from_ns(boot_ns)));
             shell.input(Input::ProducerDisconnected { client: abi::ids::ClientId::new(99) });
             let flushed = words(&mut shell, &mut producer);
             assert_eq!(flushed.len(), flushes, "{suspend:?} {flushed:?}");

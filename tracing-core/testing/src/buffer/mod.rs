@@ -338,3 +338,10 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
     world.continue_clones(usize::MAX);
     (*world.buffer.stats(), world.losses)
 }
+
+/// The counters of a new buffer.
+fn stats_of(bytes: usize) -> Stats {
+    let mut stats = Stats::default();
+    stats.buffer_size = bytes as u64;
+    stats
+}

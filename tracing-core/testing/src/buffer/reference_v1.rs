@@ -66,7 +66,7 @@ impl ReferenceV1 {
             discarding: false,
             last: BTreeMap::new(),
             owners: BTreeMap::new(),
-            stats: Stats { buffer_size: size as u64, ..Stats::default() },
+            stats: super::stats_of(size),
             writers: Vec::new(),
         }
     }

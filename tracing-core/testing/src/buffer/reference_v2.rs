@@ -139,7 +139,7 @@ impl ReferenceV2 {
             owners: BTreeMap::new(),
             states: BTreeMap::new(),
             generation: 0,
-            stats: Stats { buffer_size: size as u64, ..Stats::default() },
+            stats: super::stats_of(size),
             writers: Vec::new(),
         }
     }

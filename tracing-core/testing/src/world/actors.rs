@@ -126,7 +126,7 @@ impl World {
         let Actor::Producer(producer) = &mut self.actors[index] else { return };
         out.extend(producer.poll(now.boot()));
         if let Some(at) = producer.poll_at() {
-            self.net.at(at.0, Event::Poll(index));
+            self.net.at(at.as_ns(), Event::Poll(index));
         }
         for (wants_reply, request, region) in out {
             let call = wants_reply.then(|| {

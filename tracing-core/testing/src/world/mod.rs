@@ -262,7 +262,7 @@ impl World {
 
     /// When the service runs next: at its next timer, or when the next piece of a clone is copied.
     fn due_ns(&mut self) -> Option<u64> {
-        let timer = self.service.poll_timers().map(|at| at.0);
+        let timer = self.service.poll_timers().map(|at| at.as_ns());
         if !self.service.copies_clones() {
             return timer;
         }

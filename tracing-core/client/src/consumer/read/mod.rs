@@ -24,6 +24,7 @@ use super::{Consumer, ConsumerError};
 
 /// Totals of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReadSummary {
     /// Packets.
     pub packets: u64,

@@ -60,10 +60,10 @@ fn batch_commits() {
         let chunk = acquire(&arbiter, 1, chunk);
         arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
     };
-    let at = |ms: u64| arbiter.poll_request(BootTime(ms * 1_000_000)).map(|o| o.request);
+    let at = |ms: u64| arbiter.poll_request(BootTime::from_ns(ms * 1_000_000)).map(|o| o.request);
     give(0);
     assert_eq!(at(1000), None, "the batch begins when the transport is told of it");
-    assert_eq!(arbiter.poll_timeout(), Some(BootTime(1_100_000_000)));
+    assert_eq!(arbiter.poll_timeout(), Some(BootTime::from_ns(1_100_000_000)));
     give(1);
     assert_eq!(at(1099), None);
     let Some(Request::CommitData(commit)) = at(1100) else { panic!("due") };
@@ -92,7 +92,7 @@ fn flush_acks_ride_behind_the_data_and_keep_the_newest() {
     assert_eq!(commits[0].chunks_to_move.len(), 1);
     assert_eq!(commits[0].flush_request_id, Some(7));
     arbiter.notify_flush_complete(FlushId::new(8));
-    let request = arbiter.poll_request(BootTime(0)).unwrap().request;
+    let request = arbiter.poll_request(BootTime::from_ns(0)).unwrap().request;
     assert_eq!(
         request,
         Request::CommitData(CommitDataRequest { flush_request_id: Some(8), ..Default::default() })
@@ -114,7 +114,7 @@ fn flush_callbacks_come_with_the_reply() {
     writer.flush_with(Some(count(&done)));
     // Nothing is left to commit, but the callback still asks for a round trip.
     writer.flush_with(Some(count(&done)));
-    let sent: Vec<_> = std::iter::from_fn(|| arbiter.poll_request(BootTime(0))).collect();
+    let sent: Vec<_> = std::iter::from_fn(|| arbiter.poll_request(BootTime::from_ns(0))).collect();
     assert_eq!(sent.len(), 3, "register, commit, empty commit: {sent:?}");
     assert!(matches!(sent[0].request, Request::RegisterTraceWriter(_)));
     assert_eq!(done.load(Ordering::Relaxed), 0);
@@ -138,7 +138,7 @@ fn writers_unregister_behind_their_last_chunk() {
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
     str_packet(&mut writer, "x");
     drop(writer);
-    let kinds: Vec<_> = std::iter::from_fn(|| arbiter.poll_request(BootTime(0)))
+    let kinds: Vec<_> = std::iter::from_fn(|| arbiter.poll_request(BootTime::from_ns(0)))
         .map(|outgoing| outgoing.request.method_id())
         .collect();
     assert_eq!(kinds, [6, 4, 7], "register, commit, unregister");
@@ -263,7 +263,7 @@ fn shutdown() {
     assert_eq!(writer(&arbiter, BufferExhaustedPolicy::Drop).id(), WriterId::new(0));
     drop(live);
     assert!(arbiter.is_idle());
-    assert!(arbiter.poll_request(BootTime(0)).is_none());
+    assert!(arbiter.poll_request(BootTime::from_ns(0)).is_none());
 }
 
 /// A list of patches: filled in any order, taken from the front only.

@@ -60,7 +60,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn commits(arbiter: &Arbiter) -> Vec<CommitDataRequest> {
-    std::iter::from_fn(|| arbiter.poll_request(BootTime(0)))
+    std::iter::from_fn(|| arbiter.poll_request(BootTime::from_ns(0)))
         .filter_map(|outgoing| match outgoing.request {
             Request::CommitData(commit) => Some(commit),
             _ => None,
@@ -437,7 +437,7 @@ fn a_stall_ends_with_the_connection() {
         arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Stall).id(),
         WriterId::new(0)
     );
-    assert!(arbiter.poll_request(BootTime(0)).is_none());
+    assert!(arbiter.poll_request(BootTime::from_ns(0)).is_none());
 }
 
 /// 8 MB through 256 KB with pages of 4 KB. Under Miri 9 KB through 8 KB.

@@ -10,6 +10,7 @@ use abi::ids::{ProducerId, WriterId};
 
 /// Counters of one buffer since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Requested size, bytes.
     pub buffer_size: u64,
