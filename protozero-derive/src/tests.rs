@@ -10,7 +10,7 @@ fn dir(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// The items of `tests/NAME/*.rs`, in order of their names.
+/// The items of the files of `tests/NAME`, in order of their names.
 fn inputs(name: &str) -> Vec<(String, String)> {
     let mut files: Vec<_> = std::fs::read_dir(dir(name))
         .unwrap()

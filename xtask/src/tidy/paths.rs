@@ -1,4 +1,4 @@
-//! Every path that a document names must exist.
+//! Every path that a document or a comment names must exist.
 
 use super::text::{Findings, Text};
 use crate::ctx::Ctx;
@@ -16,7 +16,8 @@ const DOCUMENTS: &[&str] = &[
 ];
 
 /// Names in examples, and a folder that is not committed.
-const EXAMPLES: &[&str] = &["a/b.proto", "corpus/", "src/main.rs"];
+const EXAMPLES: &[&str] =
+    &["a/b.proto", "corpus/", "foo/mod.rs", "perfetto/common/trace_stats.rs", "src/main.rs"];
 
 const CRATES: &[&str] = &[
     "protozero",
@@ -33,9 +34,14 @@ pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) {
     for document in DOCUMENTS.iter().filter(|d| !texts.iter().any(|t| t.path == **d)) {
         findings.add(document, 1, "missing");
     }
-    for text in texts.iter().filter(|t| t.path.ends_with(".md")) {
-        for (number, line) in text.text.lines().enumerate() {
-            for path in quoted(line).filter(|p| is_path(p) && !EXAMPLES.contains(p)) {
+    let has_paths = |t: &&Text| t.path.ends_with(".md") || t.is_rust() && !t.is_generated();
+    for text in texts.iter().filter(has_paths) {
+        // Code has paths of other kinds; its comments name files of ours.
+        let is_prose = |line: &str| !text.is_rust() || line.trim_start().starts_with("//");
+        let is_meant = |path: &&str| !text.is_rust() || path.ends_with(".rs");
+        for (number, line) in text.text.lines().enumerate().filter(|(_, line)| is_prose(line)) {
+            let paths = quoted(line).filter(|p| is_path(p) && !EXAMPLES.contains(p));
+            for path in paths.filter(is_meant) {
                 if !exists(ctx, texts, &text.path, path) {
                     findings.add(&text.path, number + 1, format!("`{path}` does not exist"));
                 }
@@ -78,4 +84,5 @@ fn exists(ctx: &Ctx, texts: &[Text], document: &str, path: &str) -> bool {
     ctx.root().join(inside).exists()
         || ctx.root().join(document).with_file_name(inside).exists()
         || CRATES.iter().any(|c| ctx.root().join(c).join("src").join(inside).exists())
+        || texts.iter().any(|t| t.path.ends_with(&format!("/src/{inside}")))
 }
