@@ -49,7 +49,7 @@ pub struct Patch {
     pub more: u32,
 }
 
-/// What a producer sends when it commits chunks.
+/// The request of a producer that commits chunks.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Commit {

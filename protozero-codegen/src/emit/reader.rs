@@ -15,7 +15,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
     let names = cx.names.message(id);
     let variants = variants(message, &["Unknown"], |_| true).into_iter().flatten();
-    // What every reader and table has.
+    // Names of methods of every reader and table.
     let fixed = ["new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
     let mut taken = Taken::new(&fixed);
     let methods: Vec<_> = message.fields.iter().map(|f| raw(&taken.take(f.name.clone()))).collect();

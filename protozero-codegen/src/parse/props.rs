@@ -10,7 +10,7 @@ const TEXTS: [&str; 3] = [
     include_str!("../../tests/outside/proto/zoo/deep/names.proto"),
 ];
 
-/// What stands in `.proto` files, and what should not.
+/// Words of `.proto` files, valid and invalid ones.
 const WORDS: [&str; 36] = [
     "{",
     "}",

@@ -1,4 +1,4 @@
-//! What the parser returns.
+//! The results of the parser.
 
 use protobuf::descriptor::FileDescriptorProto;
 

@@ -16,7 +16,7 @@ pub struct PoolError {
     pub kind: PoolErrorKind,
 }
 
-/// What can be wrong with descriptors.
+/// Faults of descriptors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PoolErrorKind {

@@ -1,4 +1,4 @@
-//! What users see while a trace is being recorded. All of it goes to stderr: stdout may be the trace.
+//! Messages to users while a trace is recorded. All of them go to stderr: stdout may be the trace.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -110,7 +110,7 @@ fn forged_lengths_end_the_file() {
     }
 }
 
-/// What was in the file before is neither touched nor taken for ours.
+/// The earlier content of the file is neither changed nor counted.
 #[test]
 fn an_older_trace_is_not_what_is_left() {
     let directory = tempfile::tempdir().unwrap();

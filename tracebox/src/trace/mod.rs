@@ -124,7 +124,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
 }
 
-/// What a packet is: by the schema in the file `descriptors`, or by that of this program.
+/// The message type of a packet, from the schema in the file `descriptors`, or from that of this program.
 fn packet_type(descriptors: Option<&OsString>) -> Result<MessageDescriptor, Failure> {
     const NAME: &str = "perfetto.protos.TracePacket";
     let (shown, set) = match descriptors {

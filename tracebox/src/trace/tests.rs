@@ -31,7 +31,7 @@ impl Read for SlowFile<'_> {
     }
 }
 
-/// What is printed of `trace` without the last line, which counts the packets, and what is wrong with it.
+/// The output for `trace` without the last line, which counts the packets; and the error.
 fn print(trace: &[u8], packet: Option<(u64, u64)>, single_line: bool) -> (String, Option<String>) {
     let (mut text, why) = print_all(trace, packet, single_line);
     let last = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
@@ -43,7 +43,7 @@ fn print(trace: &[u8], packet: Option<(u64, u64)>, single_line: bool) -> (String
     (text, why)
 }
 
-/// What is printed of `trace`, and what is wrong with it.
+/// The output for `trace`, and the error.
 fn print_all(
     trace: &[u8],
     packet: Option<(u64, u64)>,

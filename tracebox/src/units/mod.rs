@@ -30,7 +30,7 @@ const FILES: &[(&str, &str)] = &[
     ("etc/sysusers.d/perfetto.conf", include_str!("../../systemd/perfetto.conf")),
 ];
 
-/// What root does next, and what each command is for.
+/// The next commands for root, and the purpose of each.
 const NEXT: &str = "\
 Next, as root:
   systemd-sysusers                                  # makes the group perfetto

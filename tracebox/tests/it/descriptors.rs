@@ -45,7 +45,7 @@ fn descriptor(name: &str, bytes: usize) -> DataSourceDescriptor {
     made
 }
 
-/// What `perfetto --query-raw` shows.
+/// The state that `perfetto --query-raw` prints.
 fn shown(world: &World) -> Vec<DataSourceDescriptor> {
     world.state().data_sources.into_iter().filter_map(|source| source.ds_descriptor).collect()
 }

@@ -73,7 +73,7 @@ fn shell(world: &World, script: &str) -> Command {
     shell
 }
 
-/// What is written after the reader has left is lost, and waiting for space would take for ever.
+/// Data that is written after the reader has closed the pipe is lost, and waiting for space would take for ever.
 #[test]
 fn a_pipe_whose_reader_left() {
     for output in ["", INTO_FILE] {

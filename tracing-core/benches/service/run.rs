@@ -16,7 +16,7 @@ pub struct Side {
     pub programs: PathBuf,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// Events the service has, a second, millions.
@@ -103,7 +103,7 @@ fn measure(side: &Side, scenario: &Scenario, folder: &Path) -> Outcome<Measured>
     let trace = Trace::read(&file)?;
     let written = f64::from(scenario.load.events);
     let nanos: f64 = done.split(' ').next().and_then(|n| n.parse().ok()).ok_or("done: no time")?;
-    // What fits is counted in the file; what does not was written over, and all of it came.
+    // Packets that fit are counted in the file; the others were overwritten, and the service received all of them.
     let there = if scenario.fits { trace.events as f64 } else { written };
     if scenario.load.stall && (there < written || trace.faults > 0) {
         return Err(format!("{there} of {written} events came: {trace:?}"));

@@ -1,4 +1,4 @@
-//! What follows from an event inside the service.
+//! Steps: requests of one part of the service to another.
 //!
 //! Each part of the service owns some of its state. When an event concerns another part, too, the part adds a step.
 //! [`core`](super::core) runs the steps of a part in their order, and before the steps that waited already: the

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const PROGRAM: &str = "no_panic";
-/// What cannot be linked.
+/// The function that does not exist.
 const MISSING: &str = "a_panic_can_be_reached";
 
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {

@@ -13,7 +13,7 @@ use std::time::Instant;
 use crate::ctx::{Ctx, Outcome};
 use crate::report;
 
-/// What a build may take, seconds.
+/// The limit of a build, in seconds.
 #[derive(Clone, Copy)]
 enum Limit {
     None,
@@ -85,7 +85,7 @@ const PRODUCER: &[&str] = &["--release", "--package", "tracing-core-client"];
 
 const PRODUCER_TREE: &[&str] = &["--edges", "normal,build", "--package", "tracing-core-client"];
 
-/// How many crates of others a producer may need.
+/// The limit of external crates that a producer needs.
 const OUTSIDE_MAX: usize = 6;
 
 /// Seconds the generator may take for the whole schema.

@@ -17,7 +17,7 @@ macro_rules! mixes {
 
 mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all }
 
-/// What the two lines of the documentation give.
+/// The code that the two lines of the documentation generate.
 pub mod plain {
     include!(concat!(env!("OUT_DIR"), "/mod.rs"));
 }

@@ -175,7 +175,7 @@ impl Worker {
             return;
         };
         let Some(connector) = &mut self.connector else {
-            return self.polling.look(&mut self.tree, root, clock::boot_ns());
+            return self.polling.read_proc(&mut self.tree, root, clock::boot_ns());
         };
         loop {
             let event = match connector.next() {
@@ -189,7 +189,7 @@ impl Worker {
                              there were too many at a time",
                         );
                     }
-                    self.polling.look(&mut self.tree, root, clock::boot_ns());
+                    self.polling.read_proc(&mut self.tree, root, clock::boot_ns());
                     continue;
                 }
                 Err(NoEvent::Ever) => break,

@@ -1,4 +1,4 @@
-//! What a command line asks the recorder to do.
+//! The request of a command line to the recorder.
 
 use std::ffi::OsString;
 use std::path::Path;

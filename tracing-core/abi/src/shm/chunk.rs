@@ -15,7 +15,7 @@ use crate::shm::smb::Smb;
 /// Bytes reserved for the length of a fragment.
 pub const FRAGMENT_HEADER_BYTES: usize = 4;
 
-/// What the last fragment of a chunk is, of those that the count covers.
+/// The kind of the last fragment that the count of a chunk covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fragment {
     /// There is none yet.

@@ -59,7 +59,7 @@ pub unsafe trait Mapping: Send + Sync {
 #[repr(C, align(4096))]
 struct HeapPage([AtomicU64; PAGE_UNIT_BYTES / 8]);
 
-/// What keeps the memory alive.
+/// The owner of the memory.
 enum Owner {
     // Not a `Box`: moving one asserts that no other pointer leads to its contents, and `Inner::ptr` does.
     Heap { _pages: Arc<[HeapPage]> },

@@ -240,7 +240,7 @@ fn a_clone_that_is_ended_while_it_is_written() {
     refused(&mut shell, &clone, call, "aborted by a higher-priority (1) exclusive session");
 }
 
-/// What the source could not write is missing in copies, too, so they fail.
+/// Packets that the source could not write are missing in copies, too, so the copies fail.
 #[test]
 fn a_clone_of_a_file_that_fails_meanwhile() {
     let mut shell = Shell::new();

@@ -122,7 +122,7 @@ pub(crate) fn words(shell: &mut Shell, producer: &mut MockProducer) -> Vec<Strin
     producer.commands(shell).iter().map(word).collect()
 }
 
-/// What kind of packet each is.
+/// The kind of each packet.
 pub(crate) fn kinds(packets: &[TracePacket]) -> Vec<String> {
     packets.iter().map(kind).collect()
 }

@@ -1,4 +1,4 @@
-//! What happened in the simulation so far, to compare with what the service reports.
+//! The events of the simulation so far, to compare with the reports of the service.
 
 use std::collections::BTreeSet;
 

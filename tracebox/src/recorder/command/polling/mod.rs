@@ -27,13 +27,13 @@ impl Polling {
         Self { lists: ChildLists::detect(), pause: PAUSE_MIN }
     }
 
-    /// How long to wait before the next look.
+    /// The pause before the next read.
     pub(super) fn pause(&self) -> Duration {
         self.pause
     }
 
     /// Brings `tree` up to date. `root` is the command: its end is reported by the thread that waits for it.
-    pub(super) fn look(&mut self, tree: &mut ProcessTree, root: i32, now_ns: u64) {
+    pub(super) fn read_proc(&mut self, tree: &mut ProcessTree, root: i32, now_ns: u64) {
         let begun = Instant::now();
         let known: Vec<i32> = tree.processes().map(|process| process.pid).collect();
         // First the new ones: a process that is about to end still has its list of children.

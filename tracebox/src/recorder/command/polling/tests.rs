@@ -14,7 +14,7 @@ fn a_child_comes_and_goes() {
     tree.began(root, 1, 5, Image { name: "sh".into(), ..Image::default() });
     let mut next = |wanted: &dyn Fn(&Event) -> bool| {
         loop {
-            polling.look(&mut tree, root, 10);
+            polling.read_proc(&mut tree, root, 10);
             while let Some(event) = tree.poll_event() {
                 if wanted(&event) {
                     return event;
@@ -38,6 +38,6 @@ fn a_child_comes_and_goes() {
     next(&|event| matches!(event, Event::Ended { process, .. } if process.pid == cat.pid));
     shell.wait().unwrap();
     // The command itself is waited for.
-    polling.look(&mut tree, root, 20);
+    polling.read_proc(&mut tree, root, 20);
     assert!(tree.contains(root));
 }

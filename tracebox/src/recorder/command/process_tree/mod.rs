@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
 
-/// What a process runs.
+/// The program that a process runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Image {
     /// Its name for the kernel, `comm`.

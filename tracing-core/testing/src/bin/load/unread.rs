@@ -25,7 +25,7 @@ fn frame(method: u8, arguments: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes(), &body[..]].concat()
 }
 
-/// What happened to its requests.
+/// The state of its requests.
 #[derive(Debug)]
 struct Sent {
     bytes: usize,
