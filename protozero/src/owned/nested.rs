@@ -6,8 +6,10 @@ use core::mem::size_of;
 
 use super::{Encode, Encoder, Kind, Merge, Read};
 use crate::decode::{DecodeContext, Field, Reader, Value};
-use crate::error::{DecodeError, DecodeErrorKind};
-use crate::wire::tag;
+use crate::error::DecodeError;
+#[cfg(doc)]
+use crate::error::DecodeErrorKind;
+use crate::wire::{hostile, tag};
 
 /// A message with a length.
 #[derive(Debug)]
@@ -124,18 +126,5 @@ pub(super) fn within(field: &Field<'_>, body: &[u8], error: DecodeError) -> Deco
 /// # Errors
 /// [`DecodeErrorKind::Truncated`] or [`DecodeErrorKind::VarintTooLong`].
 pub(crate) fn split_delimited(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
-    let mut len = 0u64;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let shift = 7 * at as u32;
-        if shift > 63 {
-            return Err(DecodeErrorKind::VarintTooLong.at(0));
-        }
-        len |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            let rest = bytes.get(at + 1..).unwrap_or_default();
-            let split = usize::try_from(len).ok().and_then(|len| rest.split_at_checked(len));
-            return split.ok_or(DecodeErrorKind::Truncated.at(0));
-        }
-    }
-    Err(DecodeErrorKind::Truncated.at(0))
+    hostile::delimited(bytes).map_err(|kind| kind.at(0))
 }

@@ -2,7 +2,7 @@
 //! copied unchanged.
 
 use crate::error::DecodeErrorKind;
-use crate::wire::hostile::varint;
+use crate::wire::hostile::{delimited, varint};
 use crate::wire::tag;
 
 /// What follows the fields that are copied.
@@ -69,10 +69,7 @@ fn after_field(bytes: &[u8], stop_at_len: bool) -> Result<&[u8], Next> {
         Next::Scalar { wire_type: tag::FIXED64 } => rest.get(8..),
         Next::Scalar { .. } => Some(varint(rest)?.1),
         Next::Len { .. } if stop_at_len => None,
-        Next::Len { .. } => {
-            let (len, rest) = varint(rest)?;
-            usize::try_from(len).ok().and_then(|len| rest.get(len..))
-        }
+        Next::Len { .. } => Some(delimited(rest)?.1),
         next => return Err(next),
     };
     after.ok_or(Next::Incomplete)

@@ -6,7 +6,7 @@ use core::fmt;
 use super::borrowed::Borrowed;
 use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
 use crate::error::WriteError;
-use crate::wire::{tag, varint};
+use crate::wire::{tag, trusted, varint};
 
 /// Minimum length of a window.
 const WINDOW_MIN: usize = 64;
@@ -357,9 +357,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
             self.store(at, &length);
             if at == 0 && core::mem::take(&mut self.waiting) {
                 // All fields before this are complete: a later failure may keep them.
-                let groups = length.iter().rev();
-                let len = groups.fold(0, |len, byte| len << 7 | usize::from(byte & 0x7f));
-                self.mark = SLOT_LEN + len;
+                self.mark = SLOT_LEN + trusted::padded(length).unwrap_or_default() as usize;
             }
         }
     }

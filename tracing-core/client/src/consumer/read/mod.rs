@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use protos::ReadBuffersRequest;
 use protos::consumer_port::Request;
-use protozero::wire::{tag, varint};
+use protozero::wire::{tag, trusted, varint};
 use protozero::{DecodeError, Reader, Value};
 
 use super::{Consumer, ConsumerError};
@@ -154,27 +154,15 @@ impl ReplyReader {
 #[inline]
 fn whole_packet(reply: &[u8]) -> Option<(ReadPacket<'_>, &[u8])> {
     let (&SLICES_TAG, rest) = reply.split_first()? else { return None };
-    let (body_len, rest) = length(rest)?;
+    let (body_len, rest) = trusted::length(rest)?;
     let (body, after) = rest.split_at_checked(body_len)?;
     let (framed, end) = body.split_last_chunk::<2>()?;
     let (&PACKET_TAG, data) = framed.split_first()? else { return None };
-    let (data_len, data) = length(data)?;
+    let (data_len, data) = trusted::length(data)?;
     if *end != LAST || data.len() != data_len {
         return None;
     }
     Some((ReadPacket { framed, head_len: framed.len() - data_len }, after))
-}
-
-/// A length of one to three bytes, and what is behind it: 2 MiB, more than a frame.
-#[inline]
-fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let low = |byte: u8| usize::from(byte & 0x7f);
-    match *bytes {
-        [a, ref rest @ ..] if a < 0x80 => Some((a.into(), rest)),
-        [a, b, ref rest @ ..] if b < 0x80 => Some((low(a) | low(b) << 7, rest)),
-        [a, b, c, ref rest @ ..] if c < 0x80 => Some((low(a) | low(b) << 7 | low(c) << 14, rest)),
-        _ => None,
-    }
 }
 
 /// Why reading a reply failed.
