@@ -23,6 +23,8 @@ const SOURCE: &str = "test.numbers";
 /// Long enough for some packets to cross from one chunk into the next, with lengths patched afterwards.
 const PACKETS: u32 = if cfg!(miri) { 12 } else { 100 };
 const PADDING_BYTES: usize = 700;
+/// Two chunks: fewer than the packets need, so that the thread writes where the service has just read.
+const SHM_BYTES: u32 = 2 * 4096;
 
 /// Hands its writer to a thread when it starts. The thread sends a message after each packet.
 struct Numbers {
@@ -72,7 +74,10 @@ fn every_packet_of_a_thread_arrives_in_order() {
     service_config.regions = Arc::new(HeapRegions);
     let service = EmbeddedService::new(service_config, Box::new(|_, line| eprintln!("{line}")));
     let service = service.unwrap();
-    let mut producer = PolledProducer::new(service.producer(), ProducerOptions::new("test"));
+    let mut options = ProducerOptions::new("test");
+    options.shm_bytes_hint = SHM_BYTES;
+    options.page_bytes_hint = 4096;
+    let mut producer = PolledProducer::new(service.producer(), options);
     let descriptor = DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };
     let (sender, written) = channel();
     producer.register(descriptor, Numbers { written: sender }).unwrap();
@@ -81,11 +86,13 @@ fn every_packet_of_a_thread_arrives_in_order() {
     let mut consumer = service.consumer();
     consumer.enable_tracing(&config(), None).unwrap();
     producer.poll();
-    // A poll for each packet: the thread writes meanwhile, and gets free chunks if it needs some.
-    for _ in 0..PACKETS {
-        written.recv().unwrap();
+    // The thread goes on writing meanwhile. It has to wait until memory is free again, so nothing here waits for it.
+    let mut count = 0;
+    while count < PACKETS as usize {
+        count += written.try_iter().count();
         producer.poll();
         service.poll();
+        std::thread::yield_now();
     }
     consumer.disable_tracing().unwrap();
     while consumer.wait(Some(Duration::ZERO)).unwrap() != Waited::Ended {
