@@ -3,21 +3,15 @@
 use std::fmt;
 
 use super::output::Boost;
+use crate::filter::FilterConfigError;
 use crate::limits;
 use abi::ids::SessionId;
 
 /// What is wrong with a trace config. Texts keep the key words of upstream's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigError {
-    DurationTooLong {
-        duration_ms: u64,
-        max_ms: u64,
-        guardrails: bool,
-    },
-    TriggerTimeout {
-        timeout_ms: u64,
-        max_ms: u64,
-    },
+    DurationTooLong { duration_ms: u64, max_ms: u64, guardrails: bool },
+    TriggerTimeout { timeout_ms: u64, max_ms: u64 },
     TriggerMode(i32),
     CloneIfAvailableWithoutStop,
     DurationWithTriggers,
@@ -26,59 +20,22 @@ pub(crate) enum ConfigError {
     DuplicateTrigger(String),
     DeferredStartWithGuardrails,
     BufferNotMultipleOf4(u32),
-    BuffersTooLarge {
-        sum_kb: u64,
-        max_kb: u64,
-    },
-    TooManyBuffers {
-        count: usize,
-        max: usize,
-    },
+    BuffersTooLarge { sum_kb: u64, max_kb: u64 },
+    TooManyBuffers { count: usize, max: usize },
     DuplicateBuffer(String),
-    TargetNameUnknown {
-        source: String,
-        target: String,
-    },
-    TargetMismatch {
-        source: String,
-        index: usize,
-        target: String,
-        resolved: usize,
-    },
-    TargetOutOfBounds {
-        source: String,
-        index: usize,
-        count: usize,
-    },
-    DataSourceTooLarge {
-        source: String,
-        bytes: usize,
-        max: usize,
-    },
-    TooManyRegexes {
-        max: usize,
-    },
-    RegexInvalid {
-        field: &'static str,
-        text: String,
-        reason: String,
-    },
-    RegexesTooLarge {
-        max_kib: usize,
-    },
+    TargetNameUnknown { source: String, target: String },
+    TargetMismatch { source: String, index: usize, target: String, resolved: usize },
+    TargetOutOfBounds { source: String, index: usize, count: usize },
+    DataSourceTooLarge { source: String, bytes: usize, max: usize },
+    TooManyRegexes { max: usize },
+    RegexInvalid { field: &'static str, text: String, reason: String },
+    RegexesTooLarge { max_kib: usize },
     Priority(Boost),
     PriorityPolicy(i32),
     FileXorPath,
-    BufferSize {
-        bytes: u64,
-        max_kb: u64,
-    },
-    BufferSizeV2 {
-        bytes: u64,
-        max_kb: u64,
-    },
-    /// In the words of the filter.
-    Filter(String),
+    BufferSize { bytes: u64, max_kb: u64 },
+    BufferSizeV2 { bytes: u64, max_kb: u64 },
+    Filter(FilterConfigError),
 }
 
 /// How much of a regular expression an error repeats.
@@ -140,7 +97,7 @@ impl fmt::Display for ConfigError {
             Self::BufferSize { bytes, max_kb } => {
                 write!(f, "Invalid buffer sizes: {bytes} bytes, size_kb is from 1 to {max_kb}")
             }
-            Self::Filter(text) => f.write_str(text),
+            Self::Filter(error) => error.fmt(f),
             Self::BufferSizeV2 { .. }
             | Self::TargetNameUnknown { .. }
             | Self::TargetMismatch { .. }

@@ -48,6 +48,8 @@ mod props;
 #[cfg(test)]
 mod tests;
 
+use core::fmt;
+
 use protos::{TraceConfigTraceFilter, TraceConfigTraceFilterStringFilterRule};
 
 pub use self::budget::{BudgetExceeded, FilterBudget};
@@ -95,25 +97,23 @@ impl TraceFilter {
     /// `bytecode_overlay_v54` is applied to it.
     ///
     /// # Errors
-    /// One line for the user, with the rule or the word of the program that is wrong.
-    pub fn from_config(config: &TraceConfigTraceFilter) -> Result<Self, String> {
+    /// The rule or the word of the program that is wrong.
+    pub fn from_config(config: &TraceConfigTraceFilter) -> Result<Self, FilterConfigError> {
         let mut strings = StringFilter::default();
         let chain = config.string_filter_chain.iter().flat_map(|chain| &chain.rules);
         for rule in chain {
-            strings.add(string_rule(rule)?).map_err(invalid_rules)?;
+            strings.add(string_rule(rule)?)?;
         }
         let newer = config.string_filter_chain_v54.iter().flat_map(|chain| &chain.rules);
         for rule in newer {
-            strings.replace_or_add(string_rule(rule)?).map_err(invalid_rules)?;
+            strings.replace_or_add(string_rule(rule)?)?;
         }
         let v2 = config.bytecode_v2.as_deref().filter(|code| !code.is_empty());
         let code = v2.or(config.bytecode.as_deref()).unwrap_or_default();
         let overlay = config.bytecode_overlay_v54.as_deref().filter(|code| !code.is_empty());
-        let program = Program::parse(code, overlay)
-            .map_err(|error| format!("trace_filter: the bytecode is invalid: {error}"))?;
-        let filter = MessageFilter::rooted(&program, &[TRACE_PACKET]).ok_or(
-            "trace_filter: the bytecode has no root: it must allow Trace.packet as a message",
-        )?;
+        let program = Program::parse(code, overlay).map_err(FilterConfigError::Program)?;
+        let filter = MessageFilter::rooted(&program, &[TRACE_PACKET]);
+        let filter = filter.ok_or(FilterConfigError::NoRoot)?;
         Ok(Self {
             program: Arc::new(program),
             strings: Arc::new(strings),
@@ -191,14 +191,41 @@ impl TraceFilter {
     }
 }
 
-fn invalid_rules(error: RuleError) -> String {
-    format!("trace_filter: invalid string filter: {error}")
+/// Why the `trace_filter` of a config is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilterConfigError {
+    /// The bytecode.
+    Program(ProgramError),
+    /// The bytecode does not allow `Trace.packet` as a message.
+    NoRoot,
+    /// A rule for strings.
+    Rule(RuleError),
 }
 
-fn string_rule(rule: &TraceConfigTraceFilterStringFilterRule) -> Result<StringRule<'_>, String> {
+impl From<RuleError> for FilterConfigError {
+    fn from(error: RuleError) -> Self {
+        Self::Rule(error)
+    }
+}
+
+impl fmt::Display for FilterConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(error) => write!(f, "trace_filter: the bytecode is invalid: {error}"),
+            Self::NoRoot => f.write_str(
+                "trace_filter: the bytecode has no root: it must allow Trace.packet as a message",
+            ),
+            Self::Rule(error) => write!(f, "trace_filter: invalid string filter: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for FilterConfigError {}
+
+fn string_rule(rule: &TraceConfigTraceFilterStringFilterRule) -> Result<StringRule<'_>, RuleError> {
     let number = rule.policy.map_or(0, |policy| policy.0);
-    let policy =
-        Policy::from_number(number).ok_or_else(|| invalid_rules(RuleError::Policy(number)))?;
+    let policy = Policy::from_number(number).ok_or(RuleError::Policy(number))?;
     Ok(StringRule {
         policy,
         regex: rule.regex_pattern.as_deref().unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! The budget of expressions and strings.
 
+use super::super::FilterConfigError;
 use super::super::engine::Regex;
 use super::*;
 use crate::limits;
@@ -7,7 +8,9 @@ use crate::limits;
 /// An expression whose automaton would have 2^400 states.
 const HOSTILE: &str = "[ab]*a[ab]{400}(N)";
 
-fn with_rules(rules: Vec<TraceConfigTraceFilterStringFilterRule>) -> Result<TraceFilter, String> {
+fn with_rules(
+    rules: Vec<TraceConfigTraceFilterStringFilterRule>,
+) -> Result<TraceFilter, FilterConfigError> {
     TraceFilter::from_config(&TraceConfigTraceFilter {
         string_filter_chain: chain(rules),
         ..config()
@@ -29,11 +32,11 @@ fn packet(texts: &[&[u8]]) -> Vec<u8> {
 fn expressions_of_a_filter_are_bounded_together() {
     let large = "[ab]{600}(N)";
     let error = with_rules(vec![rule(1, large, ""); 1000]).unwrap_err();
-    assert!(error.contains("too large: at most 4096 KiB, compiled"), "{error}");
+    assert!(error.to_string().contains("too large: at most 4096 KiB, compiled"), "{error}");
     // Also if each replaces the one before.
     let mut config = config();
     config.string_filter_chain_v54 = chain(vec![rule(1, large, "same"); 1000]);
-    assert!(TraceFilter::from_config(&config).unwrap_err().contains("too large"));
+    assert!(TraceFilter::from_config(&config).unwrap_err().to_string().contains("too large"));
 }
 
 #[test]

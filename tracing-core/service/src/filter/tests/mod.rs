@@ -62,7 +62,7 @@ fn errors_say_what_is_wrong() {
     let error = |change: &dyn Fn(&mut TraceConfigTraceFilter)| {
         let mut config = config();
         change(&mut config);
-        TraceFilter::from_config(&config).unwrap_err()
+        TraceFilter::from_config(&config).unwrap_err().to_string()
     };
     let with = |rule: TraceConfigTraceFilterStringFilterRule| {
         error(&|config| config.string_filter_chain = chain(vec![rule.clone()]))
