@@ -78,12 +78,17 @@ pub(crate) fn encoded<T>(
 /// # Errors
 /// Those of [`fill`].
 pub(crate) fn to_vec(message: &impl Encode, framed: bool) -> Result<Vec<u8>, WriteError> {
+    filled(&|buffer| fill(message, framed, buffer))
+}
+
+/// What `fill` writes, in a vector of exactly its length. It is compiled once, not for each message.
+fn filled(fill: &dyn Fn(&mut [u8]) -> Result<usize, WriteError>) -> Result<Vec<u8>, WriteError> {
     let mut scratch = [0; SCRATCH_LEN];
-    let len = fill(message, framed, &mut scratch)?;
+    let len = fill(&mut scratch)?;
     if let Some(at) = SCRATCH_LEN.checked_sub(len) {
         return Ok(scratch[at..].to_vec());
     }
     let mut bytes = alloc::vec![0; len];
-    fill(message, framed, &mut bytes)?;
+    fill(&mut bytes)?;
     Ok(bytes)
 }

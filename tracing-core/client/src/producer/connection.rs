@@ -13,6 +13,7 @@ use protozero::Message;
 
 use super::Scraping;
 use super::event::{Setup, SourceEvent};
+use super::queue::Sender;
 use super::shared::{Control, Shared, register_request};
 use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
 use crate::write::{Arbiter, ArbiterOptions, FlushCallback, Park, Waker};
@@ -21,7 +22,7 @@ use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
 use abi::map::SortedMap;
 use abi::shm::{Layout, PageSize, Region, Smb};
-use abi::sync::{Arc, mpsc};
+use abi::sync::Arc;
 use abi::time::BootTime;
 use os::{clock, shm};
 
@@ -46,7 +47,7 @@ enum Expected {
     Initialized,
     Commands,
     Callback(FlushCallback),
-    Synced(mpsc::Sender<()>),
+    Synced(Sender<()>),
     Finished,
 }
 
@@ -213,7 +214,7 @@ impl ProducerConnection {
             (Expected::Synced(done), Err(_)) if self.link.is_closed() => self.ask_again(done),
             // A service that is too old for `Sync` rejects it, but in order, which is enough.
             (Expected::Synced(done), _) => {
-                let _ = done.send(());
+                done.send(());
             }
             (Expected::Finished, _) => return Some(ConnectionEnd::Finished),
         }
@@ -266,7 +267,7 @@ impl ProducerConnection {
     }
 
     /// Keeps a sync for the next connection, if there will be one.
-    fn ask_again(&self, done: mpsc::Sender<()>) {
+    fn ask_again(&self, done: Sender<()>) {
         self.shared.lock().controls.push_front(Control::Sync(done));
     }
 

@@ -6,11 +6,12 @@ use protos::producer_port::Request;
 use protos::{NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
 
 use super::event::{Setup, SharedSource, SourceEvent};
+use super::queue::Receiver;
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId};
 use abi::map::SortedMap;
-use abi::sync::{Arc, Mutex, lock, mpsc};
+use abi::sync::{Arc, Mutex, lock};
 
 struct Running {
     instance: Instance,
@@ -20,18 +21,18 @@ struct Running {
 }
 
 pub(super) struct Dispatcher {
-    inbox: mpsc::Receiver<SourceEvent>,
+    inbox: Receiver<SourceEvent>,
     instances: SortedMap<InstanceId, Running>,
     flushes: Arc<Mutex<Flushes>>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(inbox: mpsc::Receiver<SourceEvent>) -> Self {
+    pub(super) fn new(inbox: Receiver<SourceEvent>) -> Self {
         Self { inbox, instances: SortedMap::new(), flushes: Arc::default() }
     }
 
     pub(super) fn run(mut self) {
-        while let Ok(event) = self.inbox.recv() {
+        while let Some(event) = self.inbox.recv() {
             if !self.take(event) {
                 break;
             }
@@ -42,7 +43,7 @@ impl Dispatcher {
     /// Handles the events that wait, without waiting for more; false if there were none.
     pub(super) fn poll(&mut self) -> bool {
         let mut any = false;
-        while let Ok(event) = self.inbox.try_recv() {
+        while let Some(event) = self.inbox.try_recv() {
             any = true;
             self.take(event);
         }

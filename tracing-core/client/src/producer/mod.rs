@@ -20,6 +20,7 @@ mod event;
 mod io;
 mod options;
 mod polled;
+mod queue;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,7 @@ use self::shared::{Control, Shared};
 use super::connection::Connection;
 use super::data_source::DataSource;
 use abi::ipc::port::ProducerPort;
-use abi::sync::{Arc, mpsc};
+use abi::sync::Arc;
 use os::clock::Deadline;
 use os::socket::{Address, defaults};
 
@@ -88,7 +89,7 @@ impl Producer {
         first: Option<Box<dyn Connection<ProducerPort>>>,
         again: Option<Address>,
     ) -> Result<Self, ProducerError> {
-        let (events, inbox) = mpsc::channel();
+        let (events, inbox) = queue::queue();
         let shared = Arc::new(Shared::new(options, events.clone()));
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let builder = std::thread::Builder::new().name(name.into());
@@ -139,9 +140,9 @@ impl Producer {
     /// connection it first waits for one, also if one is lost meanwhile. False after `timeout`, or if there will be
     /// no connection any more.
     pub fn sync(&self, timeout: Duration) -> bool {
-        let (done, wait) = mpsc::channel();
+        let (done, wait) = queue::queue();
         self.shared.control(Control::Sync(done));
-        wait.recv_timeout(timeout).is_ok()
+        wait.recv_timeout(timeout).is_some()
     }
 
     /// Whether the service has accepted this producer.

@@ -11,12 +11,13 @@ use super::dispatch::Dispatcher;
 use super::event::SourceEvent;
 use super::io::ParkThread;
 use super::options::{ProducerError, ProducerOptions};
+use super::queue::queue;
 use super::shared::Shared;
 use crate::connection::{Connection, ConnectionWaker};
 use crate::data_source::DataSource;
 use crate::write::Park;
 use abi::ipc::port::ProducerPort;
-use abi::sync::{Arc, Mutex, lock, mpsc};
+use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
 
 /// A [`Producer`](super::Producer) for a program with an event loop. All its work, the calls of data sources included,
@@ -42,7 +43,7 @@ impl PolledProducer {
     /// connection.
     #[must_use]
     pub fn new(connection: Box<dyn Connection<ProducerPort>>, options: ProducerOptions) -> Self {
-        let (events, inbox) = mpsc::channel();
+        let (events, inbox) = queue();
         let shared = Arc::new(Shared::new(options, events));
         let park = Arc::new(ParkUnlessPolling::default());
         let mut connection = ProducerConnection::new(Arc::clone(&shared), connection, park.clone());

@@ -11,13 +11,14 @@ use protos::{
 
 use super::event::{SharedSource, SourceEvent};
 use super::options::{ProducerError, ProducerOptions};
+use super::queue::Sender;
 use crate::connection::ConnectionWaker;
 use crate::data_source::DataSource;
 use crate::limits;
 use abi::ipc::port::{Port as _, ProducerPort};
 use abi::limits::IPC_ARGS_BYTES_MAX;
 use abi::map::SortedMap;
-use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock, mpsc};
+use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock};
 
 pub(super) fn register_request(descriptor: &DataSourceDescriptor) -> Request {
     Request::RegisterDataSource(RegisterDataSourceRequest {
@@ -43,7 +44,7 @@ pub(super) struct Registered {
 /// A request of another thread to the I/O thread.
 pub(super) enum Control {
     Request(Box<Request>),
-    Sync(mpsc::Sender<()>),
+    Sync(Sender<()>),
 }
 
 #[derive(Default)]
@@ -61,14 +62,14 @@ pub(super) struct ConnectionState {
 
 pub(super) struct Shared {
     pub(super) options: ProducerOptions,
-    events: mpsc::Sender<SourceEvent>,
+    events: Sender<SourceEvent>,
     pub(super) state: Mutex<ConnectionState>,
     /// Signalled when the I/O thread has a request while it is not connected, and when it connects or ends.
     pub(super) changed: Condvar,
 }
 
 impl Shared {
-    pub(super) fn new(options: ProducerOptions, events: mpsc::Sender<SourceEvent>) -> Self {
+    pub(super) fn new(options: ProducerOptions, events: Sender<SourceEvent>) -> Self {
         Self { options, events, state: Mutex::default(), changed: Condvar::new() }
     }
 
@@ -95,7 +96,7 @@ impl Shared {
 
     /// Sends an event to the data sources. Their thread has ended only if the producer is ending.
     pub(super) fn send_event(&self, event: SourceEvent) {
-        let _ = self.events.send(event);
+        self.events.send(event);
     }
 
     pub(super) fn register(

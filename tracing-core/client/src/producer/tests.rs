@@ -2,7 +2,6 @@
 //! `daemon`, against a service.
 
 use std::collections::VecDeque;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use abi::ids::CallId;
@@ -16,6 +15,7 @@ use protozero::Message as _;
 
 use super::connection::{ProducerConnection, Stepped};
 use super::io::ParkThread;
+use super::queue::queue;
 use super::shared::{Control, Shared};
 use super::*;
 use crate::connection::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
@@ -70,7 +70,7 @@ impl Connection<ProducerPort> for Leaving {
 /// A fence that was sent to a service that went away is sent to the next one, and not reported as passed.
 #[test]
 fn a_fence_outlives_its_connection() {
-    let (events, _told) = mpsc::channel();
+    let (events, _told) = queue();
     let shared = Arc::new(Shared::new(ProducerOptions::new("test"), events));
     let mut connection = ProducerConnection::new(
         shared.clone(),
@@ -81,11 +81,11 @@ fn a_fence_outlives_its_connection() {
     while !connection.is_accepted() {
         assert!(matches!(connection.step(None), Stepped::Progress));
     }
-    let (done, wait) = mpsc::channel();
+    let (done, wait) = queue();
     shared.control(Control::Sync(done));
     while !matches!(connection.step(None), Stepped::Ended(_)) {}
     connection.end();
-    assert_eq!(wait.try_recv(), Err(mpsc::TryRecvError::Empty));
+    assert_eq!(wait.try_recv(), None);
     assert_eq!(shared.lock().controls.len(), 1);
 }
 

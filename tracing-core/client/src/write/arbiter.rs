@@ -74,9 +74,8 @@ pub struct Outgoing {
 impl fmt::Debug for Outgoing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
-            .field("request", &self.request)
             .field("on_reply", &self.on_reply.is_some())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
