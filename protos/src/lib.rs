@@ -7,10 +7,10 @@
 //! - `MReader`, an iterator over the fields of an encoded message, and `MField`, its items (feature `readers`).
 //!
 //! Nested types are named by their path without separators: `TraceConfig.BufferConfig` of the schema is
-//! [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant for each known value. Services are modules:
-//! [`producer_port`], [`consumer_port`], and `relay_port` (feature `full`).
+//! `TraceConfigBufferConfig`. Enums are open: a newtype with a constant for each known value. Services are modules:
+//! [`producer_port`], `consumer_port` (feature `consumer`), and `relay_port` (feature `full`).
 //!
-//! Areas of the schema are features (`linux`, `service`, `configs`, `ftrace`, `android`, `chrome`, `gpu`, `power`,
+//! Areas of the schema are features (`consumer`, `linux`, `service`, `configs`, `ftrace`, `android`, `chrome`, `gpu`, `power`,
 //! `profiling`, `system`; `full` for all): the code of an area is compiled only with its feature. A field whose message
 //! is in an area without its feature is an unknown field, which owned messages keep verbatim. A writer takes it already
 //! encoded (`NAME_raw`).

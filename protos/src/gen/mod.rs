@@ -16,8 +16,10 @@ pub use perfetto::common::data_source_descriptor::*;
 pub use perfetto::common::descriptor::*;
 #[allow(unused_imports)]
 pub use perfetto::common::ftrace_descriptor::*;
+#[cfg(feature = "gpu")]
 #[allow(unused_imports)]
 pub use perfetto::common::gpu_counter_descriptor::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::common::observable_events::*;
 #[allow(unused_imports)]
@@ -31,10 +33,13 @@ pub use perfetto::common::sys_stats_counters::*;
 pub use perfetto::common::system_info::*;
 #[allow(unused_imports)]
 pub use perfetto::common::trace_attributes::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::common::trace_stats::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::common::tracing_service_capabilities::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::common::tracing_service_state::*;
 #[allow(unused_imports)]
@@ -190,10 +195,12 @@ pub use perfetto::config::sys_stats::sys_stats_config::*;
 pub use perfetto::config::system_info::system_info_config::*;
 #[allow(unused_imports)]
 pub use perfetto::config::test_config::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::config::trace_config::*;
 #[allow(unused_imports)]
 pub use perfetto::config::track_event::track_event_config::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::ipc::consumer_port::*;
 #[allow(unused_imports)]
@@ -728,7 +735,9 @@ pub mod perfetto {
         #[cfg(feature = "service")]
         pub mod descriptor;
         pub mod ftrace_descriptor;
+        #[cfg(feature = "gpu")]
         pub mod gpu_counter_descriptor;
+        #[cfg(feature = "consumer")]
         pub mod observable_events;
         pub mod perf_events;
         pub mod semantic_type;
@@ -736,8 +745,11 @@ pub mod perfetto {
         pub mod sys_stats_counters;
         pub mod system_info;
         pub mod trace_attributes;
+        #[cfg(feature = "consumer")]
         pub mod trace_stats;
+        #[cfg(feature = "consumer")]
         pub mod tracing_service_capabilities;
+        #[cfg(feature = "consumer")]
         pub mod tracing_service_state;
         pub mod track_event_descriptor;
     }
@@ -893,6 +905,7 @@ pub mod perfetto {
             pub mod system_info_config;
         }
         pub mod test_config;
+        #[cfg(feature = "consumer")]
         pub mod trace_config;
         /// Schemas of `perfetto/config/track_event/`.
         pub mod track_event {
@@ -901,6 +914,7 @@ pub mod perfetto {
     }
     /// Schemas of `perfetto/ipc/`.
     pub mod ipc {
+        #[cfg(feature = "consumer")]
         pub mod consumer_port;
         pub mod producer_port;
         #[cfg(feature = "full")]

@@ -18,6 +18,7 @@ pub struct DataSourceDescriptor {
     /// The source can clear its incremental state, such as interned data.
     pub handles_incremental_state_clear: Option<bool>,
     /// What GPU counters the source offers.
+    #[cfg(feature = "gpu")]
     pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
     /// What categories the source offers.
     pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
@@ -40,7 +41,7 @@ rt::owned! { DataSourceDescriptor;
     optional ftrace_descriptor = 8 as Nested(crate::FtraceDescriptor);
     optional id = 7 as Uint64;
     optional track_event_descriptor = 6 as Nested(crate::TrackEventDescriptor);
-    optional gpu_counter_descriptor = 5 as Nested(crate::GpuCounterDescriptor);
+    #[cfg(feature = "gpu")] optional gpu_counter_descriptor = 5 as Nested(crate::GpuCounterDescriptor);
     optional handles_incremental_state_clear = 4 as Bool;
     optional will_notify_on_start = 3 as Bool;
     optional will_notify_on_stop = 2 as Bool;
@@ -57,6 +58,7 @@ rt::writer! { DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor"
     /// The source can clear its incremental state, such as interned data.
     value handles_incremental_state_clear(bool) = 4 as bool;
     /// What GPU counters the source offers.
+    #[cfg(feature = "gpu")]
     message gpu_counter_descriptor(crate::GpuCounterDescriptorWriter<'_>) = 5, gpu_counter_descriptor_raw;
     /// What categories the source offers.
     message track_event_descriptor(crate::TrackEventDescriptorWriter<'_>) = 6, track_event_descriptor_raw;
@@ -83,6 +85,7 @@ rt::reader! {
         /// The source can clear its incremental state, such as interned data.
         HandlesIncrementalStateClear(bool) handles_incremental_state_clear = 32 as Bool;
         /// What GPU counters the source offers.
+        #[cfg(feature = "gpu")]
         GpuCounterDescriptor(crate::GpuCounterDescriptorReader<'a>) gpu_counter_descriptor = 42 as Message;
         /// What categories the source offers.
         TrackEventDescriptor(crate::TrackEventDescriptorReader<'a>) track_event_descriptor = 50 as Message;
@@ -105,6 +108,7 @@ impl DataSourceDescriptor {
         d::optional("will_notify_on_stop", 2, d::Kind::Bool),
         d::optional("will_notify_on_start", 3, d::Kind::Bool),
         d::optional("handles_incremental_state_clear", 4, d::Kind::Bool),
+        #[cfg(feature = "gpu")]
         d::optional(
             "gpu_counter_descriptor",
             5,

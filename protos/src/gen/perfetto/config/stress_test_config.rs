@@ -11,6 +11,7 @@ use protozero::descriptor as d;
 /// `perfetto.protos.StressTestConfig`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StressTestConfig {
+    #[cfg(feature = "consumer")]
     pub trace_config: Option<crate::TraceConfig>,
     pub shmem_size_kb: Option<u32>,
     pub shmem_page_size_kb: Option<u32>,
@@ -37,11 +38,11 @@ rt::owned! { StressTestConfig;
     optional num_processes = 4 as Uint32;
     optional shmem_page_size_kb = 3 as Uint32;
     optional shmem_size_kb = 2 as Uint32;
-    optional trace_config = 1 as Nested(crate::TraceConfig);
+    #[cfg(feature = "consumer")] optional trace_config = 1 as Nested(crate::TraceConfig);
 }
 
 rt::writer! { StressTestConfigWriter, "perfetto.protos.StressTestConfig";
-    message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
+    #[cfg(feature = "consumer")] message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
     value shmem_size_kb(u32) = 2 as uint32;
     value shmem_page_size_kb(u32) = 3 as uint32;
     value num_processes(u32) = 4 as uint32;
@@ -58,7 +59,7 @@ rt::writer! { StressTestConfigWriter, "perfetto.protos.StressTestConfig";
 rt::reader! {
     "perfetto.protos.StressTestConfig": StressTestConfigReader, StressTestConfigField, StressTestConfigTable;
     one {
-        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
+        #[cfg(feature = "consumer")] TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
         ShmemSizeKb(u32) shmem_size_kb = 16 as Uint32;
         ShmemPageSizeKb(u32) shmem_page_size_kb = 24 as Uint32;
         NumProcesses(u32) num_processes = 32 as Uint32;
@@ -76,6 +77,7 @@ rt::reader! {
 impl StressTestConfig {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StressTestConfig", &[
+        #[cfg(feature = "consumer")]
         d::optional("trace_config", 1, d::of!(crate ::TraceConfig)),
         d::optional("shmem_size_kb", 2, d::Kind::Uint32),
         d::optional("shmem_page_size_kb", 3, d::Kind::Uint32),

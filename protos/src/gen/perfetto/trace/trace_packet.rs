@@ -137,10 +137,12 @@ pub enum TracePacketData {
     /// A slice, instant or counter.
     TrackEvent(crate::TrackEvent),
     /// The config of the session.
+    #[cfg(feature = "consumer")]
     TraceConfig(crate::TraceConfig),
     #[cfg(feature = "ftrace")]
     FtraceStats(crate::FtraceStats),
     /// Counters of the session.
+    #[cfg(feature = "consumer")]
     TraceStats(crate::TraceStats),
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     SynchronizationMarker(Vec<u8>),
@@ -292,9 +294,9 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "linux")] SysStats = 7 as Nested(crate::SysStats);
     #[cfg(feature = "linux")] ProcessStats = 9 as Nested(crate::ProcessStats);
     TrackEvent = 11 as Nested(crate::TrackEvent);
-    TraceConfig = 33 as Nested(crate::TraceConfig);
+    #[cfg(feature = "consumer")] TraceConfig = 33 as Nested(crate::TraceConfig);
     #[cfg(feature = "ftrace")] FtraceStats = 34 as Nested(crate::FtraceStats);
-    TraceStats = 35 as Nested(crate::TraceStats);
+    #[cfg(feature = "consumer")] TraceStats = 35 as Nested(crate::TraceStats);
     SynchronizationMarker = 36 as Bytes;
     #[cfg(feature = "profiling")] ProfilePacket = 37 as Nested(crate::ProfilePacket);
     #[cfg(feature = "power")] Battery = 38 as Nested(crate::BatteryCounters);
@@ -406,10 +408,10 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     /// A slice, instant or counter.
     message track_event(crate::TrackEventWriter<'_>) = 11, track_event_raw;
     /// The config of the session.
-    message trace_config(crate::TraceConfigWriter<'_>) = 33, trace_config_raw;
+    #[cfg(feature = "consumer")] message trace_config(crate::TraceConfigWriter<'_>) = 33, trace_config_raw;
     #[cfg(feature = "ftrace")] message ftrace_stats(crate::FtraceStatsWriter<'_>) = 34, ftrace_stats_raw;
     /// Counters of the session.
-    message trace_stats(crate::TraceStatsWriter<'_>) = 35, trace_stats_raw;
+    #[cfg(feature = "consumer")] message trace_stats(crate::TraceStatsWriter<'_>) = 35, trace_stats_raw;
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     bytes synchronization_marker = 36, synchronization_marker_gather;
     #[cfg(feature = "profiling")] message profile_packet(crate::ProfilePacketWriter<'_>) = 37, profile_packet_raw;
@@ -582,10 +584,10 @@ rt::reader! {
         /// A slice, instant or counter.
         TrackEvent(crate::TrackEventReader<'a>) track_event = 90 as Message;
         /// The config of the session.
-        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 266 as Message;
+        #[cfg(feature = "consumer")] TraceConfig(crate::TraceConfigReader<'a>) trace_config = 266 as Message;
         #[cfg(feature = "ftrace")] FtraceStats(crate::FtraceStatsReader<'a>) ftrace_stats = 274 as Message;
         /// Counters of the session.
-        TraceStats(crate::TraceStatsReader<'a>) trace_stats = 282 as Message;
+        #[cfg(feature = "consumer")] TraceStats(crate::TraceStatsReader<'a>) trace_stats = 282 as Message;
         /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
         SynchronizationMarker(&'a [u8]) synchronization_marker = 290 as Bytes;
         #[cfg(feature = "profiling")] ProfilePacket(crate::ProfilePacketReader<'a>) profile_packet = 298 as Message;
@@ -729,9 +731,11 @@ impl TracePacket {
         #[cfg(feature = "linux")]
         d::optional("process_stats", 9, d::of!(crate ::ProcessStats)).of("data"),
         d::optional("track_event", 11, d::of!(crate ::TrackEvent)).of("data"),
+        #[cfg(feature = "consumer")]
         d::optional("trace_config", 33, d::of!(crate ::TraceConfig)).of("data"),
         #[cfg(feature = "ftrace")]
         d::optional("ftrace_stats", 34, d::of!(crate ::FtraceStats)).of("data"),
+        #[cfg(feature = "consumer")]
         d::optional("trace_stats", 35, d::of!(crate ::TraceStats)).of("data"),
         d::optional("synchronization_marker", 36, d::Kind::Bytes).of("data"),
         #[cfg(feature = "profiling")]

@@ -72,9 +72,11 @@ impl Port for ProducerPort {
 }
 
 /// Control: sessions, reading, queries (`consumer_port.proto`).
+#[cfg(feature = "consumer")]
 #[derive(Clone, Copy, Debug)]
 pub enum ConsumerPort {}
 
+#[cfg(feature = "consumer")]
 impl Port for ConsumerPort {
     type Request = protos::consumer_port::Request;
 
@@ -115,5 +117,5 @@ fn name(methods: &'static [MethodInfo], id: u32) -> &'static str {
     methods.iter().find(|method| method.id == id).map_or("", |method| method.name)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "consumer"))]
 mod tests;
