@@ -1,4 +1,4 @@
-//! Writes bytecode: the counterpart of [`super::program`], as `filter_bytecode_generator.cc` is upstream.
+//! Writes bytecode: the counterpart of `program`, as `filter_bytecode_generator.cc` is upstream.
 
 use super::Rule;
 use super::program::checksum;

@@ -34,7 +34,7 @@ pub(super) struct SequenceScan {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::buffer) struct Found {
     pub(super) slot: u32,
-    /// None: in [`Buffer::parts`].
+    /// None: in [`Buffer::parts`](super::Buffer::parts).
     pub(super) one: Option<Span>,
     pub(super) dropped: bool,
 }

@@ -7,7 +7,7 @@ use super::step::Span;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::buffer) struct Found {
     pub(super) slot: u32,
-    /// None: in [`Buffer::parts`].
+    /// None: in [`Buffer::parts`](super::Buffer::parts).
     pub(super) one: Option<Span>,
 }
 
