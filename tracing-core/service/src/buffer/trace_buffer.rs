@@ -26,6 +26,21 @@ pub(super) enum Inner {
     Wrapped(Box<dyn WrapBuffer>),
 }
 
+/// A call on whichever buffer it is: `call` on one of a version, `wrapped` on a wrapper. One `match` for each call, so
+/// that the versions are compiled into it, as a trait object would not be.
+macro_rules! on_buffer {
+    ($inner:expr, $buffer:ident => $call:expr) => {
+        on_buffer!($inner, $buffer => $call, $buffer => $call)
+    };
+    ($inner:expr, $buffer:ident => $call:expr, $wrapper:ident => $wrapped:expr) => {
+        match $inner {
+            Inner::V1($buffer) => $call,
+            Inner::V2($buffer) => $call,
+            Inner::Wrapped($wrapper) => $wrapped,
+        }
+    };
+}
+
 impl TraceBuffer {
     /// A buffer of `bytes` bytes, rounded up: to 16 (V1) or 4096 (V2). Memory is reserved, and used as data comes in.
     ///
@@ -65,11 +80,9 @@ impl TraceBuffer {
         if self.read_only {
             return;
         }
-        match &mut self.inner {
-            Inner::V1(b) => b.copy_chunk(meta, payload),
-            Inner::V2(b) => b.copy_chunk(meta, payload),
-            Inner::Wrapped(_) => self.copy_chunk_wrapped(meta, payload),
-        }
+        on_buffer!(&mut self.inner,
+            b => b.copy_chunk(meta, payload),
+            w => copy_chunk_wrapped(&mut **w, meta, payload))
     }
 
     /// Patches a chunk; `more` says that other patches will follow, and keeps the chunk unreadable.
@@ -87,20 +100,12 @@ impl TraceBuffer {
         if self.read_only {
             return false;
         }
-        match &mut self.inner {
-            Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
-            Inner::V2(b) => b.patch(producer, writer, chunk, patches, more),
-            Inner::Wrapped(_) => self.patch_wrapped(producer, writer, chunk, patches, more),
-        }
+        on_buffer!(&mut self.inner, b => b.patch(producer, writer, chunk, patches, more))
     }
 
     /// Begins a batch of [`next_packet`](Self::next_packet) or [`read_while`](Self::read_while).
     pub fn begin_read(&mut self) {
-        match &mut self.inner {
-            Inner::V1(b) => b.begin_read(),
-            Inner::V2(b) => b.begin_read(),
-            Inner::Wrapped(b) => b.begin_read(),
-        }
+        on_buffer!(&mut self.inner, b => b.begin_read());
     }
 
     /// The next packet that is whole. It is consumed: it will not be given again.
@@ -109,25 +114,17 @@ impl TraceBuffer {
     /// [`begin_read`](Self::begin_read).
     #[inline]
     pub fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        match &mut self.inner {
-            Inner::V1(b) => b.next_packet(),
-            Inner::V2(b) => b.next_packet(),
-            Inner::Wrapped(b) => b.next_packet(),
-        }
+        on_buffer!(&mut self.inner, b => b.next_packet())
     }
 
     /// Gives the packets that [`next_packet`](Self::next_packet) would give, one after the other, to `take`,
     /// until that returns false or there are none. Faster than one call for each packet.
     #[inline]
     pub fn read_while(&mut self, take: &mut impl TakePacket) {
-        match &mut self.inner {
-            Inner::V1(b) => b.read_while(take),
-            Inner::V2(b) => b.read_while(take),
-            Inner::Wrapped(b) => match take.as_dyn() {
-                Some(take) => b.read_while(take),
-                None => while b.next_packet().is_some_and(|packet| take.take(packet)) {},
-            },
-        }
+        on_buffer!(&mut self.inner, b => b.read_while(take), w => match take.as_dyn() {
+            Some(take) => w.read_while(take),
+            None => while w.next_packet().is_some_and(|packet| take.take(packet)) {},
+        });
     }
 
     /// The counters.
@@ -177,11 +174,8 @@ impl TraceBuffer {
     /// Memory of the written part and of the index, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let index = match &self.inner {
-            Inner::V1(b) => b.index_bytes(),
-            Inner::V2(b) => b.index_bytes(),
-            Inner::Wrapped(b) => return b.inner().memory_bytes(),
-        };
+        let index =
+            on_buffer!(&self.inner, b => b.index_bytes(), w => return w.inner().memory_bytes());
         self.used_bytes().saturating_add(index)
     }
 
@@ -192,19 +186,11 @@ impl TraceBuffer {
     }
 
     pub(super) fn common(&self) -> &Common {
-        match &self.inner {
-            Inner::V1(b) => b.common(),
-            Inner::V2(b) => b.common(),
-            Inner::Wrapped(b) => b.inner().common(),
-        }
+        on_buffer!(&self.inner, b => b.common(), w => w.inner().common())
     }
 
     pub(super) fn common_mut(&mut self) -> &mut Common {
-        match &mut self.inner {
-            Inner::V1(b) => b.common_mut(),
-            Inner::V2(b) => b.common_mut(),
-            Inner::Wrapped(b) => b.inner_mut().common_mut(),
-        }
+        on_buffer!(&mut self.inner, b => b.common_mut(), w => w.inner_mut().common_mut())
     }
 }
 
@@ -240,31 +226,14 @@ pub trait WrapBuffer: fmt::Debug + Send + Sync {
     fn wrap_clone(&self, clone: TraceBuffer) -> TraceBuffer;
 }
 
+/// Out of line: few buffers are wrapped.
+#[cold]
+#[inline(never)]
+fn copy_chunk_wrapped(wrapper: &mut dyn WrapBuffer, meta: &ChunkMeta, payload: &[u8]) {
+    wrapper.copy_chunk(meta, payload);
+}
+
 impl TraceBuffer {
-    #[cold]
-    #[inline(never)]
-    fn copy_chunk_wrapped(&mut self, meta: &ChunkMeta, payload: &[u8]) {
-        if let Inner::Wrapped(wrapper) = &mut self.inner {
-            wrapper.copy_chunk(meta, payload);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn patch_wrapped(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        chunk: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
-        match &mut self.inner {
-            Inner::Wrapped(wrapper) => wrapper.patch(producer, writer, chunk, patches, more),
-            _ => false,
-        }
-    }
-
     /// A buffer with a wrapper around it.
     #[doc(hidden)]
     #[must_use]
