@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   ipc/   shm/                       frames and calls; pages, chunks and their states
-//!   ids  limits  time  error  map  sync  vocabulary
+//!   ids  limits  time  error  map  sync
 //! ```
 //!
 //! Facts come from `shared_memory_abi.h`, `basic_types.h` and `wire_protocol.proto`.

@@ -15,7 +15,6 @@
 pub mod embed;
 pub mod in_process;
 #[doc(hidden)]
-#[doc(hidden)]
 pub mod limits;
 mod local;
 pub mod serve;

@@ -157,15 +157,17 @@ pub(crate) fn send(
         message.msg_control = (&raw mut control).cast();
         // SAFETY: it computes a size from a number.
         message.msg_controllen = unsafe { libc::CMSG_SPACE(FD_BYTES) } as _;
-        // SAFETY: the control memory of `message` is `control`, which has room for more than one header.
-        let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
         // SAFETY: it computes a size from a number.
         let len = unsafe { libc::CMSG_LEN(FD_BYTES) };
-        // SAFETY: as above, `header` is the start of `control`, which is aligned for it.
-        let header = unsafe { &mut *header };
-        header.cmsg_level = libc::SOL_SOCKET;
-        header.cmsg_type = libc::SCM_RIGHTS;
-        header.cmsg_len = len as _;
+        // SAFETY: the control memory of `message` is `control`, which has room for more than one header.
+        let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+        // SAFETY: `header` is the start of `control`, which is aligned for it and ours alone. Its fields are written
+        // through this pointer, as a reference to it would not reach the data behind it.
+        unsafe { (*header).cmsg_level = libc::SOL_SOCKET };
+        // SAFETY: as above.
+        unsafe { (*header).cmsg_type = libc::SCM_RIGHTS };
+        // SAFETY: as above.
+        unsafe { (*header).cmsg_len = len as _ };
         // SAFETY: the data of a header lies behind it, in `control`.
         let data = unsafe { libc::CMSG_DATA(header) };
         // SAFETY: `control` has room for two descriptors there; the write needs no alignment.
@@ -200,11 +202,12 @@ fn take_descriptors(message: &libc::msghdr) -> Option<OwnedFd> {
     let mut first = None;
     // SAFETY: `recvmsg` wrote the control memory of `message` and set its length to what it wrote.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
-    // SAFETY: as above; the pointer is null or leads to a header that is whole and aligned.
-    while let Some(header) = unsafe { next.as_ref() } {
+    while !next.is_null() {
+        // SAFETY: `next` leads to a header that `recvmsg` wrote whole and aligned.
+        let header = unsafe { next.read() };
         if header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_RIGHTS {
             // SAFETY: the data of a header lies behind it, in the same memory.
-            let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
+            let data = unsafe { libc::CMSG_DATA(next) }.cast::<RawFd>();
             // SAFETY: it computes a size from a number.
             let header_bytes = unsafe { libc::CMSG_LEN(0) } as usize;
             let data_bytes = (header.cmsg_len as usize).saturating_sub(header_bytes);

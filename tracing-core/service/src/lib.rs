@@ -68,7 +68,6 @@ pub mod buffer;
 pub mod compress;
 pub mod filter;
 #[doc(hidden)]
-#[doc(hidden)]
 pub mod limits;
 pub mod packet;
 
