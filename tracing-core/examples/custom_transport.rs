@@ -158,7 +158,7 @@ fn serve(wire: &Wire) -> Result<(), OsError> {
         ended = wire.with(|state| {
             for (index, pipe) in state.pipes.iter_mut().enumerate() {
                 if let Some(port) = pipe.port.take() {
-                    // Who is there is for the transport to know; this one carries no descriptors.
+                    // Only the transport knows the uid of a client. This transport carries no descriptors.
                     let peer = Peer { uid: 1000, by_value: true, ..Peer::default() };
                     clients.insert(index, service.accept(port, Some(peer)));
                 }

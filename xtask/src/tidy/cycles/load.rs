@@ -18,7 +18,7 @@ pub fn load(root: &str, files: &BTreeMap<&str, &str>) -> Result<Tree, String> {
         let path = tree.modules[module].file.clone();
         let text = files.get(path.as_str()).ok_or_else(|| format!("{path}: no such file"))?;
         let file = syn::parse_file(text).map_err(|e| format!("{path}: {e}"))?;
-        for (parent, child) in Walk::run(&mut tree, module, &file) {
+        for (parent, child) in ModuleVisitor::run(&mut tree, module, &file) {
             let folder = format!("{}/{child}", tree.modules[parent].folder);
             let flat = format!("{folder}.rs");
             let path = match files.contains_key(flat.as_str()) {
@@ -33,8 +33,8 @@ pub fn load(root: &str, files: &BTreeMap<&str, &str>) -> Result<Tree, String> {
     Ok(tree)
 }
 
-/// The walk through one file.
-struct Walk<'t> {
+/// Collects what one file declares, imports and mentions.
+struct ModuleVisitor<'t> {
     tree: &'t mut Tree,
     /// The innermost module around the current item.
     module: usize,
@@ -42,12 +42,12 @@ struct Walk<'t> {
     children: Vec<(usize, String)>,
 }
 
-impl Walk<'_> {
+impl ModuleVisitor<'_> {
     /// Adds what `file` has to `tree`; returns the modules that are files of their own.
     fn run(tree: &mut Tree, module: usize, file: &syn::File) -> Vec<(usize, String)> {
-        let mut walk = Walk { tree, module, children: Vec::new() };
-        walk.visit_file(file);
-        walk.children
+        let mut visitor = ModuleVisitor { tree, module, children: Vec::new() };
+        visitor.visit_file(file);
+        visitor.children
     }
 
     fn define(&mut self, name: &syn::Ident) {
@@ -138,7 +138,7 @@ impl Walk<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Walk<'_> {
+impl<'ast> Visit<'ast> for ModuleVisitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         if attributes(item).iter().any(is_test) {
             return;

@@ -15,9 +15,7 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
         if folders.contains(stem) {
             findings.add(&text.path, 1, format!("move it to `{stem}/mod.rs`"));
         }
-        // A project outside, which is a test of the code generator, may do as it likes.
-        let is_outside = text.path.contains("/tests/outside/");
-        if let (Some(line), false) = (inline_tests(&text.code), is_outside) {
+        if let Some(line) = inline_tests(&text.code) {
             findings.add(&text.path, line, "move the tests to a file `tests.rs`");
         }
         if text.path.ends_with("_tests.rs") {

@@ -46,5 +46,9 @@ fn phrases_are_banned_in_prose_also_across_lines() {
         found("a.rs", "// Somebody who knows it.\n// The consumer, whose buffer it is.\n")
             .is_empty()
     );
-    assert!(found("a.toml", "what of it").is_empty());
+    for path in [".ci/run", "a.conf", "a.proto", "a.py", "a.service", "a.sh", "a.socket", "a.toml"]
+    {
+        assert_eq!(found(path, "# Good: what\n# of it\n"), BTreeSet::from([1]), "{path}");
+    }
+    assert!(found("a.txt", "what of it").is_empty());
 }

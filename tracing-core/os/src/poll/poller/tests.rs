@@ -19,7 +19,7 @@ fn an_alarm_rings_when_it_is_time_and_not_before() {
     assert!(rings(None) && clock::boot_ns() >= at_ns);
     alarm.clear();
     assert!(!rings(Some(Duration::ZERO)));
-    // What is over rings at once.
+    // An alarm whose time has passed rings at once.
     alarm.set(Some(0)).unwrap();
     assert!(rings(None));
     alarm.set(None).unwrap();
