@@ -1,4 +1,4 @@
-//! Whatever becomes of a schema's text or descriptor, it is code or an error, never a panic.
+//! Any text or descriptor of a schema gives code or an error, never a panic.
 
 use proptest::prelude::*;
 

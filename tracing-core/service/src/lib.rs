@@ -27,7 +27,7 @@
 //!    file at once and is not answered.
 //! 6. When the shell has sent all replies to a consumer (its queue became empty), pass
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
-//!    [`limits::READ_WINDOW_BYTES`] of it are in flight and continues only
+//!    256 KiB of it are in flight and continues only
 //!    then; this bounds memory, whatever the speed of the consumer. A pause never cuts a packet, so a window
 //!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
 //!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it

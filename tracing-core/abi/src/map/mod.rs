@@ -2,8 +2,8 @@
 //!
 //! A traced program has few data sources, instances and writers, and a service few sessions. For so few entries an
 //! array is as fast as a tree. Its code is a fifth of that of a `BTreeMap`, once for each pair of types, and a traced
-//! program compiles it. A peer must not decide how many entries there are: an insertion or removal moves all larger
-//! ones. Where it decides, use `BTreeMap`.
+//! program compiles it. A hostile peer must not decide how many entries there are: an insertion or removal moves all
+//! larger ones. Where it can decide, use `BTreeMap`.
 //!
 //! The methods are those of `BTreeMap` and `BTreeSet` with the same names, in the same order: by key.
 
@@ -195,11 +195,16 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for SortedMap<K, V> {
 impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
     /// Of two equal keys the later one counts.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        let mut map = Self::new();
-        for (key, value) in entries {
-            map.insert(key, value);
-        }
-        map
+        let mut entries: Vec<(K, V)> = entries.into_iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        entries.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                core::mem::swap(later, earlier);
+            }
+            is_same
+        });
+        Self { entries }
     }
 }
 

@@ -218,7 +218,6 @@ impl Region {
     /// them are inside the region.
     ///
     /// A peer may store while the copy runs, so the caller checks the copy before it uses it.
-    #[doc(hidden)]
     pub(super) fn copy_to(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
         let Some(from) = self.range(off, len) else { return false };
         out.reserve(len);

@@ -20,6 +20,24 @@ struct Running {
     started: bool,
 }
 
+impl Running {
+    /// Stops the data source, which acknowledges it when its data is written.
+    fn stop(self, id: InstanceId) {
+        let arbiter = self.arbiter.clone();
+        let done = Ack::new(move || {
+            if let Some(arbiter) = arbiter {
+                arbiter.send(Request::NotifyDataSourceStopped(NotifyDataSourceStoppedRequest {
+                    data_source_id: Some(id.get()),
+                    ..Default::default()
+                }));
+            }
+        });
+        if self.started {
+            lock(&self.source).stop(&self.instance, done);
+        }
+    }
+}
+
 pub(super) struct Dispatcher {
     inbox: Receiver<SourceEvent>,
     instances: SortedMap<InstanceId, Running>,
@@ -108,25 +126,14 @@ impl Dispatcher {
     }
 
     fn stop(&mut self, id: InstanceId) {
-        let Some(running) = self.instances.remove(&id) else { return };
-        let arbiter = running.arbiter.clone();
-        let done = Ack::new(move || {
-            if let Some(arbiter) = arbiter {
-                arbiter.send(Request::NotifyDataSourceStopped(NotifyDataSourceStoppedRequest {
-                    data_source_id: Some(id.get()),
-                    ..Default::default()
-                }));
-            }
-        });
-        if running.started {
-            lock(&running.source).stop(&running.instance, done);
+        if let Some(running) = self.instances.remove(&id) {
+            running.stop(id);
         }
     }
 
     pub(super) fn stop_all(&mut self) {
-        let ids: Vec<_> = self.instances.keys().copied().collect();
-        for id in ids {
-            self.stop(id);
+        for (id, running) in std::mem::take(&mut self.instances) {
+            running.stop(id);
         }
     }
 

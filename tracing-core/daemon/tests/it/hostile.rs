@@ -24,7 +24,8 @@ use testing::mock::{MockConsumer, MockProducer};
 use testing::shell::{Reply, Shell};
 
 fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
-    // SAFETY: the service has a mapping of its own, as in another process; no writer of this one has a chunk here.
+    // SAFETY: this mapping is used by the thread that overwrites alone. The other side has a mapping of its own, as in
+    // another process.
     unsafe { region.store(off, bytes) }
 }
 
@@ -33,6 +34,13 @@ const PAGE: usize = 4096;
 const WRITERS: u16 = 4;
 const ROUNDS: usize = 400;
 const HONEST_UID: u32 = 42;
+
+/// Memory as two processes have it.
+fn mapped_twice() -> (Region, Region) {
+    let ours = shm::create(PAGES * PAGE).unwrap();
+    let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    (ours, theirs)
+}
 
 /// Stores random words where page words, chunk headers and lengths of fragments are, until `stop` is set.
 fn overwrite(region: &Region, stop: &AtomicBool) {
@@ -101,9 +109,9 @@ fn overwritten_memory_harms_nobody_but_its_owner() {
         producer_provided_shmem: Some(true),
         ..Default::default()
     };
-    let evil = Region::heap(PAGES * PAGE);
+    let (evil, theirs) = mapped_twice();
     let mut hostile =
-        MockProducer::connect_with(&mut shell, Peer::default(), request, Some(evil.clone()));
+        MockProducer::connect_with(&mut shell, Peer::default(), request, Some(theirs));
     let mut honest =
         MockProducer::connect(&mut shell, "honest", Peer { uid: HONEST_UID, ..Peer::default() });
     for producer in [&hostile, &honest] {
@@ -168,11 +176,10 @@ fn check_commit(commit: &CommitDataRequest, by_value: bool) {
 }
 
 /// Writers whose service changes the states of their chunks while they write: they end, and their requests name only
-/// chunks of their memory. The memory is mapped twice, as in two processes.
+/// chunks of their memory.
 #[test]
 fn writers_survive_a_hostile_service() {
-    let ours = shm::create(PAGES * PAGE).unwrap();
-    let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let (ours, theirs) = mapped_twice();
     let mut commits = 0;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -77,7 +77,7 @@ impl Tree {
         self.modules[module].globs.push(path);
     }
 
-    /// Who names what of whom.
+    /// For each file, the other files whose items it names.
     pub fn edges(&self) -> Edges {
         let mut edges = Edges::new();
         for mention in &self.mentions {

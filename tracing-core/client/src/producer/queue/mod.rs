@@ -1,7 +1,8 @@
 //! A queue between threads, without a bound: a lock and a condition variable.
 //!
-//! It has the methods of `std::sync::mpsc` that a producer needs. That channel waits without a lock, which nobody needs
-//! here: a few events a second pass. Its code is an eighth of what a traced program would compile of this crate.
+//! It has the methods of `std::sync::mpsc` that a producer needs. That channel avoids the lock, but only a few events a
+//! second pass here, and its code would be an eighth of what a traced program compiles of this crate. The service sends
+//! the events, and a producer trusts its service; so there is no bound.
 
 use std::collections::VecDeque;
 use std::time::Duration;
