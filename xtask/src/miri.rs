@@ -38,15 +38,19 @@ const WRITER: Suite = Suite {
     ],
 };
 
-/// The pages and their states.
-const PAGES: Suite =
-    Suite { package: "tracing-core-abi", tests: &["--lib"], only: &["shm::"], skip: &[RANDOM] };
+/// The pages and their states, and maps.
+const PAGES: Suite = Suite {
+    package: "tracing-core-abi",
+    tests: &["--lib"],
+    only: &["shm::", "map::"],
+    skip: &[RANDOM],
+};
 
-/// Arbiter and trace writer, over pages.
+/// Arbiter and trace writer, over pages; and the queue between the threads of a producer.
 const PRODUCER: Suite = Suite {
     package: "tracing-core-client",
     tests: &["--lib"],
-    only: &["write::"],
+    only: &["write::", "queue::"],
     skip: &[
         RANDOM,
         // Fills frames of 128 KiB.

@@ -70,6 +70,8 @@ fn apply(ours: &mut SortedMap<u8, u16>, reference: &mut BTreeMap<u8, u16>, opera
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
     #[test]
     fn a_map_is_what_a_tree_is(operations in operations(), from in bound(), to in bound()) {
         let (mut ours, mut reference) = (SortedMap::new(), BTreeMap::new());
