@@ -4,6 +4,7 @@
 //! session by the reply to its `EnableTracing`, which is therefore kept until then.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
 use bytes::Bytes;
 use protos::{EnableTracingResponse, EnableTracingResponseState};
@@ -128,9 +129,14 @@ impl Consumers {
     }
 
     /// Logs an error of a consumer, a bounded number of times.
-    pub(crate) fn log_error(&mut self, client: ClientId, out: &mut Outbox, text: String) {
+    pub(crate) fn log_error(
+        &mut self,
+        client: ClientId,
+        out: &mut Outbox,
+        text: fmt::Arguments<'_>,
+    ) {
         if self.by_client.get_mut(&client).is_none_or(|c| c.limiter.allow()) {
-            out.error(text);
+            out.error(text.to_string());
         }
     }
 
@@ -139,11 +145,11 @@ impl Consumers {
         &mut self,
         owner: Option<ClientId>,
         out: &mut Outbox,
-        text: String,
+        text: fmt::Arguments<'_>,
     ) {
         match owner {
             Some(client) => self.log_error(client, out, text),
-            None => out.error(text),
+            None => out.error(text.to_string()),
         }
     }
 

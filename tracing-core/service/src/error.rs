@@ -8,7 +8,7 @@ use crate::limits;
 use abi::ids::SessionId;
 
 /// What is wrong with a trace config. Texts keep the key words of upstream's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum ConfigError {
     DurationTooLong { duration_ms: u64, max_ms: u64, guardrails: bool },
     TriggerTimeout { timeout_ms: u64, max_ms: u64 },
@@ -28,7 +28,7 @@ pub(crate) enum ConfigError {
     TargetOutOfBounds { source: String, index: usize, count: usize },
     DataSourceTooLarge { source: String, bytes: usize, max: usize },
     TooManyRegexes { max: usize },
-    RegexInvalid { field: &'static str, text: String, reason: String },
+    RegexInvalid { field: &'static str, text: String, reason: regex_lite::Error },
     RegexesTooLarge { max_kib: usize },
     Priority(Boost),
     PriorityPolicy(i32),
@@ -173,7 +173,7 @@ impl ConfigError {
 }
 
 /// Why a session is refused, or ends before its time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum SessionError {
     Config(ConfigError),
     /// The consumer has a session already.
@@ -218,6 +218,16 @@ pub(crate) enum SessionError {
         id: SessionId,
         state: &'static str,
     },
+    NotConfigured {
+        id: SessionId,
+        state: &'static str,
+    },
+    FlushNotStarted(SessionId),
+    TooManyFlushes(SessionId),
+    /// A changed config leaves out this data source.
+    SourceMissing(String),
+    /// A changed config differs in what cannot be changed.
+    OnlyFiltersChange,
     EmptyKey,
     KeyTaken(String),
     NotDetached(String),
@@ -279,6 +289,17 @@ impl fmt::Display for SessionError {
             ),
             Self::NoSession => f.write_str("there is no session"),
             Self::SessionEnded { id, state } => write!(f, "session {id} is {state}"),
+            Self::NotConfigured { id, state } => {
+                write!(f, "session {id} is {state}, not CONFIGURED")
+            }
+            Self::FlushNotStarted(id) => {
+                write!(f, "flush of session {id} refused: it is not started")
+            }
+            Self::TooManyFlushes(id) => write!(f, "session {id}: too many flushes pending"),
+            Self::SourceMissing(source) => write!(f, "{source:?} is not in it"),
+            Self::OnlyFiltersChange => {
+                f.write_str("only producer filters of data sources are changed")
+            }
             Self::EmptyKey => f.write_str("the key is empty"),
             Self::KeyTaken(key) => {
                 write!(f, "the key {key:?} is taken by another detached session")
@@ -292,7 +313,7 @@ impl fmt::Display for SessionError {
 }
 
 /// Why a clone is refused or given up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum CloneError {
     /// The consumer has a session already.
     Attached,

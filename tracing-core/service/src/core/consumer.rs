@@ -170,7 +170,7 @@ impl Service {
         match result {
             Ok(()) => out.reply_empty(client, call),
             Err(error) => {
-                self.consumers.log_error(client, out, format!("{method}: {error}"));
+                self.consumers.log_error(client, out, format_args!("{method}: {error}"));
                 out.reject(client, call);
             }
         }

@@ -17,6 +17,7 @@ use regex_automata::{Anchored, Input};
 
 use super::budget::{BudgetExceeded, FilterBudget};
 use super::policy::Policy;
+use super::regex_error::RegexError;
 use super::scratch::Scratch;
 use crate::limits;
 
@@ -66,10 +67,14 @@ pub(super) struct Regex {
 
 impl Regex {
     /// Compiles `pattern`, with automata that make it faster if they fit into `automata` bytes, which it reduces.
-    pub(super) fn new(pattern: &str, whole: bool, automata: &mut usize) -> Result<Self, String> {
+    pub(super) fn new(
+        pattern: &str,
+        whole: bool,
+        automata: &mut usize,
+    ) -> Result<Self, RegexError> {
         let dialect = syntax::Config::new().unicode(false).utf8(false);
         // First without the group around it, which it must not close.
-        syntax::parse_with(pattern, &dialect).map_err(|error| one_line(&error.to_string()))?;
+        syntax::parse_with(pattern, &dialect).map_err(RegexError::library)?;
         let anchored;
         let text = if whole {
             anchored = format!(r"\A(?:{pattern})\z");
@@ -84,15 +89,13 @@ impl Regex {
             .configure(machine.clone())
             .build(text)
             .map_err(|error| match error.size_limit() {
-                Some(limit) => {
-                    format!("compiled, it exceeds the size limit of {} KiB", limit / 1024)
-                }
-                None => one_line(&error.to_string()),
+                Some(limit) => RegexError::TooLarge { limit },
+                None => RegexError::library(error),
             })?;
         let (states, slots) = (nfa.states().len(), nfa.group_info().slot_len());
         let carried = states.saturating_mul(slots).saturating_mul(size_of::<[usize; 2]>());
         if carried > limits::REGEX_SEARCH_BYTES_MAX {
-            return Err(format!("too many groups for {states} states: use fewer, or (?:..)"));
+            return Err(RegexError::TooManyGroups { states });
         }
         let mut finder = None;
         let mut onepass = None;
@@ -115,8 +118,7 @@ impl Regex {
             *automata = automata.saturating_sub(taken);
             onepass = onepass_of(&nfa, automata);
         }
-        let machine =
-            pikevm::PikeVM::new_from_nfa(nfa).map_err(|error| one_line(&error.to_string()))?;
+        let machine = pikevm::PikeVM::new_from_nfa(nfa).map_err(RegexError::library)?;
         Ok(Self { whole, finder, onepass, machine, states: states as u64, slots })
     }
 
@@ -277,10 +279,4 @@ fn onepass_cache<'a>(dfa: &onepass::DFA, scratch: &'a mut Scratch) -> &'a mut on
         dfa.reset_cache(cache);
     }
     scratch.onepass.get_or_insert_with(|| dfa.create_cache())
-}
-
-/// The last line of an error. The lines before show the place in the expression.
-fn one_line(text: &str) -> String {
-    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    last.trim().trim_start_matches("error: ").to_owned()
 }

@@ -36,6 +36,7 @@ pub mod generator;
 mod message;
 mod policy;
 mod program;
+mod regex_error;
 #[cfg(any(test, feature = "string-filter"))]
 mod scratch;
 #[cfg(not(any(test, feature = "string-filter")))]
@@ -56,6 +57,7 @@ pub use self::budget::{BudgetExceeded, FilterBudget};
 pub use self::message::{FilterError, MessageFilter};
 pub use self::policy::Policy;
 pub use self::program::{Program, ProgramError, Rule};
+pub use self::regex_error::RegexError;
 pub use self::strings::{RuleError, StringFilter, StringRule};
 #[cfg(doc)]
 use crate::limits;
@@ -192,7 +194,7 @@ impl TraceFilter {
 }
 
 /// Why the `trace_filter` of a config is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FilterConfigError {
     /// The bytecode.

@@ -2,14 +2,15 @@
 
 use super::budget::{BudgetExceeded, FilterBudget};
 use super::policy::Policy;
+use super::regex_error::RegexError;
 use super::scratch::Scratch;
 
 #[derive(Debug)]
 pub(super) enum Regex {}
 
 impl Regex {
-    pub(super) fn new(_: &str, _: bool, _: &mut usize) -> Result<Self, String> {
-        Err("this build cannot filter strings (feature `string-filter`)".into())
+    pub(super) fn new(_: &str, _: bool, _: &mut usize) -> Result<Self, RegexError> {
+        Err(RegexError::NotBuilt)
     }
 
     pub(super) fn bytes(&self) -> usize {

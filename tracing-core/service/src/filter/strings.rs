@@ -15,6 +15,7 @@ use core::fmt;
 use super::budget::{BudgetExceeded, FilterBudget};
 use super::engine::Regex;
 use super::policy::Policy;
+use super::regex_error::RegexError;
 use crate::limits;
 
 /// A rule of a config.
@@ -33,7 +34,7 @@ pub struct StringRule<'a> {
 }
 
 /// Why a rule is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RuleError {
     /// The number of the policy is unknown.
@@ -44,8 +45,8 @@ pub enum RuleError {
     Regex {
         /// The expression.
         pattern: String,
-        /// The reason, in one line.
-        reason: String,
+        /// The reason.
+        reason: RegexError,
     },
     /// More rules than [`limits::STRING_RULES_MAX`].
     TooMany,

@@ -243,10 +243,10 @@ impl Regexes {
         if self.count > max {
             return Err(ConfigError::TooManyRegexes { max });
         }
-        let made = NameRegex::new(text).map_err(|e| ConfigError::RegexInvalid {
+        let made = NameRegex::new(text).map_err(|reason| ConfigError::RegexInvalid {
             field,
             text: text.to_owned(),
-            reason: e.to_string(),
+            reason,
         })?;
         self.bytes = self.bytes.saturating_add(made.bytes());
         const MAX_KIB: usize = limits::REGEX_BYTES_PER_SESSION_MAX / 1024;

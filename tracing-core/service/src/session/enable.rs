@@ -104,7 +104,7 @@ pub(crate) fn refuse(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    consumers.log_error(client, &mut turn.out, format!("EnableTracing: {error}"));
+    consumers.log_error(client, &mut turn.out, format_args!("EnableTracing: {error}"));
     consumers.report_disabled(client, &mut turn.out, &error.to_string());
 }
 
@@ -387,7 +387,7 @@ pub(crate) fn configure(
     session.set_state(turn, SessionState::Configured);
     if session.match_budget_exceeded {
         let error = SessionError::MatchCostExceeded;
-        let text = format!("EnableTracing: {error}");
+        let text = format_args!("EnableTracing: {error}");
         consumers.log_session_error(session.consumer, &mut turn.out, text);
         return turn.then(Step::Free { session: session.id, reason: Some(error) });
     }

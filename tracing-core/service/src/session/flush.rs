@@ -19,6 +19,7 @@ use crate::buffers::Buffers;
 use crate::commands;
 use crate::commit::CommitState;
 use crate::consumers::Consumers;
+use crate::error::SessionError;
 use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
@@ -62,14 +63,14 @@ pub(crate) fn flush(
     }
     let id = session.id;
     let refusal = if session.flushes.len() > limits::FLUSHES_PENDING_MAX {
-        Some(format!("session {id}: too many flushes pending"))
+        Some(SessionError::TooManyFlushes(id))
     } else if session.state() != SessionState::Started {
-        Some(format!("flush of session {id} refused: it is not started"))
+        Some(SessionError::FlushNotStarted(id))
     } else {
         None
     };
-    if let Some(text) = refusal {
-        consumers.log_session_error(session.consumer, &mut turn.out, text);
+    if let Some(error) = refusal {
+        consumers.log_session_error(session.consumer, &mut turn.out, format_args!("{error}"));
         return turn.then(Step::AfterFlush { session: id, then, success: false });
     }
     let timeout_ms = match (timeout_ms, session.config.flush_timeout_ms.unwrap_or(0)) {

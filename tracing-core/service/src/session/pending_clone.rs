@@ -180,7 +180,7 @@ pub(crate) fn refuse(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    consumers.log_error(client, &mut turn.out, format!("CloneSession: {error}"));
+    consumers.log_error(client, &mut turn.out, format_args!("CloneSession: {error}"));
     let response = CloneSessionResponse {
         success: Some(false),
         error: Some(error.to_string()),

@@ -241,7 +241,7 @@ pub(crate) fn change_trace_config(
     let all_machines = changed.trace_all_machines.unwrap_or(false);
     let mut regexes = Regexes::default();
     let mut filters = Vec::with_capacity(changed.data_sources.len());
-    let mut missing = Vec::new();
+    let mut problems = Vec::new();
     for source in &mut changed.data_sources {
         let wanted = name(source);
         match asked.data_sources.iter().find(|s| name(s) == wanted) {
@@ -249,20 +249,18 @@ pub(crate) fn change_trace_config(
                 source.producer_name_filter.clone_from(&new.producer_name_filter);
                 source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
             }
-            None => missing.push(wanted.to_owned()),
+            None => problems.push(SessionError::SourceMissing(wanted.to_owned())),
         }
         filters.push(compile_filter(source, all_machines, &mut regexes)?);
     }
-    let other = changed != *asked;
+    if changed != *asked {
+        problems.push(SessionError::OnlyFiltersChange);
+    }
     session.config = changed;
     session.filters = filters;
-    for wanted in missing {
-        let text = format!("ChangeTraceConfig: {wanted:?} is not in it");
+    for error in problems {
+        let text = format_args!("ChangeTraceConfig: {error}");
         consumers.log_session_error(session.consumer, &mut turn.out, text);
-    }
-    if other {
-        let text = "ChangeTraceConfig: only producer filters of data sources are changed";
-        consumers.log_session_error(session.consumer, &mut turn.out, text.into());
     }
     for index in 0..session.config.data_sources.len() {
         let of_index = session.instances.values().filter(|i| i.source_index == index);

@@ -6,6 +6,7 @@ use super::instance::{InstanceKey, InstanceState};
 use super::state::{Session, Sessions};
 use crate::commands;
 use crate::consumers::Consumers;
+use crate::error::SessionError;
 use crate::limits;
 use crate::producers::Producers;
 use crate::timers::{Clock, TimerKind};
@@ -20,7 +21,8 @@ pub(crate) fn session(
 ) {
     if session.state() != SessionState::Configured {
         let (id, state) = (session.id, session.state().name());
-        let text = format!("StartTracing: session {id} is {state}, not CONFIGURED");
+        let error = SessionError::NotConfigured { id, state };
+        let text = format_args!("StartTracing: {error}");
         return consumers.log_session_error(session.consumer, &mut turn.out, text);
     }
     session.set_state(turn, SessionState::Started);

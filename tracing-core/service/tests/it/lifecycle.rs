@@ -257,3 +257,31 @@ fn memory_for_many_steps_is_not_kept() {
     assert_eq!(shell.service.footprint().instances, 0);
     assert!(shell.service.steps_capacity() <= 2 * service::limits::STEPS_KEPT_MAX);
 }
+
+#[test]
+fn the_log_says_why_a_request_is_not_done() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let deferred = TraceConfig { deferred_start: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, deferred, None);
+    shell.log.clear();
+    consumer.flush(&mut shell, 1000);
+    consumer.start(&mut shell);
+    consumer.start(&mut shell);
+    let change = protos::ChangeTraceConfigRequest::default();
+    consumer.call(&mut shell, protos::consumer_port::Request::ChangeTraceConfig(change));
+    let producer = producer(&mut shell, "silent");
+    producer.register_name(&mut shell, "ds");
+    for _ in 0..service::limits::FLUSHES_PENDING_MAX + 2 {
+        consumer.flush(&mut shell, 1000);
+    }
+    let lines: Vec<_> = shell.log.iter().map(|line| &*line.1).collect();
+    let expected = [
+        "flush of session 1 refused: it is not started",
+        "StartTracing: session 1 is STARTED, not CONFIGURED",
+        "ChangeTraceConfig: \"ds\" is not in it",
+        "ChangeTraceConfig: only producer filters of data sources are changed",
+        "session 1: too many flushes pending",
+    ];
+    assert_eq!(lines, expected);
+}

@@ -72,6 +72,14 @@ fn errors_say_what_is_wrong() {
     assert!(with(rule(1, "a(", "")).contains("regex \"a(\""));
     assert!(with(rule(1, r"(a)\1", "")).contains("backreferences are not supported"));
     assert!(with(rule(1, "(?=a)b", "")).contains("look-around"));
+    for (pattern, reason) in [
+        ("a(", "unclosed group"),
+        ("a{1000}{1000}", "compiled, it exceeds the size limit of 64 KiB"),
+        (&*"(a)".repeat(400), "too many groups for 1205 states: use fewer, or (?:..)"),
+    ] {
+        let text = format!("trace_filter: invalid string filter: regex {pattern:?}: {reason}");
+        assert_eq!(with(rule(1, pattern, "")), text);
+    }
     // An expression must not close the group around it.
     assert!(with(rule(1, "a)|(b", "")).contains("regex"));
     assert!(with(rule(1, "a{1000}{1000}", "")).contains("size limit"));
