@@ -38,13 +38,9 @@ const WRITER: Suite = Suite {
     ],
 };
 
-/// The pages and their states, and maps.
-const PAGES: Suite = Suite {
-    package: "tracing-core-abi",
-    tests: &["--lib"],
-    only: &["shm::", "map::"],
-    skip: &[RANDOM],
-};
+/// The pages and their states.
+const PAGES: Suite =
+    Suite { package: "tracing-core-abi", tests: &["--lib"], only: &["shm::"], skip: &[RANDOM] };
 
 /// Arbiter and trace writer, over pages; and the queue between the threads of a producer.
 const PRODUCER: Suite = Suite {

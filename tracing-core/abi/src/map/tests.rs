@@ -28,7 +28,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => (1..4_u16).prop_map(Operation::Retain),
         1 => Just(Operation::Clear),
     ];
-    proptest::collection::vec(one, 0..if cfg!(miri) { 12 } else { 100 })
+    proptest::collection::vec(one, 0..100)
 }
 
 fn bound() -> impl Strategy<Value = Bound<u8>> {
@@ -70,8 +70,6 @@ fn apply(ours: &mut SortedMap<u8, u16>, reference: &mut BTreeMap<u8, u16>, opera
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
-
     #[test]
     fn a_map_is_what_a_tree_is(operations in operations(), from in bound(), to in bound()) {
         let (mut ours, mut reference) = (SortedMap::new(), BTreeMap::new());
