@@ -26,8 +26,8 @@ pub(super) enum Inner {
     Wrapped(Box<dyn WrapBuffer>),
 }
 
-/// A call on whichever buffer it is: `call` on one of a version, `wrapped` on a wrapper. One `match` for each call, so
-/// that the versions are compiled into it, as a trait object would not be.
+/// Calls a method of the buffer inside: `$call` if it is of either version, `$wrapped` if a test has wrapped it. The
+/// compiler can inline through a `match`, but not through a trait object.
 macro_rules! on_buffer {
     ($inner:expr, $buffer:ident => $call:expr) => {
         on_buffer!($inner, $buffer => $call, $buffer => $call)
