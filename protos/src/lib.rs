@@ -11,9 +11,9 @@
 //! [`producer_port`], `consumer_port` (feature `consumer`), and `relay_port` (feature `full`).
 //!
 //! Areas of the schema are features (`consumer`, `linux`, `service`, `configs`, `ftrace`, `android`, `chrome`,
-//! `gpu`, `power`, `profiling`, `system`; `full` for all): the code of an area is compiled only with its feature. A
-//! field whose message is in an area without its feature is an unknown field, which owned messages keep verbatim. A
-//! writer takes it already encoded (`NAME_raw`).
+//! `gpu`, `perf`, `power`, `profiling`, `system`; `full` for all): the code of an area is compiled only with its
+//! feature. A field whose message is in an area without its feature is an unknown field, which owned messages keep
+//! verbatim. A writer takes it already encoded (`NAME_raw`).
 //!
 //! Everything is re-exported here; the modules follow the folders of the schema. Feature `text` adds `M::DESCRIPTOR`
 //! for the text format.

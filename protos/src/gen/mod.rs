@@ -14,6 +14,7 @@ pub use perfetto::common::data_source_descriptor::*;
 #[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::common::descriptor::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::common::ftrace_descriptor::*;
 #[cfg(feature = "gpu")]
@@ -22,6 +23,7 @@ pub use perfetto::common::gpu_counter_descriptor::*;
 #[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::common::observable_events::*;
+#[cfg(feature = "perf")]
 #[allow(unused_imports)]
 pub use perfetto::common::perf_events::*;
 #[allow(unused_imports)]
@@ -29,8 +31,10 @@ pub use perfetto::common::semantic_type::*;
 #[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::common::sys_stats_counters::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::common::system_info::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::common::trace_attributes::*;
 #[cfg(feature = "consumer")]
@@ -145,8 +149,10 @@ pub use perfetto::config::gpu::vulkan_memory_config::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::inode_file::inode_file_config::*;
+#[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::interceptor_config::*;
+#[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::interceptors::console_config::*;
 #[cfg(feature = "configs")]
@@ -155,6 +161,7 @@ pub use perfetto::config::linux::journald_config::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::power::android_power_config::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::config::priority_boost::priority_boost_config::*;
 #[cfg(feature = "linux")]
@@ -193,6 +200,7 @@ pub use perfetto::config::sys_stats::sys_stats_config::*;
 #[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::system_info::system_info_config::*;
+#[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::test_config::*;
 #[cfg(feature = "consumer")]
@@ -208,6 +216,7 @@ pub use perfetto::ipc::producer_port::*;
 #[cfg(feature = "full")]
 #[allow(unused_imports)]
 pub use perfetto::ipc::relay_port::*;
+#[cfg(feature = "full")]
 #[allow(unused_imports)]
 pub use perfetto::ipc::wire_protocol::*;
 #[cfg(feature = "service")]
@@ -255,6 +264,7 @@ pub use perfetto::trace::chrome::chrome_metadata::*;
 #[cfg(feature = "chrome")]
 #[allow(unused_imports)]
 pub use perfetto::trace::chrome::chrome_trace_event::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::chrome::chrome_trigger::*;
 #[cfg(feature = "chrome")]
@@ -613,6 +623,7 @@ pub use perfetto::trace::ps::process_stats::*;
 #[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ps::process_tree::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::remote_clock_sync::*;
 #[cfg(feature = "android")]
@@ -638,6 +649,7 @@ pub use perfetto::trace::trace::*;
 pub use perfetto::trace::trace_packet::*;
 #[allow(unused_imports)]
 pub use perfetto::trace::trace_packet_defaults::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::trace_uuid::*;
 #[cfg(feature = "chrome")]
@@ -718,8 +730,10 @@ pub use perfetto::trace::track_event::track_event::*;
 #[cfg(feature = "chrome")]
 #[allow(unused_imports)]
 pub use perfetto::trace::translation::translation_table::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::trigger::*;
+#[cfg(feature = "consumer")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ui_state::*;
 /// Schemas of `perfetto/`.
@@ -734,16 +748,20 @@ pub mod perfetto {
         pub mod data_source_descriptor;
         #[cfg(feature = "service")]
         pub mod descriptor;
+        #[cfg(feature = "linux")]
         pub mod ftrace_descriptor;
         #[cfg(feature = "gpu")]
         pub mod gpu_counter_descriptor;
         #[cfg(feature = "consumer")]
         pub mod observable_events;
+        #[cfg(feature = "perf")]
         pub mod perf_events;
         pub mod semantic_type;
         #[cfg(feature = "linux")]
         pub mod sys_stats_counters;
+        #[cfg(feature = "service")]
         pub mod system_info;
+        #[cfg(feature = "consumer")]
         pub mod trace_attributes;
         #[cfg(feature = "consumer")]
         pub mod trace_stats;
@@ -840,9 +858,11 @@ pub mod perfetto {
             #[cfg(feature = "configs")]
             pub mod inode_file_config;
         }
+        #[cfg(feature = "configs")]
         pub mod interceptor_config;
         /// Schemas of `perfetto/config/interceptors/`.
         pub mod interceptors {
+            #[cfg(feature = "configs")]
             pub mod console_config;
         }
         /// Schemas of `perfetto/config/linux/`.
@@ -857,6 +877,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/config/priority_boost/`.
         pub mod priority_boost {
+            #[cfg(feature = "consumer")]
             pub mod priority_boost_config;
         }
         /// Schemas of `perfetto/config/process_stats/`.
@@ -904,6 +925,7 @@ pub mod perfetto {
             #[cfg(feature = "linux")]
             pub mod system_info_config;
         }
+        #[cfg(feature = "configs")]
         pub mod test_config;
         #[cfg(feature = "consumer")]
         pub mod trace_config;
@@ -919,6 +941,7 @@ pub mod perfetto {
         pub mod producer_port;
         #[cfg(feature = "full")]
         pub mod relay_port;
+        #[cfg(feature = "full")]
         pub mod wire_protocol;
     }
     /// Schemas of `perfetto/protovm/`.
@@ -961,6 +984,7 @@ pub mod perfetto {
             pub mod chrome_metadata;
             #[cfg(feature = "chrome")]
             pub mod chrome_trace_event;
+            #[cfg(feature = "service")]
             pub mod chrome_trigger;
             #[cfg(feature = "chrome")]
             pub mod v8;
@@ -1235,6 +1259,7 @@ pub mod perfetto {
             #[cfg(feature = "linux")]
             pub mod process_tree;
         }
+        #[cfg(feature = "service")]
         pub mod remote_clock_sync;
         /// Schemas of `perfetto/trace/statsd/`.
         pub mod statsd {
@@ -1261,6 +1286,7 @@ pub mod perfetto {
         pub mod trace;
         pub mod trace_packet;
         pub mod trace_packet_defaults;
+        #[cfg(feature = "service")]
         pub mod trace_uuid;
         /// Schemas of `perfetto/trace/track_event/`.
         pub mod track_event {
@@ -1317,7 +1343,9 @@ pub mod perfetto {
             #[cfg(feature = "chrome")]
             pub mod translation_table;
         }
+        #[cfg(feature = "service")]
         pub mod trigger;
+        #[cfg(feature = "consumer")]
         pub mod ui_state;
     }
 }

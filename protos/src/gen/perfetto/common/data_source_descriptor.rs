@@ -25,6 +25,7 @@ pub struct DataSourceDescriptor {
     /// Tells apart several sources of one name of one producer, so that one can be updated.
     pub id: Option<u64>,
     /// What atrace categories the source offers.
+    #[cfg(feature = "linux")]
     pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
     /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     pub no_flush: Option<bool>,
@@ -38,7 +39,7 @@ pub struct DataSourceDescriptor {
 rt::owned! { DataSourceDescriptor;
     #[cfg(feature = "service")] optional protovm_program = 10 as Nested(crate::VmProgram);
     optional no_flush = 9 as Bool;
-    optional ftrace_descriptor = 8 as Nested(crate::FtraceDescriptor);
+    #[cfg(feature = "linux")] optional ftrace_descriptor = 8 as Nested(crate::FtraceDescriptor);
     optional id = 7 as Uint64;
     optional track_event_descriptor = 6 as Nested(crate::TrackEventDescriptor);
     #[cfg(feature = "gpu")] optional gpu_counter_descriptor = 5 as Nested(crate::GpuCounterDescriptor);
@@ -65,7 +66,7 @@ rt::writer! { DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor"
     /// Tells apart several sources of one name of one producer, so that one can be updated.
     value id(u64) = 7 as uint64;
     /// What atrace categories the source offers.
-    message ftrace_descriptor(crate::FtraceDescriptorWriter<'_>) = 8, ftrace_descriptor_raw;
+    #[cfg(feature = "linux")] message ftrace_descriptor(crate::FtraceDescriptorWriter<'_>) = 8, ftrace_descriptor_raw;
     /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     value no_flush(bool) = 9 as bool;
     /// How the service may fold patches of this source into a state while its buffer wraps.
@@ -92,7 +93,7 @@ rt::reader! {
         /// Tells apart several sources of one name of one producer, so that one can be updated.
         Id(u64) id = 56 as Uint64;
         /// What atrace categories the source offers.
-        FtraceDescriptor(crate::FtraceDescriptorReader<'a>) ftrace_descriptor = 66 as Message;
+        #[cfg(feature = "linux")] FtraceDescriptor(crate::FtraceDescriptorReader<'a>) ftrace_descriptor = 66 as Message;
         /// The source writes nothing that needs flushing; the service leaves it out of flushes.
         NoFlush(bool) no_flush = 72 as Bool;
         /// How the service may fold patches of this source into a state while its buffer wraps.
@@ -120,6 +121,7 @@ impl DataSourceDescriptor {
             d::of!(crate ::TrackEventDescriptor),
         ),
         d::optional("id", 7, d::Kind::Uint64),
+        #[cfg(feature = "linux")]
         d::optional("ftrace_descriptor", 8, d::of!(crate ::FtraceDescriptor)),
         d::optional("no_flush", 9, d::Kind::Bool),
         #[cfg(feature = "service")]

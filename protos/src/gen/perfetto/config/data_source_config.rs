@@ -73,6 +73,7 @@ pub struct DataSourceConfig {
     /// Overrules the producer's default.
     pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
     /// Scheduling of the thread that serves this source.
+    #[cfg(feature = "consumer")]
     pub priority_boost: Option<crate::PriorityBoostConfig>,
     /// As `target_buffer`, by `BufferConfig.name`.
     pub target_buffer_name: Option<String>,
@@ -107,6 +108,7 @@ pub struct DataSourceConfig {
     pub track_event_config: Option<crate::TrackEventConfig>,
     #[cfg(feature = "configs")]
     pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
+    #[cfg(feature = "configs")]
     pub interceptor_config: Option<crate::InterceptorConfig>,
     #[cfg(feature = "configs")]
     pub android_game_intervention_list_config: Option<
@@ -179,13 +181,14 @@ pub struct DataSourceConfig {
     /// An obsolete config.
     pub legacy_config: Option<String>,
     /// What the data source of tests writes.
+    #[cfg(feature = "configs")]
     pub for_testing: Option<crate::TestConfig>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::owned! { DataSourceConfig;
-    optional for_testing = 1001 as Nested(crate::TestConfig);
+    #[cfg(feature = "configs")] optional for_testing = 1001 as Nested(crate::TestConfig);
     optional legacy_config = 1000 as Text;
     #[cfg(feature = "configs")] optional qnx_config = 150 as Nested(crate::QnxConfig);
     #[cfg(feature = "configs")]
@@ -225,7 +228,7 @@ rt::owned! { DataSourceConfig;
     #[cfg(feature = "configs")] optional statsd_tracing_config = 117 as Nested(crate::StatsdTracingConfig);
     #[cfg(feature = "configs")]
     optional android_game_intervention_list_config = 116 as Nested(crate::AndroidGameInterventionListConfig);
-    optional interceptor_config = 115 as Nested(crate::InterceptorConfig);
+    #[cfg(feature = "configs")] optional interceptor_config = 115 as Nested(crate::InterceptorConfig);
     #[cfg(feature = "configs")] optional android_polled_state_config = 114 as Nested(crate::AndroidPolledStateConfig);
     optional track_event_config = 113 as Nested(crate::TrackEventConfig);
     #[cfg(feature = "configs")] optional vulkan_memory_config = 112 as Nested(crate::VulkanMemoryConfig);
@@ -243,7 +246,7 @@ rt::owned! { DataSourceConfig;
     #[cfg(feature = "linux")] optional ftrace_config = 100 as Nested(crate::FtraceConfig);
     #[cfg(feature = "service")] optional protovm_config = 12 as Nested(crate::ProtoVmConfig);
     optional target_buffer_name = 11 as Text;
-    optional priority_boost = 10 as Nested(crate::PriorityBoostConfig);
+    #[cfg(feature = "consumer")] optional priority_boost = 10 as Nested(crate::PriorityBoostConfig);
     optional buffer_exhausted_policy = 9 as Enum(DataSourceConfigBufferExhaustedPolicy);
     optional session_initiator = 8 as Enum(DataSourceConfigSessionInitiator);
     optional stop_timeout_ms = 7 as Uint32;
@@ -272,7 +275,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     /// Overrules the producer's default.
     enumeration buffer_exhausted_policy(DataSourceConfigBufferExhaustedPolicy) = 9;
     /// Scheduling of the thread that serves this source.
-    message priority_boost(crate::PriorityBoostConfigWriter<'_>) = 10, priority_boost_raw;
+    #[cfg(feature = "consumer")] message priority_boost(crate::PriorityBoostConfigWriter<'_>) = 10, priority_boost_raw;
     /// As `target_buffer`, by `BufferConfig.name`.
     value target_buffer_name(&str) = 11 as string;
     #[cfg(feature = "service")] message protovm_config(crate::ProtoVmConfigWriter<'_>) = 12, protovm_config_raw;
@@ -301,6 +304,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message track_event_config(crate::TrackEventConfigWriter<'_>) = 113, track_event_config_raw;
     #[cfg(feature = "configs")]
     message android_polled_state_config(crate::AndroidPolledStateConfigWriter<'_>) = 114, android_polled_state_config_raw;
+    #[cfg(feature = "configs")]
     message interceptor_config(crate::InterceptorConfigWriter<'_>) = 115, interceptor_config_raw;
     #[cfg(feature = "configs")]
     message android_game_intervention_list_config(crate::AndroidGameInterventionListConfigWriter<'_>) = 116, android_game_intervention_list_config_raw;
@@ -361,7 +365,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     /// An obsolete config.
     value legacy_config(&str) = 1000 as string;
     /// What the data source of tests writes.
-    message for_testing(crate::TestConfigWriter<'_>) = 1001, for_testing_raw;
+    #[cfg(feature = "configs")] message for_testing(crate::TestConfigWriter<'_>) = 1001, for_testing_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -385,7 +389,7 @@ rt::reader! {
         /// Overrules the producer's default.
         BufferExhaustedPolicy(DataSourceConfigBufferExhaustedPolicy) buffer_exhausted_policy = 72 as Enumeration;
         /// Scheduling of the thread that serves this source.
-        PriorityBoost(crate::PriorityBoostConfigReader<'a>) priority_boost = 82 as Message;
+        #[cfg(feature = "consumer")] PriorityBoost(crate::PriorityBoostConfigReader<'a>) priority_boost = 82 as Message;
         /// As `target_buffer`, by `BufferConfig.name`.
         TargetBufferName(&'a str) target_buffer_name = 90 as String;
         #[cfg(feature = "service")] ProtovmConfig(crate::ProtoVmConfigReader<'a>) protovm_config = 98 as Message;
@@ -414,6 +418,7 @@ rt::reader! {
         TrackEventConfig(crate::TrackEventConfigReader<'a>) track_event_config = 906 as Message;
         #[cfg(feature = "configs")]
         AndroidPolledStateConfig(crate::AndroidPolledStateConfigReader<'a>) android_polled_state_config = 914 as Message;
+        #[cfg(feature = "configs")]
         InterceptorConfig(crate::InterceptorConfigReader<'a>) interceptor_config = 922 as Message;
         #[cfg(feature = "configs")]
         AndroidGameInterventionListConfig(crate::AndroidGameInterventionListConfigReader<'a>) android_game_intervention_list_config = 930 as Message;
@@ -474,7 +479,7 @@ rt::reader! {
         /// An obsolete config.
         LegacyConfig(&'a str) legacy_config = 8002 as String;
         /// What the data source of tests writes.
-        ForTesting(crate::TestConfigReader<'a>) for_testing = 8010 as Message;
+        #[cfg(feature = "configs")] ForTesting(crate::TestConfigReader<'a>) for_testing = 8010 as Message;
     }
 }
 
@@ -498,6 +503,7 @@ impl DataSourceConfig {
             9,
             d::enum_kind::<DataSourceConfigBufferExhaustedPolicy>(),
         ),
+        #[cfg(feature = "consumer")]
         d::optional("priority_boost", 10, d::of!(crate ::PriorityBoostConfig)),
         d::optional("target_buffer_name", 11, d::Kind::String),
         #[cfg(feature = "service")]
@@ -535,6 +541,7 @@ impl DataSourceConfig {
             114,
             d::of!(crate ::AndroidPolledStateConfig),
         ),
+        #[cfg(feature = "configs")]
         d::optional("interceptor_config", 115, d::of!(crate ::InterceptorConfig)),
         #[cfg(feature = "configs")]
         d::optional(
@@ -660,6 +667,7 @@ impl DataSourceConfig {
         #[cfg(feature = "configs")]
         d::optional("qnx_config", 150, d::of!(crate ::QnxConfig)),
         d::optional("legacy_config", 1000, d::Kind::String),
+        #[cfg(feature = "configs")]
         d::optional("for_testing", 1001, d::of!(crate ::TestConfig)),
     ]);
 }

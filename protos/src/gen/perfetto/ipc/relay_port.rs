@@ -27,34 +27,35 @@ protozero::rt::enumeration!(SyncClockRequestPhase);
 /// The other machine.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitRelayRequest {
+    #[cfg(feature = "service")]
     pub system_info: Option<crate::SystemInfo>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::owned! { InitRelayRequest;
-    optional system_info = 1 as Nested(crate::SystemInfo);
+    #[cfg(feature = "service")] optional system_info = 1 as Nested(crate::SystemInfo);
 }
 
 rt::writer! { InitRelayRequestWriter, "perfetto.protos.InitRelayRequest";
-    message system_info(crate::SystemInfoWriter<'_>) = 1, system_info_raw;
+    #[cfg(feature = "service")] message system_info(crate::SystemInfoWriter<'_>) = 1, system_info_raw;
 }
 
 #[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InitRelayRequest": InitRelayRequestReader, InitRelayRequestField, InitRelayRequestTable;
     one {
-        SystemInfo(crate::SystemInfoReader<'a>) system_info = 10 as Message;
+        #[cfg(feature = "service")] SystemInfo(crate::SystemInfoReader<'a>) system_info = 10 as Message;
     }
 }
 
 #[cfg(feature = "text")]
 impl InitRelayRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InitRelayRequest",
-        &[d::optional("system_info", 1, d::of!(crate ::SystemInfo))],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InitRelayRequest", &[
+        #[cfg(feature = "service")]
+        d::optional("system_info", 1, d::of!(crate ::SystemInfo)),
+    ]);
 }
 
 /// Done.

@@ -156,8 +156,10 @@ pub enum TracePacketData {
     PowerRails(crate::PowerRails),
     ProcessDescriptor(crate::ProcessDescriptor),
     ThreadDescriptor(crate::ThreadDescriptor),
+    #[cfg(feature = "service")]
     SystemInfo(crate::SystemInfo),
     /// The trigger that started or stopped the session.
+    #[cfg(feature = "service")]
     Trigger(crate::Trigger),
     #[cfg(feature = "android")]
     PackagesList(crate::PackagesList),
@@ -211,6 +213,7 @@ pub enum TracePacketData {
     StreamingFree(crate::StreamingFree),
     #[cfg(feature = "power")]
     AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdown),
+    #[cfg(feature = "consumer")]
     UiState(crate::UiState),
     #[cfg(feature = "chrome")]
     TranslationTable(crate::TranslationTable),
@@ -221,6 +224,7 @@ pub enum TracePacketData {
     #[cfg(feature = "android")]
     AndroidSystemProperty(crate::AndroidSystemProperty),
     /// The first packet of a trace.
+    #[cfg(feature = "service")]
     TraceUuid(crate::TraceUuid),
     TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
     #[cfg(feature = "power")]
@@ -237,13 +241,16 @@ pub enum TracePacketData {
     V8RegExpCode(crate::V8RegExpCode),
     #[cfg(feature = "chrome")]
     V8CodeMove(crate::V8CodeMove),
+    #[cfg(feature = "service")]
     RemoteClockSync(crate::RemoteClockSync),
+    #[cfg(feature = "service")]
     ChromeTrigger(crate::ChromeTrigger),
     #[cfg(feature = "android")]
     PixelModemEvents(crate::PixelModemEvents),
     #[cfg(feature = "android")]
     PixelModemTokenDatabase(crate::PixelModemTokenDatabase),
     /// The trigger that made this copy.
+    #[cfg(feature = "service")]
     CloneSnapshotTrigger(crate::Trigger),
     #[cfg(feature = "android")]
     KernelWakelockData(crate::KernelWakelockData),
@@ -262,6 +269,7 @@ pub enum TracePacketData {
     #[cfg(feature = "service")]
     TraceProvenance(crate::TraceProvenance),
     Protovms(TracePacketProtoVms),
+    #[cfg(feature = "consumer")]
     TraceAttributes(crate::TraceAttributes),
     #[cfg(feature = "android")]
     AndroidAflags(crate::AndroidAflags),
@@ -304,8 +312,8 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "power")] PowerRails = 40 as Nested(crate::PowerRails);
     ProcessDescriptor = 43 as Nested(crate::ProcessDescriptor);
     ThreadDescriptor = 44 as Nested(crate::ThreadDescriptor);
-    SystemInfo = 45 as Nested(crate::SystemInfo);
-    Trigger = 46 as Nested(crate::Trigger);
+    #[cfg(feature = "service")] SystemInfo = 45 as Nested(crate::SystemInfo);
+    #[cfg(feature = "service")] Trigger = 46 as Nested(crate::Trigger);
     #[cfg(feature = "android")] PackagesList = 47 as Nested(crate::PackagesList);
     #[cfg(feature = "chrome")] ChromeBenchmarkMetadata = 48 as Nested(crate::ChromeBenchmarkMetadata);
     #[cfg(feature = "service")] PerfettoMetatrace = 49 as Nested(crate::PerfettoMetatrace);
@@ -332,12 +340,12 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "profiling")] StreamingAllocation = 74 as Nested(crate::StreamingAllocation);
     #[cfg(feature = "profiling")] StreamingFree = 75 as Nested(crate::StreamingFree);
     #[cfg(feature = "power")] AndroidEnergyEstimationBreakdown = 77 as Nested(crate::AndroidEnergyEstimationBreakdown);
-    UiState = 78 as Nested(crate::UiState);
+    #[cfg(feature = "consumer")] UiState = 78 as Nested(crate::UiState);
     #[cfg(feature = "chrome")] TranslationTable = 82 as Nested(crate::TranslationTable);
     #[cfg(feature = "android")] AndroidGameInterventionList = 83 as Nested(crate::AndroidGameInterventionList);
     #[cfg(feature = "android")] StatsdAtom = 84 as Nested(crate::StatsdAtom);
     #[cfg(feature = "android")] AndroidSystemProperty = 86 as Nested(crate::AndroidSystemProperty);
-    TraceUuid = 89 as Nested(crate::TraceUuid);
+    #[cfg(feature = "service")] TraceUuid = 89 as Nested(crate::TraceUuid);
     TrackEventRangeOfInterest = 90 as Nested(crate::TrackEventRangeOfInterest);
     #[cfg(feature = "power")] EntityStateResidency = 91 as Nested(crate::EntityStateResidency);
     #[cfg(feature = "system")] EtwEvents = 95 as Nested(crate::EtwTraceEventBundle);
@@ -346,11 +354,11 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "chrome")] V8WasmCode = 101 as Nested(crate::V8WasmCode);
     #[cfg(feature = "chrome")] V8RegExpCode = 102 as Nested(crate::V8RegExpCode);
     #[cfg(feature = "chrome")] V8CodeMove = 103 as Nested(crate::V8CodeMove);
-    RemoteClockSync = 107 as Nested(crate::RemoteClockSync);
-    ChromeTrigger = 109 as Nested(crate::ChromeTrigger);
+    #[cfg(feature = "service")] RemoteClockSync = 107 as Nested(crate::RemoteClockSync);
+    #[cfg(feature = "service")] ChromeTrigger = 109 as Nested(crate::ChromeTrigger);
     #[cfg(feature = "android")] PixelModemEvents = 110 as Nested(crate::PixelModemEvents);
     #[cfg(feature = "android")] PixelModemTokenDatabase = 111 as Nested(crate::PixelModemTokenDatabase);
-    CloneSnapshotTrigger = 113 as Nested(crate::Trigger);
+    #[cfg(feature = "service")] CloneSnapshotTrigger = 113 as Nested(crate::Trigger);
     #[cfg(feature = "android")] KernelWakelockData = 115 as Nested(crate::KernelWakelockData);
     #[cfg(feature = "system")] GenericKernelTaskStateEvent = 117 as Nested(crate::GenericKernelTaskStateEvent);
     #[cfg(feature = "system")] GenericKernelCpuFreqEvent = 118 as Nested(crate::GenericKernelCpuFrequencyEvent);
@@ -360,7 +368,7 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "android")] UserList = 123 as Nested(crate::AndroidUserList);
     #[cfg(feature = "service")] TraceProvenance = 124 as Nested(crate::TraceProvenance);
     Protovms = 125 as Nested(TracePacketProtoVms);
-    TraceAttributes = 126 as Nested(crate::TraceAttributes);
+    #[cfg(feature = "consumer")] TraceAttributes = 126 as Nested(crate::TraceAttributes);
     #[cfg(feature = "android")] AndroidAflags = 127 as Nested(crate::AndroidAflags);
     #[cfg(feature = "gpu")] GpuInfo = 128 as Nested(crate::GpuInfo);
     #[cfg(feature = "system")] GenericGpuFrequencyEvent = 129 as Nested(crate::GenericGpuFrequencyEvent);
@@ -420,9 +428,9 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "power")] message power_rails(crate::PowerRailsWriter<'_>) = 40, power_rails_raw;
     message process_descriptor(crate::ProcessDescriptorWriter<'_>) = 43, process_descriptor_raw;
     message thread_descriptor(crate::ThreadDescriptorWriter<'_>) = 44, thread_descriptor_raw;
-    message system_info(crate::SystemInfoWriter<'_>) = 45, system_info_raw;
+    #[cfg(feature = "service")] message system_info(crate::SystemInfoWriter<'_>) = 45, system_info_raw;
     /// The trigger that started or stopped the session.
-    message trigger(crate::TriggerWriter<'_>) = 46, trigger_raw;
+    #[cfg(feature = "service")] message trigger(crate::TriggerWriter<'_>) = 46, trigger_raw;
     #[cfg(feature = "android")] message packages_list(crate::PackagesListWriter<'_>) = 47, packages_list_raw;
     #[cfg(feature = "chrome")]
     message chrome_benchmark_metadata(crate::ChromeBenchmarkMetadataWriter<'_>) = 48, chrome_benchmark_metadata_raw;
@@ -465,7 +473,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "profiling")] message streaming_free(crate::StreamingFreeWriter<'_>) = 75, streaming_free_raw;
     #[cfg(feature = "power")]
     message android_energy_estimation_breakdown(crate::AndroidEnergyEstimationBreakdownWriter<'_>) = 77, android_energy_estimation_breakdown_raw;
-    message ui_state(crate::UiStateWriter<'_>) = 78, ui_state_raw;
+    #[cfg(feature = "consumer")] message ui_state(crate::UiStateWriter<'_>) = 78, ui_state_raw;
     #[cfg(feature = "chrome")] message translation_table(crate::TranslationTableWriter<'_>) = 82, translation_table_raw;
     #[cfg(feature = "android")]
     message android_game_intervention_list(crate::AndroidGameInterventionListWriter<'_>) = 83, android_game_intervention_list_raw;
@@ -473,7 +481,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "android")]
     message android_system_property(crate::AndroidSystemPropertyWriter<'_>) = 86, android_system_property_raw;
     /// The first packet of a trace.
-    message trace_uuid(crate::TraceUuidWriter<'_>) = 89, trace_uuid_raw;
+    #[cfg(feature = "service")] message trace_uuid(crate::TraceUuidWriter<'_>) = 89, trace_uuid_raw;
     message track_event_range_of_interest(crate::TrackEventRangeOfInterestWriter<'_>) = 90, track_event_range_of_interest_raw;
     #[cfg(feature = "power")]
     message entity_state_residency(crate::EntityStateResidencyWriter<'_>) = 91, entity_state_residency_raw;
@@ -483,13 +491,15 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "chrome")] message v8_wasm_code(crate::V8WasmCodeWriter<'_>) = 101, v8_wasm_code_raw;
     #[cfg(feature = "chrome")] message v8_reg_exp_code(crate::V8RegExpCodeWriter<'_>) = 102, v8_reg_exp_code_raw;
     #[cfg(feature = "chrome")] message v8_code_move(crate::V8CodeMoveWriter<'_>) = 103, v8_code_move_raw;
+    #[cfg(feature = "service")]
     message remote_clock_sync(crate::RemoteClockSyncWriter<'_>) = 107, remote_clock_sync_raw;
-    message chrome_trigger(crate::ChromeTriggerWriter<'_>) = 109, chrome_trigger_raw;
+    #[cfg(feature = "service")] message chrome_trigger(crate::ChromeTriggerWriter<'_>) = 109, chrome_trigger_raw;
     #[cfg(feature = "android")]
     message pixel_modem_events(crate::PixelModemEventsWriter<'_>) = 110, pixel_modem_events_raw;
     #[cfg(feature = "android")]
     message pixel_modem_token_database(crate::PixelModemTokenDatabaseWriter<'_>) = 111, pixel_modem_token_database_raw;
     /// The trigger that made this copy.
+    #[cfg(feature = "service")]
     message clone_snapshot_trigger(crate::TriggerWriter<'_>) = 113, clone_snapshot_trigger_raw;
     #[cfg(feature = "android")]
     message kernel_wakelock_data(crate::KernelWakelockDataWriter<'_>) = 115, kernel_wakelock_data_raw;
@@ -505,7 +515,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "android")] message user_list(crate::AndroidUserListWriter<'_>) = 123, user_list_raw;
     #[cfg(feature = "service")] message trace_provenance(crate::TraceProvenanceWriter<'_>) = 124, trace_provenance_raw;
     message protovms(TracePacketProtoVmsWriter<'_>) = 125, protovms_raw;
-    message trace_attributes(crate::TraceAttributesWriter<'_>) = 126, trace_attributes_raw;
+    #[cfg(feature = "consumer")] message trace_attributes(crate::TraceAttributesWriter<'_>) = 126, trace_attributes_raw;
     #[cfg(feature = "android")] message android_aflags(crate::AndroidAflagsWriter<'_>) = 127, android_aflags_raw;
     #[cfg(feature = "gpu")] message gpu_info(crate::GpuInfoWriter<'_>) = 128, gpu_info_raw;
     #[cfg(feature = "system")]
@@ -596,9 +606,9 @@ rt::reader! {
         #[cfg(feature = "power")] PowerRails(crate::PowerRailsReader<'a>) power_rails = 322 as Message;
         ProcessDescriptor(crate::ProcessDescriptorReader<'a>) process_descriptor = 346 as Message;
         ThreadDescriptor(crate::ThreadDescriptorReader<'a>) thread_descriptor = 354 as Message;
-        SystemInfo(crate::SystemInfoReader<'a>) system_info = 362 as Message;
+        #[cfg(feature = "service")] SystemInfo(crate::SystemInfoReader<'a>) system_info = 362 as Message;
         /// The trigger that started or stopped the session.
-        Trigger(crate::TriggerReader<'a>) trigger = 370 as Message;
+        #[cfg(feature = "service")] Trigger(crate::TriggerReader<'a>) trigger = 370 as Message;
         #[cfg(feature = "android")] PackagesList(crate::PackagesListReader<'a>) packages_list = 378 as Message;
         #[cfg(feature = "chrome")]
         ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadataReader<'a>) chrome_benchmark_metadata = 386 as Message;
@@ -642,7 +652,7 @@ rt::reader! {
         #[cfg(feature = "profiling")] StreamingFree(crate::StreamingFreeReader<'a>) streaming_free = 602 as Message;
         #[cfg(feature = "power")]
         AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdownReader<'a>) android_energy_estimation_breakdown = 618 as Message;
-        UiState(crate::UiStateReader<'a>) ui_state = 626 as Message;
+        #[cfg(feature = "consumer")] UiState(crate::UiStateReader<'a>) ui_state = 626 as Message;
         #[cfg(feature = "chrome")]
         TranslationTable(crate::TranslationTableReader<'a>) translation_table = 658 as Message;
         #[cfg(feature = "android")]
@@ -651,7 +661,7 @@ rt::reader! {
         #[cfg(feature = "android")]
         AndroidSystemProperty(crate::AndroidSystemPropertyReader<'a>) android_system_property = 690 as Message;
         /// The first packet of a trace.
-        TraceUuid(crate::TraceUuidReader<'a>) trace_uuid = 714 as Message;
+        #[cfg(feature = "service")] TraceUuid(crate::TraceUuidReader<'a>) trace_uuid = 714 as Message;
         TrackEventRangeOfInterest(crate::TrackEventRangeOfInterestReader<'a>) track_event_range_of_interest = 722 as Message;
         #[cfg(feature = "power")]
         EntityStateResidency(crate::EntityStateResidencyReader<'a>) entity_state_residency = 730 as Message;
@@ -661,13 +671,15 @@ rt::reader! {
         #[cfg(feature = "chrome")] V8WasmCode(crate::V8WasmCodeReader<'a>) v8_wasm_code = 810 as Message;
         #[cfg(feature = "chrome")] V8RegExpCode(crate::V8RegExpCodeReader<'a>) v8_reg_exp_code = 818 as Message;
         #[cfg(feature = "chrome")] V8CodeMove(crate::V8CodeMoveReader<'a>) v8_code_move = 826 as Message;
+        #[cfg(feature = "service")]
         RemoteClockSync(crate::RemoteClockSyncReader<'a>) remote_clock_sync = 858 as Message;
-        ChromeTrigger(crate::ChromeTriggerReader<'a>) chrome_trigger = 874 as Message;
+        #[cfg(feature = "service")] ChromeTrigger(crate::ChromeTriggerReader<'a>) chrome_trigger = 874 as Message;
         #[cfg(feature = "android")]
         PixelModemEvents(crate::PixelModemEventsReader<'a>) pixel_modem_events = 882 as Message;
         #[cfg(feature = "android")]
         PixelModemTokenDatabase(crate::PixelModemTokenDatabaseReader<'a>) pixel_modem_token_database = 890 as Message;
         /// The trigger that made this copy.
+        #[cfg(feature = "service")]
         CloneSnapshotTrigger(crate::TriggerReader<'a>) clone_snapshot_trigger = 906 as Message;
         #[cfg(feature = "android")]
         KernelWakelockData(crate::KernelWakelockDataReader<'a>) kernel_wakelock_data = 922 as Message;
@@ -683,6 +695,7 @@ rt::reader! {
         #[cfg(feature = "android")] UserList(crate::AndroidUserListReader<'a>) user_list = 986 as Message;
         #[cfg(feature = "service")] TraceProvenance(crate::TraceProvenanceReader<'a>) trace_provenance = 994 as Message;
         Protovms(TracePacketProtoVmsReader<'a>) protovms = 1002 as Message;
+        #[cfg(feature = "consumer")]
         TraceAttributes(crate::TraceAttributesReader<'a>) trace_attributes = 1010 as Message;
         #[cfg(feature = "android")] AndroidAflags(crate::AndroidAflagsReader<'a>) android_aflags = 1018 as Message;
         #[cfg(feature = "gpu")] GpuInfo(crate::GpuInfoReader<'a>) gpu_info = 1026 as Message;
@@ -750,7 +763,9 @@ impl TracePacket {
             .of("data"),
         d::optional("thread_descriptor", 44, d::of!(crate ::ThreadDescriptor))
             .of("data"),
+        #[cfg(feature = "service")]
         d::optional("system_info", 45, d::of!(crate ::SystemInfo)).of("data"),
+        #[cfg(feature = "service")]
         d::optional("trigger", 46, d::of!(crate ::Trigger)).of("data"),
         #[cfg(feature = "android")]
         d::optional("packages_list", 47, d::of!(crate ::PackagesList)).of("data"),
@@ -843,6 +858,7 @@ impl TracePacket {
                 d::of!(crate ::AndroidEnergyEstimationBreakdown),
             )
             .of("data"),
+        #[cfg(feature = "consumer")]
         d::optional("ui_state", 78, d::of!(crate ::UiState)).of("data"),
         #[cfg(feature = "chrome")]
         d::optional("translation_table", 82, d::of!(crate ::TranslationTable))
@@ -863,6 +879,7 @@ impl TracePacket {
                 d::of!(crate ::AndroidSystemProperty),
             )
             .of("data"),
+        #[cfg(feature = "service")]
         d::optional("trace_uuid", 89, d::of!(crate ::TraceUuid)).of("data"),
         d::optional(
                 "track_event_range_of_interest",
@@ -891,8 +908,10 @@ impl TracePacket {
         d::optional("v8_reg_exp_code", 102, d::of!(crate ::V8RegExpCode)).of("data"),
         #[cfg(feature = "chrome")]
         d::optional("v8_code_move", 103, d::of!(crate ::V8CodeMove)).of("data"),
+        #[cfg(feature = "service")]
         d::optional("remote_clock_sync", 107, d::of!(crate ::RemoteClockSync))
             .of("data"),
+        #[cfg(feature = "service")]
         d::optional("chrome_trigger", 109, d::of!(crate ::ChromeTrigger)).of("data"),
         #[cfg(feature = "android")]
         d::optional("pixel_modem_events", 110, d::of!(crate ::PixelModemEvents))
@@ -904,6 +923,7 @@ impl TracePacket {
                 d::of!(crate ::PixelModemTokenDatabase),
             )
             .of("data"),
+        #[cfg(feature = "service")]
         d::optional("clone_snapshot_trigger", 113, d::of!(crate ::Trigger))
             .of("data"),
         #[cfg(feature = "android")]
@@ -946,6 +966,7 @@ impl TracePacket {
         d::optional("trace_provenance", 124, d::of!(crate ::TraceProvenance))
             .of("data"),
         d::optional("protovms", 125, d::of!(TracePacketProtoVms)).of("data"),
+        #[cfg(feature = "consumer")]
         d::optional("trace_attributes", 126, d::of!(crate ::TraceAttributes))
             .of("data"),
         #[cfg(feature = "android")]

@@ -48,11 +48,13 @@ pub struct PerfEventConfig {
     pub kernel_frames: Option<bool>,
     pub max_daemon_memory_kb: Option<u32>,
     /// What triggers samples.
+    #[cfg(feature = "perf")]
     pub timebase: Option<crate::PerfEventsTimebase>,
     pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
     pub max_enqueued_footprint_kb: Option<u64>,
     pub target_installed_by: Vec<String>,
     /// Events that are read together with the timebase.
+    #[cfg(feature = "perf")]
     pub followers: Vec<crate::FollowerEvent>,
     pub target_cpu: Vec<u32>,
     pub ignore_open_failure: Option<bool>,
@@ -65,11 +67,11 @@ rt::owned! { PerfEventConfig;
     repeated cpuid = 22 as Text;
     optional ignore_open_failure = 21 as Bool;
     unpacked target_cpu = 20 as Uint32;
-    repeated followers = 19 as Nested(crate::FollowerEvent);
+    #[cfg(feature = "perf")] repeated followers = 19 as Nested(crate::FollowerEvent);
     repeated target_installed_by = 18 as Text;
     optional max_enqueued_footprint_kb = 17 as Uint64;
     optional callstack_sampling = 16 as Nested(PerfEventConfigCallstackSampling);
-    optional timebase = 15 as Nested(crate::PerfEventsTimebase);
+    #[cfg(feature = "perf")] optional timebase = 15 as Nested(crate::PerfEventsTimebase);
     optional max_daemon_memory_kb = 13 as Uint32;
     optional kernel_frames = 12 as Bool;
     optional additional_cmdline_count = 11 as Uint32;
@@ -100,12 +102,12 @@ rt::writer! { PerfEventConfigWriter, "perfetto.protos.PerfEventConfig";
     value kernel_frames(bool) = 12 as bool;
     value max_daemon_memory_kb(u32) = 13 as uint32;
     /// What triggers samples.
-    message timebase(crate::PerfEventsTimebaseWriter<'_>) = 15, timebase_raw;
+    #[cfg(feature = "perf")] message timebase(crate::PerfEventsTimebaseWriter<'_>) = 15, timebase_raw;
     message callstack_sampling(PerfEventConfigCallstackSamplingWriter<'_>) = 16, callstack_sampling_raw;
     value max_enqueued_footprint_kb(u64) = 17 as uint64;
     value target_installed_by(&str) = 18 as string;
     /// Events that are read together with the timebase.
-    message followers(crate::FollowerEventWriter<'_>) = 19, followers_raw;
+    #[cfg(feature = "perf")] message followers(crate::FollowerEventWriter<'_>) = 19, followers_raw;
     value target_cpu(u32) = 20 as uint32;
     value ignore_open_failure(bool) = 21 as bool;
     value cpuid(&str) = 22 as string;
@@ -125,7 +127,7 @@ rt::reader! {
         KernelFrames(bool) kernel_frames = 96 as Bool;
         MaxDaemonMemoryKb(u32) max_daemon_memory_kb = 104 as Uint32;
         /// What triggers samples.
-        Timebase(crate::PerfEventsTimebaseReader<'a>) timebase = 122 as Message;
+        #[cfg(feature = "perf")] Timebase(crate::PerfEventsTimebaseReader<'a>) timebase = 122 as Message;
         CallstackSampling(PerfEventConfigCallstackSamplingReader<'a>) callstack_sampling = 130 as Message;
         MaxEnqueuedFootprintKb(u64) max_enqueued_footprint_kb = 136 as Uint64;
         IgnoreOpenFailure(bool) ignore_open_failure = 168 as Bool;
@@ -137,7 +139,7 @@ rt::reader! {
         ExcludeCmdline(&'a str) exclude_cmdline = 58 as String;
         TargetInstalledBy(&'a str) target_installed_by = 146 as String;
         /// Events that are read together with the timebase.
-        Followers(crate::FollowerEventReader<'a>) followers = 154 as Message;
+        #[cfg(feature = "perf")] Followers(crate::FollowerEventReader<'a>) followers = 154 as Message;
         TargetCpu(u32) target_cpu = 160 | 162 as Uint32;
         Cpuid(&'a str) cpuid = 178 as String;
     }
@@ -160,6 +162,7 @@ impl PerfEventConfig {
         d::optional("additional_cmdline_count", 11, d::Kind::Uint32),
         d::optional("kernel_frames", 12, d::Kind::Bool),
         d::optional("max_daemon_memory_kb", 13, d::Kind::Uint32),
+        #[cfg(feature = "perf")]
         d::optional("timebase", 15, d::of!(crate ::PerfEventsTimebase)),
         d::optional(
             "callstack_sampling",
@@ -168,6 +171,7 @@ impl PerfEventConfig {
         ),
         d::optional("max_enqueued_footprint_kb", 17, d::Kind::Uint64),
         d::repeated("target_installed_by", 18, d::Kind::String),
+        #[cfg(feature = "perf")]
         d::repeated("followers", 19, d::of!(crate ::FollowerEvent)),
         d::repeated("target_cpu", 20, d::Kind::Uint32),
         d::optional("ignore_open_failure", 21, d::Kind::Bool),

@@ -148,38 +148,40 @@ protozero::rt::enumeration!(PerfSampleProducerEventDataSourceStopReason);
 /// What the samples of a sequence have in common.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfSampleDefaults {
+    #[cfg(feature = "perf")]
     pub timebase: Option<crate::PerfEventsTimebase>,
     pub process_shard_count: Option<u32>,
     pub chosen_process_shard: Option<u32>,
+    #[cfg(feature = "perf")]
     pub followers: Vec<crate::FollowerEvent>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::owned! { PerfSampleDefaults;
-    repeated followers = 4 as Nested(crate::FollowerEvent);
+    #[cfg(feature = "perf")] repeated followers = 4 as Nested(crate::FollowerEvent);
     optional chosen_process_shard = 3 as Uint32;
     optional process_shard_count = 2 as Uint32;
-    optional timebase = 1 as Nested(crate::PerfEventsTimebase);
+    #[cfg(feature = "perf")] optional timebase = 1 as Nested(crate::PerfEventsTimebase);
 }
 
 rt::writer! { PerfSampleDefaultsWriter, "perfetto.protos.PerfSampleDefaults";
-    message timebase(crate::PerfEventsTimebaseWriter<'_>) = 1, timebase_raw;
+    #[cfg(feature = "perf")] message timebase(crate::PerfEventsTimebaseWriter<'_>) = 1, timebase_raw;
     value process_shard_count(u32) = 2 as uint32;
     value chosen_process_shard(u32) = 3 as uint32;
-    message followers(crate::FollowerEventWriter<'_>) = 4, followers_raw;
+    #[cfg(feature = "perf")] message followers(crate::FollowerEventWriter<'_>) = 4, followers_raw;
 }
 
 #[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfSampleDefaults": PerfSampleDefaultsReader, PerfSampleDefaultsField, PerfSampleDefaultsTable;
     one {
-        Timebase(crate::PerfEventsTimebaseReader<'a>) timebase = 10 as Message;
+        #[cfg(feature = "perf")] Timebase(crate::PerfEventsTimebaseReader<'a>) timebase = 10 as Message;
         ProcessShardCount(u32) process_shard_count = 16 as Uint32;
         ChosenProcessShard(u32) chosen_process_shard = 24 as Uint32;
     }
     many {
-        Followers(crate::FollowerEventReader<'a>) followers = 34 as Message;
+        #[cfg(feature = "perf")] Followers(crate::FollowerEventReader<'a>) followers = 34 as Message;
     }
 }
 
@@ -187,9 +189,11 @@ rt::reader! {
 impl PerfSampleDefaults {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfSampleDefaults", &[
+        #[cfg(feature = "perf")]
         d::optional("timebase", 1, d::of!(crate ::PerfEventsTimebase)),
         d::optional("process_shard_count", 2, d::Kind::Uint32),
         d::optional("chosen_process_shard", 3, d::Kind::Uint32),
+        #[cfg(feature = "perf")]
         d::repeated("followers", 4, d::of!(crate ::FollowerEvent)),
     ]);
 }
