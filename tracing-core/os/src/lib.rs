@@ -17,6 +17,7 @@
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
+//! | `thread` | `gettid` | the calling thread |
 //! | `tsc` | none: an instruction | the time stamp counter |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
@@ -28,6 +29,7 @@ pub mod process;
 pub mod shm;
 pub mod socket;
 mod sys;
+pub mod thread;
 mod tsc;
 
 use std::io;

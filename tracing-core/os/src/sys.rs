@@ -319,3 +319,10 @@ pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<(u32, i32)>
     };
     checked(result).map(|_| (cred.uid, cred.pid))
 }
+
+/// The id of the calling thread, unique on this machine.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: the call has no arguments and cannot fail.
+    let id = unsafe { libc::gettid() };
+    u32::try_from(id).unwrap_or(0)
+}

@@ -178,6 +178,11 @@ impl TraceWriter {
         self.stream.written()
     }
 
+    /// Whether the last packet was dropped, because there was no free chunk or it could not be finished.
+    pub fn is_dropping(&self) -> bool {
+        self.stream.sink().is_dropping()
+    }
+
     /// How many times packets began to be dropped.
     pub fn drop_count(&self) -> u64 {
         self.stream.sink().drop_count

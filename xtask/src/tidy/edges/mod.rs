@@ -51,6 +51,18 @@ const EDGES: &[(&str, &[&str])] = &[
         "tracing-probes",
         &["protozero", "protos", "tracing-core-abi", "tracing-core-os", "tracing-core-client"],
     ),
+    (
+        "tracing-sdk",
+        &[
+            "protozero",
+            "protos",
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+            "tracing-core-daemon",
+        ],
+    ),
     ("tracebox", &["protozero", "protos", "tracing-core", "tracing-probes"]),
     ("xtask", &["protozero-codegen"]),
 ];

@@ -1,0 +1,289 @@
+//! Categories: which events a session wants.
+//!
+//! A category is a static. It holds one word, in which bit `i` says that instance `i` of the data source records this
+//! category. A call site loads this word, and does nothing else while it is zero:
+//!
+//! ```text
+//!   31                       8 7             0
+//!  [ new |        0           | 8 instances  ]      new: not registered yet, so nobody knows the bits
+//! ```
+//!
+//! A category registers itself when it is used for the first time: the bit `new` leads the call site into the slow
+//! path. [`register`] does it earlier, so that consumers see the category before the program uses it.
+
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::source::registry;
+
+/// The bit of a category that is not registered yet.
+const NEW: u32 = 1 << 31;
+
+/// A category of events. Declare it with [`categories!`](crate::categories).
+///
+/// ```
+/// use tracing_sdk::{categories, instant};
+///
+/// categories! {
+///     /// Everything on the wire.
+///     pub NET = "net";
+///     /// Each frame. Sessions must ask for it, because of its tag.
+///     pub FRAMES = "frames", tags: ["slow"];
+/// }
+///
+/// instant!(NET, "connected");
+/// assert!(!NET.is_enabled(), "no session records");
+/// ```
+pub struct Category {
+    bits: AtomicU32,
+    /// Its number in interned data; set when it is registered.
+    iid: AtomicU32,
+    name: &'static str,
+    description: &'static str,
+    tags: &'static [&'static str],
+    listed: bool,
+}
+
+impl Category {
+    /// A category called `name`. A name must not be empty, and must not contain `"`, `*`, `,` or a space: patterns of
+    /// configs and the separator of groups use these.
+    ///
+    /// # Panics
+    /// If the name is not valid; in a static that is an error of the compiler.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        assert!(
+            is_valid(name),
+            "a category name is empty, or contains a quote, star, comma or space"
+        );
+        Self::unlisted(name, &[]).listed()
+    }
+
+    const fn listed(mut self) -> Self {
+        self.listed = true;
+        self
+    }
+
+    /// A category that consumers are not told of, with any name.
+    pub(crate) const fn unlisted(name: &'static str, tags: &'static [&'static str]) -> Self {
+        Self {
+            bits: AtomicU32::new(NEW),
+            iid: AtomicU32::new(0),
+            name,
+            description: "",
+            tags,
+            listed: false,
+        }
+    }
+
+    /// Sets the tags. Categories with the tag `slow` or `debug` are off unless a config asks for them.
+    #[must_use]
+    pub const fn tags(mut self, tags: &'static [&'static str]) -> Self {
+        self.tags = tags;
+        self
+    }
+
+    /// Sets the description that consumers show.
+    #[must_use]
+    pub const fn description(mut self, description: &'static str) -> Self {
+        self.description = description;
+        self
+    }
+
+    /// The category of a name that is known only at run time, such as the module of a log line.
+    ///
+    /// Equal names and tags give the same category. It stays in memory until the program ends; after 16,384 different
+    /// ones, all further names share the category `other`. Consumers are not told of it, as of any dynamic category.
+    /// Invalid characters of the name become `_`.
+    ///
+    /// Keep the result: this looks the name up under a lock.
+    #[must_use]
+    pub fn dynamic(name: &str) -> &'static Self {
+        Self::dynamic_with_tags(name, &[])
+    }
+
+    /// As [`dynamic`](Self::dynamic), with tags.
+    #[must_use]
+    pub fn dynamic_with_tags(name: &str, tags: &'static [&'static str]) -> &'static Self {
+        registry::dynamic(name, tags)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether a session records it. Ask before expensive preparations of an event; call sites ask by themselves.
+    #[inline]
+    #[must_use]
+    pub fn is_enabled(&'static self) -> bool {
+        let bits = self.load();
+        bits != 0 && self.instances(bits) != 0
+    }
+
+    pub(crate) fn tag_list(&self) -> &'static [&'static str] {
+        self.tags
+    }
+
+    pub(crate) fn description_text(&self) -> &'static str {
+        self.description
+    }
+
+    pub(crate) fn is_listed(&self) -> bool {
+        self.listed
+    }
+
+    #[inline(always)]
+    fn load(&self) -> u32 {
+        self.bits.load(Ordering::Relaxed)
+    }
+
+    /// The instances of `bits`, as they were loaded before. Registers the category if that was not done.
+    fn instances(&'static self, bits: u32) -> u32 {
+        if bits & NEW == 0 { bits } else { registry::register_one(self) }
+    }
+
+    /// Its number in interned data, which is never 0 once it is registered.
+    pub(crate) fn iid(&self) -> u32 {
+        self.iid.load(Ordering::Relaxed)
+    }
+
+    /// For the registry, which is locked: registers the category with its number and instances.
+    pub(crate) fn set_registered(&self, iid: u32, instances: u32) {
+        self.iid.store(iid, Ordering::Relaxed);
+        self.bits.store(instances, Ordering::Release);
+    }
+
+    /// For the registry, which is locked.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.load() & NEW == 0
+    }
+
+    /// For the registry, which is locked: switches instances on or off.
+    pub(crate) fn set_instances(&self, instances: u32, on: bool) {
+        match on {
+            true => self.bits.fetch_or(instances, Ordering::Release),
+            false => self.bits.fetch_and(!instances, Ordering::Release),
+        };
+    }
+}
+
+impl core::fmt::Debug for Category {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Category").field("name", &self.name).field("tags", &self.tags).finish()
+    }
+}
+
+const fn is_valid(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if is_reserved(bytes[at]) {
+            return false;
+        }
+        at += 1;
+    }
+    !bytes.is_empty()
+}
+
+/// Whether configs give `byte` a meaning.
+pub(crate) const fn is_reserved(byte: u8) -> bool {
+    matches!(byte, b'"' | b'*' | b',' | b' ')
+}
+
+/// Several categories for one event, which is recorded if any of them is on.
+///
+/// ```
+/// use tracing_sdk::{Group, categories, instant};
+/// categories! { NET = "net"; GPU = "gpu"; }
+/// static BOTH: Group = Group::new(&[&NET, &GPU]);
+/// instant!(BOTH, "texture received");
+/// ```
+#[derive(Debug)]
+pub struct Group(&'static [&'static Category]);
+
+impl Group {
+    /// A group of `members`.
+    #[must_use]
+    pub const fn new(members: &'static [&'static Category]) -> Self {
+        Self(members)
+    }
+}
+
+/// Whatever a call site can name as its category: a [`Category`], a [`Group`], or a reference to one.
+pub trait CategoryRef: Copy {
+    /// The bits of all members; zero if no session records and all are registered.
+    #[doc(hidden)]
+    fn bits(self) -> u32;
+
+    /// The members.
+    #[doc(hidden)]
+    fn members(self) -> Members;
+}
+
+/// The categories of one event.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Members {
+    /// Almost every event.
+    One(&'static Category),
+    /// Those of a group.
+    Many(&'static [&'static Category]),
+}
+
+impl Members {
+    /// The instances that record the event. Registers members that are new.
+    pub(crate) fn instances(self) -> u32 {
+        match self {
+            Self::One(category) => category.instances(category.load()),
+            Self::Many(members) => {
+                members.iter().fold(0, |bits, member| bits | member.instances(member.load()))
+            }
+        }
+    }
+}
+
+impl CategoryRef for &'static Category {
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        self.load()
+    }
+
+    #[inline(always)]
+    fn members(self) -> Members {
+        Members::One(self)
+    }
+}
+
+impl CategoryRef for &'static Group {
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        self.0.iter().fold(0, |bits, member| bits | member.load())
+    }
+
+    #[inline(always)]
+    fn members(self) -> Members {
+        Members::Many(self.0)
+    }
+}
+
+impl<T: CategoryRef> CategoryRef for &T {
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        (*self).bits()
+    }
+
+    #[inline(always)]
+    fn members(self) -> Members {
+        (*self).members()
+    }
+}
+
+/// Registers categories before their first use, so that consumers can list them.
+pub fn register(categories: &[&'static Category]) {
+    registry::register(categories);
+}

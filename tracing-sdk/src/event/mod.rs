@@ -1,0 +1,191 @@
+//! Events and what they carry.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`annotate`] | values of annotations: the trait, and its implementations for types of the standard library |
+//! | [`flow`] | arrows between slices |
+//! | [`guard`] | slices that end when a guard is dropped |
+//! | [`sticky`] | counters and states whose last value every session gets |
+//! | [`site`] | what the macros call |
+
+pub(crate) mod annotate;
+pub(crate) mod flow;
+pub(crate) mod guard;
+pub(crate) mod site;
+pub(crate) mod sticky;
+
+use protos::TrackEventWriter;
+use protozero::Writer as _;
+
+use self::annotate::{Annotate, Value};
+use self::flow::Flow;
+use crate::sequence::intern::{Interning, Kind, Location, StaticName};
+
+/// An event that is being written: for fields that have no key in the macros.
+///
+/// ```
+/// use tracing_sdk::{Priority, categories, instant};
+///
+/// categories! { NET = "net"; }
+///
+/// instant!(NET, "retry", |event| {
+///     event.log("connection refused", Priority::Warn);
+///     event.location(tracing_sdk::here!());
+/// });
+/// ```
+pub struct Event<'e, 'p> {
+    message: &'e mut TrackEventWriter<'p>,
+    interning: &'e mut Interning,
+    /// The session wants no annotations.
+    drop_annotations: bool,
+}
+
+impl core::fmt::Debug for Event<'_, '_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Event")
+    }
+}
+
+/// How important a log message is (`android/log.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Priority {
+    /// Details of details.
+    Verbose = 2,
+    /// For those who debug it.
+    Debug = 3,
+    /// Worth knowing.
+    Info = 4,
+    /// May need attention.
+    Warn = 5,
+    /// Something failed.
+    Error = 6,
+    /// The program cannot go on.
+    Fatal = 7,
+}
+
+impl<'e, 'p> Event<'e, 'p> {
+    pub(crate) fn new(
+        message: &'e mut TrackEventWriter<'p>,
+        interning: &'e mut Interning,
+        drop_annotations: bool,
+    ) -> Self {
+        Self { message, interning, drop_annotations }
+    }
+
+    /// Adds an annotation whose key is known at run time. Keys of the macros cost less.
+    pub fn annotate(&mut self, key: &str, value: &(impl Annotate + ?Sized)) -> &mut Self {
+        if !self.drop_annotations && !value.is_absent() {
+            let mut message = self.message.debug_annotations();
+            message.name(key);
+            value.annotate(Value::new(message, self.interning));
+        }
+        self
+    }
+
+    /// Adds an annotation with a literal key.
+    #[doc(hidden)]
+    #[inline]
+    pub fn annotate_static(
+        &mut self,
+        key: &'static StaticName,
+        value: &(impl Annotate + ?Sized),
+    ) -> &mut Self {
+        if !self.drop_annotations && !value.is_absent() {
+            let iid = self.interning.key(key);
+            let mut message = self.message.debug_annotations();
+            match iid {
+                0 => message.name(key.text()),
+                iid => message.name_iid(iid),
+            };
+            value.annotate(Value::new(message, self.interning));
+        }
+        self
+    }
+
+    /// Lets `flow` go through this event, or begin here.
+    pub fn flow(&mut self, flow: Flow) -> &mut Self {
+        self.message.flow_ids(flow.id());
+        self
+    }
+
+    /// Lets `flow` end at this event.
+    pub fn end_flow(&mut self, flow: Flow) -> &mut Self {
+        self.message.terminating_flow_ids(flow.id());
+        self
+    }
+
+    /// Names the place in the source, usually with [`here!`](crate::here).
+    pub fn location(&mut self, location: Location) -> &mut Self {
+        let iid = self.interning.location(location);
+        self.message.source_location_iid(iid);
+        self
+    }
+
+    /// Adds a line of a log. Readers show it if the event is on the track of a thread.
+    pub fn log(&mut self, body: &str, priority: Priority) -> &mut Self {
+        self.log_at(body, priority, None)
+    }
+
+    /// As [`log`](Self::log), with the place where the line was logged.
+    pub fn log_at(
+        &mut self,
+        body: &str,
+        priority: Priority,
+        location: Option<Location>,
+    ) -> &mut Self {
+        // Long lines are rarely equal, but the format has no other place for them.
+        let iid = self.interning.text_of_any_length(Kind::LogBody, body);
+        let location = location.map(|location| self.interning.location(location));
+        let mut message = self.message.log_message();
+        message.body_iid(iid).prio(protos::LogMessagePriority(priority as i32));
+        if let Some(location) = location {
+            message.source_location_iid(location);
+        }
+        drop(message);
+        self
+    }
+
+    /// Events of one correlation id belong together, and may be shown in one colour.
+    pub fn correlation(&mut self, id: u64) -> &mut Self {
+        self.message.correlation_id(id);
+        self
+    }
+
+    /// As [`correlation`](Self::correlation), with a text.
+    pub fn correlation_name(&mut self, id: &str) -> &mut Self {
+        match self.interning.text(Kind::CorrelationId, id) {
+            Some(iid) => self.message.correlation_id_str_iid(iid),
+            None => self.message.correlation_id_str(id),
+        };
+        self
+    }
+
+    /// Adds a callstack, outermost frame first.
+    pub fn callstack(&mut self, frames: impl IntoIterator<Item = Location>) -> &mut Self {
+        let mut callstack = self.message.callstack();
+        for frame in frames {
+            let mut out = callstack.frames();
+            out.function_name(frame.function).source_file(frame.file).line_number(frame.line);
+        }
+        drop(callstack);
+        self
+    }
+
+    /// The message itself, for every other field of `TrackEvent`.
+    pub fn message(&mut self) -> &mut TrackEventWriter<'p> {
+        self.message
+    }
+
+    /// Writes message field `N` of an extension of `TrackEvent`, with a writer that was generated from its schema.
+    ///
+    /// A reader shows it if it knows the schema, from a packet with an `extension_descriptor` for example.
+    pub fn extension<'m, const N: u32, W: protozero::Writer<'m>>(&'m mut self) -> W {
+        protozero::field::message::<N, W>(self.message.scope_mut())
+    }
+
+    pub(crate) fn lost_events(&mut self, count: u64) {
+        static KEY: StaticName = StaticName::key("lost_events_before");
+        self.annotate_static(&KEY, &count);
+    }
+}

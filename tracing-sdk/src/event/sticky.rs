@@ -1,0 +1,404 @@
+//! Counters and states. Statics remember their last value, and every session gets it when it starts and after each
+//! clear: otherwise a value that rarely changes would be missing in most traces.
+//!
+//! The thread of the data source writes the remembered values, on its own sequence.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use protos::TrackEventType;
+
+use super::Event;
+use crate::category::{CategoryRef, Members};
+use crate::sequence::{EventName, Spec, thread};
+use crate::track::{Track, Unit};
+
+/// What can be replayed.
+#[derive(Clone, Copy)]
+enum Sticky {
+    Counter(&'static Counter<'static>),
+    State(&'static State<'static>),
+}
+
+static ALL: Mutex<Vec<(Sticky, Members)>> = Mutex::new(Vec::new());
+
+fn remember(sticky: Sticky, category: impl CategoryRef) {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner).push((sticky, category.members()));
+}
+
+/// Writes the last values to the instances in `bits`.
+pub(crate) fn replay(bits: u32) {
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for (sticky, members) in all {
+        let bits = bits & members.instances();
+        if bits == 0 {
+            continue;
+        }
+        match sticky {
+            Sticky::Counter(counter) => {
+                if let Some(value) = counter.last() {
+                    write_counter(bits, &counter.track, value, None);
+                }
+            }
+            Sticky::State(state) => {
+                let last = state.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some(value) = last {
+                    write_state(bits, members, &state.track, value.as_deref(), None);
+                }
+            }
+        }
+    }
+}
+
+/// A value of a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CounterValue {
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction.
+    Double(f64),
+}
+
+macro_rules! counter_values {
+    ($($variant:ident($as:ty): $($type:ty)*;)*) => {$($(
+        impl From<$type> for CounterValue {
+            fn from(value: $type) -> Self {
+                Self::$variant(value as $as)
+            }
+        }
+    )*)*};
+}
+
+counter_values! {
+    Int(i64): u8 u16 u32 u64 usize i8 i16 i32 i64 isize;
+    Double(f64): f32 f64;
+}
+
+/// A counter: a number that changes over time.
+///
+/// ```
+/// use tracing_sdk::{Counter, Unit, categories, counter};
+///
+/// categories! { MEMORY = "memory"; }
+///
+/// // At one place in the program:
+/// counter!(MEMORY, "heap", 4096, unit = Unit::Bytes);
+///
+/// // At several:
+/// static CACHED: Counter = Counter::new("cached").unit(Unit::Bytes);
+/// CACHED.set(&MEMORY, 1024);
+/// CACHED.add(&MEMORY, -24);
+/// ```
+#[derive(Debug)]
+pub struct Counter<'a> {
+    track: Track<'a>,
+    unit: Unit<'a>,
+    multiplier: i64,
+    axis: Option<&'a str>,
+    /// The last value: 64 bits and what they mean.
+    bits: AtomicU64,
+    form: AtomicU8,
+    is_listed: AtomicBool,
+}
+
+const NONE: u8 = 0;
+const INT: u8 = 1;
+const DOUBLE: u8 = 2;
+
+impl Counter<'static> {
+    /// A counter below the process.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            track: Track::counter(name),
+            unit: Unit::None,
+            multiplier: 1,
+            axis: None,
+            bits: AtomicU64::new(0),
+            form: AtomicU8::new(NONE),
+            is_listed: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets its value. It is remembered also while no session records: the next one begins with it.
+    #[inline]
+    pub fn set(&'static self, category: impl CategoryRef, value: impl Into<CounterValue>) {
+        let value = value.into();
+        match value {
+            CounterValue::Int(value) => self.store(INT, value.cast_unsigned()),
+            CounterValue::Double(value) => self.store(DOUBLE, value.to_bits()),
+        }
+        self.changed(category, value);
+    }
+
+    /// Adds to its value, from any number of threads. The first value is 0.
+    #[inline]
+    pub fn add(&'static self, category: impl CategoryRef, delta: i64) {
+        let before = self.bits.fetch_add(delta.cast_unsigned(), Ordering::Relaxed);
+        self.form.store(INT, Ordering::Relaxed);
+        self.changed(category, CounterValue::Int(before.cast_signed().wrapping_add(delta)));
+    }
+
+    /// Forgets the value: sessions no longer begin with it.
+    pub fn forget(&self) {
+        self.form.store(NONE, Ordering::Relaxed);
+        self.bits.store(0, Ordering::Relaxed);
+    }
+
+    fn store(&self, form: u8, bits: u64) {
+        self.bits.store(bits, Ordering::Relaxed);
+        self.form.store(form, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn changed(&'static self, category: impl CategoryRef, value: CounterValue) {
+        if !self.is_listed.load(Ordering::Relaxed) {
+            self.list(category);
+        }
+        self.record(category, value);
+    }
+
+    #[cold]
+    fn list(&'static self, category: impl CategoryRef) {
+        if !self.is_listed.swap(true, Ordering::Relaxed) {
+            remember(Sticky::Counter(self), category);
+        }
+    }
+
+    fn last(&self) -> Option<CounterValue> {
+        let bits = self.bits.load(Ordering::Relaxed);
+        match self.form.load(Ordering::Relaxed) {
+            INT => Some(CounterValue::Int(bits.cast_signed())),
+            DOUBLE => Some(CounterValue::Double(f64::from_bits(bits))),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Counter<'a> {
+    /// The unit of its values.
+    #[must_use]
+    pub const fn unit(mut self, unit: Unit<'a>) -> Self {
+        self.unit = unit;
+        self.with_options()
+    }
+
+    /// Readers multiply each value with this; 0 counts as 1.
+    #[must_use]
+    pub const fn multiplier(mut self, multiplier: i64) -> Self {
+        self.multiplier = if multiplier == 0 { 1 } else { multiplier };
+        self.with_options()
+    }
+
+    /// Counters with equal keys and parents are drawn on one scale.
+    #[must_use]
+    pub const fn axis(mut self, key: &'a str) -> Self {
+        self.axis = Some(key);
+        self.with_options()
+    }
+
+    /// Puts the counter below `parent`.
+    #[must_use]
+    pub const fn parent(mut self, parent: &'a Track<'a>) -> Self {
+        self.track = self.track.parent(parent);
+        self
+    }
+
+    const fn with_options(mut self) -> Self {
+        self.track = self.track.counter_options(self.unit, self.multiplier, self.axis);
+        self
+    }
+
+    /// Its track.
+    #[must_use]
+    pub const fn track(&self) -> &Track<'a> {
+        &self.track
+    }
+
+    /// Records a value without remembering it: for counters that are not statics.
+    #[inline]
+    pub fn record(&self, category: impl CategoryRef, value: impl Into<CounterValue>) {
+        if category.bits() != 0 {
+            write_counter(category.members().instances(), &self.track, value.into(), None);
+        }
+    }
+
+    /// As [`record`](Self::record), at a time of the boot clock, nanoseconds.
+    pub fn record_at(
+        &self,
+        category: impl CategoryRef,
+        time_ns: u64,
+        value: impl Into<CounterValue>,
+    ) {
+        if category.bits() != 0 {
+            write_counter(category.members().instances(), &self.track, value.into(), Some(time_ns));
+        }
+    }
+}
+
+#[inline(never)]
+fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Option<u64>) {
+    if bits == 0 {
+        return;
+    }
+    let spec = Spec {
+        kind: TrackEventType::TYPE_COUNTER,
+        // The descriptor has the name; categories of counters are not recorded.
+        members: None,
+        name: EventName::None,
+        track: Some(track),
+        time_ns,
+    };
+    thread::write(
+        bits,
+        &spec,
+        Some(&mut |event: &mut Event<'_, '_>| {
+            match value {
+                CounterValue::Int(value) => event.message().counter_value(value),
+                CounterValue::Double(value) => event.message().double_counter_value(value),
+            };
+        }),
+    );
+}
+
+/// A state: what something is doing, one of several words, until it changes.
+///
+/// ```
+/// use tracing_sdk::{State, categories, state};
+///
+/// categories! { GPU = "gpu"; }
+///
+/// // At one place in the program:
+/// state!(GPU, "clock", "boost");
+///
+/// // At several:
+/// static POWER: State = State::new("power");
+/// POWER.set(&GPU, "busy");
+/// POWER.clear(&GPU);
+/// ```
+#[derive(Debug)]
+pub struct State<'a> {
+    track: Track<'a>,
+    /// None: it was never set; `Some(None)`: it was cleared.
+    last: Mutex<Option<Option<String>>>,
+    is_listed: AtomicBool,
+}
+
+impl State<'static> {
+    /// A state below the process.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            track: Track::state(name),
+            last: Mutex::new(None),
+            is_listed: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets it. It is remembered also while no session records: the next one begins with it.
+    pub fn set(&'static self, category: impl CategoryRef, value: &str) {
+        self.change(category, Some(value));
+    }
+
+    /// Says that it is in no state.
+    pub fn clear(&'static self, category: impl CategoryRef) {
+        self.change(category, None);
+    }
+
+    /// Forgets the value: sessions no longer begin with it.
+    pub fn forget(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn change(&'static self, category: impl CategoryRef, value: Option<&str>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *last, value) {
+            // Without an allocation.
+            (Some(Some(text)), Some(value)) => {
+                text.clear();
+                text.push_str(value);
+            }
+            (last, value) => *last = Some(value.map(str::to_owned)),
+        }
+        drop(last);
+        if !self.is_listed.swap(true, Ordering::Relaxed) {
+            remember(Sticky::State(self), category);
+        }
+        self.record(category, value);
+    }
+}
+
+impl<'a> State<'a> {
+    /// Puts the state below `parent`.
+    #[must_use]
+    pub const fn parent(mut self, parent: &'a Track<'a>) -> Self {
+        self.track = self.track.parent(parent);
+        self
+    }
+
+    /// Its track.
+    #[must_use]
+    pub const fn track(&self) -> &Track<'a> {
+        &self.track
+    }
+
+    /// Records a value without remembering it: for states that are not statics.
+    pub fn record(&self, category: impl CategoryRef, value: Option<&str>) {
+        if category.bits() != 0 {
+            let members = category.members();
+            write_state(members.instances(), members, &self.track, value, None);
+        }
+    }
+}
+
+fn write_state(
+    bits: u32,
+    members: Members,
+    track: &Track<'_>,
+    value: Option<&str>,
+    time_ns: Option<u64>,
+) {
+    if bits == 0 {
+        return;
+    }
+    let spec = Spec {
+        kind: TrackEventType::TYPE_STATE,
+        members: Some(members),
+        name: value.map_or(EventName::None, EventName::Interned),
+        track: Some(track),
+        time_ns,
+    };
+    thread::write(bits, &spec, None);
+}
+
+/// What `state!` takes: a text, or an option of one.
+#[doc(hidden)]
+pub trait StateValue {
+    /// The text.
+    fn text(&self) -> Option<&str>;
+}
+
+impl StateValue for str {
+    fn text(&self) -> Option<&str> {
+        Some(self)
+    }
+}
+
+impl StateValue for String {
+    fn text(&self) -> Option<&str> {
+        Some(self)
+    }
+}
+
+impl<T: StateValue + ?Sized> StateValue for &T {
+    fn text(&self) -> Option<&str> {
+        (**self).text()
+    }
+}
+
+/// `None` needs a type, and the one of a literal is at hand.
+impl StateValue for Option<&str> {
+    fn text(&self) -> Option<&str> {
+        *self
+    }
+}

@@ -1,0 +1,73 @@
+//! Traces a program.
+//!
+//! ```
+//! use tracing_sdk::{categories, counter, instant, slice};
+//!
+//! categories! {
+//!     /// Everything on the wire.
+//!     NET = "net";
+//! }
+//!
+//! fn fetch(url: &str) {
+//!     let _slice = slice!(NET, "fetch", url = url);
+//!     instant!(NET, "connected", attempt = 1);
+//!     counter!(NET, "open connections", 1);
+//! }
+//!
+//! fn main() -> Result<(), tracing_sdk::InitError> {
+//!     tracing_sdk::init()?;
+//!     fetch("https://example.com");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! An event costs one load and one branch while no session records it. With a session it is written straight into
+//! shared memory: without a lock, a system call or an allocation. A session is started by `perfetto`, `tracebox`, or by
+//! the program itself (features `session` and `in-process`).
+//!
+//! | module | what |
+//! |---|---|
+//! | `macros` | call sites: [`slice!`], [`instant!`], [`counter!`], [`state!`], [`function!`] |
+//! | `category` | what sessions select |
+//! | `track` | the lines of a timeline |
+//! | `event` | what an event carries: annotations, flows, guards; counters and states |
+//! | `sequence` | one thread's packets in one session: numbers for names, openings, loss |
+//! | `source` | the data source `track_event`: instances and their configs |
+//! | `session` | sessions that the program starts (feature `session`)
+//! | `runtime` | connections to services |
+#![forbid(unsafe_code)]
+
+mod macros;
+
+mod category;
+mod event;
+mod runtime;
+mod sequence;
+#[cfg(feature = "session")]
+pub mod session;
+mod source;
+mod track;
+
+pub use self::category::{Category, Group, register};
+pub use self::event::annotate::{Annotate, List, Map, Value};
+pub use self::event::flow::Flow;
+pub use self::event::guard::{Slice, TrackSlice};
+pub use self::event::sticky::{Counter, CounterValue, State};
+pub use self::event::{Event, Priority};
+pub use self::runtime::{Init, InitError, init, shutdown, sync, trigger};
+pub use self::sequence::intern::Location;
+pub use self::sequence::lost_events;
+pub use self::sequence::thread::flush;
+pub use self::track::{Merge, Order, Track, Unit};
+
+/// What the macros use. Not for other code: it may change at any time.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::category::CategoryRef;
+    pub use crate::event::annotate::{ByDebug, ByDisplay, Interned};
+    pub use crate::event::flow::Flows;
+    pub use crate::event::guard::{Slice, TrackSlice};
+    pub use crate::event::site::{Name, Site, closure};
+    pub use crate::event::sticky::StateValue;
+    pub use crate::sequence::intern::StaticName;
+}

@@ -1,0 +1,375 @@
+//! The macros of call sites.
+//!
+//! All event macros share one grammar. `__event!` takes the argument list apart, one argument at a time. It puts the
+//! value of each into a variable, so that it is evaluated once, before anything is written, and collects what to do
+//! with it:
+//!
+//! ```text
+//!   __event!(@args verb category name [what to do with the site] [what to write] remaining arguments)
+//! ```
+
+/// Declares categories, as statics.
+///
+/// ```
+/// tracing_sdk::categories! {
+///     /// Everything on the wire.
+///     pub NET = "net";
+///     pub(crate) GPU = "gpu", tags: ["slow"], description: "Work of the GPU";
+/// }
+/// ```
+#[macro_export]
+macro_rules! categories {
+    ($($(#[$meta:meta])* $vis:vis $name:ident = $text:literal
+        $(, tags: [$($tag:literal),* $(,)?])? $(, description: $description:literal)?);* $(;)?) => {$(
+        $(#[$meta])*
+        $vis static $name: $crate::Category = $crate::Category::new($text)
+            $(.tags(&[$($tag),*]))? $(.description($description))?;
+    )*};
+}
+
+/// A category by its name, for call sites that were ported from C++: `slice!(cat!("net"), "fetch")`.
+#[macro_export]
+macro_rules! cat {
+    ($name:literal) => {
+        *{
+            static CATEGORY: $crate::Category = $crate::Category::new($name);
+            &CATEGORY
+        }
+    };
+}
+
+/// The place in the source where this stands, for [`Event::location`](crate::Event::location).
+#[macro_export]
+macro_rules! here {
+    () => {
+        $crate::Location { file: ::core::file!(), function: "", line: ::core::line!() }
+    };
+}
+
+/// Records one moment.
+///
+/// After the category and the name come annotations, in any number and order:
+///
+/// | argument | what |
+/// |---|---|
+/// | `key = value` | an annotation; the type of the value implements [`Annotate`](crate::Annotate) |
+/// | `key = ?value`, `key = %value` | formatted with `Debug`, with `Display` |
+/// | `key = @value` | a text that repeats: written once for each sequence |
+/// | `"any key" = value` | for keys that are no identifiers, or are reserved |
+/// | `track = track` | on this [`Track`](crate::Track), not on that of the thread |
+/// | `ts = ns` | at this time of the boot clock, nanoseconds |
+/// | `flow = flow`, `end_flow = flow` | a [`Flow`](crate::Flow) goes through here, or ends here |
+/// | `location = location` | a place in the source: [`here!`](crate::here) |
+/// | `correlation = id` | a number that related events share |
+/// | `\|event\| ...` | last: anything else, on the open [`Event`](crate::Event) |
+///
+/// Nothing is evaluated while no session records the category. Otherwise each value is evaluated once, also if several
+/// sessions record; a closure runs once for each. In place of a literal, `name = text` is a name that was made at run
+/// time, and `name = @text` one that repeats.
+///
+/// ```
+/// use tracing_sdk::{Flow, categories, instant};
+/// # #[derive(Debug)] struct Why;
+/// categories! { NET = "net"; }
+///
+/// let (url, attempt, why) = ("https://example.com", 3, Why);
+/// instant!(NET, "retry", url = url, attempt = attempt, why = ?why, flow = Flow::process(7));
+/// instant!(NET, name = format!("retry {attempt}"), "track" = "the word is reserved");
+/// ```
+#[macro_export]
+macro_rules! instant {
+    ($category:expr, $($rest:tt)*) => {
+        if $crate::__private::CategoryRef::bits(&$category) != 0 {
+            $crate::__event!(@name instant $category, $($rest)*)
+        }
+    };
+}
+
+/// Begins a slice, and returns a guard that ends it.
+///
+/// The grammar is that of [`instant!`](crate::instant!). With `in` and a closure after the name, the slice lasts as
+/// long as the call, and the macro returns its result.
+///
+/// ```
+/// use tracing_sdk::{categories, end, slice};
+///
+/// categories! { NET = "net"; }
+///
+/// fn fetch(url: &str) -> usize {
+///     let _slice = slice!(NET, "fetch", url = url);
+///     // ... until the end of the block, or:
+///     let send = slice!(NET, "send");
+///     end!(send, sent = 17);
+///     slice!(NET, "read", in || 42)
+/// }
+/// # fetch("x");
+/// ```
+#[macro_export]
+macro_rules! slice {
+    ($category:expr, $name:literal, in $($body:tt)*) => {{
+        let slice = $crate::slice!($category, $name);
+        let result = ($($body)*)();
+        ::core::mem::drop(slice);
+        result
+    }};
+    ($category:expr, $($rest:tt)*) => {
+        $crate::__event!(@slice [$category] [$($rest)*] $($rest)*)
+    };
+}
+
+/// A slice for the rest of the function, with the name of the function.
+///
+/// ```
+/// use tracing_sdk::{categories, function};
+///
+/// categories! { NET = "net"; }
+///
+/// fn resolve(host: &str) {
+///     function!(NET, host = host);
+///     // ...
+/// }
+/// # resolve("x");
+/// ```
+#[macro_export]
+macro_rules! function {
+    ($category:expr $(, $($rest:tt)*)?) => {
+        let _slice = {
+            fn item() {}
+            fn path() -> &'static str {
+                ::core::any::type_name_of_val(&item)
+            }
+            if $crate::__private::CategoryRef::bits(&$category) == 0 {
+                $crate::__private::Slice::OFF
+            } else {
+                static NAME: $crate::__private::StaticName =
+                    $crate::__private::StaticName::function(path);
+                $crate::__event!(@args slice [$category] [$crate::__private::Name::Static(&NAME)]
+                    [] [] $($($rest)*)? ,)
+            }
+        };
+    };
+}
+
+/// Ends a slice with annotations, in the grammar of [`instant!`](crate::instant!) without names, tracks and times.
+#[macro_export]
+macro_rules! end {
+    ($slice:expr $(, $($rest:tt)*)?) => {{
+        let slice = $slice;
+        if slice.is_recorded() {
+            $crate::__event!(@args end [slice] [] [] [] $($($rest)*)? ,)
+        }
+    }};
+}
+
+/// Records the value of a counter: see [`Counter`](crate::Counter).
+///
+/// ```
+/// use tracing_sdk::{Unit, categories, counter};
+///
+/// categories! { NET = "net"; }
+///
+/// counter!(NET, "queue depth", 17);
+/// counter!(NET, "buffered", 1.5e6, unit = Unit::Bytes);
+/// ```
+#[macro_export]
+macro_rules! counter {
+    ($category:expr, $name:literal, $value:expr $(, $option:ident = $setting:expr)* $(,)?) => {
+        if $crate::__private::CategoryRef::bits(&$category) != 0 {
+            static COUNTER: $crate::Counter<'static> =
+                $crate::Counter::new($name)$(.$option($setting))*;
+            COUNTER.set(&$category, $value);
+        }
+    };
+}
+
+/// Records a state: see [`State`](crate::State). `None` is no state.
+///
+/// ```
+/// use tracing_sdk::{categories, state};
+///
+/// categories! { GPU = "gpu"; }
+///
+/// state!(GPU, "power", "busy");
+/// state!(GPU, "power", None);
+/// ```
+#[macro_export]
+macro_rules! state {
+    ($category:expr, $name:literal, $value:expr) => {
+        if $crate::__private::CategoryRef::bits(&$category) != 0 {
+            static STATE: $crate::State<'static> = $crate::State::new($name);
+            match $crate::__private::StateValue::text(&$value) {
+                ::core::option::Option::Some(value) => STATE.set(&$category, value),
+                ::core::option::Option::None => STATE.clear(&$category),
+            }
+        }
+    };
+}
+
+/// The machinery of the event macros: see the module.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __event {
+    // ---- a slice is on the thread's track, unless `track = ...` is among the arguments
+    (@slice [$category:expr] [$($all:tt)*] track = $($rest:tt)*) => {
+        if $crate::__private::CategoryRef::bits(&$category) == 0 {
+            $crate::__private::TrackSlice::off()
+        } else {
+            $crate::__event!(@name track_slice $category, $($all)*)
+        }
+    };
+    (@slice $category:tt $all:tt $first:tt $($rest:tt)*) => {
+        $crate::__event!(@slice $category $all $($rest)*)
+    };
+    (@slice [$category:expr] [$($all:tt)*]) => {
+        if $crate::__private::CategoryRef::bits(&$category) == 0 {
+            $crate::__private::Slice::OFF
+        } else {
+            $crate::__event!(@name slice $category, $($all)*)
+        }
+    };
+
+    // ---- the name
+    (@name $verb:ident $category:expr, name = @ $name:expr $(, $($rest:tt)*)?) => {
+        match $name {
+            ref name => $crate::__event!(@args $verb [$category]
+                [$crate::__private::Name::Interned(::core::convert::AsRef::<str>::as_ref(name))]
+                [] [] $($($rest)*)? ,),
+        }
+    };
+    (@name $verb:ident $category:expr, name = $name:expr $(, $($rest:tt)*)?) => {
+        match $name {
+            ref name => $crate::__event!(@args $verb [$category]
+                [$crate::__private::Name::Dynamic(::core::convert::AsRef::<str>::as_ref(name))]
+                [] [] $($($rest)*)? ,),
+        }
+    };
+    (@name $verb:ident $category:expr, $name:literal $(, $($rest:tt)*)?) => {{
+        static NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
+        $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(&NAME)]
+            [] [] $($($rest)*)? ,)
+    }};
+    (@name $($other:tt)*) => {
+        ::core::compile_error!("the name of an event is a literal, or `name = expression` for a name made at run time")
+    };
+
+    // ---- no arguments are left
+    (@args end [$slice:ident] [] [] [$($write:tt)*] $(,)*) => {
+        $slice.end_with(&mut $crate::__private::closure(|event| {
+            let _ = &event;
+            $($crate::__event!(@write event $write);)*
+        }))
+    };
+    (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] [] $(,)*) => {
+        $crate::__private::Site::new(&$category, $name)$($site)*.$verb(::core::option::Option::None)
+    };
+    (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] [$($write:tt)*] $(,)*) => {
+        $crate::__private::Site::new(&$category, $name)$($site)*.$verb(::core::option::Option::Some(
+            &mut $crate::__private::closure(|event| { $($crate::__event!(@write event $write);)* }),
+        ))
+    };
+
+    // ---- arguments with a meaning of their own
+    (@args $verb:ident $category:tt $name:tt [$($site:tt)*] $write:tt track = $value:expr, $($rest:tt)*) => {
+        match $crate::Track::from(&$value) {
+            ref value => $crate::__event!(
+                @args $verb $category $name [$($site)* .track(value)] $write $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt [$($site:tt)*] $write:tt ts = $value:expr, $($rest:tt)*) => {
+        match $value {
+            value => $crate::__event!(
+                @args $verb $category $name [$($site)* .time_ns(value)] $write $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] flow = $value:expr, $($rest:tt)*) => {
+        match &$value {
+            value => $crate::__event!(
+                @args $verb $category $name $site [$($write)* (flow value)] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] end_flow = $value:expr, $($rest:tt)*) => {
+        match &$value {
+            value => $crate::__event!(
+                @args $verb $category $name $site [$($write)* (end_flow value)] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] location = $value:expr, $($rest:tt)*) => {
+        match $value {
+            value => $crate::__event!(
+                @args $verb $category $name $site [$($write)* (call location value)] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] correlation = $value:expr, $($rest:tt)*) => {
+        match $value {
+            value => $crate::__event!(
+                @args $verb $category $name $site [$($write)* (call correlation value)] $($rest)*),
+        }
+    };
+
+    // ---- annotations
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = ? $value:expr, $($rest:tt)*) => {
+        match &$value {
+            value => $crate::__event!(@args $verb $category $name $site
+                [$($write)* (annotate $key $crate::__private::ByDebug(value))] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = % $value:expr, $($rest:tt)*) => {
+        match &$value {
+            value => $crate::__event!(@args $verb $category $name $site
+                [$($write)* (annotate $key $crate::__private::ByDisplay(value))] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = @ $value:expr, $($rest:tt)*) => {
+        match &$value {
+            value => $crate::__event!(@args $verb $category $name $site
+                [$($write)* (annotate $key $crate::__private::Interned(value))] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = $value:expr, $($rest:tt)*) => {
+        match &$value {
+            value => $crate::__event!(
+                @args $verb $category $name $site [$($write)* (annotate $key value)] $($rest)*),
+        }
+    };
+
+    // ---- a closure, last
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] | $event:ident | $body:expr, $($rest:tt)*) => {
+        match $crate::__private::closure(|$event| { $body; }) {
+            mut value => $crate::__event!(
+                @args $verb $category $name $site [$($write)* (closure value)] $($rest)*),
+        }
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt $write:tt , $($rest:tt)*) => {
+        $crate::__event!(@args $verb $category $name $site $write $($rest)*)
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt $write:tt $($other:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "an argument is `key = value` (or `?value`, `%value`, `@value`), and `|event| ...` may come last; not `",
+            ::core::stringify!($($other)*), "`"
+        ))
+    };
+
+    // ---- what to write
+    (@write $event:ident (annotate $key:ident $($value:tt)*)) => {
+        $crate::__event!(@write $event (key [::core::stringify!($key)] $($value)*))
+    };
+    (@write $event:ident (annotate $key:literal $($value:tt)*)) => {
+        $crate::__event!(@write $event (key [$key] $($value)*))
+    };
+    (@write $event:ident (key [$key:expr] $($value:tt)*)) => {{
+        static KEY: $crate::__private::StaticName = $crate::__private::StaticName::key($key);
+        $event.annotate_static(&KEY, &$($value)*);
+    }};
+    (@write $event:ident (flow $value:ident)) => {
+        $crate::__private::Flows::each($value, |flow| { $event.flow(flow); })
+    };
+    (@write $event:ident (end_flow $value:ident)) => {
+        $crate::__private::Flows::each($value, |flow| { $event.end_flow(flow); })
+    };
+    (@write $event:ident (call $method:ident $value:ident)) => {
+        $event.$method($value)
+    };
+    (@write $event:ident (closure $value:ident)) => {
+        $value($event)
+    };
+}

@@ -1,0 +1,36 @@
+//! The service inside the program.
+
+use client::consumer::Consumer;
+use client::producer::{Producer, ProducerOptions};
+use daemon::in_process::InProcessService;
+use daemon::serve::service_config;
+
+use super::{InitError, lock, offer};
+
+/// A service and the producer that is attached to it. The producer is dropped first.
+pub(super) struct InProcess {
+    producer: Producer,
+    service: InProcessService,
+}
+
+impl InProcess {
+    pub(super) fn start(options: ProducerOptions) -> Result<Self, InitError> {
+        let failed = |error: &dyn core::fmt::Display| InitError::Service(error.to_string());
+        let config = service_config(&options.sdk_version).map_err(|error| failed(&error))?;
+        // Faults of sessions are told to their consumers, which are in this program.
+        let service =
+            InProcessService::start(config, Box::new(|_, _| {})).map_err(|error| failed(&error))?;
+        let producer = Producer::attach(service.producer(), options)?;
+        offer(&producer)?;
+        Ok(Self { producer, service })
+    }
+
+    pub(super) fn producer(&self) -> &Producer {
+        &self.producer
+    }
+}
+
+/// A consumer of the service inside the program, if that runs.
+pub(crate) fn consumer() -> Option<Consumer> {
+    lock().in_process.as_ref().map(|in_process| in_process.service.consumer())
+}

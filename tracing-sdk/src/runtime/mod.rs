@@ -1,0 +1,227 @@
+//! The connections of this process to services, and the data source that each of them offers.
+//!
+//! One producer for each kind of service: `traced`, and the service inside the program (feature `in-process`). They
+//! share all categories, so that a session of either records the same events.
+
+use core::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use client::producer::{Producer, ProducerError, ProducerOptions, Scraping};
+
+use crate::source::{TrackEventSource, descriptor, registry};
+use crate::track::process;
+
+#[cfg(feature = "in-process")]
+mod in_process;
+#[cfg(feature = "in-process")]
+use self::in_process::InProcess;
+#[cfg(feature = "in-process")]
+pub(crate) use self::in_process::consumer as in_process_consumer;
+
+/// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
+/// services, faster than these take it out.
+const SHM_BYTES: u32 = 4 * 1024 * 1024;
+
+static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime { system: None, in_process: None });
+
+struct Runtime {
+    system: Option<Producer>,
+    in_process: Option<InProcess>,
+}
+
+/// In place of the service inside the program: there is none.
+#[cfg(not(feature = "in-process"))]
+enum InProcess {}
+
+#[cfg(not(feature = "in-process"))]
+impl InProcess {
+    fn producer(&self) -> &Producer {
+        match *self {}
+    }
+}
+
+fn lock() -> MutexGuard<'static, Runtime> {
+    RUNTIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why tracing could not be set up.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InitError {
+    /// The producer could not be made.
+    Producer(ProducerError),
+    /// The service inside the program could not be started.
+    Service(String),
+}
+
+impl fmt::Display for InitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Producer(error) => error.fmt(f),
+            Self::Service(error) => {
+                write!(f, "the service inside the program cannot start: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InitError {}
+
+impl From<ProducerError> for InitError {
+    fn from(error: ProducerError) -> Self {
+        Self::Producer(error)
+    }
+}
+
+/// Sets up tracing with options; [`init`] uses the defaults.
+///
+/// ```no_run
+/// # fn main() -> Result<(), tracing_sdk::InitError> {
+/// tracing_sdk::Init::new().name("my-server").shm_kb(8192).system()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Init {
+    name: String,
+    address: Option<os::socket::Address>,
+    shm_bytes: u32,
+}
+
+impl Default for Init {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Init {
+    /// The defaults: the name of the program, 4 MiB of shared memory.
+    #[must_use]
+    pub fn new() -> Self {
+        let program = process::command_line().into_iter().next().unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+        Self { name, address: None, shm_bytes: SHM_BYTES }
+    }
+
+    /// The name of this producer, which users see and configs can select.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The address of `traced`; by default that of `PERFETTO_PRODUCER_SOCK_NAME`, or the usual one.
+    #[must_use]
+    pub fn address(mut self, address: os::socket::Address) -> Self {
+        self.address = Some(address);
+        self
+    }
+
+    /// The size of the shared memory, KiB. A burst of events that does not fit is lost, and counted.
+    #[must_use]
+    pub fn shm_kb(mut self, kb: u32) -> Self {
+        self.shm_bytes = kb.saturating_mul(1024);
+        self
+    }
+
+    fn options(&self) -> ProducerOptions {
+        let mut options = ProducerOptions::new(self.name.clone());
+        options.address = self.address.clone();
+        options.shm_bytes_hint = self.shm_bytes;
+        options.sdk_version =
+            concat!("tracing-sdk ", env!("CARGO_PKG_VERSION"), " (Rust)").to_owned();
+        // Otherwise the events of a thread would be missing that records nothing more after them.
+        options.scraping = Scraping::On;
+        options
+    }
+
+    /// Connects to `traced`, now or when it starts, and again when the connection is lost. Does nothing if that was
+    /// done before.
+    ///
+    /// # Errors
+    /// When the address in the environment is none, or a thread cannot be started.
+    pub fn system(self) -> Result<(), InitError> {
+        let mut runtime = lock();
+        if runtime.system.is_none() {
+            let producer = Producer::connect(self.options())?;
+            offer(&producer)?;
+            runtime.system = Some(producer);
+        }
+        Ok(())
+    }
+
+    /// Starts the service inside this program. Does nothing if that was done before.
+    ///
+    /// # Errors
+    /// When the system has no thread or descriptor left.
+    #[cfg(feature = "in-process")]
+    pub fn in_process(self) -> Result<(), InitError> {
+        let mut runtime = lock();
+        if runtime.in_process.is_none() {
+            runtime.in_process = Some(InProcess::start(self.options())?);
+        }
+        Ok(())
+    }
+}
+
+/// Connects this program to `traced`, now or when it starts.
+///
+/// Call it once, early in `main`. It does not wait for the service. Without it nothing is recorded, and events cost
+/// nothing.
+///
+/// # Errors
+/// When the address in the environment is none, or a thread cannot be started.
+pub fn init() -> Result<(), InitError> {
+    Init::new().system()
+}
+
+/// Waits until services know this program and its categories: true. False after `timeout`, for example because no
+/// service runs. Programs that start a session right away need this; others do not.
+pub fn sync(timeout: Duration) -> bool {
+    producers(&mut lock()).all(|producer| producer.sync(timeout))
+}
+
+/// Tells services about triggers, which sessions may wait for.
+pub fn trigger(names: &[&str]) {
+    for producer in producers(&mut lock()) {
+        producer.activate_triggers(names.iter().copied());
+    }
+}
+
+/// Ends all connections: the events of the calling thread and of threads that have ended are sent; those of other
+/// threads are read by the service. Sessions of a service inside the program end.
+///
+/// A program may call [`init`] again after it.
+pub fn shutdown() {
+    crate::sequence::thread::flush();
+    // They end without the lock, because their threads may need it.
+    let _ended = {
+        let mut runtime = lock();
+        (runtime.system.take(), runtime.in_process.take())
+    };
+}
+
+fn producers(runtime: &mut Runtime) -> impl Iterator<Item = &Producer> {
+    runtime.system.iter().chain(runtime.in_process.as_ref().map(InProcess::producer))
+}
+
+/// The id of the data source: it lets a producer change the descriptor later.
+fn source_id() -> u64 {
+    process::uuid() | 1
+}
+
+fn offer(producer: &Producer) -> Result<(), ProducerError> {
+    let descriptor = descriptor(source_id(), &registry::listed());
+    producer.register(descriptor, TrackEventSource::new())
+}
+
+/// After new categories.
+pub(crate) fn update_descriptors() {
+    let mut runtime = lock();
+    for producer in producers(&mut runtime) {
+        if let Err(error) = producer.update(descriptor(source_id(), &registry::listed())) {
+            eprintln!("tracing-sdk: consumers do not see the newest categories: {error}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Numbers for texts that repeat: categories, names of events, keys of annotations, texts a user marks.
+//!
+//! A literal of the program gets its number once for the whole process, so a call site needs no table: it loads the
+//! number and looks at one bit that says whether this sequence has defined it. Each sequence numbers other texts by
+//! itself, above those:
+//!
+//! ```text
+//!   1 ... 65,535          literals of the program, the same number in all sequences
+//!   65,536 ...            texts of this sequence, at most 4,096
+//! ```
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use protos::InternedDataWriter;
+
+use crate::category::Category;
+
+/// The highest number of a literal. Literals beyond it are written in full.
+const STATIC_MAX: u32 = 65_535;
+/// How many texts a sequence numbers by itself, and how long they may be.
+const DYNAMIC_MAX: usize = 4096;
+const DYNAMIC_BYTES_MAX: usize = 256;
+/// How much memory for texts of one packet a sequence keeps for the next.
+const NEWS_BYTES_KEPT: usize = 4096;
+
+/// A literal at a call site: the name of an event or the key of an annotation.
+pub struct StaticName {
+    text: Text,
+    table: Table,
+    /// 0: not known yet; above [`STATIC_MAX`]: none.
+    iid: AtomicU32,
+}
+
+enum Text {
+    Literal(&'static str),
+    /// A function in the function, whose path has the name.
+    Inside(fn() -> &'static str),
+}
+
+#[derive(Clone, Copy)]
+enum Table {
+    EventNames,
+    Keys,
+}
+
+impl StaticName {
+    /// The name of an event.
+    #[must_use]
+    pub const fn event(text: &'static str) -> Self {
+        Self { text: Text::Literal(text), table: Table::EventNames, iid: AtomicU32::new(0) }
+    }
+
+    /// The name of an event is the function that `inside` is in; it gives the type name of one of its items.
+    #[must_use]
+    pub const fn function(inside: fn() -> &'static str) -> Self {
+        Self { text: Text::Inside(inside), table: Table::EventNames, iid: AtomicU32::new(0) }
+    }
+
+    /// The key of an annotation.
+    #[must_use]
+    pub const fn key(text: &'static str) -> Self {
+        Self { text: Text::Literal(text), table: Table::Keys, iid: AtomicU32::new(0) }
+    }
+
+    /// The text.
+    pub(crate) fn text(&self) -> &'static str {
+        match self.text {
+            Text::Literal(text) => text,
+            Text::Inside(inside) => {
+                let path = inside();
+                let path = path.rsplit_once("::").map_or(path, |(function, _)| function);
+                // A closure inside the function.
+                path.trim_end_matches("::{{closure}}")
+            }
+        }
+    }
+
+    /// Its number; 0 if all are taken.
+    #[inline]
+    fn iid(&self) -> u32 {
+        match self.iid.load(Ordering::Relaxed) {
+            0 => self.assign(),
+            iid if iid > STATIC_MAX => 0,
+            iid => iid,
+        }
+    }
+
+    #[cold]
+    fn assign(&self) -> u32 {
+        /// Equal literals have one number, also if several crates contain them.
+        static NAMES: [Mutex<Option<HashMap<&'static str, u32>>>; 2] =
+            [Mutex::new(None), Mutex::new(None)];
+        let table = &NAMES[match self.table {
+            Table::EventNames => 0,
+            Table::Keys => 1,
+        }];
+        let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = table.get_or_insert_with(HashMap::new);
+        let next = u32::try_from(table.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let iid = match next {
+            ..=STATIC_MAX => *table.entry(self.text()).or_insert(next),
+            _ => table.get(self.text()).copied().unwrap_or(u32::MAX),
+        };
+        self.iid.store(iid, Ordering::Relaxed);
+        if iid > STATIC_MAX { 0 } else { iid }
+    }
+}
+
+impl core::fmt::Debug for StaticName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
+/// Which numbers a sequence has defined: one bit each.
+#[derive(Default)]
+struct Defined(Vec<u64>);
+
+impl Defined {
+    /// True if it was not defined before.
+    #[inline(always)]
+    fn insert(&mut self, iid: u32) -> bool {
+        let bit = 1 << (iid % 64);
+        match self.0.get_mut(iid as usize / 64) {
+            Some(word) => {
+                let is_new = *word & bit == 0;
+                *word |= bit;
+                is_new
+            }
+            None => self.grow(iid),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, iid: u32) -> bool {
+        self.0.resize(iid as usize / 64 + 1, 0);
+        self.insert(iid)
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(0);
+    }
+}
+
+/// The kinds of texts that a sequence numbers by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Kind {
+    EventName,
+    StringValue,
+    LogBody,
+    CorrelationId,
+}
+
+/// A place in the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Location {
+    /// The file.
+    pub file: &'static str,
+    /// The function; may be empty.
+    pub function: &'static str,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+enum News {
+    Category(&'static Category),
+    EventName(u32, &'static str),
+    Key(u32, &'static str),
+    /// A part of `Interning::news_text`.
+    Text(Kind, u64, Range<usize>),
+    Location(u64, Location),
+}
+
+/// What a sequence has defined.
+#[derive(Default)]
+pub(crate) struct Interning {
+    categories: Defined,
+    event_names: Defined,
+    keys: Defined,
+    texts: HashMap<Kind, HashMap<Box<str>, u64>>,
+    last_text: u64,
+    locations: HashMap<(usize, u32), u64>,
+    /// Used by the packet at hand, which has to define it.
+    news: Vec<News>,
+    news_text: String,
+}
+
+impl Interning {
+    pub(crate) fn clear(&mut self) {
+        self.categories.clear();
+        self.event_names.clear();
+        self.keys.clear();
+        self.texts.clear();
+        self.locations.clear();
+        self.news.clear();
+        self.news_text.clear();
+    }
+
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn category(&mut self, category: &'static Category) -> u64 {
+        let iid = category.iid();
+        if self.categories.insert(iid) {
+            self.news.push(News::Category(category));
+        }
+        iid.into()
+    }
+
+    /// 0 if the name must be written in full.
+    #[inline]
+    pub(crate) fn event_name(&mut self, name: &'static StaticName) -> u64 {
+        let iid = name.iid();
+        if iid != 0 && self.event_names.insert(iid) {
+            self.news.push(News::EventName(iid, name.text()));
+        }
+        iid.into()
+    }
+
+    /// 0 if the key must be written in full.
+    #[inline]
+    pub(crate) fn key(&mut self, key: &'static StaticName) -> u64 {
+        let iid = key.iid();
+        if iid != 0 && self.keys.insert(iid) {
+            self.news.push(News::Key(iid, key.text()));
+        }
+        iid.into()
+    }
+
+    pub(crate) fn dynamic_event_name(&mut self, name: &str) -> Option<u64> {
+        self.text(Kind::EventName, name)
+    }
+
+    /// The number of `text`; none if it is long, or there are too many: then it is written in full.
+    pub(crate) fn text(&mut self, kind: Kind, text: &str) -> Option<u64> {
+        let texts = self.texts.entry(kind).or_default();
+        if let Some(iid) = texts.get(text) {
+            return Some(*iid);
+        }
+        if text.len() > DYNAMIC_BYTES_MAX || texts.len() >= DYNAMIC_MAX {
+            return None;
+        }
+        self.last_text += 1;
+        let iid = u64::from(STATIC_MAX) + self.last_text;
+        texts.insert(text.into(), iid);
+        self.define_text(kind, iid, text);
+        Some(iid)
+    }
+
+    /// A number for `text` also if it is long; such a text is defined again each time.
+    pub(crate) fn text_of_any_length(&mut self, kind: Kind, text: &str) -> u64 {
+        if let Some(iid) = self.text(kind, text) {
+            return iid;
+        }
+        self.last_text += 1;
+        let iid = u64::from(STATIC_MAX) + self.last_text;
+        self.define_text(kind, iid, text);
+        iid
+    }
+
+    fn define_text(&mut self, kind: Kind, iid: u64, text: &str) {
+        let start = self.news_text.len();
+        self.news_text.push_str(text);
+        self.news.push(News::Text(kind, iid, start..self.news_text.len()));
+    }
+
+    /// The number of a place in the source.
+    pub(crate) fn location(&mut self, location: Location) -> u64 {
+        // Literals of one file have one address or several; then the place has several numbers, which is allowed.
+        let key = (location.file.as_ptr().addr(), location.line);
+        let next = self.locations.len() as u64 + 1;
+        *self.locations.entry(key).or_insert_with(|| {
+            self.news.push(News::Location(next, location));
+            next
+        })
+    }
+
+    /// Defines what the packet used for the first time.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn define(&mut self, data: &mut InternedDataWriter<'_>) {
+        let text = |range: Range<usize>| self.news_text.get(range).unwrap_or_default();
+        for news in self.news.drain(..) {
+            match news {
+                News::Category(category) => {
+                    data.event_categories().iid(category.iid().into()).name(category.name());
+                }
+                News::EventName(iid, name) => {
+                    data.event_names().iid(iid.into()).name(name);
+                }
+                News::Key(iid, name) => {
+                    data.debug_annotation_names().iid(iid.into()).name(name);
+                }
+                News::Text(Kind::EventName, iid, range) => {
+                    data.event_names().iid(iid).name(text(range));
+                }
+                News::Text(Kind::StringValue, iid, range) => {
+                    data.debug_annotation_string_values().iid(iid).str(text(range).as_bytes());
+                }
+                News::Text(Kind::LogBody, iid, range) => {
+                    data.log_message_body().iid(iid).body(text(range));
+                }
+                News::Text(Kind::CorrelationId, iid, range) => {
+                    data.correlation_id_str().iid(iid).str(text(range).as_bytes());
+                }
+                News::Location(iid, location) => {
+                    let mut out = data.source_locations();
+                    out.iid(iid).file_name(location.file).line_number(location.line);
+                    if !location.function.is_empty() {
+                        out.function_name(location.function);
+                    }
+                }
+            }
+        }
+        // One long text must not occupy memory for ever.
+        self.news_text.clear();
+        self.news_text.shrink_to(NEWS_BYTES_KEPT);
+    }
+}

@@ -1,0 +1,96 @@
+//! The opening of a sequence: its clock, its thread and its process (track-event.md, section 5.2).
+
+use core::sync::atomic::Ordering;
+
+use protos::ClockSnapshotWriter;
+
+use super::{NEEDS_STATE, Sequence};
+use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, Settings, TRACE_CLOCK};
+use crate::track::Track;
+use crate::track::process;
+
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: a reader forgets what it knows of the sequence.
+const CLEARED: u32 = 1;
+
+impl Sequence {
+    /// Forgets what was defined, and writes the opening. False if it was lost, too.
+    pub(super) fn open_again(&mut self, now_ns: u64) -> bool {
+        self.interning.clear();
+        self.tracks.clear();
+        self.last_ns = now_ns;
+        let settings = &self.running.settings;
+        let thread = Track::current_thread().uuid();
+        let process = Track::process().uuid();
+        let pid = i32::try_from(std::process::id()).unwrap_or(0);
+
+        let mut packet = self.writer.new_packet();
+        packet.sequence_flags(CLEARED).timestamp(first_timestamp(settings, now_ns));
+        let mut defaults = packet.trace_packet_defaults();
+        defaults.timestamp_clock_id(settings.clock);
+        defaults.track_event_defaults().track_uuid(thread);
+        drop(defaults);
+        if settings.clock != TRACE_CLOCK {
+            snapshot(settings, now_ns, packet.clock_snapshot());
+        }
+        drop(packet);
+
+        let mut packet = self.writer.new_packet();
+        packet.sequence_flags(NEEDS_STATE).timestamp(first_timestamp(settings, now_ns));
+        let mut descriptor = packet.track_descriptor();
+        descriptor.uuid(thread).parent_uuid(process);
+        let mut description = descriptor.thread();
+        description.pid(pid).tid(i64::from(os::thread::id()));
+        if let Some(name) = process::thread_name() {
+            description.thread_name(&name);
+        }
+        drop(description);
+        drop(descriptor);
+        drop(packet);
+
+        let mut packet = self.writer.new_packet();
+        packet.sequence_flags(NEEDS_STATE).timestamp(first_timestamp(settings, now_ns));
+        let mut descriptor = packet.track_descriptor();
+        descriptor.uuid(process);
+        let mut description = descriptor.process();
+        description.pid(pid);
+        let arguments = process::command_line();
+        if let Some(name) = arguments.first() {
+            description.process_name(name);
+        }
+        for argument in &arguments {
+            description.cmdline(argument);
+        }
+        drop(description);
+        drop(descriptor);
+        drop(packet);
+
+        self.clears_seen = self.running.clears.load(Ordering::Relaxed);
+        self.needs_opening = self.writer.is_dropping();
+        !self.needs_opening
+    }
+}
+
+/// The timestamp of a packet at the moment of the opening.
+fn first_timestamp(settings: &Settings, now_ns: u64) -> u64 {
+    match settings.clock {
+        INCREMENTAL_CLOCK => 0,
+        _ => now_ns / settings.unit_ns,
+    }
+}
+
+/// One moment on all clocks of the sequence.
+fn snapshot(settings: &Settings, now_ns: u64, mut snapshot: ClockSnapshotWriter<'_>) {
+    let unit_ns = settings.unit_ns;
+    snapshot.clocks().clock_id(TRACE_CLOCK).timestamp(now_ns);
+    let mut clock = |id, incremental| {
+        let mut clock = snapshot.clocks();
+        clock.clock_id(id).timestamp(now_ns / unit_ns);
+        clock.is_incremental(incremental).unit_multiplier_ns(unit_ns);
+    };
+    if settings.clock == INCREMENTAL_CLOCK {
+        clock(INCREMENTAL_CLOCK, true);
+    }
+    if unit_ns > 1 {
+        clock(ABSOLUTE_CLOCK, false);
+    }
+}

@@ -1,0 +1,106 @@
+//! The sequences of the calling thread, one for each session that records.
+
+use std::cell::RefCell;
+
+use super::{Fill, Sequence, Spec};
+use crate::source::registry::{self, SLOTS};
+
+/// Borrowed while an event is written. So an event inside an argument of another one (a `Display` that traces, say)
+/// finds it borrowed and is left out.
+struct Sequences {
+    generation: u32,
+    last_serial: u32,
+    slots: [Option<Box<Sequence>>; SLOTS],
+}
+
+thread_local! {
+    static SEQUENCES: RefCell<Sequences> = const {
+        RefCell::new(Sequences { generation: 0, last_serial: 0, slots: [const { None }; SLOTS] })
+    };
+}
+
+impl Sequences {
+    /// Drops the sequences of instances that have stopped, and makes those of new ones.
+    #[cold]
+    fn refresh(&mut self) {
+        let instances = registry::instances();
+        self.generation = instances.generation;
+        self.last_serial = instances.last_serial;
+        for (sequence, running) in self.slots.iter_mut().zip(instances.slots) {
+            let serial = sequence.as_ref().map(|sequence| sequence.serial());
+            if serial != running.as_ref().map(|running| running.serial) {
+                *sequence = running.map(|running| Box::new(Sequence::new(running)));
+            }
+            if let Some(sequence) = sequence {
+                sequence.check_clears();
+            }
+        }
+    }
+}
+
+/// The instances that an event was written to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    /// Their slots.
+    pub(crate) bits: u32,
+    /// The last instance that had started at that time: an instance with a higher number is not among them.
+    pub(crate) last_serial: u32,
+}
+
+/// Writes an event to the instances in `bits`.
+pub(crate) fn write(bits: u32, spec: &Spec<'_>, mut fill: Option<&mut Fill<'_>>) -> Written {
+    with(|sequences| {
+        let now_ns = os::clock::boot_ns();
+        let mut left = bits;
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
+                sequence.write(now_ns, spec, fill.as_deref_mut());
+            }
+        }
+        Written { bits, last_serial: sequences.last_serial }
+    })
+}
+
+/// Writes an event to those instances of `written` that still run.
+pub(crate) fn write_to(written: Written, spec: &Spec<'_>, mut fill: Option<&mut Fill<'_>>) {
+    with(|sequences| {
+        let now_ns = os::clock::boot_ns();
+        for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
+            let Some(sequence) = sequence else { continue };
+            // Serial numbers wrap, so what counts is which one is ahead.
+            let is_later = sequence.serial().wrapping_sub(written.last_serial).cast_signed() > 0;
+            if written.bits & (1 << slot) != 0 && !is_later {
+                sequence.write(now_ns, spec, fill.as_deref_mut());
+            }
+        }
+        Written::default()
+    });
+}
+
+/// Nothing, if an event is being written or the thread is ending.
+fn with(run: impl FnOnce(&mut Sequences) -> Written) -> Written {
+    let run = |sequences: &RefCell<Sequences>| {
+        let Ok(mut sequences) = sequences.try_borrow_mut() else { return Written::default() };
+        if sequences.generation != registry::generation() {
+            sequences.refresh();
+        }
+        run(&mut sequences)
+    };
+    SEQUENCES.try_with(run).unwrap_or_default()
+}
+
+/// Drops the sequences of instances that have stopped, and with them their chunks.
+pub(crate) fn refresh() {
+    with(|_| Written::default());
+}
+
+/// Hands the events of the calling thread to the service, which otherwise gets them when a chunk of 4 KiB is full, when
+/// the session flushes or ends, and when the thread ends.
+pub fn flush() {
+    with(|sequences| {
+        sequences.slots.iter_mut().flatten().for_each(|sequence| sequence.flush());
+        Written::default()
+    });
+}

@@ -1,0 +1,113 @@
+//! The data source `track_event`: what sessions want, and what every thread must know of it.
+//!
+//! ```text
+//!   service ── setup, start, clear, stop ──> TrackEventSource ──> registry ──> bits of categories
+//!                                                                    │
+//!                                                                    └──> GENERATION ──> threads look again
+//! ```
+//!
+//! [`registry`] has the one lock. A thread takes it when the generation has changed since its last event; otherwise it
+//! records without any lock.
+
+pub(crate) mod registry;
+pub(crate) mod settings;
+
+use std::sync::Arc;
+
+use client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use protos::{DataSourceDescriptor, TrackEventCategory, TrackEventDescriptor};
+
+use crate::category::Category;
+use crate::event::sticky;
+use crate::sequence::thread;
+
+/// The name that configs use.
+pub(crate) const NAME: &str = "track_event";
+
+/// The data source, as one producer offers it.
+pub(crate) struct TrackEventSource {
+    /// Instances of this producer, with the slot of each.
+    running: Vec<(abi::ids::InstanceId, usize)>,
+}
+
+impl TrackEventSource {
+    pub(crate) fn new() -> Self {
+        Self { running: Vec::new() }
+    }
+
+    fn slot(&self, instance: &Instance) -> Option<usize> {
+        self.running.iter().find(|(id, _)| *id == instance.id()).map(|(_, slot)| *slot)
+    }
+}
+
+impl DataSource for TrackEventSource {
+    fn start(&mut self, instance: &Instance) {
+        let Some(slot) = registry::start(instance.clone()) else {
+            eprintln!(
+                "tracing-sdk: a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
+                 possible; stop one of them",
+                registry::SLOTS
+            );
+            return;
+        };
+        self.running.push((instance.id(), slot));
+        sticky::replay(1 << slot);
+    }
+
+    fn flush(&mut self, _: &Instance, _: &FlushRequest, done: Ack) {
+        // The service reads the chunks of other threads by itself, because the producer allows scraping.
+        thread::flush();
+        drop(done);
+    }
+
+    fn clear_incremental_state(&mut self, instance: &Instance) {
+        if let Some(slot) = self.slot(instance) {
+            registry::clear(slot);
+            sticky::replay(1 << slot);
+        }
+    }
+
+    fn stop(&mut self, instance: &Instance, done: Ack) {
+        if let Some(at) = self.running.iter().position(|(id, _)| *id == instance.id()) {
+            let (_, slot) = self.running.swap_remove(at);
+            registry::stop(slot);
+        }
+        // This thread's writers; other threads drop theirs with their next event.
+        thread::refresh();
+        drop(done);
+    }
+}
+
+/// What consumers see: all listed categories in the order in which they were registered.
+pub(crate) fn descriptor(id: u64, categories: &[&'static Category]) -> DataSourceDescriptor {
+    let describe = |category: &&'static Category| TrackEventCategory {
+        name: Some(category.name().to_owned()),
+        description: Some(category.description_text().to_owned()).filter(|text| !text.is_empty()),
+        tags: category.tag_list().iter().map(|&tag| tag.to_owned()).collect(),
+        ..Default::default()
+    };
+    let available_categories = categories.iter().map(describe).collect();
+    DataSourceDescriptor {
+        name: Some(NAME.to_owned()),
+        id: Some(id),
+        handles_incremental_state_clear: Some(true),
+        track_event_descriptor: Some(TrackEventDescriptor {
+            available_categories,
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// A running instance of the data source.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// Counts instances; a later one has a larger number.
+    pub(crate) serial: u32,
+    pub(crate) instance: Instance,
+    pub(crate) settings: settings::Settings,
+    /// How many times the service asked to clear incremental state.
+    pub(crate) clears: std::sync::atomic::AtomicU32,
+}
+
+pub(crate) type Slots = [Option<Arc<Running>>; registry::SLOTS];

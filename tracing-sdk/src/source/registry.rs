@@ -1,0 +1,193 @@
+//! All categories and all running instances, under one lock.
+//!
+//! The rule that keeps them together: the bits of a registered category are those of the instances whose config enables
+//! it. A category that is registered is held against all configs, and a config that starts against all categories.
+
+use core::sync::atomic::{AtomicU32, Ordering, fence};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use client::data_source::Instance;
+
+use super::settings::Settings;
+use super::{Running, Slots};
+use crate::category::{Category, is_reserved, rules};
+use crate::runtime;
+
+/// How many sessions can record at the same time (as in the C++ client).
+pub(crate) const SLOTS: usize = 8;
+
+/// How many dynamic categories there can be.
+const DYNAMIC_MAX: usize = 16_384;
+
+/// Changes whenever an instance starts, stops, or must clear its incremental state.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+
+type DynamicKey = (&'static str, &'static [&'static str]);
+
+struct Registry {
+    categories: Vec<&'static Category>,
+    dynamic: Option<HashMap<DynamicKey, &'static Category>>,
+    slots: Slots,
+    last_serial: u32,
+}
+
+impl Registry {
+    const fn new() -> Self {
+        Self {
+            categories: Vec::new(),
+            dynamic: None,
+            slots: [const { None }; SLOTS],
+            last_serial: 0,
+        }
+    }
+
+    fn enabled(&self, category: &Category) -> u32 {
+        let mut bits = 0;
+        for (slot, running) in self.slots.iter().enumerate() {
+            let on = |running: &Arc<Running>| {
+                let config = &running.settings.categories;
+                rules::is_enabled(config, category.name(), category.tag_list())
+            };
+            bits |= u32::from(running.as_ref().is_some_and(on)) << slot;
+        }
+        bits
+    }
+
+    /// True if it is new.
+    fn register(&mut self, category: &'static Category) -> bool {
+        if category.is_registered() {
+            return false;
+        }
+        self.categories.push(category);
+        let iid = u32::try_from(self.categories.len()).unwrap_or(u32::MAX);
+        category.set_registered(iid, self.enabled(category));
+        true
+    }
+}
+
+fn lock() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number that changes when a thread must look at its instances again. Call it after the bits of a category were
+/// found not zero.
+#[inline(always)]
+pub(crate) fn generation() -> u32 {
+    // With the release of the bits: an instance whose bit was seen has its generation.
+    fence(Ordering::Acquire);
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// The running instances at one moment.
+pub(crate) struct Instances {
+    /// The generation they belong to.
+    pub(crate) generation: u32,
+    /// The serial number of the instance that was started last.
+    pub(crate) last_serial: u32,
+    pub(crate) slots: Slots,
+}
+
+pub(crate) fn instances() -> Instances {
+    let registry = lock();
+    Instances {
+        generation: GENERATION.load(Ordering::Relaxed),
+        last_serial: registry.last_serial,
+        slots: registry.slots.clone(),
+    }
+}
+
+pub(crate) fn register(categories: &[&'static Category]) {
+    let mut registry = lock();
+    let mut news = false;
+    for category in categories {
+        news |= registry.register(category) && category.is_listed();
+    }
+    drop(registry);
+    if news {
+        runtime::update_descriptors();
+    }
+}
+
+/// Registers a category at its first use, and returns its instances.
+#[cold]
+pub(crate) fn register_one(category: &'static Category) -> u32 {
+    let mut registry = lock();
+    let news = registry.register(category) && category.is_listed();
+    let bits = registry.enabled(category);
+    drop(registry);
+    if news {
+        runtime::update_descriptors();
+    }
+    bits
+}
+
+pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Category {
+    static OTHER: Category = Category::unlisted("other", &[]);
+    let clean = |c: char| match u8::try_from(c) {
+        Ok(byte) if is_reserved(byte) => '_',
+        _ => c,
+    };
+    let mut registry = lock();
+    let known = registry.dynamic.get_or_insert_with(HashMap::new);
+    if let Some(category) = known.get(&(name, tags)) {
+        return category;
+    }
+    if known.len() >= DYNAMIC_MAX {
+        return &OTHER;
+    }
+    let text: String = name.chars().map(clean).collect();
+    let text: &'static str = Box::leak(text.into_boxed_str());
+    let category: &'static Category = Box::leak(Box::new(Category::unlisted(text, tags)));
+    let key: &'static str = if text == name { text } else { Box::leak(Box::from(name)) };
+    known.insert((key, tags), category);
+    registry.register(category);
+    category
+}
+
+/// The categories that consumers may see.
+pub(crate) fn listed() -> Vec<&'static Category> {
+    lock().categories.iter().copied().filter(|category| category.is_listed()).collect()
+}
+
+/// Starts an instance, and returns its slot; none if all are taken.
+pub(crate) fn start(instance: Instance) -> Option<usize> {
+    let mut registry = lock();
+    let slot = registry.slots.iter().position(Option::is_none)?;
+    registry.last_serial = registry.last_serial.wrapping_add(1);
+    let settings = Settings::new(instance.config().track_event_config.as_ref());
+    let running =
+        Running { serial: registry.last_serial, instance, settings, clears: AtomicU32::new(0) };
+    registry.slots[slot] = Some(Arc::new(running));
+    // Before the bits: see `generation`.
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    for category in &registry.categories {
+        let bit = registry.enabled(category) & (1 << slot);
+        if bit != 0 {
+            category.set_instances(bit, true);
+        }
+    }
+    Some(slot)
+}
+
+/// Makes every thread write its next event as if it were the first.
+pub(crate) fn clear(slot: usize) {
+    let registry = lock();
+    if let Some(Some(running)) = registry.slots.get(slot) {
+        running.clears.fetch_add(1, Ordering::Relaxed);
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn stop(slot: usize) {
+    let mut registry = lock();
+    for category in &registry.categories {
+        category.set_instances(1 << slot, false);
+    }
+    if let Some(running) = registry.slots.get_mut(slot) {
+        *running = None;
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+    }
+}

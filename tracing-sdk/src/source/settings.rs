@@ -1,0 +1,42 @@
+//! What a config says about how events are written.
+
+use protos::TrackEventConfig;
+
+/// The clock of packets where nothing else is said (`BUILTIN_CLOCK_BOOTTIME`).
+pub(crate) const TRACE_CLOCK: u32 = 6;
+/// A clock of each sequence whose values are differences (`track_event_internal.h`).
+pub(crate) const INCREMENTAL_CLOCK: u32 = 64;
+/// A clock of each sequence with a unit of the session's choice.
+pub(crate) const ABSOLUTE_CLOCK: u32 = 65;
+
+/// How one instance writes its events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// The patterns of categories.
+    pub(crate) categories: TrackEventConfig,
+    pub(crate) clock: u32,
+    /// Nanoseconds per unit of a timestamp, at least 1.
+    pub(crate) unit_ns: u64,
+    pub(crate) drop_annotations: bool,
+    pub(crate) drop_dynamic_names: bool,
+}
+
+impl Settings {
+    pub(crate) fn new(config: Option<&TrackEventConfig>) -> Self {
+        let config = config.cloned().unwrap_or_default();
+        // Zero counts as one, as in the C SDK; the C++ SDK divides by it.
+        let unit_ns = config.timestamp_unit_multiplier.unwrap_or(1).max(1);
+        let clock = match (config.disable_incremental_timestamps == Some(true), unit_ns) {
+            (false, _) => INCREMENTAL_CLOCK,
+            (true, 1) => TRACE_CLOCK,
+            (true, _) => ABSOLUTE_CLOCK,
+        };
+        Self {
+            clock,
+            unit_ns,
+            drop_annotations: config.filter_debug_annotations == Some(true),
+            drop_dynamic_names: config.filter_dynamic_event_names == Some(true),
+            categories: config,
+        }
+    }
+}

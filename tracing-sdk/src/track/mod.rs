@@ -1,0 +1,305 @@
+//! Tracks: the lines of a timeline that events are drawn on.
+//!
+//! A track is a small value that describes itself. Its uuid is computed from its name, its id and its parent's uuid, by
+//! the rules of the C++ SDK, so that equal tracks of several libraries in one process are one track:
+//!
+//! ```text
+//!   uuid = id ^ FNV1a(name) ^ a number of the kind ^ uuid of the parent
+//!
+//!   process ──┬── thread (id = tid)
+//!             ├── "Uploads" ──┬── "upload" 1
+//!             │               └── "upload" 2
+//!             └── counter "queue depth"
+//! ```
+//!
+//! Each sequence describes a track, and before it all its ancestors, when it uses the track for the first time.
+
+mod describe;
+pub(crate) mod process;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::describe::describe;
+
+/// Numbers that keep tracks of one name and different kinds apart (`track_event_internal.h`, `track.h`).
+const NAMED: u64 = 0xCD57_1EC5_EAD3_7024;
+const STATE: u64 = 0x2E23_98EC_92E8_9138;
+const COUNTER: u64 = 0xB1A4_A67D_7970_839E;
+
+/// FNV-1a with 64 bits, as all SDKs hash names.
+#[must_use]
+pub(crate) const fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
+/// A track. Copies are the same track.
+///
+/// ```
+/// use tracing_sdk::{Order, Track, categories, slice};
+///
+/// categories! { NET = "net"; }
+///
+/// static UPLOADS: Track = Track::named("Uploads").order(Order::Chronological);
+///
+/// fn upload(job: u64) {
+///     // One line for each job, below "Uploads".
+///     let track = UPLOADS.child("upload").id(job);
+///     let _slice = slice!(NET, "PUT", track = track);
+/// }
+/// # upload(1);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Track<'a> {
+    id: u64,
+    /// Hash of the name and number of the kind.
+    hash: u64,
+    parent: Parent<'a>,
+    name: Name<'a>,
+    kind: Kind<'a>,
+    order: Option<Order>,
+    rank: Option<i32>,
+    merge: Option<Merge<'a>>,
+    description: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Parent<'a> {
+    Process,
+    /// No parent.
+    Global,
+    Track(&'a Track<'a>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name<'a> {
+    None,
+    /// A literal of the program, which filters of names let pass.
+    Static(&'static str),
+    Dynamic(&'a str),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind<'a> {
+    /// Described with every opening of a sequence, or by somebody else.
+    Known,
+    Slices,
+    Counter(CounterOptions<'a>),
+    State,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CounterOptions<'a> {
+    unit: Unit<'a>,
+    multiplier: i64,
+    axis: Option<&'a str>,
+}
+
+/// The unit of a counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unit<'a> {
+    /// None.
+    #[default]
+    None,
+    /// A number of things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Any other, such as `°C`.
+    Other(&'a str),
+}
+
+/// How the children of a track are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Order {
+    /// By name.
+    Lexicographic,
+    /// By their first event.
+    Chronological,
+    /// By their [`rank`](Track::rank).
+    Explicit,
+}
+
+/// Which sibling tracks are shown as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Merge<'a> {
+    /// Those of one name: the default.
+    ByName,
+    /// None: each track has its own line.
+    Never,
+    /// Those of one key.
+    ByKey(&'a str),
+}
+
+impl Track<'static> {
+    /// The track of the current process: the parent of a track that names none.
+    #[must_use]
+    pub const fn process() -> Self {
+        Self::new(Parent::Process, Name::None, Kind::Known, 0)
+    }
+
+    /// A track for events that belong to no process.
+    pub const GLOBAL: Self = Self::new(Parent::Global, Name::None, Kind::Known, 0);
+
+    /// The track of the calling thread, on which events are by default. Other threads can record events there with it.
+    #[must_use]
+    pub fn current_thread() -> Self {
+        Self::new(Parent::Process, Name::None, Kind::Known, 0).id(u64::from(os::thread::id()))
+    }
+
+    /// A track with a uuid that was made and is described by other code.
+    #[must_use]
+    pub const fn from_uuid(uuid: u64) -> Self {
+        Self::new(Parent::Global, Name::None, Kind::Known, 0).id(uuid)
+    }
+
+    /// A track below the process.
+    #[must_use]
+    pub const fn named(name: &'static str) -> Self {
+        Self::new(Parent::Process, Name::Static(name), Kind::Slices, NAMED)
+    }
+
+    /// A track below no process.
+    #[must_use]
+    pub const fn global(name: &'static str) -> Self {
+        Self::new(Parent::Global, Name::Static(name), Kind::Slices, NAMED)
+    }
+
+    pub(crate) const fn counter(name: &'static str) -> Self {
+        let options = CounterOptions { unit: Unit::None, multiplier: 1, axis: None };
+        Self::new(Parent::Process, Name::Static(name), Kind::Counter(options), COUNTER)
+    }
+
+    pub(crate) const fn state(name: &'static str) -> Self {
+        Self::new(Parent::Process, Name::Static(name), Kind::State, STATE)
+    }
+}
+
+impl<'a> Track<'a> {
+    const fn new(parent: Parent<'a>, name: Name<'a>, kind: Kind<'a>, number: u64) -> Self {
+        let hash = match name {
+            Name::None => 0,
+            Name::Static(text) | Name::Dynamic(text) => fnv1a(text.as_bytes()),
+        };
+        Self {
+            id: 0,
+            hash: hash ^ number,
+            parent,
+            name,
+            kind,
+            order: None,
+            rank: None,
+            merge: None,
+            description: None,
+        }
+    }
+
+    /// A track below this one.
+    #[must_use]
+    pub const fn child(&'a self, name: &'static str) -> Self {
+        Self::new(Parent::Track(self), Name::Static(name), Kind::Slices, NAMED)
+    }
+
+    /// As [`child`](Self::child), with a name that was made at run time.
+    #[must_use]
+    pub const fn child_dynamic(&'a self, name: &'a str) -> Self {
+        Self::new(Parent::Track(self), Name::Dynamic(name), Kind::Slices, NAMED)
+    }
+
+    /// As [`named`](Track::named), with a name that was made at run time.
+    #[must_use]
+    pub const fn dynamic(name: &'a str) -> Self {
+        Self::new(Parent::Process, Name::Dynamic(name), Kind::Slices, NAMED)
+    }
+
+    /// Tells apart tracks of one name and parent: for one line per request, say. Siblings of one name are shown as one
+    /// track with as many lines as are in use, unless [`merge`](Self::merge) says otherwise.
+    #[must_use]
+    pub const fn id(mut self, id: u64) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// Puts the track below `parent`.
+    #[must_use]
+    pub const fn parent(mut self, parent: &'a Track<'a>) -> Self {
+        self.parent = Parent::Track(parent);
+        self
+    }
+
+    /// How its children are sorted.
+    #[must_use]
+    pub const fn order(mut self, order: Order) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Its place below a parent with [`Order::Explicit`]: lower ones come first.
+    #[must_use]
+    pub const fn rank(mut self, rank: i32) -> Self {
+        self.rank = Some(rank);
+        self
+    }
+
+    /// Which of its siblings it is shown with.
+    #[must_use]
+    pub const fn merge(mut self, merge: Merge<'a>) -> Self {
+        self.merge = Some(merge);
+        self
+    }
+
+    /// A text that is shown with the track.
+    #[must_use]
+    pub const fn description(mut self, text: &'a str) -> Self {
+        self.description = Some(text);
+        self
+    }
+
+    pub(crate) const fn counter_options(
+        mut self,
+        unit: Unit<'a>,
+        multiplier: i64,
+        axis: Option<&'a str>,
+    ) -> Self {
+        self.kind = Kind::Counter(CounterOptions { unit, multiplier, axis });
+        self
+    }
+
+    /// The number of the track in the trace, which other libraries and tools can use.
+    #[must_use]
+    pub fn uuid(&self) -> u64 {
+        let mut uuid = 0;
+        let mut track = self;
+        loop {
+            uuid ^= track.id ^ track.hash;
+            match track.parent {
+                Parent::Process => return uuid ^ process::uuid(),
+                Parent::Global => return uuid,
+                Parent::Track(parent) => track = parent,
+            }
+        }
+    }
+}
+
+/// What `track =` of the macros takes: a track, or a reference to one.
+impl<'a> From<&Track<'a>> for Track<'a> {
+    fn from(track: &Track<'a>) -> Self {
+        *track
+    }
+}
+
+impl<'a> From<&&Track<'a>> for Track<'a> {
+    fn from(track: &&Track<'a>) -> Self {
+        **track
+    }
+}

@@ -1,0 +1,66 @@
+//! This process, as the trace describes it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::fnv1a;
+
+static UUID: AtomicU64 = AtomicU64::new(0);
+
+/// The uuid of the process: a hash of its start time and its id, as in the C++ SDK (`track.cc`).
+#[inline]
+pub(crate) fn uuid() -> u64 {
+    match UUID.load(Ordering::Relaxed) {
+        0 => compute(),
+        uuid => uuid,
+    }
+}
+
+#[cold]
+fn compute() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let start = start_ticks(&stat).filter(|&start| start != 0).unwrap_or_else(random);
+    let uuid = uuid_of(start, std::process::id());
+    match UUID.compare_exchange(0, uuid, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => uuid,
+        Err(other) => other,
+    }
+}
+
+pub(super) fn uuid_of(start: u64, pid: u32) -> u64 {
+    let mut bytes = [0; 12];
+    let (time, id) = bytes.split_at_mut(8);
+    time.copy_from_slice(&start.to_le_bytes());
+    id.copy_from_slice(&pid.to_le_bytes());
+    fnv1a(&bytes)
+}
+
+/// The time when a process started, in ticks since boot: field 22 of `/proc/PID/stat`. The name of the program, in
+/// parentheses, may contain spaces and parentheses.
+pub(super) fn start_ticks(stat: &str) -> Option<u64> {
+    let (_, after) = stat.rsplit_once(") ")?;
+    after.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// A number that another process does not get, for a system without `/proc`.
+fn random() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    // The keys of hash maps are random.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+/// The arguments of the process, the program first.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
+/// The name of the calling thread.
+pub(crate) fn thread_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/thread-self/comm").ok();
+    let name =
+        name.map(|name| name.trim_end_matches('\n').to_owned()).filter(|name| !name.is_empty());
+    match std::thread::current().name() {
+        // The kernel cuts names at 15 bytes; the main thread has the name of the program there.
+        Some(full) if full != "main" => Some(full.to_owned()),
+        _ => name,
+    }
+}

@@ -1,0 +1,264 @@
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tracing_sdk::session::record;
+use tracing_sdk::{
+    Flow, State, Track, Unit, cat, categories, counter, end, function, instant, slice, state,
+};
+
+use crate::trace::{events, packets, tracks};
+
+categories! {
+    /// What the tests record.
+    A = "a";
+    B = "b", tags: ["slow"];
+    /// Counters and states: later sessions begin with their values.
+    N = "n";
+    M = "m";
+}
+
+/// Sessions see the events of all threads, so tests that compare whole traces run one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn recorded(category: &str, work: impl FnOnce()) -> Vec<u8> {
+    let _alone = alone();
+    record(&[category], work).expect("a recording")
+}
+
+fn check(work: impl FnOnce(), expected: &[&str]) {
+    assert_eq!(events(&recorded("a", work)), expected);
+}
+
+#[test]
+fn slices_and_instants() {
+    check(
+        || {
+            let _outer = slice!(A, "outer");
+            instant!(A, "moment");
+            let inner = slice!(A, "inner", n = 1);
+            end!(inner, sent = 2_i64, ok = true);
+            instant!(B, "another category");
+            instant!(cat!("c"), "and another");
+        },
+        &["begin a outer", "instant a moment", "begin a inner n=1", "end sent=2 ok=true", "end"],
+    );
+}
+
+#[test]
+fn values() {
+    let texts = vec!["x".to_owned(), "y".to_owned()];
+    check(
+        || {
+            instant!(
+                A,
+                "values",
+                u = 1_u8,
+                i = -1,
+                f = 0.5,
+                s = "text",
+                none = None::<u8>,
+                some = Some(3_u8),
+                list = texts,
+                tuple = (1, "two"),
+                map = BTreeMap::from([("k", 1), ("l", 2)]),
+                debug = ?texts,
+                display = %1.5,
+                interned = @"again",
+                interned_too = @String::from("again"),
+                "any key" = 'c',
+                pointer = 16 as *const u8,
+                |event| event.annotate("late", &7),
+            );
+        },
+        &["instant a values u=1 i=-1 f=0.5 s=text some=3 list=[x,y] tuple=[1,two] map={k=1,l=2} \
+           debug=[\"x\", \"y\"] display=1.5 interned=again interned_too=again any key=c pointer=0x10 late=7"],
+    );
+}
+
+#[test]
+fn names_made_at_run_time() {
+    let n = 3;
+    check(
+        || {
+            instant!(A, name = format!("number {n}"));
+            for _ in 0..2 {
+                instant!(A, name = @"often");
+            }
+            let _slice = slice!(A, name = "slice".to_owned(), n = n);
+        },
+        &["instant a number 3", "instant a often", "instant a often", "begin a slice n=3", "end"],
+    );
+}
+
+struct Methods;
+
+impl Methods {
+    fn method(&self, id: u32) {
+        function!(A, id = id);
+        instant!(A, "inside");
+    }
+}
+
+#[test]
+fn functions() {
+    check(
+        || Methods.method(7),
+        &["begin a it::events::Methods::method id=7", "instant a inside", "end"],
+    );
+}
+
+#[test]
+fn the_expression_form_gives_the_result() {
+    check(|| assert_eq!(slice!(A, "sum", in || 1 + 1), 2), &["begin a sum", "end"]);
+}
+
+#[test]
+fn values_are_evaluated_once_and_only_when_on() {
+    let count = std::cell::Cell::new(0);
+    let next = || count.replace(count.get() + 1);
+    let _alone = alone();
+    instant!(A, "off", n = next());
+    assert_eq!(count.get(), 0);
+    let trace = record(&["a"], || instant!(A, "on", n = next())).expect("a recording");
+    assert_eq!((events(&trace), count.get()), (vec!["instant a on n=0".to_owned()], 1));
+}
+
+#[test]
+fn a_slice_that_began_before_the_session_is_left_out() {
+    let _alone = alone();
+    let slice = slice!(A, "early");
+    assert!(!slice.is_recorded());
+    let trace = record(&["a"], || drop(slice)).expect("a recording");
+    assert_eq!(events(&trace), [""; 0]);
+}
+
+#[test]
+fn a_panic_ends_the_slice_and_spoils_nothing() {
+    struct Panics;
+    impl std::fmt::Display for Panics {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("on purpose")
+        }
+    }
+    check(
+        || {
+            let work = || {
+                let _slice = slice!(A, "panics");
+                panic!("on purpose");
+            };
+            assert!(std::panic::catch_unwind(work).is_err());
+            let value = || instant!(A, "half", first = 1, value = %Panics);
+            assert!(std::panic::catch_unwind(value).is_err());
+            instant!(A, "after", first = 2);
+        },
+        &["begin a panics", "end", "instant a half first=1 value=", "instant a after first=2"],
+    );
+}
+
+#[test]
+fn an_event_inside_a_value_is_left_out() {
+    struct Traces;
+    impl std::fmt::Display for Traces {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            instant!(A, "inside");
+            f.write_str("shown")
+        }
+    }
+    check(|| instant!(A, "outside", value = %Traces), &["instant a outside value=shown"]);
+}
+
+#[test]
+fn counters_and_states() {
+    static POWER: State = State::new("power");
+    let trace = recorded("n", || {
+        counter!(N, "depth", 17_usize, unit = Unit::Count);
+        counter!(N, "load", 0.5);
+        state!(N, "mode", "fast");
+        state!(N, "mode", None);
+        POWER.set(&N, "on");
+    });
+    assert_eq!(
+        events(&trace),
+        ["counter 17", "counter 0.5", "state n fast", "state n", "state n on"]
+    );
+}
+
+#[test]
+fn statics_remember_their_value_for_the_next_session() {
+    static CACHED: tracing_sdk::Counter = tracing_sdk::Counter::new("cached").unit(Unit::Bytes);
+    CACHED.set(&M, 5);
+    assert_eq!(events(&recorded("m", || CACHED.add(&M, 1))), ["counter 5", "counter 6"]);
+    assert_eq!(events(&recorded("m", || {})), ["counter 6"]);
+    CACHED.forget();
+    assert_eq!(events(&recorded("m", || {})), [""; 0]);
+}
+
+#[test]
+fn tracks_are_described_parents_first_and_once() {
+    static UPLOADS: Track = Track::named("Uploads");
+    let trace = recorded("a", || {
+        let job = UPLOADS.child("job").id(7);
+        let first = slice!(A, "first", track = job, n = 1);
+        let _second = slice!(A, "second", track = &job);
+        std::thread::scope(|scope| {
+            scope.spawn(move || drop(first));
+        });
+    });
+    let names = |name: &str| {
+        let is_it = |track: &&protos::TrackDescriptor| match &track.static_or_dynamic_name {
+            Some(protos::TrackDescriptorStaticOrDynamicName::StaticName(text)) => text == name,
+            _ => false,
+        };
+        tracks(&trace).iter().filter(is_it).count()
+    };
+    // Both threads use them.
+    assert_eq!((names("Uploads"), names("job")), (2, 2));
+    let job = UPLOADS.child("job").id(7);
+    for track in tracks(&trace) {
+        if track.uuid == Some(job.uuid()) {
+            assert_eq!(track.parent_uuid, Some(UPLOADS.uuid()));
+        }
+    }
+}
+
+#[test]
+fn flows_locations_and_times() {
+    let trace = recorded("a", || {
+        let flow = Flow::global(5);
+        instant!(A, "from", flow = [flow, Flow::process(1)], location = tracing_sdk::here!());
+        instant!(A, "to", end_flow = flow, correlation = 9, ts = 123);
+    });
+    let all = packets(&trace);
+    let event = |name: &str| {
+        let found = all.iter().find(|packet| packet.text.as_deref() == Some(name));
+        found.map(|packet| packet.message.clone()).expect("the event")
+    };
+    let from = event("instant a from");
+    let Some(protos::TracePacketData::TrackEvent(body)) = &from.data else { panic!("no event") };
+    assert_eq!(body.flow_ids, [5, Flow::process(1).id()]);
+    let to = event("instant a to");
+    assert_eq!((to.timestamp, to.timestamp_clock_id), (Some(123), Some(6)));
+    let Some(protos::TracePacketData::TrackEvent(body)) = &to.data else { panic!("no event") };
+    assert_eq!(body.terminating_flow_ids, [5]);
+}
+
+#[test]
+fn any_text_is_safe() {
+    let long = "x".repeat(1 << 20);
+    check(
+        || {
+            instant!(A, "nul\0in the name", value = "nul\0inside", empty = "");
+            instant!(A, name = &long, value = long, log = "l");
+            instant!(A, "log", |event| event.log(&long, tracing_sdk::Priority::Info));
+        },
+        &[
+            "instant a nul\0in the name value=nul\0inside empty=",
+            &format!("instant a {long} value={long} log=l"),
+            "instant a log",
+        ],
+    );
+}

@@ -1,0 +1,5 @@
+//! Programs that are traced by a service inside them.
+#![cfg(feature = "in-process")]
+
+mod events;
+mod trace;
