@@ -63,7 +63,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "tracing-core-daemon",
         ],
     ),
-    ("tracebox", &["protozero", "protos", "tracing-core", "tracing-probes"]),
+    ("tracing-file", &["protozero", "protos"]),
+    ("tracebox", &["protozero", "protos", "tracing-core", "tracing-file", "tracing-probes"]),
     ("xtask", &["protozero-codegen"]),
 ];
 
