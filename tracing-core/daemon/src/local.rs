@@ -264,7 +264,7 @@ impl<P: LocalPort> LocalConnection<P> {
             if awaited {
                 return Some(Received::Reply {
                     call: reply.call,
-                    result: reply.result,
+                    result: reply.result.map(Vec::from),
                     has_more: reply.has_more,
                 });
             }

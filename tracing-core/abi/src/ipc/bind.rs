@@ -1,9 +1,8 @@
 //! Binding: the client learns the number of a service and of its methods.
 
-use protozero::DecodeError;
+use protozero::{DecodeError, Reader, Value};
 
 use super::wire;
-use protozero::Value;
 
 /// Asks for a service by name.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -35,12 +34,12 @@ pub struct Method {
 impl Bind {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut this = Self::default();
-        wire::fields(bytes, |number, value| {
-            if let (1, Value::Len(name)) = (number, value) {
+        let mut reader = Reader::new(bytes);
+        while let Some(field) = wire::next(&mut reader)? {
+            if let (1, Value::Len(name)) = field {
                 this.service_name = wire::text(name);
             }
-            Ok(())
-        })?;
+        }
         Ok(this)
     }
 
@@ -52,15 +51,15 @@ impl Bind {
 impl BindReply {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut this = Self::default();
-        wire::fields(bytes, |number, value| {
-            match (number, value) {
+        let mut reader = Reader::new(bytes);
+        while let Some(field) = wire::next(&mut reader)? {
+            match field {
                 (1, Value::Varint(success)) => this.success = success != 0,
                 (2, Value::Varint(id)) => this.service_id = u32::try_from(id).unwrap_or(0),
                 (3, Value::Len(method)) => this.methods.push(Method::decode(method)?),
                 _ => {}
             }
-            Ok(())
-        })?;
+        }
         Ok(this)
     }
 
@@ -84,15 +83,15 @@ impl BindReply {
 impl Method {
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut this = Self::default();
-        wire::fields(bytes, |number, value| {
-            match (number, value) {
+        let mut reader = Reader::new(bytes);
+        while let Some(field) = wire::next(&mut reader)? {
+            match field {
                 // A number that is no u32 becomes 0, which clients skip.
                 (1, Value::Varint(id)) => this.id = u32::try_from(id).unwrap_or(0),
                 (2, Value::Len(name)) => this.name = wire::text(name),
                 _ => {}
             }
-            Ok(())
-        })?;
+        }
         Ok(this)
     }
 }

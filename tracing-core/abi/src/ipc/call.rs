@@ -9,33 +9,32 @@
 //! | no such service or method, arguments that do not parse | `32 02 08 00` | yes |
 //! | rejected by the service | `32 02 10 00` | no |
 
-use bytes::Bytes;
-use protozero::{DecodeError, Value};
+use protozero::{DecodeError, Reader, Value};
 
 use super::wire;
 
 /// Calls a method.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Invoke {
+pub struct Invoke<'a> {
     /// From the bind reply.
     pub service_id: u32,
     /// From the bind reply.
     pub method_id: u32,
     /// The encoded request message; absent and empty are the same.
-    pub args: Bytes,
+    pub args: &'a [u8],
     /// No reply is wanted.
     pub drop_reply: bool,
 }
 
 /// Answers a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InvokeReply {
+pub enum InvokeReply<'a> {
     /// The call succeeded.
     Succeeded {
         /// Another reply to the same call follows.
         has_more: bool,
         /// The encoded response message.
-        reply: Bytes,
+        reply: &'a [u8],
     },
     /// The service or the method does not exist.
     Unroutable,
@@ -43,43 +42,43 @@ pub enum InvokeReply {
     Rejected,
 }
 
-impl Invoke {
-    pub(super) fn decode(frame: &Bytes, bytes: &[u8]) -> Result<Self, DecodeError> {
+impl<'a> Invoke<'a> {
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut this = Self::default();
-        wire::fields(bytes, |number, value| {
-            match (number, value) {
+        let mut reader = Reader::new(bytes);
+        while let Some(field) = wire::next(&mut reader)? {
+            match field {
                 // Numbers that are no u32 become 0, which no service and no method has.
                 (1, Value::Varint(id)) => this.service_id = u32::try_from(id).unwrap_or(0),
                 (2, Value::Varint(id)) => this.method_id = u32::try_from(id).unwrap_or(0),
-                (3, Value::Len(args)) => this.args = wire::share(frame, args),
+                (3, Value::Len(args)) => this.args = args,
                 (4, Value::Varint(drop)) => this.drop_reply = drop != 0,
                 _ => {}
             }
-            Ok(())
-        })?;
+        }
         Ok(this)
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         wire::put_uint(out, 1, u64::from(self.service_id));
         wire::put_uint(out, 2, u64::from(self.method_id));
-        wire::put_bytes(out, 3, &self.args);
+        wire::put_bytes(out, 3, self.args);
         wire::put_uint(out, 4, u64::from(self.drop_reply));
     }
 }
 
-impl InvokeReply {
-    pub(super) fn decode(frame: &Bytes, bytes: &[u8]) -> Result<Self, DecodeError> {
-        let (mut success, mut more, mut body) = (None, false, Bytes::new());
-        wire::fields(bytes, |number, value| {
-            match (number, value) {
+impl<'a> InvokeReply<'a> {
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let (mut success, mut more, mut body) = (None, false, &[][..]);
+        let mut reader = Reader::new(bytes);
+        while let Some(field) = wire::next(&mut reader)? {
+            match field {
                 (1, Value::Varint(ok)) => success = Some(ok != 0),
                 (2, Value::Varint(has_more)) => more = has_more != 0,
-                (3, Value::Len(reply)) => body = wire::share(frame, reply),
+                (3, Value::Len(reply)) => body = reply,
                 _ => {}
             }
-            Ok(())
-        })?;
+        }
         Ok(match success {
             Some(true) => Self::Succeeded { has_more: more, reply: body },
             Some(false) => Self::Unroutable,
@@ -87,23 +86,18 @@ impl InvokeReply {
         })
     }
 
-    /// Appends all but the response message, which comes last and is returned.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Bytes {
+    /// Appends all but the response message, which comes last, and returns its length.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) -> usize {
         match self {
             Self::Succeeded { has_more, reply } => {
                 wire::put_uint(out, 1, 1);
                 wire::put_uint(out, 2, u64::from(*has_more));
                 wire::put_head(out, 3, reply.len());
-                reply.clone()
+                return reply.len();
             }
-            Self::Unroutable => {
-                wire::put_uint(out, 1, 0);
-                Bytes::new()
-            }
-            Self::Rejected => {
-                wire::put_uint(out, 2, 0);
-                Bytes::new()
-            }
+            Self::Unroutable => wire::put_uint(out, 1, 0),
+            Self::Rejected => wire::put_uint(out, 2, 0),
         }
+        0
     }
 }

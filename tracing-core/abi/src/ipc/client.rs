@@ -19,8 +19,6 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::collections::VecDeque;
 
-use bytes::Bytes;
-
 use super::Rejected;
 use super::bind::{Bind, BindReply};
 use super::call::{Invoke, InvokeReply};
@@ -39,7 +37,7 @@ pub enum ClientEvent {
         /// The call it answers.
         call: CallId,
         /// The encoded response message.
-        result: Result<Bytes, Rejected>,
+        result: Result<Vec<u8>, Rejected>,
         /// Another reply will come.
         has_more: bool,
     },
@@ -68,7 +66,7 @@ enum State<F> {
 struct Call<F> {
     id: u64,
     method: &'static str,
-    args: Bytes,
+    args: Vec<u8>,
     want_reply: bool,
     fd: Option<F>,
 }
@@ -151,12 +149,14 @@ impl<P: Port, F> Client<P, F> {
             self.fd = fd;
         }
         self.deframer.push(bytes)?;
-        while let Some(frame) = self.deframer.pop() {
+        let mut deframer = core::mem::take(&mut self.deframer);
+        while let Some(frame) = deframer.pop() {
             // Frames that are not protobuf are skipped, as by the host.
-            if let Ok(frame) = Frame::decode(&frame) {
+            if let Ok(frame) = Frame::decode(frame) {
                 self.handle(frame);
             }
         }
+        self.deframer = deframer;
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl<P: Port, F> Client<P, F> {
         matches!(self.state, State::Closed)
     }
 
-    fn handle(&mut self, frame: Frame) {
+    fn handle(&mut self, frame: Frame<'_>) {
         let id = frame.request_id;
         match frame.body {
             Some(Body::BindReply(reply)) => self.bound(id, reply),
@@ -213,7 +213,7 @@ impl<P: Port, F> Client<P, F> {
                     return;
                 }
                 let (result, has_more) = match reply {
-                    InvokeReply::Succeeded { has_more, reply } => (Ok(reply), has_more),
+                    InvokeReply::Succeeded { has_more, reply } => (Ok(reply.to_vec()), has_more),
                     InvokeReply::Unroutable | InvokeReply::Rejected => (Err(Rejected), false),
                 };
                 if !has_more {
@@ -272,7 +272,7 @@ impl<P: Port, F> Client<P, F> {
                 let invoke = Invoke {
                     service_id: *service_id,
                     method_id,
-                    args: call.args,
+                    args: &call.args,
                     drop_reply: !call.want_reply,
                 };
                 self.send(call.id, Body::Invoke(invoke), call.fd).is_ok()
@@ -291,9 +291,9 @@ impl<P: Port, F> Client<P, F> {
         });
     }
 
-    fn send(&mut self, request_id: u64, body: Body, fd: Option<F>) -> Result<(), FrameError> {
-        let (head, tail) = Frame { request_id, body: Some(body) }.encode()?;
-        self.outbox.push(head, tail, fd);
+    fn send(&mut self, request_id: u64, body: Body<'_>, fd: Option<F>) -> Result<(), FrameError> {
+        let bytes = Frame { request_id, body: Some(body) }.encode()?;
+        self.outbox.push(bytes, None, fd);
         Ok(())
     }
 }

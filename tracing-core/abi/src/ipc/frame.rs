@@ -14,10 +14,9 @@
 #![deny(clippy::cast_possible_truncation)]
 
 use core::fmt;
-use std::collections::VecDeque;
+use core::ops::Range;
 
-use bytes::{Buf, Bytes, BytesMut};
-use protozero::{DecodeError, Value};
+use protozero::{DecodeError, Reader, Value};
 
 use super::bind::{Bind, BindReply};
 use super::call::{Invoke, InvokeReply};
@@ -44,10 +43,17 @@ impl core::error::Error for FrameError {}
 
 /// Cuts a byte stream into frames. Between two calls it holds less than one frame, if complete frames are
 /// taken out.
+///
+/// ```text
+///  taken out    complete frames    a part of a frame
+/// |------------|------------------|-----------------|
+/// 0           next             partial            bytes.len()
+/// ```
 #[derive(Debug, Default)]
 pub struct Deframer {
-    partial: BytesMut,
-    complete: VecDeque<Bytes>,
+    bytes: Vec<u8>,
+    next: usize,
+    partial: usize,
 }
 
 impl Deframer {
@@ -56,63 +62,74 @@ impl Deframer {
     /// # Errors
     /// When a frame claims to be too long. All frames that were not taken out are lost.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
-        self.partial.extend_from_slice(bytes);
-        while let Some(header) = self.partial.first_chunk::<HEADER_BYTES>() {
-            let len = u32::from_le_bytes(*header);
-            let body = usize::try_from(len).unwrap_or(usize::MAX);
-            if body > IPC_FRAME_BYTES_MAX {
-                self.partial.clear();
-                self.complete.clear();
-                return Err(FrameError { len: u64::from(len) });
+        self.bytes.drain(..self.next);
+        self.partial = self.partial.saturating_sub(self.next);
+        self.next = 0;
+        self.bytes.extend_from_slice(bytes);
+        while let Some((len, body)) = self.frame_at(self.partial) {
+            if len > IPC_FRAME_BYTES_MAX {
+                *self = Self::default();
+                return Err(FrameError { len: len as u64 });
             }
-            let end = body.saturating_add(HEADER_BYTES);
-            if self.partial.len() < end {
+            if self.bytes.len() < body.end {
                 // Room for the rest of this frame is enough.
-                self.partial.reserve(end.saturating_sub(self.partial.len()));
+                self.bytes.reserve_exact(body.end.saturating_sub(self.bytes.len()));
                 break;
             }
-            let mut frame = self.partial.split_to(end);
-            frame.advance(HEADER_BYTES);
-            if !frame.is_empty() {
-                self.complete.push_back(frame.freeze());
-            }
+            self.partial = body.end;
         }
         Ok(())
     }
 
     /// The next complete frame, without its length.
-    pub fn pop(&mut self) -> Option<Bytes> {
-        self.complete.pop_front()
+    pub fn pop(&mut self) -> Option<&[u8]> {
+        while self.next < self.partial {
+            let (len, body) = self.frame_at(self.next)?;
+            self.next = body.end;
+            if len > 0 {
+                return self.bytes.get(body);
+            }
+        }
+        None
     }
 
     /// Bytes of a frame that is not complete yet.
     #[must_use]
     pub fn partial_len(&self) -> usize {
-        self.partial.len()
+        self.bytes.len().saturating_sub(self.partial)
+    }
+
+    /// The length of the frame that begins at `off`, and its place without this length; `None` before the length
+    /// has arrived.
+    fn frame_at(&self, off: usize) -> Option<(usize, Range<usize>)> {
+        let header = self.bytes.get(off..)?.first_chunk::<HEADER_BYTES>()?;
+        let len = usize::try_from(u32::from_le_bytes(*header)).unwrap_or(usize::MAX);
+        let start = off.saturating_add(HEADER_BYTES);
+        Some((len, start..start.saturating_add(len)))
     }
 }
 
 /// One frame (`IPCFrame`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame<'a> {
     /// Chosen by the client, echoed by the host, which attaches no meaning to it: zero and
     /// duplicates are fine.
     pub request_id: u64,
     /// The message; `None` for an unknown one.
-    pub body: Option<Body>,
+    pub body: Option<Body<'a>>,
 }
 
 /// The message of a frame. If a frame has several, the last counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
+pub enum Body<'a> {
     /// To the host.
     Bind(Bind),
     /// To the client.
     BindReply(BindReply),
     /// To the host.
-    Invoke(Invoke),
+    Invoke(Invoke<'a>),
     /// To the client.
-    InvokeReply(InvokeReply),
+    InvokeReply(InvokeReply<'a>),
     /// To the client: the host did not understand the request.
     RequestError(String),
     /// To the host, from a relay.
@@ -133,42 +150,41 @@ pub struct PeerIdentity {
     pub machine_name: String,
 }
 
-impl Frame {
-    /// Reads a frame, without its length. Arguments and replies share its memory.
+impl<'a> Frame<'a> {
+    /// Reads a frame, without its length.
     ///
     /// # Errors
     /// When it is not protobuf. The connection can go on: the next frame may be valid.
-    pub fn decode(frame: &Bytes) -> Result<Self, DecodeError> {
+    pub fn decode(frame: &'a [u8]) -> Result<Self, DecodeError> {
         let mut this = Self { request_id: 0, body: None };
-        wire::fields(frame, |number, value| {
-            let body = match (number, value) {
+        let mut reader = Reader::new(frame);
+        while let Some(field) = wire::next(&mut reader)? {
+            let body = match field {
                 (2, Value::Varint(id)) => {
                     this.request_id = id;
-                    return Ok(());
+                    continue;
                 }
                 (3, Value::Len(body)) => Body::Bind(Bind::decode(body)?),
                 (4, Value::Len(body)) => Body::BindReply(BindReply::decode(body)?),
-                (5, Value::Len(body)) => Body::Invoke(Invoke::decode(frame, body)?),
-                (6, Value::Len(body)) => Body::InvokeReply(InvokeReply::decode(frame, body)?),
+                (5, Value::Len(body)) => Body::Invoke(Invoke::decode(body)?),
+                (6, Value::Len(body)) => Body::InvokeReply(InvokeReply::decode(body)?),
                 (7, Value::Len(body)) => Body::RequestError(decode_error_text(body)?),
                 (8, Value::Len(body)) => Body::PeerIdentity(PeerIdentity::decode(body)?),
                 // Padding (1), and fields of newer versions.
-                _ => return Ok(()),
+                _ => continue,
             };
             this.body = Some(body);
-            Ok(())
-        })?;
+        }
         Ok(this)
     }
 
-    /// The bytes to send, length first, in two parts: the second is the response message of a
-    /// reply, which is not copied.
+    /// The bytes to send, length first, without the response message of a reply, which follows them.
     ///
     /// # Errors
     /// When the frame is too long for any receiver.
-    pub fn encode(&self) -> Result<(Bytes, Bytes), FrameError> {
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
         let mut message = Vec::new();
-        let mut tail = Bytes::new();
+        let mut tail_len = 0;
         let number = match &self.body {
             None => None,
             Some(Body::Bind(body)) => {
@@ -184,7 +200,7 @@ impl Frame {
                 Some(5)
             }
             Some(Body::InvokeReply(body)) => {
-                tail = body.encode(&mut message);
+                tail_len = body.encode(&mut message);
                 Some(6)
             }
             Some(Body::RequestError(text)) => {
@@ -200,28 +216,28 @@ impl Frame {
         out.extend_from_slice(&[0; HEADER_BYTES]);
         wire::put_uint(&mut out, 2, self.request_id);
         if let Some(number) = number {
-            wire::put_head(&mut out, number, message.len().saturating_add(tail.len()));
+            wire::put_head(&mut out, number, message.len().saturating_add(tail_len));
             out.append(&mut message);
         }
-        let len = out.len().saturating_sub(HEADER_BYTES).saturating_add(tail.len());
+        let len = out.len().saturating_sub(HEADER_BYTES).saturating_add(tail_len);
         let Some(header) = u32::try_from(len).ok().filter(|_| len <= IPC_FRAME_BYTES_MAX) else {
             return Err(FrameError { len: len as u64 });
         };
         if let Some(slot) = out.first_chunk_mut::<HEADER_BYTES>() {
             *slot = header.to_le_bytes();
         }
-        Ok((Bytes::from(out), tail))
+        Ok(out)
     }
 }
 
 fn decode_error_text(bytes: &[u8]) -> Result<String, DecodeError> {
     let mut text = String::new();
-    wire::fields(bytes, |number, value| {
-        if let (1, Value::Len(error)) = (number, value) {
+    let mut reader = Reader::new(bytes);
+    while let Some(field) = wire::next(&mut reader)? {
+        if let (1, Value::Len(error)) = field {
             text = wire::text(error);
         }
-        Ok(())
-    })?;
+    }
     Ok(text)
 }
 
@@ -244,16 +260,16 @@ impl PeerIdentity {
 
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut this = Self::default();
-        wire::fields(bytes, |number, value| {
-            match (number, value) {
-                (1, Value::Varint(_)) => this.pid = value.int32().ok(),
-                (2, Value::Varint(_)) => this.uid = value.int32().ok(),
+        let mut reader = Reader::new(bytes);
+        while let Some(field) = wire::next(&mut reader)? {
+            match field {
+                (1, pid @ Value::Varint(_)) => this.pid = pid.int32().ok(),
+                (2, uid @ Value::Varint(_)) => this.uid = uid.int32().ok(),
                 (3, Value::Len(hint)) => this.machine_id_hint = wire::text(hint),
                 (4, Value::Len(name)) => this.machine_name = wire::text(name),
                 _ => {}
             }
-            Ok(())
-        })?;
+        }
         Ok(this)
     }
 

@@ -9,8 +9,6 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use bytes::Bytes;
-
 use super::Rejected;
 use super::bind::{Bind, BindReply, Method};
 use super::call::{Invoke, InvokeReply};
@@ -51,17 +49,17 @@ impl<P: Port, F: fmt::Debug> fmt::Debug for HostEvent<P, F> {
     }
 }
 
-/// One connection of a client to port `P`.
-pub struct Host<P: Port, F> {
+/// One connection of a client to port `P`. `M` is the memory of response messages.
+pub struct Host<P: Port, F, M = Vec<u8>> {
     deframer: Deframer,
     events: VecDeque<HostEvent<P, F>>,
-    outbox: Outbox<F>,
+    outbox: Outbox<F, M>,
     /// The last one counts; an older one that no request took is closed.
     fd: Option<F>,
     undecodable: u64,
 }
 
-impl<P: Port, F> Default for Host<P, F> {
+impl<P: Port, F, M> Default for Host<P, F, M> {
     fn default() -> Self {
         Self {
             deframer: Deframer::default(),
@@ -73,7 +71,7 @@ impl<P: Port, F> Default for Host<P, F> {
     }
 }
 
-impl<P: Port, F> Host<P, F> {
+impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
     /// Takes bytes from the client and the descriptor that came with them. Take the
     /// [events](Self::poll_event) out afterwards: they are bounded by the bytes.
     ///
@@ -84,12 +82,14 @@ impl<P: Port, F> Host<P, F> {
             self.fd = fd;
         }
         self.deframer.push(bytes)?;
-        while let Some(frame) = self.deframer.pop() {
-            match Frame::decode(&frame) {
+        let mut deframer = core::mem::take(&mut self.deframer);
+        while let Some(frame) = deframer.pop() {
+            match Frame::decode(frame) {
                 Ok(frame) => self.handle(frame),
                 Err(_) => self.undecodable = self.undecodable.saturating_add(1),
             }
         }
+        self.deframer = deframer;
         Ok(())
     }
 
@@ -112,23 +112,27 @@ impl<P: Port, F> Host<P, F> {
     pub fn reply(
         &mut self,
         call: CallId,
-        result: Result<Bytes, Rejected>,
+        result: Result<M, Rejected>,
         has_more: bool,
         fd: Option<F>,
     ) -> Result<(), FrameError> {
-        let reply = match result {
-            Ok(reply) => InvokeReply::Succeeded { has_more, reply },
-            Err(Rejected) => InvokeReply::Rejected,
+        let id = call.get();
+        let sent = match result {
+            Ok(message) => {
+                let reply = InvokeReply::Succeeded { has_more, reply: message.as_ref() };
+                encode(id, Body::InvokeReply(reply))
+                    .map(|head| self.outbox.push(head, Some(message), fd))
+            }
+            Err(Rejected) => self.send(id, Body::InvokeReply(InvokeReply::Rejected), fd),
         };
-        let sent = self.send(call.get(), Body::InvokeReply(reply), fd);
         if sent.is_err() {
-            let _ = self.send(call.get(), Body::InvokeReply(InvokeReply::Rejected), None);
+            let _ = self.send(id, Body::InvokeReply(InvokeReply::Rejected), None);
         }
         sent
     }
 
     /// The bytes that wait to be sent.
-    pub fn outbox(&mut self) -> &mut Outbox<F> {
+    pub fn outbox(&mut self) -> &mut Outbox<F, M> {
         &mut self.outbox
     }
 
@@ -144,7 +148,7 @@ impl<P: Port, F> Host<P, F> {
         self.undecodable
     }
 
-    fn handle(&mut self, frame: Frame) {
+    fn handle(&mut self, frame: Frame<'_>) {
         let id = frame.request_id;
         match frame.body {
             Some(Body::Bind(bind)) => {
@@ -163,9 +167,9 @@ impl<P: Port, F> Host<P, F> {
         }
     }
 
-    fn invoke(&mut self, id: u64, invoke: &Invoke) {
+    fn invoke(&mut self, id: u64, invoke: &Invoke<'_>) {
         let request = if invoke.service_id == SERVICE_ID {
-            P::decode(invoke.method_id, &invoke.args).ok()
+            P::decode(invoke.method_id, invoke.args).ok()
         } else {
             None
         };
@@ -179,14 +183,14 @@ impl<P: Port, F> Host<P, F> {
         self.events.push_back(HostEvent::Call { call, request, fd });
     }
 
-    fn send(&mut self, request_id: u64, body: Body, fd: Option<F>) -> Result<(), FrameError> {
-        let (head, tail) = Frame { request_id, body: Some(body) }.encode()?;
-        self.outbox.push(head, tail, fd);
+    fn send(&mut self, id: u64, body: Body<'_>, fd: Option<F>) -> Result<(), FrameError> {
+        let bytes = encode(id, body)?;
+        self.outbox.push(bytes, None, fd);
         Ok(())
     }
 }
 
-impl<P: Port, F> fmt::Debug for Host<P, F> {
+impl<P: Port, F, M: AsRef<[u8]>> fmt::Debug for Host<P, F, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host")
             .field("port", &P::NAME)
@@ -194,6 +198,10 @@ impl<P: Port, F> fmt::Debug for Host<P, F> {
             .field("queued", &self.outbox.len())
             .finish_non_exhaustive()
     }
+}
+
+fn encode(request_id: u64, body: Body<'_>) -> Result<Vec<u8>, FrameError> {
+    Frame { request_id, body: Some(body) }.encode()
 }
 
 fn bind_reply<P: Port>(bind: &Bind) -> BindReply {

@@ -3,36 +3,53 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-use bytes::{Buf, Bytes};
-
 /// Frames sent with one call at most; two parts each stay well below the kernel's limit of 1024.
 const FRAMES_PER_SEND: usize = 32;
 
 #[derive(Debug)]
-struct Waiting<F> {
-    head: Bytes,
-    tail: Bytes,
+struct Waiting<F, M> {
+    head: Vec<u8>,
+    /// The response message of a reply, which follows.
+    message: Option<M>,
+    /// Bytes of both that were sent.
+    sent: usize,
     /// Sent with the first byte.
     fd: Option<F>,
 }
 
-/// A queue of bytes and descriptors. It has no bound of its own: its owner checks [`len`](Self::len).
+/// A queue of bytes and descriptors. It has no bound of its own: its owner checks [`len`](Self::len). `M` is the
+/// memory of response messages.
 #[derive(Debug)]
-pub struct Outbox<F> {
-    frames: VecDeque<Waiting<F>>,
+pub struct Outbox<F, M = Vec<u8>> {
+    frames: VecDeque<Waiting<F, M>>,
     len: usize,
 }
 
-impl<F> Default for Outbox<F> {
+impl<F, M> Default for Outbox<F, M> {
     fn default() -> Self {
         Self { frames: VecDeque::new(), len: 0 }
     }
 }
 
-impl<F> Outbox<F> {
-    pub(super) fn push(&mut self, head: Bytes, tail: Bytes, fd: Option<F>) {
-        self.len = self.len.saturating_add(head.len()).saturating_add(tail.len());
-        self.frames.push_back(Waiting { head, tail, fd });
+impl<F, M: AsRef<[u8]>> Waiting<F, M> {
+    /// Its bytes that were not sent, in two parts.
+    fn parts(&self) -> [&[u8]; 2] {
+        let message = self.message.as_ref().map_or(&[][..], M::as_ref);
+        let message_sent = self.sent.saturating_sub(self.head.len());
+        [self.head.get(self.sent..).unwrap_or(&[]), message.get(message_sent..).unwrap_or(&[])]
+    }
+
+    /// Bytes that were not sent.
+    fn len(&self) -> usize {
+        self.parts().iter().fold(0, |len, part| len.saturating_add(part.len()))
+    }
+}
+
+impl<F, M: AsRef<[u8]>> Outbox<F, M> {
+    pub(super) fn push(&mut self, head: Vec<u8>, message: Option<M>, fd: Option<F>) {
+        let message_len = message.as_ref().map_or(0, |message| message.as_ref().len());
+        self.len = self.len.saturating_add(head.len()).saturating_add(message_len);
+        self.frames.push_back(Waiting { head, message, sent: 0, fd });
     }
 
     /// Bytes that wait.
@@ -52,8 +69,8 @@ impl<F> Outbox<F> {
     pub fn next<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) -> Option<&'a F> {
         let mut frames = self.frames.iter();
         let first = frames.next()?;
-        let mut add = |frame: &'a Waiting<F>| {
-            for part in [&frame.head, &frame.tail] {
+        let mut add = |frame: &'a Waiting<F, M>| {
+            for part in frame.parts() {
                 if !part.is_empty() {
                     parts.push(IoSlice::new(part));
                 }
@@ -69,22 +86,22 @@ impl<F> Outbox<F> {
         self.advance_with(sent, drop);
     }
 
-    /// The same; `recycle` gets the messages that have left whole, now empty, for their memory.
-    pub fn advance_with(&mut self, mut sent: usize, mut recycle: impl FnMut(Bytes)) {
+    /// The same; `recycle` gets the response messages that have left whole, for their memory.
+    pub fn advance_with(&mut self, mut sent: usize, mut recycle: impl FnMut(M)) {
         self.len = self.len.saturating_sub(sent);
-        while let Some(frame) = self.frames.front_mut().filter(|_| sent > 0) {
+        while sent > 0
+            && let Some(frame) = self.frames.front_mut()
+        {
             // The kernel has its own reference now, and a second send must not pass the descriptor again.
             frame.fd = None;
-            for part in [&mut frame.head, &mut frame.tail] {
-                let gone = part.len().min(sent);
-                part.advance(gone);
-                sent = sent.saturating_sub(gone);
+            let left = frame.len();
+            frame.sent = frame.sent.saturating_add(sent.min(left));
+            sent = sent.saturating_sub(left);
+            if frame.len() > 0 {
+                break;
             }
-            if frame.head.is_empty()
-                && frame.tail.is_empty()
-                && let Some(frame) = self.frames.pop_front()
-            {
-                recycle(frame.tail);
+            if let Some(message) = self.frames.pop_front().and_then(|frame| frame.message) {
+                recycle(message);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Frames, captures of real peers (annotated in the order they were seen), and both ends together.
 
-use bytes::Bytes;
 use protozero::rt::MethodInfo;
 
 use super::port::Unroutable;
@@ -14,7 +13,7 @@ struct Echo;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Request {
     id: u32,
-    args: Bytes,
+    args: Vec<u8>,
 }
 
 const METHODS: &[MethodInfo] = &[
@@ -32,14 +31,14 @@ impl Port for Echo {
         if !(1..=3).contains(&id) || args == b"bad" {
             return Err(Unroutable);
         }
-        Ok(Request { id, args: Bytes::copy_from_slice(args) })
+        Ok(Request { id, args: args.to_vec() })
     }
 
     fn method_name(request: &Request) -> &'static str {
         METHODS[request.id as usize - 1].name
     }
 
-    fn encode(request: &Request) -> Bytes {
+    fn encode(request: &Request) -> Vec<u8> {
         request.args.clone()
     }
 
@@ -62,7 +61,7 @@ impl Port for OldEcho {
     fn method_name(request: &Request) -> &'static str {
         Echo::method_name(request)
     }
-    fn encode(request: &Request) -> Bytes {
+    fn encode(request: &Request) -> Vec<u8> {
         Echo::encode(request)
     }
     fn takes_descriptor(request: &Request) -> bool {
@@ -71,11 +70,11 @@ impl Port for OldEcho {
 }
 
 fn open(args: &'static [u8]) -> Request {
-    Request { id: 1, args: Bytes::from_static(args) }
+    Request { id: 1, args: args.to_vec() }
 }
 
 fn watch() -> Request {
-    Request { id: 2, args: Bytes::new() }
+    Request { id: 2, args: Vec::new() }
 }
 
 /// Bytes of a hex dump; `|` and line breaks are for the eye.
@@ -99,22 +98,34 @@ fn drain<F: Copy>(outbox: &mut Outbox<F>) -> (Vec<u8>, Vec<F>) {
     (bytes, fds)
 }
 
-fn decode_all(bytes: &[u8]) -> Vec<Frame> {
+/// The frames of a stream, which a deframer finds as well.
+fn decode_all(stream: &[u8]) -> Vec<Frame<'_>> {
     let mut deframer = Deframer::default();
-    deframer.push(bytes).unwrap();
+    deframer.push(stream).unwrap();
     assert_eq!(deframer.partial_len(), 0);
-    std::iter::from_fn(|| deframer.pop()).map(|frame| Frame::decode(&frame).unwrap()).collect()
+    let (mut frames, mut rest) = (Vec::new(), stream);
+    while let Some((len, body)) = rest.split_first_chunk() {
+        let (frame, next) = body.split_at(u32::from_le_bytes(*len) as usize);
+        assert_eq!(deframer.pop(), Some(frame));
+        frames.push(Frame::decode(frame).unwrap());
+        rest = next;
+    }
+    assert_eq!(deframer.pop(), None);
+    frames
 }
 
-fn decode_one(dump: &str) -> Frame {
-    let mut frames = decode_all(&hex(dump));
+fn decode_one(stream: &[u8]) -> Frame<'_> {
+    let mut frames = decode_all(stream);
     assert_eq!(frames.len(), 1);
     frames.remove(0)
 }
 
-fn encode(frame: &Frame) -> Vec<u8> {
-    let (head, tail) = frame.encode().unwrap();
-    [head, tail].concat()
+fn encode(frame: &Frame<'_>) -> Vec<u8> {
+    let mut bytes = frame.encode().unwrap();
+    if let Some(Body::InvokeReply(InvokeReply::Succeeded { reply, .. })) = &frame.body {
+        bytes.extend_from_slice(reply);
+    }
+    bytes
 }
 
 // ---------------------------------------------------------------- frames
@@ -127,7 +138,9 @@ fn frames_come_out_whole_however_the_stream_is_cut() {
         let mut frames = Vec::new();
         for piece in stream.chunks(cut) {
             deframer.push(piece).unwrap();
-            frames.extend(std::iter::from_fn(|| deframer.pop()));
+            while let Some(frame) = deframer.pop() {
+                frames.push(frame.to_vec());
+            }
         }
         assert_eq!(frames, [&hex("10 01 00")[..], b"a", b"bc"], "pieces of {cut}");
         assert_eq!(deframer.partial_len(), 0);
@@ -167,13 +180,10 @@ fn every_message_survives_a_round_trip() {
         Some(Body::Invoke(Invoke {
             service_id: 3,
             method_id: 300,
-            args: Bytes::from_static(b"args"),
+            args: b"args",
             drop_reply: true,
         })),
-        Some(Body::InvokeReply(InvokeReply::Succeeded {
-            has_more: true,
-            reply: Bytes::from_static(b"x"),
-        })),
+        Some(Body::InvokeReply(InvokeReply::Succeeded { has_more: true, reply: b"x" })),
         Some(Body::InvokeReply(InvokeReply::Unroutable)),
         Some(Body::InvokeReply(InvokeReply::Rejected)),
         Some(Body::RequestError("no".into())),
@@ -194,18 +204,19 @@ fn every_message_survives_a_round_trip() {
 
 #[test]
 fn a_frame_too_long_is_not_encoded() {
+    let zeros = vec![0; IPC_FRAME_BYTES_MAX];
     let reply = |len| Frame {
         request_id: 1,
         body: Some(Body::InvokeReply(InvokeReply::Succeeded {
             has_more: false,
-            reply: Bytes::from(vec![0; len]),
+            reply: &zeros[..len],
         })),
     };
     let overhead = 2 + 4 + 4 + 4; // id, three-byte lengths of reply and message, flags
     assert!(reply(IPC_FRAME_BYTES_MAX - overhead).encode().is_ok());
     assert!(reply(IPC_FRAME_BYTES_MAX - overhead + 1).encode().is_err());
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId::new(9), Ok(vec![0; IPC_FRAME_BYTES_MAX].into()), true, None).unwrap_err();
+    host.reply(CallId::new(9), Ok(vec![0; IPC_FRAME_BYTES_MAX]), true, None).unwrap_err();
     assert_eq!(drain(host.outbox()).0, hex("06 00 00 00 10 09 32 02 10 00"));
 }
 
@@ -214,9 +225,10 @@ fn a_frame_too_long_is_not_encoded() {
 #[test]
 fn capture_producer_binds() {
     let dump = "12 00 00 00 | 10 01 1a 0e 0a 0c 50 72 6f 64 75 63 65 72 50 6f 72 74";
-    let frame = decode_one(dump);
+    let bytes = hex(dump);
+    let frame = decode_one(&bytes);
     assert_eq!(frame.body, Some(Body::Bind(Bind { service_name: "ProducerPort".into() })));
-    assert_eq!(encode(&frame), hex(dump));
+    assert_eq!(encode(&frame), bytes);
 }
 
 #[test]
@@ -231,7 +243,9 @@ fn capture_producer_bind_reply_with_a_padded_length() {
         65 64 1a 1b 08 09 12 17 4e 6f 74 69 66 79 44 61 74 61 53 6f 75 72 63 65 53 74 6f 70 70 65 \
         64 1a 14 08 0a 12 10 41 63 74 69 76 61 74 65 54 72 69 67 67 65 72 73 1a 08 08 0b 12 04 53 \
         79 6e 63 1a 14 08 0c 12 10 55 70 64 61 74 65 44 61 74 61 53 6f 75 72 63 65";
-    let Some(Body::BindReply(reply)) = decode_one(dump).body else { panic!("not a bind reply") };
+    let Some(Body::BindReply(reply)) = decode_one(&hex(dump)).body else {
+        panic!("not a bind reply")
+    };
     assert!(reply.success);
     assert_eq!(reply.service_id, 1);
     let names: Vec<_> = reply.methods.iter().map(|m| (m.id, m.name.as_str())).collect();
@@ -266,45 +280,44 @@ fn capture_invocations_of_a_producer() {
         ("0e 00 00 00 | 10 0d 2a 0a 08 01 10 09 1a 02 08 01 20 01", 13, 9, "08 01", true),
     ];
     for (dump, id, method_id, args, drop_reply) in dumps {
-        let frame = decode_one(dump);
-        let args = Bytes::from(hex(args));
-        let invoke = Invoke { service_id: 1, method_id, args, drop_reply };
+        let bytes = hex(dump);
+        let frame = decode_one(&bytes);
+        let invoke = Invoke { service_id: 1, method_id, args: &hex(args), drop_reply };
         assert_eq!(frame, Frame { request_id: id, body: Some(Body::Invoke(invoke)) });
-        assert_eq!(encode(&frame), hex(dump));
+        assert_eq!(encode(&frame), bytes);
     }
 }
 
 #[test]
 fn capture_replies_of_a_service() {
-    let done = |id, has_more, reply: &str| Frame {
-        request_id: id,
-        body: Some(Body::InvokeReply(InvokeReply::Succeeded {
-            has_more,
-            reply: hex(reply).into(),
-        })),
-    };
     let dumps = [
         // InitializeConnection: no shared memory of the producer's, direct patching, no emulation.
         (
             "10 00 00 00 | 10 02 32 0c 08 01 10 00 1a 06 08 00 10 01 18 00",
-            done(2, false, "08 00 10 01 18 00"),
+            2,
+            false,
+            "08 00 10 01 18 00",
         ),
-        ("0a 00 00 00 | 10 04 32 06 08 01 10 00 1a 00", done(4, false, "")),
+        ("0a 00 00 00 | 10 04 32 06 08 01 10 00 1a 00", 4, false, ""),
         // SetupTracing, Flush, StopDataSource on the command stream.
-        ("0e 00 00 00 | 10 03 32 0a 08 01 10 01 1a 04 1a 02 08 04", done(3, true, "1a 02 08 04")),
+        ("0e 00 00 00 | 10 03 32 0a 08 01 10 01 1a 04 1a 02 08 04", 3, true, "1a 02 08 04"),
         (
             "12 00 00 00 | 10 03 32 0e 08 01 10 01 1a 08 2a 06 08 01 10 01 18 12",
-            done(3, true, "2a 06 08 01 10 01 18 12"),
+            3,
+            true,
+            "2a 06 08 01 10 01 18 12",
         ),
-        ("0e 00 00 00 | 10 03 32 0a 08 01 10 01 1a 04 12 02 08 01", done(3, true, "12 02 08 01")),
+        ("0e 00 00 00 | 10 03 32 0a 08 01 10 01 1a 04 12 02 08 01", 3, true, "12 02 08 01"),
         // A consumer: all data sources started; tracing ended.
-        ("0e 00 00 00 | 10 02 32 0a 08 01 10 01 1a 04 0a 02 10 01", done(2, true, "0a 02 10 01")),
-        ("0c 00 00 00 | 10 03 32 08 08 01 10 00 1a 02 08 01", done(3, false, "08 01")),
+        ("0e 00 00 00 | 10 02 32 0a 08 01 10 01 1a 04 0a 02 10 01", 2, true, "0a 02 10 01"),
+        ("0c 00 00 00 | 10 03 32 08 08 01 10 00 1a 02 08 01", 3, false, "08 01"),
     ];
-    for (dump, expected) in dumps {
-        let frame = decode_one(dump);
-        assert_eq!(frame, expected);
-        assert_eq!(encode(&frame), hex(dump));
+    for (dump, request_id, has_more, reply) in dumps {
+        let bytes = hex(dump);
+        let frame = decode_one(&bytes);
+        let reply = InvokeReply::Succeeded { has_more, reply: &hex(reply) };
+        assert_eq!(frame, Frame { request_id, body: Some(Body::InvokeReply(reply)) });
+        assert_eq!(encode(&frame), bytes);
     }
 }
 
@@ -312,7 +325,8 @@ fn capture_replies_of_a_service() {
 fn capture_set_peer_identity() {
     let dump = "1f 00 00 00 10 00 42 1b 08 92 21 10 e9 07 1a 0b 62 6f 6f 74 2d 69 64 2d 78 79 7a \
         22 06 67 75 65 73 74 31";
-    let frame = decode_one(dump);
+    let bytes = hex(dump);
+    let frame = decode_one(&bytes);
     let identity = PeerIdentity {
         pid: Some(4242),
         uid: Some(1001),
@@ -321,14 +335,15 @@ fn capture_set_peer_identity() {
     };
     assert_eq!(identity.machine_id(), 3_533_847_299, "as a real service computes it");
     assert_eq!(frame, Frame { request_id: 0, body: Some(Body::PeerIdentity(identity)) });
-    assert_eq!(encode(&frame), hex(dump));
+    assert_eq!(encode(&frame), bytes);
 }
 
 #[test]
 fn capture_relay_port_bound() {
     let dump = "26 00 00 00 10 01 22 22 08 01 10 02 1a 0d 08 01 12 09 49 6e 69 74 52 65 6c 61 79 \
         1a 0d 08 02 12 09 53 79 6e 63 43 6c 6f 63 6b";
-    let frame = decode_one(dump);
+    let bytes = hex(dump);
+    let frame = decode_one(&bytes);
     let method = |id, name: &str| Method { id, name: name.into() };
     let reply = BindReply {
         success: true,
@@ -336,7 +351,7 @@ fn capture_relay_port_bound() {
         methods: vec![method(1, "InitRelay"), method(2, "SyncClock")],
     };
     assert_eq!(frame.body, Some(Body::BindReply(reply)));
-    assert_eq!(encode(&frame), hex(dump));
+    assert_eq!(encode(&frame), bytes);
 }
 
 // ---------------------------------------------------------------- host
@@ -353,7 +368,6 @@ fn invoke_frame(
     args: &'static [u8],
     drop: bool,
 ) -> Vec<u8> {
-    let args = Bytes::from_static(args);
     let invoke = Invoke { service_id, method_id, args, drop_reply: drop };
     encode(&Frame { request_id: id, body: Some(Body::Invoke(invoke)) })
 }
@@ -368,8 +382,8 @@ fn answer(sent: &[u8]) -> Vec<u8> {
 #[test]
 fn replies_have_upstreams_bytes() {
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId::new(1), Ok(Bytes::new()), false, None).unwrap();
-    host.reply(CallId::new(1), Ok(Bytes::from_static(b"x")), true, None).unwrap();
+    host.reply(CallId::new(1), Ok(Vec::new()), false, None).unwrap();
+    host.reply(CallId::new(1), Ok(b"x".to_vec()), true, None).unwrap();
     host.reply(CallId::new(1), Err(Rejected), false, None).unwrap();
     let expected = "0a 00 00 00 10 01 | 32 06 08 01 10 00 1a 00 \
         | 0b 00 00 00 10 01 | 32 07 08 01 10 01 1a 01 78 | 06 00 00 00 10 01 | 32 02 10 00";
@@ -402,7 +416,8 @@ fn unknown_binds_and_requests_leave_the_connection_usable() {
     // Not protobuf: no answer, and the next frame counts.
     let garbage = hex("02 00 00 00 ff ff");
     let stream = [garbage, bind_frame(2), bind_frame(2)].concat();
-    let replies = decode_all(&answer(&stream));
+    let answers = answer(&stream);
+    let replies = decode_all(&answers);
     assert_eq!(replies.len(), 2, "binding twice is fine");
     assert_eq!(replies[0], replies[1]);
     let Some(Body::BindReply(reply)) = &replies[0].body else { panic!("not a bind reply") };
@@ -459,7 +474,7 @@ fn events<P: Port>(client: &mut Client<P, u32>) -> Vec<ClientEvent> {
 }
 
 fn reply(call: CallId, body: &'static [u8], has_more: bool) -> ClientEvent {
-    ClientEvent::Reply { call, result: Ok(Bytes::from_static(body)), has_more }
+    ClientEvent::Reply { call, result: Ok(body.to_vec()), has_more }
 }
 
 fn rejected(call: CallId) -> ClientEvent {
@@ -478,7 +493,7 @@ fn a_call_before_the_bind_waits_for_it() {
             panic!("no call")
         };
         assert_eq!((got, request, fd), (call, open(b"now"), Some(5)));
-        host.reply(got, Ok(Bytes::from_static(b"done")), false, Some(6)).unwrap();
+        host.reply(got, Ok(b"done".to_vec()), false, Some(6)).unwrap();
         exchange(&mut client, &mut host, step);
         assert_eq!(events(&mut client), [ClientEvent::Bound, reply(call, b"done", false)]);
         assert_eq!(client.take_fd(), Some(6));
@@ -492,10 +507,10 @@ fn streams_end_with_their_last_reply() {
     let mut host = Host::<Echo, u32>::default();
     let call = client.invoke(&watch(), true, None).unwrap();
     exchange(&mut client, &mut host, 7);
-    host.reply(call, Ok(Bytes::from_static(b"1")), true, None).unwrap();
-    host.reply(call, Ok(Bytes::from_static(b"2")), false, None).unwrap();
-    host.reply(call, Ok(Bytes::from_static(b"too late")), false, None).unwrap();
-    host.reply(CallId::new(99), Ok(Bytes::from_static(b"nobody's")), false, None).unwrap();
+    host.reply(call, Ok(b"1".to_vec()), true, None).unwrap();
+    host.reply(call, Ok(b"2".to_vec()), false, None).unwrap();
+    host.reply(call, Ok(b"too late".to_vec()), false, None).unwrap();
+    host.reply(CallId::new(99), Ok(b"nobody's".to_vec()), false, None).unwrap();
     exchange(&mut client, &mut host, 7);
     assert_eq!(
         events(&mut client),
@@ -510,7 +525,7 @@ fn a_method_the_service_lacks_is_rejected_without_a_frame() {
     exchange(&mut client, &mut host, 64);
     assert_eq!(client.has_method("Watch"), Some(true));
     assert_eq!(client.has_method("New"), Some(false));
-    let new = Request { id: 3, args: Bytes::new() };
+    let new = Request { id: 3, args: Vec::new() };
     let call = client.invoke(&new, true, None).unwrap();
     client.invoke(&new, false, None).unwrap();
     assert!(client.outbox().is_empty());
@@ -525,7 +540,7 @@ fn a_call_without_reply_leaves_no_trace() {
     exchange(&mut client, &mut host, 64);
     // The host answers all the same (it cannot be routed), and the client ignores the answer.
     assert_eq!(events(&mut client), [ClientEvent::Bound]);
-    host.reply(call, Ok(Bytes::new()), false, None).unwrap();
+    host.reply(call, Ok(Vec::new()), false, None).unwrap();
     exchange(&mut client, &mut host, 64);
     assert_eq!(events(&mut client), []);
 }
@@ -588,7 +603,8 @@ fn method_numbers_are_the_hosts() {
         .unwrap();
     drain(client.outbox());
     let call = client.invoke(&open(b""), true, None).unwrap();
-    let sent = decode_all(&drain(client.outbox()).0);
+    let (sent, _) = drain(client.outbox());
+    let sent = decode_all(&sent);
     let Some(Body::Invoke(invoke)) = &sent[0].body else { panic!("not an invoke") };
     assert_eq!((invoke.service_id, invoke.method_id), (70, 9));
     let missing = client.invoke(&watch(), true, None).unwrap();
@@ -601,9 +617,9 @@ fn method_numbers_are_the_hosts() {
 #[test]
 fn a_descriptor_goes_once_and_with_its_first_byte() {
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId::new(1), Ok(Bytes::from_static(b"aa")), true, None).unwrap();
-    host.reply(CallId::new(1), Ok(Bytes::from_static(b"bb")), true, Some(3)).unwrap();
-    host.reply(CallId::new(1), Ok(Bytes::from_static(b"cc")), false, None).unwrap();
+    host.reply(CallId::new(1), Ok(b"aa".to_vec()), true, None).unwrap();
+    host.reply(CallId::new(1), Ok(b"bb".to_vec()), true, Some(3)).unwrap();
+    host.reply(CallId::new(1), Ok(b"cc".to_vec()), false, None).unwrap();
     let outbox = host.outbox();
     let mut parts = Vec::new();
     assert_eq!(outbox.next(&mut parts), None);
@@ -622,4 +638,22 @@ fn a_descriptor_goes_once_and_with_its_first_byte() {
     outbox.advance(1);
     assert_eq!(outbox.next(&mut Vec::new()), None);
     assert_eq!(drain(outbox).0.len(), 31);
+}
+
+#[test]
+fn the_memory_of_a_message_comes_back_with_its_last_byte() {
+    let mut host = Host::<Echo, u32>::default();
+    host.reply(CallId::new(1), Ok(b"aa".to_vec()), true, None).unwrap();
+    host.reply(CallId::new(1), Err(Rejected), false, None).unwrap();
+    host.reply(CallId::new(2), Ok(b"bb".to_vec()), false, None).unwrap();
+    let len = host.queued_len();
+    let mut back = Vec::new();
+    host.outbox().advance_with(15, |message| back.push(message));
+    assert_eq!((back.len(), host.queued_len()), (0, len - 15));
+    host.outbox().advance_with(1, |message| back.push(message));
+    assert_eq!(back, [b"aa"]);
+    // Two frames at once, of which one has no message.
+    host.outbox().advance_with(len - 16, |message| back.push(message));
+    assert_eq!(back, [b"aa", b"bb"]);
+    assert!(host.outbox().is_empty());
 }

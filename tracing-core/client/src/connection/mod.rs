@@ -13,8 +13,6 @@ use core::fmt;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 pub use self::socket::{Awake, SocketConnection, SocketTransport, Transport, TransportConnection};
 use abi::error::OsError;
 use abi::ids::CallId;
@@ -45,7 +43,7 @@ pub enum Received {
         /// The call it answers.
         call: CallId,
         /// The encoded response message.
-        result: Result<Bytes, Rejected>,
+        result: Result<Vec<u8>, Rejected>,
         /// The stream has more replies.
         has_more: bool,
     },

@@ -80,7 +80,7 @@ fn own_memory() -> Request {
 }
 
 fn done(call: CallId, body: &'static [u8], has_more: bool) -> Received {
-    Received::Reply { call, result: Ok(Bytes::from_static(body)), has_more }
+    Received::Reply { call, result: Ok(body.to_vec()), has_more }
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn calls_and_replies_in_pieces_of_any_size() {
         let calls: Vec<_> = service.read(step).into_iter().map(|(call, ..)| call).collect();
         assert_eq!(calls, [Some(first), None]);
         assert_ne!(first, second);
-        service.host.reply(first, Ok(Bytes::from_static(b"a")), true, None).unwrap();
-        service.host.reply(first, Ok(Bytes::new()), false, None).unwrap();
+        service.host.reply(first, Ok(b"a".to_vec()), true, None).unwrap();
+        service.host.reply(first, Ok(Vec::new()), false, None).unwrap();
         service.write(step);
         assert_eq!(client.receive(FOREVER), done(first, b"a", true));
         assert_eq!(client.receive(FOREVER), done(first, b"", false));
@@ -122,7 +122,7 @@ fn memory_goes_both_ways() {
 
         let memory = shm::create(4096).unwrap();
         let fd = memory.fd().unwrap().try_clone_to_owned().unwrap();
-        service.host.reply(call, Ok(Bytes::new()), false, Some(fd)).unwrap();
+        service.host.reply(call, Ok(Vec::new()), false, Some(fd)).unwrap();
         service.write(step);
         assert_eq!(client.receive(FOREVER), done(call, b"", false));
         let mapped = client.take_region().unwrap().unwrap();
@@ -141,7 +141,7 @@ fn memory_that_could_shrink_is_refused() {
     service.read(64);
     service.write(64);
     let file = std::fs::File::open("/dev/zero").unwrap();
-    service.host.reply(call, Ok(Bytes::new()), false, Some(file.into())).unwrap();
+    service.host.reply(call, Ok(Vec::new()), false, Some(file.into())).unwrap();
     service.write(64);
     assert_eq!(client.receive(FOREVER), done(call, b"", false));
     assert_eq!(client.take_region().unwrap().unwrap_err(), MapError::NotMemory);
@@ -156,7 +156,7 @@ fn replies_before_the_end_are_received() {
     service.write(64);
     assert_eq!(client.receive(Some(Duration::ZERO)), Received::TimedOut);
     service.read(64);
-    service.host.reply(answered, Ok(Bytes::from_static(b"bye")), false, None).unwrap();
+    service.host.reply(answered, Ok(b"bye".to_vec()), false, None).unwrap();
     service.write(64);
     drop(service);
     assert_eq!(client.receive(FOREVER), done(answered, b"bye", false));
@@ -174,7 +174,7 @@ fn a_service_that_disconnects_after_any_byte() {
     let script = {
         let mut host = Host::<ProducerPort, OwnedFd>::default();
         host.receive(b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort", None).unwrap();
-        host.reply(CallId::new(2), Ok(Bytes::from_static(b"ok")), false, None).unwrap();
+        host.reply(CallId::new(2), Ok(b"ok".to_vec()), false, None).unwrap();
         let mut parts = Vec::new();
         host.outbox().next(&mut parts);
         parts.iter().flat_map(|part| part.to_vec()).collect::<Vec<u8>>()

@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use bytes::Bytes;
 use protos::consumer_port::Request;
 use protos::{
     AttachRequest, ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionResponse,
@@ -74,7 +73,7 @@ impl std::fmt::Debug for Consumer {
 enum Step {
     Reply {
         call: CallId,
-        result: Result<Bytes, Rejected>,
+        result: Result<Vec<u8>, Rejected>,
         has_more: bool,
     },
     /// An event of the session, which was kept for [`Consumer::wait`].
@@ -362,7 +361,7 @@ impl Consumer {
     }
 
     /// Calls a method with one reply.
-    fn call(&mut self, request: Request) -> Result<Bytes, ConsumerError> {
+    fn call(&mut self, request: Request) -> Result<Vec<u8>, ConsumerError> {
         self.call_within(request, Attachment::None, CALL_TIMEOUT_MS)
     }
 
@@ -371,7 +370,7 @@ impl Consumer {
         request: Request,
         attachment: Attachment,
         timeout_ms: u64,
-    ) -> Result<Bytes, ConsumerError> {
+    ) -> Result<Vec<u8>, ConsumerError> {
         let method = ConsumerPort::method_name(&request);
         let sent = self.connection.send(request, true, attachment)?;
         let deadline = Deadline::after(Some(Duration::from_millis(timeout_ms)));
@@ -391,7 +390,7 @@ impl Consumer {
         &mut self,
         request: Request,
         inactivity: Duration,
-        mut take: impl FnMut(&Bytes) -> Result<(), ConsumerError>,
+        mut take: impl FnMut(&[u8]) -> Result<(), ConsumerError>,
     ) -> Result<(), ConsumerError> {
         let method = ConsumerPort::method_name(&request);
         let sent = self.connection.send(request, true, Attachment::None)?;
@@ -454,7 +453,7 @@ fn check_len(method: &'static str, request: &impl Message) -> Result<(), Consume
 }
 
 /// The result in the answer to `EnableTracing`.
-fn ended(result: Result<Bytes, Rejected>) -> Result<(), ConsumerError> {
+fn ended(result: Result<Vec<u8>, Rejected>) -> Result<(), ConsumerError> {
     let reply = result.map_err(|Rejected| ConsumerError::Rejected("EnableTracing"))?;
     let response: EnableTracingResponse = decode("EnableTracing", &reply)?;
     match response.error.filter(|error| !error.is_empty()) {

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, DataSourceConfig, GetAsyncCommandRequest, GetAsyncCommandResponse,
@@ -189,7 +188,7 @@ impl ProducerConnection {
     fn reply(
         &mut self,
         call: CallId,
-        result: Result<Bytes, Rejected>,
+        result: Result<Vec<u8>, Rejected>,
         has_more: bool,
     ) -> Option<ConnectionEnd> {
         let expected = self.expected.remove(&call)?;

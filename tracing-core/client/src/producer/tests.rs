@@ -7,7 +7,6 @@ use std::time::Duration;
 use abi::ids::CallId;
 use abi::ipc::port::ProducerPort;
 use abi::shm::Region;
-use bytes::Bytes;
 use os::shm::MapError;
 use protos::InitializeConnectionResponse;
 use protos::producer_port::Request;
@@ -44,7 +43,7 @@ impl Connection<ProducerPort> for Leaving {
         let call = CallId::new(self.calls);
         if let Request::InitializeConnection(_) = request {
             let response = InitializeConnectionResponse::default().encode_to_vec();
-            let result = Ok(Bytes::from(response));
+            let result = Ok(response);
             self.replies.push_back(Received::Reply { call, result, has_more: false });
         }
         Ok(call)

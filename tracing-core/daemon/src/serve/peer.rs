@@ -81,8 +81,8 @@ pub(crate) struct HostLink {
 }
 
 enum AnyHost {
-    Producer(Host<ProducerPort, OwnedFd>),
-    Consumer(Host<ConsumerPort, OwnedFd>),
+    Producer(Host<ProducerPort, OwnedFd, Bytes>),
+    Consumer(Host<ConsumerPort, OwnedFd, Bytes>),
 }
 
 /// A request or an identity from a client. It is matched at once, so its size does not matter.
@@ -162,7 +162,7 @@ impl HostLink {
         }
     }
 
-    fn outbox(&mut self) -> &mut Outbox<OwnedFd> {
+    fn outbox(&mut self) -> &mut Outbox<OwnedFd, Bytes> {
         match &mut self.host {
             AnyHost::Producer(host) => host.outbox(),
             AnyHost::Consumer(host) => host.outbox(),

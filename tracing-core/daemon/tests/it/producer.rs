@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use protos::producer_port::Request;
 use protos::{
     DataSourceConfig, DataSourceDescriptor, GetAsyncCommandResponse,
@@ -269,17 +268,15 @@ impl Connection<ProducerPort> for Link {
             script.received.push_back(Received::Reply { call, result, has_more: false });
         };
         match &request {
-            Request::InitializeConnection(_) => reply(Ok(Bytes::from(
-                InitializeConnectionResponse {
-                    direct_smb_patching_supported: Some(true),
-                    ..Default::default()
-                }
-                .encode_to_vec(),
-            ))),
+            Request::InitializeConnection(_) => reply(Ok(InitializeConnectionResponse {
+                direct_smb_patching_supported: Some(true),
+                ..Default::default()
+            }
+            .encode_to_vec())),
             Request::GetAsyncCommand(_) => script.commands = Some(call),
             // An old service does not know some methods.
             Request::Sync(_) => reply(Err(Rejected)),
-            _ if want_reply => reply(Ok(Bytes::new())),
+            _ if want_reply => reply(Ok(Vec::new())),
             _ => {}
         }
         script.sent.push_back((request, want_reply));
@@ -338,7 +335,7 @@ impl Scripted {
         let response = GetAsyncCommandResponse { cmd: Some(command), ..Default::default() };
         let mut script = lock(&self.script.0);
         let call = script.commands.expect("the producer asked for commands");
-        let result = Ok(Bytes::from(response.encode_to_vec()));
+        let result = Ok(response.encode_to_vec());
         script.received.push_back(Received::Reply { call, result, has_more: true });
         drop(script);
         self.waker.wake();
@@ -498,7 +495,7 @@ fn unknown_commands_are_ignored() {
     for bytes in [&b""[..], b"\xff\xff", b"\x4a\x02\x08\x01"] {
         let mut script = lock(&scripted.script.0);
         let call = script.commands.unwrap();
-        let result = Ok(Bytes::copy_from_slice(bytes));
+        let result = Ok(bytes.to_vec());
         script.received.push_back(Received::Reply { call, result, has_more: true });
         // A service that answers no call.
         let call = CallId::new(u64::MAX);

@@ -34,7 +34,7 @@ fn sources(shell: &mut Shell) -> Vec<DataSourceDescriptor> {
         let message = reply.response.clone().unwrap();
         let response = QueryServiceStateResponse::decode(&message).unwrap();
         let call = reply.call.get();
-        let reply = InvokeReply::Succeeded { has_more: true, reply: message };
+        let reply = InvokeReply::Succeeded { has_more: true, reply: &message };
         let frame = Frame { request_id: call, body: Some(Body::InvokeReply(reply)) };
         frame.encode().unwrap();
         let sources = response.service_state.unwrap().data_sources;

@@ -97,7 +97,7 @@ fn clamp(value: &mut Option<u32>, max: u32) {
 pub(super) struct Line<P: Side> {
     pub(super) id: ClientId,
     pub(super) client: Client<P, Descriptor>,
-    host: Host<P, Descriptor>,
+    host: Host<P, Descriptor, Bytes>,
     /// How many bytes arrive at a time.
     cut: usize,
     /// Its client does not read.
@@ -123,10 +123,10 @@ impl<P: Side> Line<P> {
     /// Makes a call with any method and arguments.
     pub(super) fn invoke(&mut self, shell: &mut Shell, id: u64, method_id: u32, args: Vec<u8>) {
         let drop_reply = id == 0;
-        let invoke = Invoke { service_id: 1, method_id, args: Bytes::from(args), drop_reply };
+        let invoke = Invoke { service_id: 1, method_id, args: &args, drop_reply };
         let frame = Frame { request_id: id, body: Some(Body::Invoke(invoke)) };
-        if let Ok((head, tail)) = frame.encode() {
-            self.receive(shell, &[&head[..], &tail].concat(), None);
+        if let Ok(bytes) = frame.encode() {
+            self.receive(shell, &bytes, None);
         }
     }
 
@@ -189,7 +189,7 @@ impl<P: Side> Line<P> {
     }
 
     /// The next reply that the client got.
-    pub(super) fn poll(&mut self) -> Option<(CallId, Bytes, Option<Descriptor>)> {
+    pub(super) fn poll(&mut self) -> Option<(CallId, Vec<u8>, Option<Descriptor>)> {
         loop {
             if let ClientEvent::Reply { call, result: Ok(bytes), .. } = self.client.poll_event()? {
                 return Some((call, bytes, self.client.take_fd()));
@@ -199,7 +199,10 @@ impl<P: Side> Line<P> {
 }
 
 /// Takes at most `cut` bytes out of a queue, and the descriptor that goes with them.
-fn piece(queue: &mut Outbox<Descriptor>, cut: usize) -> Option<(Vec<u8>, Option<Descriptor>)> {
+fn piece<M: AsRef<[u8]>>(
+    queue: &mut Outbox<Descriptor, M>,
+    cut: usize,
+) -> Option<(Vec<u8>, Option<Descriptor>)> {
     let mut parts: Vec<IoSlice<'_>> = Vec::new();
     let fd = queue.next(&mut parts).cloned();
     let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).take(cut).collect();

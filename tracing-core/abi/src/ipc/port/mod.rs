@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use bytes::Bytes;
 use protozero::rt::MethodInfo;
 
 /// A service: its name, its methods, its requests.
@@ -26,7 +25,7 @@ pub trait Port: 'static {
     fn method_name(request: &Self::Request) -> &'static str;
 
     /// The encoded arguments.
-    fn encode(request: &Self::Request) -> Bytes;
+    fn encode(request: &Self::Request) -> Vec<u8>;
 
     /// Whether the host gives the descriptor that came last to this request. Others leave it for
     /// a later one, as upstream does.
@@ -59,8 +58,8 @@ impl Port for ProducerPort {
     }
 
     #[inline]
-    fn encode(request: &Self::Request) -> Bytes {
-        request.encode().into()
+    fn encode(request: &Self::Request) -> Vec<u8> {
+        request.encode()
     }
 
     fn takes_descriptor(request: &Self::Request) -> bool {
@@ -94,8 +93,8 @@ impl Port for ConsumerPort {
     }
 
     #[inline]
-    fn encode(request: &Self::Request) -> Bytes {
-        request.encode().into()
+    fn encode(request: &Self::Request) -> Vec<u8> {
+        request.encode()
     }
 
     fn takes_descriptor(request: &Self::Request) -> bool {
