@@ -236,6 +236,14 @@ pub enum Members {
 }
 
 impl Members {
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[&'static Category] {
+        match self {
+            Self::One(category) => std::slice::from_ref(category),
+            Self::Many(members) => members,
+        }
+    }
+
     /// The instances that record the event. Registers members that are new.
     pub(crate) fn instances(self) -> u32 {
         match self {

@@ -38,6 +38,31 @@ pub trait Annotate {
     fn is_absent(&self) -> bool {
         false
     }
+
+    /// The value, if it is of a type that all call sites write with one function.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn simple(&self) -> Simple<'_> {
+        Simple::Other
+    }
+}
+
+/// A value of a basic type.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Simple<'a> {
+    /// None of these.
+    Other,
+    /// A truth value.
+    Bool(bool),
+    /// A number without a sign.
+    Uint(u64),
+    /// A number with a sign.
+    Int(i64),
+    /// A number with a fraction.
+    Double(f64),
+    /// A text.
+    Str(&'a str),
 }
 
 /// Where a value writes itself, with one of these methods.
@@ -240,21 +265,25 @@ impl<T: AsRef<str> + ?Sized> Annotate for Interned<'_, T> {
 }
 
 macro_rules! scalars {
-    ($($method:ident($as:ty): $($type:ty)*;)*) => {$($(
+    ($($method:ident $variant:ident($as:ty): $($type:ty)*;)*) => {$($(
         impl Annotate for $type {
-            #[inline]
             fn annotate(&self, value: Value<'_, '_>) {
                 value.$method(*self as $as);
+            }
+
+            #[inline(always)]
+            fn simple(&self) -> Simple<'_> {
+                Simple::$variant(*self as $as)
             }
         }
     )*)*};
 }
 
 scalars! {
-    bool(bool): bool;
-    uint(u64): u8 u16 u32 u64 usize;
-    int(i64): i8 i16 i32 i64 isize;
-    double(f64): f32 f64;
+    bool Bool(bool): bool;
+    uint Uint(u64): u8 u16 u32 u64 usize;
+    int Int(i64): i8 i16 i32 i64 isize;
+    double Double(f64): f32 f64;
 }
 
 macro_rules! non_zero {
@@ -284,15 +313,24 @@ macro_rules! displayed {
 displayed!(char u128 i128 fmt::Arguments<'_> std::net::IpAddr std::net::SocketAddr std::path::Display<'_>);
 
 impl Annotate for str {
-    #[inline]
     fn annotate(&self, value: Value<'_, '_>) {
         value.str(self);
+    }
+
+    #[inline(always)]
+    fn simple(&self) -> Simple<'_> {
+        Simple::Str(self)
     }
 }
 
 impl Annotate for String {
     fn annotate(&self, value: Value<'_, '_>) {
         value.str(self);
+    }
+
+    #[inline(always)]
+    fn simple(&self) -> Simple<'_> {
+        Simple::Str(self)
     }
 }
 
@@ -345,6 +383,11 @@ impl<T: Annotate> Annotate for Option<T> {
     fn is_absent(&self) -> bool {
         self.as_ref().is_none_or(Annotate::is_absent)
     }
+
+    #[inline(always)]
+    fn simple(&self) -> Simple<'_> {
+        self.as_ref().map_or(Simple::Other, Annotate::simple)
+    }
 }
 
 impl<T> Annotate for *const T {
@@ -370,6 +413,11 @@ macro_rules! by_reference {
             #[inline]
             fn is_absent(&self) -> bool {
                 (**self).is_absent()
+            }
+
+            #[inline(always)]
+            fn simple(&self) -> Simple<'_> {
+                (**self).simple()
             }
         }
     )*};

@@ -9,13 +9,14 @@ use crate::sequence::{EventName, Fill, Spec};
 use crate::track::Track;
 
 /// The end of a slice never has a name: a reader closes the innermost open slice.
-const fn end_spec<'a>(track: Option<&'a Track<'a>>) -> Spec<'a> {
+const fn end_spec<'a>(track: Option<&'a Track<'a>>) -> Spec<'a, 'a> {
     Spec {
         kind: TrackEventType::TYPE_SLICE_END,
         members: None,
         name: EventName::None,
         track,
         time_ns: None,
+        value: None,
     }
 }
 

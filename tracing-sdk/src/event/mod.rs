@@ -14,10 +14,10 @@ pub(crate) mod guard;
 pub(crate) mod site;
 pub(crate) mod sticky;
 
-use protos::TrackEventWriter;
+use protos::{DebugAnnotationWriter, TrackEventWriter};
 use protozero::Writer as _;
 
-use self::annotate::{Annotate, Value};
+use self::annotate::{Annotate, Simple, Value};
 use self::flow::Flow;
 use crate::sequence::intern::{Interning, Kind, Location, StaticName};
 
@@ -91,16 +91,44 @@ impl<'e, 'p> Event<'e, 'p> {
         key: &'static StaticName,
         value: &(impl Annotate + ?Sized),
     ) -> &mut Self {
-        if !self.drop_annotations && !value.is_absent() {
-            let iid = self.interning.key(key);
-            let mut message = self.message.debug_annotations();
-            match iid {
-                0 => message.name(key.text()),
-                iid => message.name_iid(iid),
-            };
-            value.annotate(Value::new(message, self.interning));
+        match value.simple() {
+            Simple::Other => {
+                if !self.drop_annotations && !value.is_absent() {
+                    let message = annotation(self.message, key, self.interning.key(key));
+                    value.annotate(Value::new(message, self.interning));
+                }
+            }
+            simple => self.annotate_simple(key, simple),
         }
         self
+    }
+
+    /// For all call sites, so that they stay small.
+    #[inline(never)]
+    fn annotate_simple(&mut self, key: &'static StaticName, value: Simple<'_>) {
+        if self.drop_annotations {
+            return;
+        }
+        let iid = self.interning.key(key);
+        let mut message = annotation(self.message, key, iid);
+        match value {
+            Simple::Other => {}
+            Simple::Bool(value) => {
+                message.bool_value(value);
+            }
+            Simple::Uint(value) => {
+                message.uint_value(value);
+            }
+            Simple::Int(value) => {
+                message.int_value(value);
+            }
+            Simple::Double(value) => {
+                message.double_value(value);
+            }
+            Simple::Str(value) => {
+                message.string_value(value);
+            }
+        }
     }
 
     /// Lets `flow` go through this event, or begin here.
@@ -188,4 +216,19 @@ impl<'e, 'p> Event<'e, 'p> {
         static KEY: StaticName = StaticName::key("lost_events_before");
         self.annotate_static(&KEY, &count);
     }
+}
+
+/// Begins an annotation; `iid` is the number of its key, or 0.
+#[inline(always)]
+fn annotation<'m>(
+    event: &'m mut TrackEventWriter<'_>,
+    key: &'static StaticName,
+    iid: u64,
+) -> DebugAnnotationWriter<'m> {
+    let mut message = event.debug_annotations();
+    match iid {
+        0 => message.name(key.text()),
+        iid => message.name_iid(iid),
+    };
+    message
 }

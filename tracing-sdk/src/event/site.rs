@@ -5,91 +5,81 @@ use protos::TrackEventType;
 use super::Event;
 use super::guard::{Slice, TrackSlice};
 use crate::category::{CategoryRef, Members};
-use crate::sequence::intern::StaticName;
+pub use crate::sequence::EventName as Name;
 use crate::sequence::thread::{self, Written};
-use crate::sequence::{EventName, Fill, Spec};
+use crate::sequence::{Fill, Spec};
 use crate::track::Track;
 
-/// The name of an event, as a call site gives it.
-#[derive(Clone, Copy, Debug)]
-pub enum Name<'a> {
-    /// A literal.
-    Static(&'static StaticName),
-    /// `name = expression`.
-    Dynamic(&'a str),
-    /// `name = @expression`.
-    Interned(&'a str),
-}
-
-impl<'a> From<Name<'a>> for EventName<'a> {
-    fn from(name: Name<'a>) -> Self {
-        match name {
-            Name::Static(name) => Self::Static(name),
-            Name::Dynamic(name) => Self::Dynamic(name),
-            Name::Interned(name) => Self::Interned(name),
-        }
-    }
-}
-
 /// An event, apart from its arguments.
-#[derive(Clone, Copy, Debug)]
-pub struct Site<'s, 't> {
-    members: Members,
-    name: Name<'s>,
-    track: Option<&'s Track<'t>>,
-    time_ns: Option<u64>,
+pub struct Site<'s, 't>(Spec<'s, 't>);
+
+impl core::fmt::Debug for Site<'_, '_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Site")
+    }
 }
 
 impl<'s, 't> Site<'s, 't> {
     /// An event of these categories.
-    #[inline]
+    #[inline(always)]
     pub fn new(category: impl CategoryRef, name: Name<'s>) -> Self {
-        Self { members: category.members(), name, track: None, time_ns: None }
+        Self(Spec {
+            kind: TrackEventType::TYPE_INSTANT,
+            members: Some(category.members()),
+            name,
+            track: None,
+            time_ns: None,
+            value: None,
+        })
     }
 
     /// `track = expression`.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn track(mut self, track: &'s Track<'t>) -> Self {
-        self.track = Some(track);
+        self.0.track = Some(track);
         self
     }
 
     /// `ts = expression`.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn time_ns(mut self, time_ns: u64) -> Self {
-        self.time_ns = Some(time_ns);
+        self.0.time_ns = Some(time_ns);
         self
     }
 
-    fn write(self, kind: TrackEventType, fill: Option<&mut Fill<'_>>) -> Written {
-        let bits = self.members.instances();
-        if bits == 0 {
-            return Written::default();
+    #[inline(always)]
+    fn begin(mut self) -> Self {
+        self.0.kind = TrackEventType::TYPE_SLICE_BEGIN;
+        self
+    }
+
+    #[inline(never)]
+    fn write(&self, fill: Option<&mut Fill<'_>>) -> Written {
+        match self.0.members.map_or(0, Members::instances) {
+            0 => Written::default(),
+            bits => thread::write(bits, &self.0, fill),
         }
-        let Self { members, name, track, time_ns } = self;
-        let spec = Spec { kind, members: Some(members), name: name.into(), track, time_ns };
-        thread::write(bits, &spec, fill)
     }
 
     /// `instant!`
-    #[inline(never)]
+    #[inline(always)]
     pub fn instant(self, fill: Option<&mut Fill<'_>>) {
-        self.write(TrackEventType::TYPE_INSTANT, fill);
+        self.write(fill);
     }
 
     /// `slice!`
-    #[inline(never)]
+    #[inline(always)]
     pub fn slice(self, fill: Option<&mut Fill<'_>>) -> Slice {
-        Slice::new(self.write(TrackEventType::TYPE_SLICE_BEGIN, fill))
+        Slice::new(self.begin().write(fill))
     }
 
     /// `slice!` with `track`.
-    #[inline(never)]
+    #[inline(always)]
     pub fn track_slice(self, fill: Option<&mut Fill<'_>>) -> TrackSlice<'t> {
-        let track = self.track.copied().unwrap_or(Track::GLOBAL);
-        TrackSlice::new(self.write(TrackEventType::TYPE_SLICE_BEGIN, fill), track)
+        let track = self.0.track.copied().unwrap_or(Track::GLOBAL);
+        TrackSlice::new(self.begin().write(fill), track)
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use protos::TrackEventType;
 
-use super::Event;
 use crate::category::{CategoryRef, Members};
 use crate::sequence::{EventName, Spec, thread};
 use crate::track::{Track, Unit};
@@ -248,17 +247,9 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Opt
         name: EventName::None,
         track: Some(track),
         time_ns,
+        value: Some(value),
     };
-    thread::write(
-        bits,
-        &spec,
-        Some(&mut |event: &mut Event<'_, '_>| {
-            match value {
-                CounterValue::Int(value) => event.message().counter_value(value),
-                CounterValue::Double(value) => event.message().double_counter_value(value),
-            };
-        }),
-    );
+    thread::write(bits, &spec, None);
 }
 
 /// A state: what something is doing, one of several words, until it changes.
@@ -367,6 +358,7 @@ fn write_state(
         name: value.map_or(EventName::None, EventName::Interned),
         track: Some(track),
         time_ns,
+        value: None,
     };
     thread::write(bits, &spec, None);
 }

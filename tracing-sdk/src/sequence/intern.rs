@@ -14,8 +14,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use protos::InternedDataWriter;
+use protos::TracePacketWriter;
 
+use super::EventName;
 use crate::category::Category;
 
 /// The highest number of a literal. Literals beyond it are written in full.
@@ -115,6 +116,13 @@ impl core::fmt::Debug for StaticName {
     }
 }
 
+/// The name of an event, as it is written.
+pub(crate) enum WrittenName<'a> {
+    None,
+    Iid(u64),
+    Text(&'a str),
+}
+
 /// Which numbers a sequence has defined: one bit each.
 #[derive(Default)]
 struct Defined(Vec<u64>);
@@ -204,23 +212,37 @@ impl Interning {
         !self.news.is_empty()
     }
 
-    #[inline]
-    pub(crate) fn category(&mut self, category: &'static Category) -> u64 {
-        let iid = category.iid();
-        if self.categories.insert(iid) {
+    /// Makes sure that the number of a category is defined.
+    #[inline(always)]
+    pub(crate) fn category(&mut self, category: &'static Category) {
+        if self.categories.insert(category.iid()) {
             self.news.push(News::Category(category));
         }
-        iid.into()
     }
 
-    /// 0 if the name must be written in full.
-    #[inline]
-    pub(crate) fn event_name(&mut self, name: &'static StaticName) -> u64 {
-        let iid = name.iid();
-        if iid != 0 && self.event_names.insert(iid) {
-            self.news.push(News::EventName(iid, name.text()));
+    /// How the name of an event is written. With `drop_dynamic` only literals are written as they are.
+    #[inline(always)]
+    pub(crate) fn name<'a>(&mut self, name: EventName<'a>, drop_dynamic: bool) -> WrittenName<'a> {
+        match name {
+            EventName::None => WrittenName::None,
+            EventName::Static(name) => match name.iid() {
+                0 => WrittenName::Text(name.text()),
+                iid => {
+                    if self.event_names.insert(iid) {
+                        self.news.push(News::EventName(iid, name.text()));
+                    }
+                    WrittenName::Iid(iid.into())
+                }
+            },
+            EventName::Dynamic(_) | EventName::Interned(_) if drop_dynamic => {
+                WrittenName::Text("FILTERED")
+            }
+            EventName::Dynamic(name) => WrittenName::Text(name),
+            EventName::Interned(name) => match self.text(Kind::EventName, name) {
+                Some(iid) => WrittenName::Iid(iid),
+                None => WrittenName::Text(name),
+            },
         }
-        iid.into()
     }
 
     /// 0 if the key must be written in full.
@@ -231,10 +253,6 @@ impl Interning {
             self.news.push(News::Key(iid, key.text()));
         }
         iid.into()
-    }
-
-    pub(crate) fn dynamic_event_name(&mut self, name: &str) -> Option<u64> {
-        self.text(Kind::EventName, name)
     }
 
     /// The number of `text`; none if it is long, or there are too many: then it is written in full.
@@ -284,7 +302,8 @@ impl Interning {
     /// Defines what the packet used for the first time.
     #[cold]
     #[inline(never)]
-    pub(crate) fn define(&mut self, data: &mut InternedDataWriter<'_>) {
+    pub(crate) fn define(&mut self, mut packet: TracePacketWriter<'_>) {
+        let mut data = packet.interned_data();
         let text = |range: Range<usize>| self.news_text.get(range).unwrap_or_default();
         for news in self.news.drain(..) {
             match news {

@@ -19,16 +19,18 @@ pub(crate) mod thread;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use client::write::{BufferExhaustedPolicy, TraceWriter};
-use protos::{TracePacketWriter, TrackEventType};
+use protos::{TrackEventType, TrackEventWriter};
 
-use self::intern::{Interning, StaticName};
+use self::intern::{Interning, StaticName, WrittenName};
 use crate::category::Members;
 use crate::event::Event;
+use crate::event::sticky::CounterValue;
 use crate::source::Running;
-use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, TRACE_CLOCK};
+use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, Settings, TRACE_CLOCK};
 use crate::track::{Track, describe};
 
 /// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet cannot be read without those before it.
@@ -49,20 +51,24 @@ pub fn lost_events() -> u64 {
 }
 
 /// What an event is, without its arguments.
-pub(crate) struct Spec<'a> {
+pub(crate) struct Spec<'s, 't> {
     pub(crate) kind: TrackEventType,
     pub(crate) members: Option<Members>,
-    pub(crate) name: EventName<'a>,
+    pub(crate) name: EventName<'s>,
     /// None: the track of the thread.
-    pub(crate) track: Option<&'a Track<'a>>,
+    pub(crate) track: Option<&'s Track<'t>>,
     /// Time of the event on the trace clock, ns; none: now.
     pub(crate) time_ns: Option<u64>,
+    /// The value of a counter.
+    pub(crate) value: Option<CounterValue>,
 }
 
 /// The name of an event.
-#[derive(Clone, Copy)]
-pub(crate) enum EventName<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum EventName<'a> {
+    /// The end of a slice, or a state that is none.
     None,
+    /// A literal.
     Static(&'static StaticName),
     /// Written in full.
     Dynamic(&'a str),
@@ -84,8 +90,6 @@ pub(crate) struct Sequence {
     last_ns: u64,
     clears_seen: u32,
     needs_opening: bool,
-    /// An event is being written; stays set if its arguments panicked.
-    in_event: bool,
     /// Lost since the last event that was written.
     lost: u64,
 }
@@ -101,7 +105,6 @@ impl Sequence {
             tracks: HashSet::default(),
             last_ns: 0,
             needs_opening: true,
-            in_event: false,
             lost: 0,
         }
     }
@@ -123,86 +126,96 @@ impl Sequence {
     }
 
     /// Writes one event; `now_ns` is the time of an event without one.
-    pub(crate) fn write(&mut self, now_ns: u64, spec: &Spec<'_>, fill: Option<&mut Fill<'_>>) {
-        if (self.needs_opening || self.in_event) && !self.recover(now_ns) {
+    pub(crate) fn write(&mut self, now_ns: u64, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) {
+        if self.needs_opening && !self.open_again(now_ns) {
             return self.count_loss();
         }
         if let Some(track) = spec.track {
             self.describe_chain(track, now_ns, spec.time_ns);
         }
-        self.in_event = true;
-        let settings = &self.running.settings;
-        let mut open =
-            OpenPacket { packet: self.writer.new_packet(), interning: &mut self.interning };
-        let OpenPacket { packet, interning } = &mut open;
-        stamp(packet, &mut self.last_ns, settings.clock, settings.unit_ns, now_ns, spec.time_ns);
-        packet.sequence_flags(NEEDS_STATE);
-        let mut message = packet.track_event();
-        message.r#type(spec.kind);
-        match spec.members {
-            None => {}
-            Some(Members::One(category)) => {
-                message.category_iids(interning.category(category));
-            }
-            Some(Members::Many(members)) => {
-                for category in members {
-                    message.category_iids(interning.category(category));
-                }
-            }
-        }
-        match spec.name {
-            EventName::Static(name) => match interning.event_name(name) {
-                0 => {
-                    message.name(name.text());
-                }
-                iid => {
-                    message.name_iid(iid);
-                }
-            },
-            EventName::None => {}
-            EventName::Dynamic(_) | EventName::Interned(_) if settings.drop_dynamic_names => {
-                message.name("FILTERED");
-            }
-            EventName::Dynamic(name) => {
-                message.name(name);
-            }
-            EventName::Interned(name) => match interning.dynamic_event_name(name) {
-                Some(iid) => {
-                    message.name_iid(iid);
-                }
-                None => {
-                    message.name(name);
-                }
-            },
-        }
-        if let Some(track) = spec.track {
-            message.track_uuid(track.uuid());
-        }
-        let mut event = Event::new(&mut message, interning, settings.drop_annotations);
-        if self.lost != 0 {
-            event.lost_events(self.lost);
-        }
-        if let Some(fill) = fill {
-            fill(&mut event);
-        }
-        drop(message);
-        drop(open);
-        self.in_event = false;
+        let filled = match fill {
+            None if self.lost == 0 => self.encode(now_ns, spec, None),
+            fill => self.encode_with_arguments(now_ns, spec, fill),
+        };
         match self.writer.is_dropping() {
             false => self.lost = 0,
             true => self.count_loss(),
         }
+        if let Err(panic) = filled {
+            resume_unwind(panic);
+        }
     }
 
-    /// Prepares an event that cannot simply follow the last one. False if it is lost.
-    #[cold]
     #[inline(never)]
-    fn recover(&mut self, now_ns: u64) -> bool {
-        if core::mem::take(&mut self.in_event) && self.writer.is_dropping() {
-            // An argument of the last event panicked, and the event was lost, too.
-            self.count_loss();
+    fn encode_with_arguments(
+        &mut self,
+        now_ns: u64,
+        spec: &Spec<'_, '_>,
+        fill: Option<&mut Fill<'_>>,
+    ) -> std::thread::Result<()> {
+        self.encode(now_ns, spec, Some(fill))
+    }
+
+    /// Inlined twice: without arguments nothing takes the address of the two writers, and they stay in registers.
+    #[inline(always)]
+    fn encode(
+        &mut self,
+        now_ns: u64,
+        spec: &Spec<'_, '_>,
+        arguments: Option<Option<&mut Fill<'_>>>,
+    ) -> std::thread::Result<()> {
+        let settings = &self.running.settings;
+        let interning = &mut self.interning;
+        // Whatever can panic comes before the packet: then no unwinding takes the address of the writers.
+        let stamp = stamp(&mut self.last_ns, settings, now_ns, spec.time_ns);
+        let categories = spec.members.as_ref().map_or(&[][..], Members::as_slice);
+        categories.iter().for_each(|category| interning.category(category));
+        let name = interning.name(spec.name, settings.drop_dynamic_names);
+        let track = spec.track.map(Track::uuid);
+
+        let mut packet = self.writer.new_packet();
+        packet.timestamp(stamp.value);
+        if let Some(clock) = stamp.clock {
+            packet.timestamp_clock_id(clock);
         }
-        !self.needs_opening || self.open_again(now_ns)
+        packet.sequence_flags(NEEDS_STATE);
+        let mut message = packet.track_event();
+        message.r#type(spec.kind);
+        for category in categories {
+            message.category_iids(category.iid().into());
+        }
+        match name {
+            WrittenName::None => {}
+            WrittenName::Iid(iid) => {
+                message.name_iid(iid);
+            }
+            WrittenName::Text(name) => {
+                message.name(name);
+            }
+        }
+        if let Some(track) = track {
+            message.track_uuid(track);
+        }
+        match spec.value {
+            None => {}
+            Some(CounterValue::Int(value)) => {
+                message.counter_value(value);
+            }
+            Some(CounterValue::Double(value)) => {
+                message.double_counter_value(value);
+            }
+        }
+        let filled = match arguments {
+            None => Ok(()),
+            Some(fill) => {
+                fill_event(&mut message, interning, settings.drop_annotations, self.lost, fill)
+            }
+        };
+        drop(message);
+        if interning.has_news() {
+            interning.define(packet);
+        }
+        filled
     }
 
     #[cold]
@@ -237,74 +250,72 @@ impl Sequence {
                 continue;
             }
             let settings = &self.running.settings;
+            let stamp = stamp(&mut self.last_ns, settings, now_ns, time_ns);
             let mut packet = self.writer.new_packet();
-            stamp(
-                &mut packet,
-                &mut self.last_ns,
-                settings.clock,
-                settings.unit_ns,
-                now_ns,
-                time_ns,
-            );
-            packet.sequence_flags(NEEDS_STATE);
+            packet.timestamp(stamp.value).sequence_flags(NEEDS_STATE);
+            if let Some(clock) = stamp.clock {
+                packet.timestamp_clock_id(clock);
+            }
             describe(track, &mut packet.track_descriptor());
         }
     }
 }
 
-/// A packet that defines the names it uses when it ends, also if an argument panics.
-struct OpenPacket<'w, 'i> {
-    packet: TracePacketWriter<'w>,
-    interning: &'i mut Interning,
-}
-
-impl Drop for OpenPacket<'_, '_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.interning.has_news() {
-            self.interning.define(&mut self.packet.interned_data());
-        }
+/// Writes the arguments. A panic in one of them is passed on when the packet is complete.
+#[inline(never)]
+fn fill_event(
+    message: &mut TrackEventWriter<'_>,
+    interning: &mut Interning,
+    drop_annotations: bool,
+    lost: u64,
+    fill: Option<&mut Fill<'_>>,
+) -> std::thread::Result<()> {
+    let mut event = Event::new(message, interning, drop_annotations);
+    if lost != 0 {
+        event.lost_events(lost);
+    }
+    match fill {
+        Some(fill) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
+        None => Ok(()),
     }
 }
 
-/// Writes the time of a packet (track-event.md, section 6.3).
-#[inline]
-fn stamp(
-    packet: &mut TracePacketWriter<'_>,
-    last_ns: &mut u64,
-    clock: u32,
-    unit_ns: u64,
-    now_ns: u64,
-    time_ns: Option<u64>,
-) {
-    if let Some(time_ns) = time_ns {
-        packet.timestamp(time_ns);
-        if clock != TRACE_CLOCK {
-            packet.timestamp_clock_id(TRACE_CLOCK);
-        }
-        return;
+/// The time of a packet, as it is written.
+struct Stamp {
+    value: u64,
+    /// None: the default of the sequence.
+    clock: Option<u32>,
+}
+
+/// The time of a packet (track-event.md, section 6.3).
+#[inline(always)]
+fn stamp(last_ns: &mut u64, settings: &Settings, now_ns: u64, time_ns: Option<u64>) -> Stamp {
+    let is_simple = settings.clock == INCREMENTAL_CLOCK && settings.unit_ns == 1;
+    if is_simple && time_ns.is_none() && now_ns >= *last_ns {
+        let value = now_ns - *last_ns;
+        *last_ns = now_ns;
+        return Stamp { value, clock: None };
+    }
+    stamp_slow(last_ns, settings, now_ns, time_ns)
+}
+
+#[cold]
+fn stamp_slow(last_ns: &mut u64, settings: &Settings, now_ns: u64, time_ns: Option<u64>) -> Stamp {
+    let Settings { clock, unit_ns, .. } = *settings;
+    if let Some(value) = time_ns {
+        return Stamp { value, clock: Some(TRACE_CLOCK).filter(|_| clock != TRACE_CLOCK) };
     }
     match clock {
-        INCREMENTAL_CLOCK if now_ns >= *last_ns && unit_ns == 1 => {
-            packet.timestamp(now_ns - *last_ns);
-            *last_ns = now_ns;
-        }
         INCREMENTAL_CLOCK if now_ns >= *last_ns => {
-            let units = (now_ns - *last_ns) / unit_ns;
-            packet.timestamp(units);
+            let value = (now_ns - *last_ns) / unit_ns;
             // What is left over counts for the next packet.
-            *last_ns += units * unit_ns;
+            *last_ns += value * unit_ns;
+            Stamp { value, clock: None }
         }
         // The clock went back. That does not happen to clocks of the kernel.
-        INCREMENTAL_CLOCK if unit_ns == 1 => {
-            packet.timestamp(now_ns).timestamp_clock_id(TRACE_CLOCK);
-        }
-        INCREMENTAL_CLOCK => {
-            packet.timestamp(now_ns / unit_ns).timestamp_clock_id(ABSOLUTE_CLOCK);
-        }
-        _ => {
-            packet.timestamp(now_ns / unit_ns);
-        }
+        INCREMENTAL_CLOCK if unit_ns == 1 => Stamp { value: now_ns, clock: Some(TRACE_CLOCK) },
+        INCREMENTAL_CLOCK => Stamp { value: now_ns / unit_ns, clock: Some(ABSOLUTE_CLOCK) },
+        _ => Stamp { value: now_ns / unit_ns, clock: None },
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Written {
 }
 
 /// Writes an event to the instances in `bits`.
-pub(crate) fn write(bits: u32, spec: &Spec<'_>, mut fill: Option<&mut Fill<'_>>) -> Written {
+pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) -> Written {
     with(|sequences| {
         let now_ns = os::clock::boot_ns();
         let mut left = bits;
@@ -64,7 +64,7 @@ pub(crate) fn write(bits: u32, spec: &Spec<'_>, mut fill: Option<&mut Fill<'_>>)
 }
 
 /// Writes an event to those instances of `written` that still run.
-pub(crate) fn write_to(written: Written, spec: &Spec<'_>, mut fill: Option<&mut Fill<'_>>) {
+pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) {
     with(|sequences| {
         let now_ns = os::clock::boot_ns();
         for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
