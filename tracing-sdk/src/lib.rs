@@ -51,6 +51,7 @@ mod track;
 pub use self::category::{Category, Group, register};
 pub use self::event::annotate::{Annotate, List, Map, Value};
 pub use self::event::flow::Flow;
+pub use self::event::future::{AsyncSlice, Traced};
 pub use self::event::guard::{Slice, TrackSlice};
 pub use self::event::sticky::{Counter, CounterValue, State};
 pub use self::event::{Event, Priority};

@@ -150,6 +150,24 @@ macro_rules! function {
     };
 }
 
+/// Begins the slice of a future, for [`Traced::traced`](crate::Traced::traced). The grammar is that of
+/// [`instant!`](crate::instant!), with a literal name and without `track`.
+#[macro_export]
+macro_rules! async_slice {
+    ($category:expr, $name:literal $(, $($rest:tt)*)?) => {
+        if $crate::__private::CategoryRef::bits(&$category) == 0 {
+            $crate::AsyncSlice::OFF
+        } else {
+            static NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
+            let (track, flow) = $crate::AsyncSlice::lane(&NAME);
+            let slice = $crate::__event!(@args track_slice [$category]
+                [$crate::__private::Name::Static(&NAME)] [] []
+                track = track, flow = flow, $($($rest)*)? ,);
+            $crate::AsyncSlice::new(slice, flow, &$category, &NAME)
+        }
+    };
+}
+
 /// Ends a slice with annotations, in the grammar of [`instant!`](crate::instant!) without names, tracks and times.
 #[macro_export]
 macro_rules! end {

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`annotate`] | values of annotations: the trait, and its implementations for types of the standard library |
 //! | [`flow`] | arrows between slices |
+//! | [`future`] | slices of futures: whole lives and polls |
 //! | [`guard`] | slices that end when a guard is dropped |
 //! | [`sticky`] | counters and states whose last value every session gets |
 //! | [`site`] | what the macros call |
 
 pub(crate) mod annotate;
 pub(crate) mod flow;
+pub(crate) mod future;
 pub(crate) mod guard;
 pub(crate) mod site;
 pub(crate) mod sticky;

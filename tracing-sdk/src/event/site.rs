@@ -23,9 +23,14 @@ impl<'s, 't> Site<'s, 't> {
     /// An event of these categories.
     #[inline(always)]
     pub fn new(category: impl CategoryRef, name: Name<'s>) -> Self {
+        Self::of(category.members(), name)
+    }
+
+    #[inline(always)]
+    pub(super) fn of(members: Members, name: Name<'s>) -> Self {
         Self(Spec {
             kind: TrackEventType::TYPE_INSTANT,
-            members: Some(category.members()),
+            members: Some(members),
             name,
             track: None,
             time_ns: None,

@@ -24,7 +24,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn recorded(category: &str, work: impl FnOnce()) -> Vec<u8> {
+pub(crate) fn recorded(category: &str, work: impl FnOnce()) -> Vec<u8> {
     let _alone = alone();
     record(&[category], work).expect("a recording")
 }

@@ -2,4 +2,5 @@
 #![cfg(feature = "in-process")]
 
 mod events;
+mod futures;
 mod trace;

@@ -1,0 +1,119 @@
+//! Slices of futures. A future has two views in a trace: one slice for its whole life, on a track of its own, and a
+//! slice on the thread for each time it is polled. A flow joins them:
+//!
+//! ```text
+//!   track "GET"    [ GET ---------------------------------------- ]
+//!                    \            \                    \
+//!   thread 1         [GET]         \                   [GET]
+//!   thread 2                       [GET]
+//! ```
+
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::flow::Flow;
+use super::guard::TrackSlice;
+use super::site::{Site, closure};
+use crate::category::{CategoryRef, Members};
+use crate::sequence::EventName;
+use crate::sequence::intern::StaticName;
+use crate::track::Track;
+
+/// The slice of a future, from [`async_slice!`](crate::async_slice!).
+#[must_use = "the slice ends when this is dropped: pass it to `traced`"]
+#[derive(Debug)]
+pub struct AsyncSlice {
+    /// None if no session records it.
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    slice: TrackSlice<'static>,
+    flow: Flow,
+    members: Members,
+    name: &'static StaticName,
+}
+
+impl AsyncSlice {
+    /// A slice that no session records.
+    #[doc(hidden)]
+    pub const OFF: Self = Self { open: None };
+
+    /// The track and the flow of a new slice.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lane(name: &'static StaticName) -> (Track<'static>, Flow) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        (Track::named(name.text()).id(number), Flow::scoped("tracing-sdk async", number))
+    }
+
+    /// After the beginning was written.
+    #[doc(hidden)]
+    pub fn new(
+        slice: TrackSlice<'static>,
+        flow: Flow,
+        category: impl CategoryRef,
+        name: &'static StaticName,
+    ) -> Self {
+        let open = Open { slice, flow, members: category.members(), name };
+        Self { open: Some(open).filter(|open| open.slice.is_recorded()) }
+    }
+}
+
+impl Drop for AsyncSlice {
+    /// The future was dropped before it was ready.
+    fn drop(&mut self) {
+        static KEY: StaticName = StaticName::key("cancelled");
+        if let Some(open) = self.open.take() {
+            open.slice.end_with(&mut closure(|event| {
+                event.annotate_static(&KEY, &true);
+            }));
+        }
+    }
+}
+
+/// Records futures.
+pub trait Traced: Future + Sized {
+    /// Records this future as `slice`: from now until it is ready, and each time it is polled. If it is dropped before,
+    /// its slice ends with the annotation `cancelled`.
+    ///
+    /// ```
+    /// use tracing_sdk::{Traced, async_slice, categories};
+    ///
+    /// categories! { NET = "net"; }
+    ///
+    /// async fn get(url: &str) -> usize {
+    ///     url.len()
+    /// }
+    ///
+    /// async fn page(url: &str) -> usize {
+    ///     get(url).traced(async_slice!(NET, "GET", url = url)).await
+    /// }
+    /// ```
+    fn traced(self, slice: AsyncSlice) -> impl Future<Output = Self::Output> {
+        traced(self, slice)
+    }
+}
+
+impl<F: Future> Traced for F {}
+
+async fn traced<F: Future>(future: F, mut slice: AsyncSlice) -> F::Output {
+    let mut future = pin!(future);
+    let output = poll_fn(|context| {
+        let _poll = slice.open.as_ref().map(|open| {
+            let site = Site::of(open.members, EventName::Static(open.name));
+            site.slice(Some(&mut closure(|event| {
+                event.flow(open.flow);
+            })))
+        });
+        future.as_mut().poll(context)
+    })
+    .await;
+    if let Some(open) = slice.open.take() {
+        open.slice.end();
+    }
+    output
+}

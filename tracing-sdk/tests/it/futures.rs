@@ -1,0 +1,69 @@
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use tracing_sdk::{Traced, async_slice, categories};
+
+use crate::events::recorded;
+use crate::trace::{events, packets};
+
+categories! { F = "futures"; }
+
+/// Ready when it is polled for the second time.
+fn two_steps() -> impl Future<Output = u32> {
+    let mut polled = false;
+    poll_fn(move |_| match std::mem::replace(&mut polled, true) {
+        false => Poll::Pending,
+        true => Poll::Ready(5),
+    })
+}
+
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_future_has_one_slice_for_its_life_and_one_for_each_poll() {
+    let trace = recorded("futures", || {
+        let mut first = pin!(two_steps().traced(async_slice!(F, "first", n = 1)));
+        let mut second = pin!(two_steps().traced(async_slice!(F, "second", n = 2)));
+        assert_eq!(poll(first.as_mut()), Poll::Pending);
+        assert_eq!(poll(second.as_mut()), Poll::Pending);
+        assert_eq!(poll(first.as_mut()), Poll::Ready(5));
+        assert_eq!(poll(second.as_mut()), Poll::Ready(5));
+    });
+    let expected = [
+        "begin futures first n=1",
+        "begin futures second n=2",
+        "begin futures first",
+        "end",
+        "begin futures second",
+        "end",
+        "begin futures first",
+        "end",
+        "end",
+        "begin futures second",
+        "end",
+        "end",
+    ];
+    assert_eq!(events(&trace), expected);
+    let mut flows: Vec<u64> = Vec::new();
+    for packet in packets(&trace) {
+        if let Some(protos::TracePacketData::TrackEvent(event)) = packet.message.data {
+            flows.extend(event.flow_ids);
+        }
+    }
+    let (first, second) = (flows[0], flows[1]);
+    assert_ne!(first, second);
+    assert_eq!(flows, [first, second, first, second, first, second]);
+}
+
+#[test]
+fn a_future_that_is_dropped_early_was_cancelled() {
+    let trace = recorded("futures", || {
+        let mut future = Box::pin(two_steps().traced(async_slice!(F, "dropped")));
+        assert_eq!(poll(future.as_mut()), Poll::Pending);
+    });
+    let expected = ["begin futures dropped", "begin futures dropped", "end", "end cancelled=true"];
+    assert_eq!(events(&trace), expected);
+}
