@@ -37,6 +37,9 @@
 //! | `runtime` | connections to services |
 #![forbid(unsafe_code)]
 
+// For the macros of `derive`, which name this crate, in tests of this crate.
+extern crate self as tracing_sdk;
+
 mod macros;
 
 mod category;
@@ -60,6 +63,9 @@ pub use self::sequence::intern::Location;
 pub use self::sequence::lost_events;
 pub use self::sequence::thread::flush;
 pub use self::track::{Merge, Order, Track, Unit};
+
+#[cfg(feature = "derive")]
+pub use tracing_sdk_derive::{Annotate, traced};
 
 /// What the macros use. Not for other code: it may change at any time.
 #[doc(hidden)]

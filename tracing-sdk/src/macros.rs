@@ -2,7 +2,7 @@
 //!
 //! All event macros share one grammar. `__event!` takes the argument list apart, one argument at a time. It puts the
 //! value of each into a variable, so that it is evaluated once, before anything is written, and collects what to do
-//! with it:
+//! with it. Names of items in an expansion begin with two underscores, because arguments of the caller can see them:
 //!
 //! ```text
 //!   __event!(@args verb category name [what to do with the site] [what to write] remaining arguments)
@@ -32,8 +32,8 @@ macro_rules! categories {
 macro_rules! cat {
     ($name:literal) => {
         *{
-            static CATEGORY: $crate::Category = $crate::Category::new($name);
-            &CATEGORY
+            static __CATEGORY: $crate::Category = $crate::Category::new($name);
+            &__CATEGORY
         }
     };
 }
@@ -134,16 +134,16 @@ macro_rules! slice {
 macro_rules! function {
     ($category:expr $(, $($rest:tt)*)?) => {
         let _slice = {
-            fn item() {}
-            fn path() -> &'static str {
-                ::core::any::type_name_of_val(&item)
+            fn __item() {}
+            fn __path() -> &'static str {
+                ::core::any::type_name_of_val(&__item)
             }
             if $crate::__private::CategoryRef::bits(&$category) == 0 {
                 $crate::__private::Slice::OFF
             } else {
-                static NAME: $crate::__private::StaticName =
-                    $crate::__private::StaticName::function(path);
-                $crate::__event!(@args slice [$category] [$crate::__private::Name::Static(&NAME)]
+                static __NAME: $crate::__private::StaticName =
+                    $crate::__private::StaticName::function(__path);
+                $crate::__event!(@args slice [$category] [$crate::__private::Name::Static(&__NAME)]
                     [] [] $($($rest)*)? ,)
             }
         };
@@ -158,12 +158,12 @@ macro_rules! async_slice {
         if $crate::__private::CategoryRef::bits(&$category) == 0 {
             $crate::AsyncSlice::OFF
         } else {
-            static NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
-            let (track, flow) = $crate::AsyncSlice::lane(&NAME);
+            static __NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
+            let (track, flow) = $crate::AsyncSlice::lane(&__NAME);
             let slice = $crate::__event!(@args track_slice [$category]
-                [$crate::__private::Name::Static(&NAME)] [] []
+                [$crate::__private::Name::Static(&__NAME)] [] []
                 track = track, flow = flow, $($($rest)*)? ,);
-            $crate::AsyncSlice::new(slice, flow, &$category, &NAME)
+            $crate::AsyncSlice::new(slice, flow, &$category, &__NAME)
         }
     };
 }
@@ -193,9 +193,9 @@ macro_rules! end {
 macro_rules! counter {
     ($category:expr, $name:literal, $value:expr $(, $option:ident = $setting:expr)* $(,)?) => {
         if $crate::__private::CategoryRef::bits(&$category) != 0 {
-            static COUNTER: $crate::Counter<'static> =
+            static __COUNTER: $crate::Counter<'static> =
                 $crate::Counter::new($name)$(.$option($setting))*;
-            COUNTER.set(&$category, $value);
+            __COUNTER.set(&$category, $value);
         }
     };
 }
@@ -214,10 +214,10 @@ macro_rules! counter {
 macro_rules! state {
     ($category:expr, $name:literal, $value:expr) => {
         if $crate::__private::CategoryRef::bits(&$category) != 0 {
-            static STATE: $crate::State<'static> = $crate::State::new($name);
+            static __STATE: $crate::State<'static> = $crate::State::new($name);
             match $crate::__private::StateValue::text(&$value) {
-                ::core::option::Option::Some(value) => STATE.set(&$category, value),
-                ::core::option::Option::None => STATE.clear(&$category),
+                ::core::option::Option::Some(value) => __STATE.set(&$category, value),
+                ::core::option::Option::None => __STATE.clear(&$category),
             }
         }
     };
@@ -262,8 +262,8 @@ macro_rules! __event {
         }
     };
     (@name $verb:ident $category:expr, $name:literal $(, $($rest:tt)*)?) => {{
-        static NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
-        $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(&NAME)]
+        static __NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
+        $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(&__NAME)]
             [] [] $($($rest)*)? ,)
     }};
     (@name $($other:tt)*) => {
@@ -375,8 +375,8 @@ macro_rules! __event {
         $crate::__event!(@write $event (key [$key] $($value)*))
     };
     (@write $event:ident (key [$key:expr] $($value:tt)*)) => {{
-        static KEY: $crate::__private::StaticName = $crate::__private::StaticName::key($key);
-        $event.annotate_static(&KEY, &$($value)*);
+        static __KEY: $crate::__private::StaticName = $crate::__private::StaticName::key($key);
+        $event.annotate_static(&__KEY, &$($value)*);
     }};
     (@write $event:ident (flow $value:ident)) => {
         $crate::__private::Flows::each($value, |flow| { $event.flow(flow); })

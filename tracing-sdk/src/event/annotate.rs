@@ -214,6 +214,14 @@ impl Map<'_, '_, '_> {
         self
     }
 
+    /// Adds an entry whose value `write` writes.
+    pub fn entry_with(&mut self, key: &str, write: impl FnOnce(Value<'_, '_>)) -> &mut Self {
+        let mut entry = self.message.dict_entries();
+        entry.name(key);
+        write(Value::new(entry, self.interning));
+        self
+    }
+
     /// As [`entry`](Self::entry), with a key that is formatted.
     pub fn entry_display(
         &mut self,

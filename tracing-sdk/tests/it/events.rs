@@ -262,3 +262,23 @@ fn any_text_is_safe() {
         ],
     );
 }
+
+#[test]
+fn names_of_the_program_do_not_meet_those_of_the_macros() {
+    const NAME: u32 = 1;
+    const KEY: u32 = 2;
+    let (value, event, slice) = (3, 4, 5);
+    let item = 6;
+    check(
+        || {
+            instant!(A, "names", name_ = NAME, key = KEY, value = value, event = event, |e| e
+                .annotate("s", &slice));
+            function!(A, item = item);
+        },
+        &[
+            "instant a names name_=1 key=2 value=3 event=4 s=5",
+            "begin a it::events::names_of_the_program_do_not_meet_those_of_the_macros item=6",
+            "end",
+        ],
+    );
+}

@@ -51,9 +51,11 @@ const EDGES: &[(&str, &[&str])] = &[
         "tracing-probes",
         &["protozero", "protos", "tracing-core-abi", "tracing-core-os", "tracing-core-client"],
     ),
+    ("tracing-sdk-derive", &[]),
     (
         "tracing-sdk",
         &[
+            "tracing-sdk-derive",
             "protozero",
             "protos",
             "tracing-core-abi",

@@ -1,0 +1,169 @@
+//! `#[derive(Annotate)]`.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Index, Result};
+
+/// The attributes of a field or variant.
+#[derive(Default)]
+struct Options {
+    skip: bool,
+    form: Form,
+    rename: Option<String>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Form {
+    #[default]
+    Annotate,
+    Debug,
+    Display,
+}
+
+impl Options {
+    fn parse(attributes: &[syn::Attribute]) -> Result<Self> {
+        let mut options = Self::default();
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("annotate"))
+        {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("skip") {
+                    options.skip = true;
+                } else if meta.path.is_ident("debug") {
+                    options.form = Form::Debug;
+                } else if meta.path.is_ident("display") {
+                    options.form = Form::Display;
+                } else if meta.path.is_ident("rename") {
+                    options.rename = Some(meta.value()?.parse::<syn::LitStr>()?.value());
+                } else {
+                    return Err(meta.error(
+                        "`annotate` takes `skip`, `debug`, `display` or `rename = \"name\"`",
+                    ));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(options)
+    }
+
+    /// The value of a field, of which `reference` is a reference.
+    fn value(&self, reference: &TokenStream) -> TokenStream {
+        match self.form {
+            Form::Annotate => reference.clone(),
+            Form::Debug => quote!(&::tracing_sdk::__private::ByDebug(#reference)),
+            Form::Display => quote!(&::tracing_sdk::__private::ByDisplay(#reference)),
+        }
+    }
+}
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let body = match &input.data {
+        Data::Struct(data) => {
+            let name = input.ident.to_string();
+            let fields = data.fields.iter().enumerate().map(|(at, field)| match &field.ident {
+                Some(name) => quote!(&self.#name),
+                None => {
+                    let at = Index::from(at);
+                    quote!(&self.#at)
+                }
+            });
+            write_fields(&name, &data.fields, &fields.collect::<Vec<_>>(), &quote!(value))?
+        }
+        Data::Enum(data) => {
+            let arms = data.variants.iter().map(|variant| {
+                let ident = &variant.ident;
+                let options = Options::parse(&variant.attrs)?;
+                let name = options.rename.unwrap_or_else(|| ident.to_string());
+                let bound = bindings(&variant.fields);
+                let pattern = match &variant.fields {
+                    Fields::Named(fields) => {
+                        let names = fields.named.iter().map(|field| &field.ident);
+                        quote!(Self::#ident { #(#names: #bound),* })
+                    }
+                    Fields::Unnamed(_) => quote!(Self::#ident(#(#bound),*)),
+                    Fields::Unit => quote!(Self::#ident),
+                };
+                let fields: Vec<_> = bound.iter().map(|name| quote!(#name)).collect();
+                let body = match variant.fields {
+                    Fields::Unit => quote!(value.str(#name)),
+                    _ => {
+                        let inner = write_fields(&name, &variant.fields, &fields, &quote!(value))?;
+                        quote! {
+                            value.map(|map| {
+                                map.entry_with(#name, |value| #inner);
+                            })
+                        }
+                    }
+                };
+                Ok(quote!(#pattern => { #(let _ = #bound;)* #body }))
+            });
+            let arms = arms.collect::<Result<Vec<_>>>()?;
+            quote!(match self { #(#arms)* })
+        }
+        Data::Union(_) => {
+            return Err(Error::new_spanned(&input.ident, "a union cannot be an annotation"));
+        }
+    };
+    let name = &input.ident;
+    let mut generics = input.generics.clone();
+    let parameters: Vec<_> =
+        generics.type_params().map(|parameter| parameter.ident.clone()).collect();
+    let clause = generics.make_where_clause();
+    for parameter in parameters {
+        clause.predicates.push(syn::parse_quote!(#parameter: ::tracing_sdk::Annotate));
+    }
+    let (implementation, types, clause) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        impl #implementation ::tracing_sdk::Annotate for #name #types #clause {
+            fn annotate(&self, value: ::tracing_sdk::Value<'_, '_>) {
+                #body
+            }
+        }
+    })
+}
+
+fn bindings(fields: &Fields) -> Vec<Ident> {
+    (0..fields.len()).map(|at| format_ident!("field_{at}")).collect()
+}
+
+/// Writes fields, of which `references` are references, into the value called `value`.
+fn write_fields(
+    name: &str,
+    fields: &Fields,
+    references: &[TokenStream],
+    value: &TokenStream,
+) -> Result<TokenStream> {
+    let mut shown: Vec<(&Field, Options, &TokenStream)> = Vec::new();
+    for (field, reference) in fields.iter().zip(references) {
+        let options = Options::parse(&field.attrs)?;
+        if !options.skip {
+            shown.push((field, options, reference));
+        }
+    }
+    Ok(match fields {
+        Fields::Unit => quote!(#value.str(#name)),
+        Fields::Named(_) => {
+            let entries = shown.iter().map(|(field, options, reference)| {
+                let name = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
+                let name = name.trim_start_matches("r#");
+                let name = options.rename.as_deref().unwrap_or(name);
+                let reference = options.value(reference);
+                quote!(map.entry(#name, #reference);)
+            });
+            quote!(#value.map(|map| { let _ = &map; #(#entries)* }))
+        }
+        Fields::Unnamed(all) => match (&shown[..], all.unnamed.len()) {
+            ([(_, options, reference)], 1) => {
+                let reference = options.value(reference);
+                quote!(::tracing_sdk::Annotate::annotate(#reference, #value))
+            }
+            _ => {
+                let items = shown.iter().map(|(_, options, reference)| {
+                    let reference = options.value(reference);
+                    quote!(list.item(#reference);)
+                });
+                quote!(#value.list(|list| { let _ = &list; #(#items)* }))
+            }
+        },
+    })
+}

@@ -1,0 +1,44 @@
+//! The macros of `tracing-sdk` that read types and functions. Use them through `tracing_sdk` (feature `derive`).
+
+mod annotate;
+mod traced;
+
+use proc_macro::TokenStream;
+
+/// Implements `tracing_sdk::Annotate`, so that values of the type can be annotations.
+///
+/// | type | shown as |
+/// |---|---|
+/// | struct with named fields | a map |
+/// | struct of one field without a name | this field |
+/// | tuple struct | a list |
+/// | unit struct or variant | its name |
+/// | other variant | a map of one entry: its name, and its fields as above |
+///
+/// Attributes of fields: `#[annotate(skip)]` leaves it out, `#[annotate(debug)]` and `#[annotate(display)]` format it,
+/// `#[annotate(rename = "name")]` names it; `rename` works for variants, too.
+#[proc_macro_derive(Annotate, attributes(annotate))]
+pub fn derive_annotate(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    annotate::expand(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Records each call of a function as a slice.
+///
+/// `#[traced(CATEGORY)]` records a slice with the path of the function as its name. After the category come:
+///
+/// | argument | what |
+/// |---|---|
+/// | `name = "text"` | another name |
+/// | `args(id, ?request, %url, count = items.len())` | annotations: arguments of the function, or expressions |
+/// | `ret` | the result, by `Debug`, as the annotation `return` |
+/// | `err` | the error of a `Result`, by `Display`, as the annotation `error` |
+///
+/// An `async fn` is recorded as a future: its whole life on a track of its own, and each time it is polled.
+/// Functions may have generics, lifetimes, `self` and `impl Trait`; a `const fn` cannot be recorded.
+#[proc_macro_attribute]
+pub fn traced(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    let arguments = syn::parse_macro_input!(arguments as traced::Arguments);
+    let function = syn::parse_macro_input!(function as syn::ItemFn);
+    traced::expand(&arguments, function).unwrap_or_else(syn::Error::into_compile_error).into()
+}

@@ -1,0 +1,160 @@
+//! `#[traced]`.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, Ident, ItemFn, LitStr, Result, Token, parenthesized};
+
+/// What stands in the parentheses of the attribute.
+pub(crate) struct Arguments {
+    category: Expr,
+    name: Option<LitStr>,
+    annotations: Vec<TokenStream>,
+    ret: bool,
+    err: bool,
+}
+
+impl Parse for Arguments {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if input.is_empty() {
+            return Err(input.error("name the category: `#[traced(CATEGORY)]`"));
+        }
+        let category = input.parse()?;
+        let mut arguments =
+            Self { category, name: None, annotations: Vec::new(), ret: false, err: false };
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            if input.is_empty() {
+                break;
+            }
+            let word: Ident = input.parse()?;
+            match word.to_string().as_str() {
+                "name" => {
+                    input.parse::<Token![=]>()?;
+                    arguments.name = Some(input.parse()?);
+                }
+                "args" => {
+                    let content;
+                    parenthesized!(content in input);
+                    let list = Punctuated::<Annotation, Token![,]>::parse_terminated(&content)?;
+                    arguments.annotations =
+                        list.into_iter().map(|annotation| annotation.0).collect();
+                }
+                "ret" => arguments.ret = true,
+                "err" => arguments.err = true,
+                _ => {
+                    let message = "`traced` takes a category, then `name = \"text\"`, `args(...)`, `ret` or `err`";
+                    return Err(Error::new(word.span(), message));
+                }
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// `id`, `?id`, `%id`, `@id`, or `key = value` with such a mark before the value: in the grammar of the event macros.
+struct Annotation(TokenStream);
+
+impl Parse for Annotation {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if input.peek(Ident) && input.peek2(Token![=]) && !input.peek2(Token![==]) {
+            let key: Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            let mark = mark(input)?;
+            let value: Expr = input.parse()?;
+            return Ok(Self(quote!(#key = #mark #value)));
+        }
+        let mark = mark(input)?;
+        let name: Ident = if input.peek(Token![self]) {
+            return Err(input.error("give `self` a key: `key = self.field`"));
+        } else {
+            input.parse()?
+        };
+        // As a string, because a few words have a meaning of their own as keys.
+        let key = LitStr::new(&name.to_string(), name.span());
+        Ok(Self(quote!(#key = #mark #name)))
+    }
+}
+
+fn mark(input: ParseStream<'_>) -> Result<TokenStream> {
+    if input.peek(Token![?]) {
+        return Ok(input.parse::<Token![?]>()?.to_token_stream());
+    }
+    if input.peek(Token![%]) {
+        return Ok(input.parse::<Token![%]>()?.to_token_stream());
+    }
+    if input.peek(Token![@]) {
+        return Ok(input.parse::<Token![@]>()?.to_token_stream());
+    }
+    Ok(TokenStream::new())
+}
+
+pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<TokenStream> {
+    if let Some(word) = &function.sig.constness {
+        return Err(Error::new_spanned(
+            word,
+            "a `const fn` cannot be recorded: it may run in the compiler",
+        ));
+    }
+    let Arguments { category, name, annotations, ret, err } = arguments;
+    let is_async = function.sig.asyncness.is_some();
+    let body = &function.block;
+    let text = name.as_ref().map_or_else(|| function.sig.ident.to_string(), LitStr::value);
+    let results = match (*ret, *err) {
+        (false, false) => TokenStream::new(),
+        (true, false) => quote!(::tracing_sdk::end!(slice, "return" = ?output);),
+        (false, true) => quote! {
+            if let ::core::result::Result::Err(error) = &output {
+                ::tracing_sdk::end!(slice, error = %error);
+            }
+        },
+        (true, true) => quote! {
+            match &output {
+                ::core::result::Result::Ok(value) => ::tracing_sdk::end!(slice, "return" = ?value),
+                ::core::result::Result::Err(error) => ::tracing_sdk::end!(slice, error = %error),
+            }
+        },
+    };
+    let block = if is_async {
+        if *ret || *err {
+            return Err(Error::new_spanned(
+                &function.sig.ident,
+                "`ret` and `err` are for functions that are not async; record the result in the function",
+            ));
+        }
+        quote!({
+            let slice = ::tracing_sdk::async_slice!(#category, #text, #(#annotations),*);
+            ::tracing_sdk::Traced::traced(async move #body, slice).await
+        })
+    } else if results.is_empty() {
+        match name {
+            Some(_) => quote!({
+                let _slice = ::tracing_sdk::slice!(#category, #text, #(#annotations),*);
+                #body
+            }),
+            None => quote!({
+                ::tracing_sdk::function!(#category, #(#annotations),*);
+                #body
+            }),
+        }
+    } else {
+        let output = match &function.sig.output {
+            syn::ReturnType::Default => quote!(()),
+            syn::ReturnType::Type(_, kind) if matches!(**kind, syn::Type::ImplTrait(_)) => {
+                quote!(_)
+            }
+            syn::ReturnType::Type(_, kind) => quote!(#kind),
+        };
+        quote!({
+            let slice = ::tracing_sdk::slice!(#category, #text, #(#annotations),*);
+            // A closure, so that `return` and `?` end the function's own body only.
+            #[allow(clippy::redundant_closure_call)]
+            let output: #output = (move || #body)();
+            #results
+            output
+        })
+    };
+    function.block = Box::new(syn::parse2(block)?);
+    Ok(function.into_token_stream())
+}

@@ -1,0 +1,136 @@
+use tracing_sdk::{Annotate, categories, instant, traced};
+
+use crate::events::recorded;
+use crate::trace::events;
+
+categories! { D = "derive"; }
+
+#[derive(Annotate)]
+struct Job<'a, T> {
+    id: u64,
+    parts: Vec<Part>,
+    #[annotate(skip)]
+    #[allow(dead_code, reason = "left out")]
+    raw: Hidden,
+    #[annotate(debug, rename = "why")]
+    reason: Reason,
+    #[annotate(display)]
+    letter: char,
+    value: T,
+    name: &'a str,
+    r#type: Option<u8>,
+}
+
+struct Hidden;
+
+#[derive(Debug)]
+enum Reason {
+    Late,
+}
+
+#[derive(Annotate)]
+struct Part(u32);
+
+#[derive(Annotate)]
+struct Pair(u32, bool);
+
+#[derive(Annotate)]
+struct Unit;
+
+#[derive(Annotate)]
+enum Message {
+    Quit,
+    #[annotate(rename = "move")]
+    Move {
+        x: i32,
+        y: i32,
+    },
+    Write(String),
+    Color(u8, u8),
+}
+
+#[test]
+fn types_are_annotations() {
+    let trace = recorded("derive", || {
+        let job = Job {
+            id: 1,
+            parts: vec![Part(2), Part(3)],
+            raw: Hidden,
+            reason: Reason::Late,
+            letter: 'c',
+            value: 0.5,
+            name: "n",
+            r#type: None,
+        };
+        instant!(D, "job", job = &job, pair = Pair(1, true), unit = Unit);
+        let messages = [
+            Message::Quit,
+            Message::Move { x: 1, y: -1 },
+            Message::Write("w".to_owned()),
+            Message::Color(1, 2),
+        ];
+        instant!(D, "messages", all = messages);
+    });
+    let expected = [
+        "instant derive job job={id=1,parts=[2,3],why=Late,letter=c,value=0.5,name=n} pair=[1,true] unit=Unit",
+        "instant derive messages all=[Quit,{move={x=1,y=-1}},{Write=w},{Color=[1,2]}]",
+    ];
+    assert_eq!(events(&trace), expected);
+}
+
+struct Server {
+    port: u16,
+}
+
+impl Server {
+    #[traced(D, args(port = self.port, %path))]
+    fn handle<'a, T: std::fmt::Debug>(&self, path: &'a str, _more: T) -> &'a str {
+        path
+    }
+
+    #[traced(D, name = "fetch", args(id))]
+    async fn fetch(&self, id: u32) -> u32 {
+        id + u32::from(self.port)
+    }
+}
+
+#[traced(D, name = "half", args(n), ret, err)]
+fn half(n: u32) -> Result<u32, String> {
+    if n % 2 == 1 {
+        return Err(format!("{n} is odd"));
+    }
+    Ok(n / 2)
+}
+
+#[traced(D)]
+fn iterate() -> impl Iterator<Item = u32> {
+    0..3
+}
+
+#[test]
+fn functions_are_slices() {
+    let trace = recorded("derive", || {
+        let server = Server { port: 80 };
+        assert_eq!(server.handle("/", ()), "/");
+        assert_eq!((half(4), half(3)), (Ok(2), Err("3 is odd".to_owned())));
+        assert_eq!(iterate().count(), 3);
+        let mut fetched = std::pin::pin!(server.fetch(1));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(fetched.as_mut().poll(&mut context).is_ready());
+    });
+    let expected = [
+        "begin derive it::derive::Server::handle port=80 path=/",
+        "end",
+        "begin derive half n=4",
+        "end return=2",
+        "begin derive half n=3",
+        "end error=3 is odd",
+        "begin derive it::derive::iterate",
+        "end",
+        "begin derive fetch id=1",
+        "begin derive fetch",
+        "end",
+        "end",
+    ];
+    assert_eq!(events(&trace), expected);
+}
