@@ -67,6 +67,13 @@ pub use self::track::{Merge, Order, Track, Unit};
 #[cfg(feature = "derive")]
 pub use tracing_sdk_derive::{Annotate, traced};
 
+/// Compiles and runs the examples of docs/sdk.md.
+#[cfg(all(doctest, feature = "in-process"))]
+mod guide {
+    #[doc = include_str!("../../docs/sdk.md")]
+    mod sdk {}
+}
+
 /// What the macros use. Not for other code: it may change at any time.
 #[doc(hidden)]
 pub mod __private {
