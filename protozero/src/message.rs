@@ -115,10 +115,7 @@ macro_rules! encoding {
         /// accept a message of this size or depth.
         #[must_use]
         fn encode_to_vec(&self) -> Vec<u8> {
-            match self.try_encode_to_vec() {
-                Ok(bytes) => bytes,
-                Err(error) => panic!("{error}"),
-            }
+            self.try_encode_to_vec().unwrap_or_else(|error| refused(error))
         }
 
         /// Appends the encoded message to a vector, a stream or another [output](Append).
@@ -165,10 +162,7 @@ macro_rules! encoding {
         /// As [`encode_to_vec`](Self::encode_to_vec).
         #[must_use]
         fn encode_length_delimited_to_vec(&self) -> Vec<u8> {
-            match to_vec(self, true) {
-                Ok(bytes) => bytes,
-                Err(error) => panic!("{error}"),
-            }
+            to_vec(self, true).unwrap_or_else(|error| refused(error))
         }
 
         /// Removes all fields.
@@ -309,6 +303,13 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     }
 
     encoding!();
+}
+
+/// Panics, because no decoder would accept the message.
+#[cold]
+#[inline(never)]
+fn refused(error: WriteError) -> ! {
+    panic!("{error}")
 }
 
 /// Bytes of memory that decoding `bytes` may allocate for structs.

@@ -15,14 +15,18 @@ pub(crate) fn count(message: &impl Encode) -> usize {
     out.written()
 }
 
-/// Encodes `message`, after its length if `framed`, into the end of `buffer`. Returns the encoded
-/// length, which may exceed the buffer.
+/// Encodes a message, after its length if `framed`, into the end of `buffer`; `encode` writes its
+/// fields. Returns the encoded length, which may exceed the buffer.
 ///
 /// # Errors
 /// [`WriteError::TooLong`], [`WriteError::TooDeep`].
-fn fill(message: &impl Encode, framed: bool, buffer: &mut [u8]) -> Result<usize, WriteError> {
+fn fill(
+    encode: impl Fn(&mut Encoder<'_>),
+    framed: bool,
+    buffer: &mut [u8],
+) -> Result<usize, WriteError> {
     let mut out = Encoder::new(buffer);
-    message.encode_fields(&mut out);
+    encode(&mut out);
     if framed {
         out.bare_varint(out.written() as u64);
     }
@@ -62,12 +66,13 @@ pub(crate) fn encoded<T>(
     then: impl FnOnce(&[u8]) -> Result<T, WriteError>,
 ) -> Result<T, WriteError> {
     let mut scratch = [0; SCRATCH_LEN];
-    let len = fill(message, framed, &mut scratch)?;
+    let encode = |out: &mut Encoder<'_>| message.encode_fields(out);
+    let len = fill(encode, framed, &mut scratch)?;
     match SCRATCH_LEN.checked_sub(len) {
         Some(at) => then(&scratch[at..]),
         None => {
             let mut bytes = alloc::vec![0; len];
-            fill(message, framed, &mut bytes)?;
+            fill(encode, framed, &mut bytes)?;
             then(&bytes)
         }
     }
@@ -78,17 +83,17 @@ pub(crate) fn encoded<T>(
 /// # Errors
 /// Those of [`fill`].
 pub(crate) fn to_vec(message: &impl Encode, framed: bool) -> Result<Vec<u8>, WriteError> {
-    filled(&|buffer| fill(message, framed, buffer))
+    filled(&|out| message.encode_fields(out), framed)
 }
 
-/// What `fill` writes, in a vector of exactly its length. It is compiled once, not for each message.
-fn filled(fill: &dyn Fn(&mut [u8]) -> Result<usize, WriteError>) -> Result<Vec<u8>, WriteError> {
+/// [`to_vec`] of the message whose fields `encode` writes. It is compiled once, not for each message.
+fn filled(encode: &dyn Fn(&mut Encoder<'_>), framed: bool) -> Result<Vec<u8>, WriteError> {
     let mut scratch = [0; SCRATCH_LEN];
-    let len = fill(&mut scratch)?;
+    let len = fill(encode, framed, &mut scratch)?;
     if let Some(at) = SCRATCH_LEN.checked_sub(len) {
         return Ok(scratch[at..].to_vec());
     }
     let mut bytes = alloc::vec![0; len];
-    fill(&mut bytes)?;
+    fill(encode, framed, &mut bytes)?;
     Ok(bytes)
 }

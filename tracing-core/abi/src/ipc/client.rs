@@ -14,13 +14,13 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
-use crate::map::{SortedMap, SortedSet};
+use crate::map::SortedSet;
 use core::fmt;
 use core::marker::PhantomData;
 use std::collections::VecDeque;
 
 use super::Rejected;
-use super::bind::{Bind, BindReply};
+use super::bind::{Bind, BindReply, Method};
 use super::call::{Invoke, InvokeReply};
 use super::frame::{Body, Deframer, Frame, FrameError};
 use super::outbox::Outbox;
@@ -59,7 +59,7 @@ impl core::error::Error for ClientClosed {}
 
 enum State<F> {
     Binding { request_id: u64, waiting: Vec<Call<F>> },
-    Bound { service_id: u32, methods: SortedMap<String, u32> },
+    Bound { service_id: u32, methods: Vec<Method> },
     Closed,
 }
 
@@ -192,7 +192,7 @@ impl<P: Port, F> Client<P, F> {
     #[must_use]
     pub fn has_method(&self, name: &str) -> Option<bool> {
         match &self.state {
-            State::Bound { methods, .. } => Some(methods.contains_key(name)),
+            State::Bound { methods, .. } => Some(method_id(methods, name).is_some()),
             State::Binding { .. } | State::Closed => None,
         }
     }
@@ -249,13 +249,7 @@ impl<P: Port, F> Client<P, F> {
             return;
         }
         let waiting = std::mem::take(waiting);
-        let methods = reply
-            .methods
-            .into_iter()
-            .filter(|method| method.id != 0 && !method.name.is_empty())
-            .map(|method| (method.name, method.id))
-            .collect();
-        self.state = State::Bound { service_id: reply.service_id, methods };
+        self.state = State::Bound { service_id: reply.service_id, methods: reply.methods };
         self.events.push_back(ClientEvent::Bound);
         for call in waiting {
             self.call(call);
@@ -266,9 +260,9 @@ impl<P: Port, F> Client<P, F> {
         let State::Bound { service_id, methods } = &self.state else {
             return;
         };
-        let sent = match methods.get(call.method) {
+        let sent = match method_id(methods, call.method) {
             None => false,
-            Some(&method_id) => {
+            Some(method_id) => {
                 let invoke = Invoke {
                     service_id: *service_id,
                     method_id,
@@ -296,6 +290,11 @@ impl<P: Port, F> Client<P, F> {
         self.outbox.push(bytes, None, fd);
         Ok(())
     }
+}
+
+/// The number of a method. There are about a dozen.
+fn method_id(methods: &[Method], name: &str) -> Option<u32> {
+    methods.iter().find(|method| method.id != 0 && method.name == name).map(|method| method.id)
 }
 
 impl<P: Port, F> fmt::Debug for Client<P, F> {

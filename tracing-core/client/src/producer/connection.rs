@@ -164,13 +164,13 @@ impl ProducerConnection {
         }
         let now = BootTime::from_ns(clock::boot_ns());
         let batch = self.poll_timeout().map(|at| Duration::from_nanos(at.since_ns(now)));
-        let mut timeout = [batch, wait].into_iter().flatten().min();
+        let mut timeout = earliest(batch, wait);
         if let Some(until) = self.finishing {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Stepped::Ended(ConnectionEnd::Finished);
             }
-            timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
+            timeout = earliest(timeout, Some(left));
         }
         match self.link.receive(timeout) {
             Received::Woken => Stepped::Progress,
@@ -286,18 +286,15 @@ impl ProducerConnection {
         {
             self.make_arbiter(own, self.shared.options.own_sizes().1);
         }
-        let mut state = self.shared.lock();
+        let mut guard = self.shared.lock();
+        let state = &mut *guard;
         state.connected = true;
-        let registrations: Vec<_> = state
-            .sources
-            .values()
-            .map(|registered| Control::Request(Box::new(register_request(&registered.descriptor))))
-            .collect();
-        for registration in registrations.into_iter().rev() {
+        for registered in state.sources.values().rev() {
             // Before a sync that was requested meanwhile.
-            state.controls.push_front(registration);
+            let request = register_request(&registered.descriptor);
+            state.controls.push_front(Control::Request(Box::new(request)));
         }
-        drop(state);
+        drop(guard);
         self.shared.changed.notify_all();
     }
 
@@ -377,5 +374,13 @@ impl ProducerConnection {
         let waker = Arc::new(WakeIo(self.link.waker()));
         self.arbiter = Some(Arbiter::new(smb, options, waker, Arc::clone(&self.park)));
         true
+    }
+}
+
+/// The shorter of two waits; `None` has no end.
+fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
     }
 }

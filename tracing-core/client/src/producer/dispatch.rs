@@ -83,11 +83,7 @@ impl Dispatcher {
                 }
             }
             SourceEvent::Unregister(name) => {
-                let named = |running: &Running| {
-                    running.instance.config().name.as_deref() == Some(name.as_str())
-                };
-                let ids = self.instances.iter().filter(|(_, running)| named(running));
-                for id in ids.map(|(id, _)| *id).collect::<Vec<_>>() {
+                while let Some(id) = self.instance_of(&name) {
                     self.stop(id);
                 }
             }
@@ -129,6 +125,14 @@ impl Dispatcher {
         if let Some(running) = self.instances.remove(&id) {
             running.stop(id);
         }
+    }
+
+    /// An instance of the data source `name`.
+    fn instance_of(&self, name: &str) -> Option<InstanceId> {
+        let mut instances = self.instances.iter();
+        let found =
+            instances.find(|(_, running)| running.instance.config().name.as_deref() == Some(name));
+        found.map(|(id, _)| *id)
     }
 
     pub(super) fn stop_all(&mut self) {

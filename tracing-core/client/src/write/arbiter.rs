@@ -94,7 +94,7 @@ enum Due {
 
 enum Item {
     Request(Box<Request>),
-    Commit(PendingCommit, Vec<FlushCallback>),
+    Commit(PendingCommit, Option<FlushCallback>),
     /// Copies of the chunks that writers hold, made when this item is polled.
     Scrape,
 }
@@ -201,9 +201,8 @@ impl Arbiter {
             if state.disconnected {
                 return done;
             }
-            let callbacks: Vec<_> = done.into_iter().collect();
-            if state.pending.is_some() || !callbacks.is_empty() {
-                state.close_pending(callbacks);
+            if state.pending.is_some() || done.is_some() {
+                state.close_pending(done);
             }
             None
         });
@@ -220,7 +219,7 @@ impl Arbiter {
             }
             if self.0.options.by_value && self.0.options.scrape_on_flush {
                 if state.pending.is_some() {
-                    state.close_pending(Vec::new());
+                    state.close_pending(None);
                 }
                 state.outbox.push_back(Item::Scrape);
             }
@@ -237,7 +236,7 @@ impl Arbiter {
                 return;
             }
             if state.pending.is_some() {
-                state.close_pending(Vec::new());
+                state.close_pending(None);
             }
             state.outbox.push_back(Item::Request(Box::new(request)));
         });
@@ -271,38 +270,29 @@ impl Arbiter {
                             Due::At(time) if time <= now => {}
                             _ => return None,
                         }
-                        state.close_pending(Vec::new());
+                        state.close_pending(None);
                         continue;
                     }
                 }
             };
-            let (commit, callbacks) = match item {
+            let (requests, done) = match item {
                 Item::Request(request) => {
                     return Some(Outgoing { request: *request, on_reply: None });
                 }
-                Item::Commit(commit, callbacks) => (commit, callbacks),
-                Item::Scrape => {
-                    let requests = self.scrape().into_iter();
-                    let ready = requests.map(|request| Outgoing { request, on_reply: None });
-                    lock(&self.0.state).ready.extend(ready);
-                    continue;
+                Item::Scrape => (self.scrape(), None),
+                // Copying chunks and building messages needs no lock on the state: the commit has left it.
+                Item::Commit(commit, done) => {
+                    let mut reader = self.0.reader.as_ref().map(lock);
+                    (commit.into_requests(reader.as_deref_mut()), done)
                 }
             };
-            // Copying chunks and building messages needs no lock on the state: the commit has left it.
-            let requests = {
-                let mut reader = self.0.reader.as_ref().map(lock);
-                commit.into_requests(reader.as_deref_mut())
-            };
-            let mut ready: VecDeque<_> =
-                requests.into_iter().map(|request| Outgoing { request, on_reply: None }).collect();
-            if !callbacks.is_empty()
-                && let Some(last) = ready.back_mut()
-            {
-                last.on_reply = Some(Box::new(move || callbacks.into_iter().for_each(|f| f())));
+            let mut state = lock(&self.0.state);
+            for request in requests {
+                state.ready.push_back(Outgoing { request, on_reply: None });
             }
-            let first = ready.pop_front();
-            lock(&self.0.state).ready.append(&mut ready);
-            return first;
+            if let Some(last) = state.ready.back_mut().filter(|_| done.is_some()) {
+                last.on_reply = done;
+            }
         }
     }
 
@@ -479,10 +469,10 @@ impl ArbiterState {
         }
     }
 
-    fn close_pending(&mut self, callbacks: Vec<FlushCallback>) {
+    fn close_pending(&mut self, done: Option<FlushCallback>) {
         let commit = self.pending.take().unwrap_or_default();
         self.due = Due::No;
-        self.outbox.push_back(Item::Commit(commit, callbacks));
+        self.outbox.push_back(Item::Commit(commit, done));
     }
 
     /// Finds a free chunk: pages round-robin from the last success, the lowest chunk of each first.

@@ -180,7 +180,8 @@ pub(super) struct Scraped {
 pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
     let mut split = Split::default();
     for chunk in scraped {
-        let data = [&chunk.header.to_bytes()[..], &chunk.payload].concat();
+        let mut data = chunk.header.to_bytes().to_vec();
+        data.extend_from_slice(&chunk.payload);
         split.with_space_for(ENTRY_BYTES + data.len()).chunks_to_move.push(
             CommitDataRequestChunksToMove {
                 page: Some(wire(chunk.page_idx)),
