@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let config = Config::new().buffer_kb(65_536, Fill::Ring).track_events(&["bench"]);
-    let session = Session::in_process(&config).and_then(|mut session| {
+    let session = Session::in_process(&config).and_then(|session| {
         session.start()?;
         Ok(session)
     });

@@ -33,6 +33,8 @@
 //! | `event` | what an event carries: annotations, flows, guards; counters and states |
 //! | `sequence` | one thread's packets in one session: numbers for names, openings, loss |
 //! | `source` | the data source `track_event`: instances and their configs |
+//! | `data_source` | data that are no track events |
+//! | `slots` | running instances of a data source, each a bit in a word |
 //! | `session` | sessions that the program starts (feature `session`)
 //! | `runtime` | connections to services |
 #![forbid(unsafe_code)]
@@ -43,11 +45,13 @@ extern crate self as tracing_sdk;
 mod macros;
 
 mod category;
+pub mod data_source;
 mod event;
 mod runtime;
 mod sequence;
 #[cfg(feature = "session")]
 pub mod session;
+mod slots;
 mod source;
 mod track;
 
@@ -73,6 +77,9 @@ mod guide {
     #[doc = include_str!("../../docs/sdk.md")]
     mod sdk {}
 }
+
+/// Perfetto's schema: configs, and writers of packets.
+pub use protos;
 
 /// What the macros use. Not for other code: it may change at any time.
 #[doc(hidden)]

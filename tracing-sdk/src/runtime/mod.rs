@@ -23,12 +23,18 @@ pub(crate) use self::in_process::consumer as in_process_consumer;
 /// services, faster than these take it out.
 const SHM_BYTES: u32 = 4 * 1024 * 1024;
 
-static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime { system: None, in_process: None });
+static RUNTIME: Mutex<Runtime> =
+    Mutex::new(Runtime { system: None, in_process: None, sources: Vec::new() });
 
 struct Runtime {
     system: Option<Producer>,
     in_process: Option<InProcess>,
+    /// Data sources of the program's own.
+    sources: Vec<Offer>,
 }
+
+/// Offers a data source to the service of a producer.
+pub(crate) type Offer = Box<dyn Fn(&Producer) -> Result<(), ProducerError> + Send + Sync>;
 
 /// In place of the service inside the program: there is none.
 #[cfg(not(feature = "in-process"))]
@@ -146,6 +152,7 @@ impl Init {
         if runtime.system.is_none() {
             let producer = Producer::connect(self.options())?;
             offer(&producer)?;
+            runtime.sources.iter().for_each(|source| offer_source(source, &producer));
             runtime.system = Some(producer);
         }
         Ok(())
@@ -159,7 +166,10 @@ impl Init {
     pub fn in_process(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.in_process.is_none() {
-            runtime.in_process = Some(InProcess::start(self.options())?);
+            let in_process = InProcess::start(self.options())?;
+            let producer = in_process.producer();
+            runtime.sources.iter().for_each(|source| offer_source(source, producer));
+            runtime.in_process = Some(in_process);
         }
         Ok(())
     }
@@ -214,6 +224,19 @@ fn source_id() -> u64 {
 fn offer(producer: &Producer) -> Result<(), ProducerError> {
     let descriptor = descriptor(source_id(), &registry::listed());
     producer.register(descriptor, TrackEventSource::new())
+}
+
+/// Offers a data source to all services, now and later.
+pub(crate) fn add_source(source: Offer) {
+    let mut runtime = lock();
+    producers(&mut runtime).for_each(|producer| offer_source(&source, producer));
+    runtime.sources.push(source);
+}
+
+fn offer_source(source: &Offer, producer: &Producer) {
+    if let Err(error) = source(producer) {
+        eprintln!("tracing-sdk: services do not know a data source of the program: {error}");
+    }
 }
 
 /// After new categories.

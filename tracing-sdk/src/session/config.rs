@@ -1,13 +1,41 @@
 //! What a session records.
 
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use protos::{
     DataSourceConfig, TraceConfig, TraceConfigBufferConfig,
-    TraceConfigBufferConfigFillPolicy as FillPolicy, TraceConfigDataSource, TrackEventConfig,
+    TraceConfigBufferConfigFillPolicy as FillPolicy, TraceConfigDataSource,
+    TraceConfigTriggerConfigTrigger, TraceConfigTriggerConfigTriggerMode as TriggerMode,
+    TrackEventConfig,
 };
+use protozero::Message as _;
 
+use super::SessionError;
 use crate::source;
+
+/// How long a session waits for its triggers if the config does not say: a day, ms.
+const TRIGGER_TIMEOUT_MS: u32 = 24 * 3600 * 1000;
+
+/// What a trigger does to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trigger {
+    /// The session starts, and ends when the delay after the trigger has passed.
+    Start,
+    /// The session ends when the delay after the trigger has passed.
+    Stop,
+}
+
+/// The file that the service writes.
+#[derive(Clone, Debug)]
+enum Output {
+    Path(PathBuf),
+    Open(Arc<File>),
+}
 
 /// What happens when a buffer of the session is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +64,7 @@ pub enum Fill {
 #[must_use]
 pub struct Config {
     message: TraceConfig,
+    output: Option<Output>,
 }
 
 impl Config {
@@ -46,7 +75,43 @@ impl Config {
 
     /// A config that was made otherwise: a message of Perfetto's schema.
     pub fn from_message(message: TraceConfig) -> Self {
-        Self { message }
+        Self { message, output: None }
+    }
+
+    /// A config in its binary form: an encoded `TraceConfig`.
+    ///
+    /// # Errors
+    /// [`SessionError::Config`] with the offset of the fault.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SessionError> {
+        let message = TraceConfig::decode(bytes).map_err(|error| {
+            SessionError::Config(format!("the config is not a binary TraceConfig: {error}"))
+        })?;
+        Ok(Self::from_message(message))
+    }
+
+    /// A config in its text form, as `perfetto --txt` takes it. All data sources of Perfetto's schema are known.
+    ///
+    /// ```
+    /// use tracing_sdk::session::Config;
+    ///
+    /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
+    /// let config = Config::from_text(
+    ///     r#"
+    ///     buffers { size_kb: 65536 }
+    ///     data_sources { config { name: "linux.ftrace" ftrace_config { ftrace_events: "sched/sched_switch" } } }
+    ///     duration_ms: 10000
+    ///     "#,
+    /// )?;
+    /// # assert_eq!(config.to_message().duration_ms, Some(10_000));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SessionError::Config`] with the line and column of each fault.
+    #[cfg(feature = "text")]
+    pub fn from_text(text: &str) -> Result<Self, SessionError> {
+        super::text::parse(text).map(Self::from_message)
     }
 
     /// Adds a buffer in the service. Data sources that are added after it, up to the next buffer, write into it.
@@ -91,18 +156,111 @@ impl Config {
         self
     }
 
+    /// Adds a data source by name. The bytes are those of further fields of its `DataSourceConfig`, in their binary
+    /// form, for data sources whose config is an extension of the schema.
+    ///
+    /// # Errors
+    /// [`SessionError::Config`] if the bytes are not a `DataSourceConfig`.
+    pub fn custom_data_source(self, name: &str, fields: &[u8]) -> Result<Self, SessionError> {
+        let config = DataSourceConfig::decode(fields).map_err(|error| {
+            SessionError::Config(format!("the config of {name} is not a DataSourceConfig: {error}"))
+        })?;
+        Ok(self.data_source(DataSourceConfig { name: Some(name.to_owned()), ..config }))
+    }
+
+    /// Adds a data source that needs no config.
+    pub fn data_source_named(self, name: &str) -> Self {
+        self.data_source(DataSourceConfig { name: Some(name.to_owned()), ..Default::default() })
+    }
+
+    /// The service writes the trace into this file while it records, in place of keeping it for
+    /// [`Session::read_into`](super::Session::read_into): for long traces. The file is made when the session is set
+    /// up, by this program, and replaced if it exists.
+    ///
+    /// When this program ends without stopping the session, `traced` stops it and completes the file. A service inside
+    /// the program ends with it: the file then has what was written up to the last period, in whole packets.
+    pub fn write_into_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.message.write_into_file = Some(true);
+        self.output = Some(Output::Path(path.as_ref().to_owned()));
+        self
+    }
+
+    /// As [`write_into_file`](Self::write_into_file), with a file or pipe that is open. A file must be open for reading
+    /// and writing.
+    pub fn write_into(mut self, file: File) -> Self {
+        self.message.write_into_file = Some(true);
+        self.output = Some(Output::Open(Arc::new(file)));
+        self
+    }
+
+    /// As [`write_into_file`](Self::write_into_file), but the service makes the file: the path is absolute, the service
+    /// may write there, and no file exists.
+    pub fn service_writes_file(mut self, path: &str) -> Self {
+        self.message.write_into_file = Some(true);
+        self.message.output_path = Some(path.to_owned());
+        self
+    }
+
+    /// How often the service writes into the file, at least every 100 ms; five seconds if this is not called.
+    pub fn write_period(mut self, period: Duration) -> Self {
+        self.message.file_write_period_ms = Some(ms(period));
+        self
+    }
+
+    /// Ends the session when its file has this many bytes.
+    pub fn file_bytes_max(mut self, bytes: u64) -> Self {
+        self.message.max_file_size_bytes = Some(bytes);
+        self
+    }
+
+    /// Makes all producers hand over their events at this interval. Sessions that write into a file need it: the events
+    /// of a thread that records rarely come late otherwise.
+    pub fn flush_period(mut self, period: Duration) -> Self {
+        self.message.flush_period_ms = Some(ms(period));
+        self
+    }
+
+    /// Adds a trigger, which a program activates with [`trigger`](crate::trigger). All triggers of a session do the
+    /// same; the last call decides what.
+    pub fn trigger(mut self, what: Trigger, name: &str, delay: Duration) -> Self {
+        let triggers = self.message.trigger_config.get_or_insert_default();
+        triggers.trigger_mode = Some(match what {
+            Trigger::Start => TriggerMode::START_TRACING,
+            Trigger::Stop => TriggerMode::STOP_TRACING,
+        });
+        triggers.trigger_timeout_ms.get_or_insert(TRIGGER_TIMEOUT_MS);
+        triggers.triggers.push(TraceConfigTriggerConfigTrigger {
+            name: Some(name.to_owned()),
+            stop_delay_ms: Some(ms(delay)),
+            ..Default::default()
+        });
+        self
+    }
+
+    /// Ends the session after this time if none of its triggers was activated; a day if this is not called.
+    pub fn trigger_timeout(mut self, time: Duration) -> Self {
+        let triggers = self.message.trigger_config.get_or_insert_default();
+        triggers.trigger_timeout_ms = Some(ms(time));
+        self
+    }
+
+    /// The name of the session. No other session of the service may have it.
+    pub fn unique_name(mut self, name: &str) -> Self {
+        self.message.unique_session_name = Some(name.to_owned());
+        self
+    }
+
     /// Ends the session after this time, at most 24 days.
     pub fn duration(mut self, time: Duration) -> Self {
-        self.message.duration_ms = Some(u32::try_from(time.as_millis()).unwrap_or(u32::MAX));
+        self.message.duration_ms = Some(ms(time));
         self
     }
 
     /// Clears the incremental state of all sequences at this interval. Ring buffers need it: an event cannot be read
     /// after the definitions before it were overwritten.
     pub fn clear_interval(mut self, time: Duration) -> Self {
-        let ms = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let state = self.message.incremental_state_config.get_or_insert_default();
-        state.clear_period_ms = Some(ms);
+        state.clear_period_ms = Some(ms(time));
         self
     }
 
@@ -118,4 +276,28 @@ impl Config {
         }
         config.message
     }
+
+    /// Whether a trigger starts the session.
+    pub(super) fn starts_by_trigger(&self) -> bool {
+        let triggers = self.message.trigger_config.as_ref();
+        triggers.and_then(|triggers| triggers.trigger_mode) == Some(TriggerMode::START_TRACING)
+    }
+
+    /// The file for the service.
+    pub(super) fn file(&self) -> Result<Option<OwnedFd>, SessionError> {
+        let none = Path::new("the file of the config");
+        Ok(match &self.output {
+            None => None,
+            Some(Output::Path(path)) => {
+                Some(super::open(path).map_err(SessionError::file(path))?.into())
+            }
+            Some(Output::Open(file)) => {
+                Some(file.try_clone().map_err(SessionError::file(none))?.into())
+            }
+        })
+    }
+}
+
+fn ms(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }

@@ -1,71 +1,62 @@
 //! Sessions that the program itself starts: with the service inside it, or with `traced`.
 //!
 //! ```text
-//!   Config ──> Session::in_process / Session::system ──> start ──> stop ──> read
+//!   Config ──> Session::in_process / Session::system ──> start ──> stop or wait ──> read
 //!                                                          │
-//!                                                          └── flush, snapshot ...
+//!                                                          └── flush, snapshot, stats ...
 //! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `config` | what a session records |
+//! | `text` | configs as text (feature `text`) |
+//! | `shared` | one consumer for several threads |
+//! | `read` | packets and bytes of a trace, at the speed of the caller |
+//! | `operation` | requests as futures |
+//! | `record` | recordings in one line |
+//! | `recorder` | a session that always runs, and is saved when something happens |
 
 mod config;
+mod error;
+mod operation;
+mod read;
 #[cfg(feature = "in-process")]
 mod record;
+#[cfg(feature = "in-process")]
+mod recorder;
+mod shared;
+#[cfg(feature = "text")]
+mod text;
 
-use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::fs::File;
 use std::io::Write;
+use std::ops::DerefMut;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::consumer::{Consumer, ConsumerError, Waited};
-use protos::ObservableEventsType;
+use os::socket::Address;
+use protos::{
+    CloneSessionRequest, CloneSessionRequestSelector, ObservableEventsType, TraceStats,
+    TracingServiceState,
+};
 
-pub use self::config::{Config, Fill};
+pub use self::config::{Config, Fill, Trigger};
+pub use self::error::SessionError;
+pub use self::operation::Operation;
+pub use self::read::{Packets, Reader};
 #[cfg(feature = "in-process")]
-pub use self::record::record;
+pub use self::record::{record, record_to_file};
+#[cfg(feature = "in-process")]
+pub use self::recorder::FlightRecorder;
+use self::shared::{Inner, Shared};
+#[cfg(feature = "in-process")]
 use crate::runtime;
 
 /// How long a service may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Why a session failed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SessionError {
-    /// The connection to the service, or a request.
-    Consumer(ConsumerError),
-    /// The service inside the program does not run.
-    Init(runtime::InitError),
-    /// The data sources did not start or stop within ten seconds.
-    TimedOut(&'static str),
-    /// A method was called out of order.
-    Order(&'static str),
-    /// A config that cannot be read.
-    Config(String),
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Consumer(error) => error.fmt(f),
-            Self::Init(error) => error.fmt(f),
-            Self::TimedOut(what) => write!(f, "the service did not {what} within 10 s"),
-            Self::Order(what) => f.write_str(what),
-            Self::Config(error) => f.write_str(error),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}
-
-impl From<ConsumerError> for SessionError {
-    fn from(error: ConsumerError) -> Self {
-        Self::Consumer(error)
-    }
-}
-
-impl From<runtime::InitError> for SessionError {
-    fn from(error: runtime::InitError) -> Self {
-        Self::Init(error)
-    }
-}
 
 /// A session. Dropping it stops it, and discards what was not read.
 ///
@@ -89,17 +80,57 @@ impl From<runtime::InitError> for SessionError {
 /// # #[cfg(not(feature = "in-process"))]
 /// # fn main() {}
 /// ```
+///
+/// # Threads and tasks
+///
+/// Most methods take `&self`: a thread can [`stop`](Self::stop) a session for whose end another one
+/// [`wait`](Self::wait)s. Requests of several threads are carried out one at a time.
+///
+/// Each method that waits for the service has a twin that returns a future, such as [`stop_async`](Self::stop_async).
+/// It needs no runtime, and no runtime needs to know of it: a thread of the library carries the request out.
+///
+/// # Signals
+///
+/// This library installs no signal handler. A program that must not lose its trace when a user presses Ctrl-C calls
+/// [`stop`](Self::stop) on the thread that its way of handling signals provides (`ctrlc`, `signal-hook`,
+/// `tokio::signal`), never in a signal handler itself. A session with [`Config::write_into_file`] leaves a readable
+/// file in any case: the service only ever appends whole packets.
 #[derive(Debug)]
 pub struct Session {
-    consumer: Consumer,
-    state: State,
+    shared: Arc<Shared>,
+    home: Home,
+    /// The name by which it can be cloned; empty for a clone.
+    name: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     SetUp,
+    /// Set up, for a trigger that starts it.
+    Armed,
     Started,
     Stopped,
+}
+
+/// The service of a session.
+#[derive(Clone, Debug)]
+enum Home {
+    Default,
+    Address(Address),
+    #[cfg(feature = "in-process")]
+    InProcess,
+}
+
+impl Home {
+    fn connect(&self) -> Result<Consumer, SessionError> {
+        match self {
+            Self::Default => Ok(Consumer::connect_default()?),
+            Self::Address(address) => Ok(Consumer::connect(address)?),
+            #[cfg(feature = "in-process")]
+            Self::InProcess => runtime::in_process_consumer()
+                .ok_or(SessionError::Order("the program has shut tracing down")),
+        }
+    }
 }
 
 impl Session {
@@ -108,7 +139,15 @@ impl Session {
     /// # Errors
     /// When no service answers, or it refuses the config.
     pub fn system(config: &Config) -> Result<Self, SessionError> {
-        Self::set_up(Consumer::connect_default()?, config)
+        Self::set_up(Home::Default, config)
+    }
+
+    /// As [`system`](Self::system), with the service whose consumer socket has this address.
+    ///
+    /// # Errors
+    /// As [`system`](Self::system).
+    pub fn system_at(address: Address, config: &Config) -> Result<Self, SessionError> {
+        Self::set_up(Home::Address(address), config)
     }
 
     /// A session with the service inside this program, which is started if it does not run.
@@ -121,26 +160,222 @@ impl Session {
         if !runtime::sync(TIMEOUT) {
             return Err(SessionError::TimedOut("accept the program as a producer"));
         }
-        let consumer = runtime::in_process_consumer();
-        let consumer = consumer.ok_or(SessionError::Order("the program has shut tracing down"))?;
-        Self::set_up(consumer, config)
+        Self::set_up(Home::InProcess, config)
     }
 
-    fn set_up(mut consumer: Consumer, config: &Config) -> Result<Self, SessionError> {
-        let mut config = config.to_message();
-        config.deferred_start = Some(true);
+    fn set_up(home: Home, config: &Config) -> Result<Self, SessionError> {
+        let file = config.file()?;
+        let mut message = config.to_message();
+        if message.unique_session_name.as_deref().unwrap_or_default().is_empty() {
+            // A clone names its session, and no other session has this name.
+            message.unique_session_name = Some(new_name());
+        }
+        let name = message.unique_session_name.clone().unwrap_or_default();
+        message.deferred_start = Some(true);
+        let mut consumer = home.connect()?;
         consumer.observe_events(&[ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED])?;
-        consumer.enable_tracing(&config, None)?;
-        Ok(Self { consumer, state: State::SetUp })
+        consumer.enable_tracing(&message, file)?;
+        let state = if config.starts_by_trigger() { State::Armed } else { State::SetUp };
+        let shared = Arc::new(Shared::new(consumer, state));
+        Ok(Self { shared, home, name })
     }
 
-    /// Starts recording. Returns when all data sources record.
+    /// Starts recording. Returns when all data sources record. For a session that a trigger starts it returns at once.
     ///
     /// # Errors
     /// When the service refuses the config, or the session was started before.
-    pub fn start(&mut self) -> Result<(), SessionError> {
-        if self.state != State::SetUp {
-            return Err(SessionError::Order("the session was started before"));
+    pub fn start(&self) -> Result<(), SessionError> {
+        self.shared.lock().start()
+    }
+
+    /// As [`start`](Self::start), as a future.
+    pub fn start_async(&self) -> Operation<()> {
+        let shared = self.shared.clone();
+        Operation::new(move || shared.lock().start())
+    }
+
+    /// Makes all producers hand over what they have recorded.
+    ///
+    /// # Errors
+    /// When some producer does not answer within ten seconds.
+    pub fn flush(&self) -> Result<(), SessionError> {
+        crate::flush();
+        self.shared.lock().flush()
+    }
+
+    /// As [`flush`](Self::flush), as a future.
+    pub fn flush_async(&self) -> Operation<()> {
+        crate::flush();
+        let shared = self.shared.clone();
+        Operation::new(move || shared.lock().flush())
+    }
+
+    /// Stops recording. Returns when all data sources have handed over what they recorded. Does nothing if the session
+    /// has ended.
+    ///
+    /// # Errors
+    /// When the session was not started, or the service does not answer.
+    pub fn stop(&self) -> Result<(), SessionError> {
+        crate::flush();
+        self.shared.lock().stop()
+    }
+
+    /// As [`stop`](Self::stop), as a future.
+    pub fn stop_async(&self) -> Operation<()> {
+        crate::flush();
+        let shared = self.shared.clone();
+        Operation::new(move || shared.lock().stop())
+    }
+
+    /// Waits until the session ends by itself (its duration, a trigger, a full file) or another thread stops it.
+    /// False after `timeout`; `None` waits for ever.
+    ///
+    /// # Errors
+    /// When the service refused the config or ended the session with an error, and when the session was not started.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, SessionError> {
+        self.shared.wait_ended(timeout)
+    }
+
+    /// Waits until the session ends: see [`wait`](Self::wait). When the session is dropped, the future is ready, too.
+    pub fn wait_async(&self) -> Operation<()> {
+        let shared = self.shared.clone();
+        Operation::new(move || shared.wait_ended(None).map(drop))
+    }
+
+    /// Moves what was recorded into `out`, as a trace file. A session that goes on can be read again and again; each
+    /// packet comes once.
+    ///
+    /// # Errors
+    /// When the service does not answer, or `out` fails.
+    pub fn read_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
+        self.shared.lock().consumer.read_into(out, TIMEOUT)?;
+        Ok(())
+    }
+
+    /// Reads the whole trace, as a future: see [`read_into`](Self::read_into).
+    pub fn read_async(&self) -> Operation<Vec<u8>> {
+        let shared = self.shared.clone();
+        Operation::new(move || {
+            let mut trace = Vec::new();
+            shared.lock().consumer.read_into(&mut trace, TIMEOUT)?;
+            Ok(trace)
+        })
+    }
+
+    /// What was recorded, as a trace file that is read piece by piece. It keeps some hundred kilobytes at most.
+    ///
+    /// Dropping it before its end discards packets that were on their way.
+    pub fn reader(&mut self) -> Reader<'_> {
+        Reader::new(self.shared.lock())
+    }
+
+    /// What was recorded, packet by packet: each item is one encoded `TracePacket`. Otherwise as
+    /// [`reader`](Self::reader).
+    pub fn packets(&mut self) -> Packets<'_> {
+        Packets::new(self.shared.lock())
+    }
+
+    /// A copy of what this session has recorded so far, which goes on meanwhile. The copy is a session that has ended:
+    /// read it.
+    ///
+    /// # Errors
+    /// When the service refuses: it is too old, or the session writes into a file
+    /// ([`save_snapshot`](Self::save_snapshot) copies that).
+    pub fn snapshot(&self) -> Result<Self, SessionError> {
+        crate::flush();
+        snapshot(&self.home, &self.name)
+    }
+
+    /// As [`snapshot`](Self::snapshot), as a future.
+    pub fn snapshot_async(&self) -> Operation<Self> {
+        crate::flush();
+        let (home, name) = (self.home.clone(), self.name.clone());
+        Operation::new(move || snapshot(&home, &name))
+    }
+
+    /// Writes a copy of what this session has recorded so far to a file, which is replaced if it exists. This also
+    /// copies a session that writes into a file.
+    ///
+    /// # Errors
+    /// When the service refuses, or the file cannot be written.
+    pub fn save_snapshot(&self, path: impl AsRef<Path>) -> Result<(), SessionError> {
+        crate::flush();
+        let path = path.as_ref();
+        let mut file = open(path).map_err(SessionError::file(path))?;
+        let lent = file.try_clone().map_err(SessionError::file(path))?;
+        let mut consumer = self.home.connect()?;
+        let response = consumer.clone_session(clone_request(&self.name)?, Some(lent.into()))?;
+        if response.was_write_into_file != Some(true) {
+            consumer.read_into(&mut file, TIMEOUT)?;
+        }
+        Ok(())
+    }
+
+    /// Counters of the session, for example of data that its buffers received and lost.
+    ///
+    /// # Errors
+    /// When the service does not answer.
+    pub fn stats(&self) -> Result<TraceStats, SessionError> {
+        Ok(self.shared.lock().consumer.get_trace_stats()?)
+    }
+
+    /// The state of the service: its producers, their data sources, and the sessions of this user.
+    ///
+    /// # Errors
+    /// When the service does not answer.
+    pub fn query(&self) -> Result<TracingServiceState, SessionError> {
+        Ok(self.shared.lock().consumer.query_service_state(false)?)
+    }
+
+    /// Extends the producer filters of the data sources to those of `config`; all else of it is ignored, because a
+    /// service can change nothing else of a session. Producers that match now begin to record.
+    ///
+    /// # Errors
+    /// When the service refuses or does not answer.
+    pub fn change_config(&self, config: &Config) -> Result<(), SessionError> {
+        Ok(self.shared.lock().consumer.change_trace_config(&config.to_message())?)
+    }
+
+    /// The consumer below, for every other request of the protocol. The end of the session that this consumer reports
+    /// is unknown to [`wait`](Self::wait).
+    pub fn consumer(&mut self) -> impl DerefMut<Target = Consumer> + '_ {
+        ConsumerGuard(self.shared.lock())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.drop_session();
+    }
+}
+
+struct ConsumerGuard<'s>(std::sync::MutexGuard<'s, Inner>);
+
+impl std::ops::Deref for ConsumerGuard<'_> {
+    type Target = Consumer;
+
+    fn deref(&self) -> &Consumer {
+        &self.0.consumer
+    }
+}
+
+impl DerefMut for ConsumerGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Consumer {
+        &mut self.0.consumer
+    }
+}
+
+impl Inner {
+    fn start(&mut self) -> Result<(), SessionError> {
+        match self.state {
+            State::SetUp => {}
+            State::Armed => {
+                self.state = State::Started;
+                return Ok(());
+            }
+            State::Started | State::Stopped => {
+                return Err(SessionError::Order("the session was started before"));
+            }
         }
         self.consumer.start_tracing()?;
         self.state = State::Started;
@@ -159,26 +394,24 @@ impl Session {
         }
     }
 
-    /// Makes all producers hand over what they have recorded.
-    ///
-    /// # Errors
-    /// When some producer does not answer within ten seconds.
-    pub fn flush(&mut self) -> Result<(), SessionError> {
-        crate::flush();
+    fn flush(&mut self) -> Result<(), SessionError> {
         Ok(self.consumer.flush(TIMEOUT)?)
     }
 
-    /// Stops recording. Returns when all data sources have handed over what they recorded.
-    ///
-    /// # Errors
-    /// When the session was not started, or the service does not answer.
-    pub fn stop(&mut self) -> Result<(), SessionError> {
+    fn stop(&mut self) -> Result<(), SessionError> {
         match self.state {
-            State::SetUp => return Err(SessionError::Order("the session was not started")),
+            State::SetUp | State::Armed => {
+                return Err(SessionError::Order("the session was not started"));
+            }
             State::Stopped => return Ok(()),
             State::Started => {}
         }
-        self.flush()?;
+        match self.consumer.flush(TIMEOUT) {
+            // A producer did not answer, the session has just ended, or its trigger did not come. It must end all the
+            // same; the trace tells of flushes that failed.
+            Ok(()) | Err(ConsumerError::Rejected(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
         self.consumer.disable_tracing()?;
         loop {
             match self.consumer.wait(Some(TIMEOUT))? {
@@ -190,19 +423,32 @@ impl Session {
         self.state = State::Stopped;
         Ok(())
     }
+}
 
-    /// Moves what was recorded into `out`, as a trace file. A session that goes on can be read again and again; each
-    /// packet comes once.
-    ///
-    /// # Errors
-    /// When the service does not answer, or `out` fails.
-    pub fn read_into(&mut self, out: &mut impl Write) -> Result<(), SessionError> {
-        self.consumer.read_into(out, TIMEOUT)?;
-        Ok(())
-    }
+/// A name that no other session of the machine has.
+fn new_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("tracing-sdk {:016x} {count}", crate::track::process::uuid())
+}
 
-    /// The consumer below, for every other request of the protocol.
-    pub fn consumer(&mut self) -> &mut Consumer {
-        &mut self.consumer
+fn snapshot(home: &Home, name: &str) -> Result<Session, SessionError> {
+    let request = clone_request(name)?;
+    let mut consumer = home.connect()?;
+    consumer.clone_session(request, None)?;
+    let shared = Arc::new(Shared::new(consumer, State::Stopped));
+    Ok(Session { shared, home: home.clone(), name: String::new() })
+}
+
+fn clone_request(name: &str) -> Result<CloneSessionRequest, SessionError> {
+    if name.is_empty() {
+        return Err(SessionError::Order("a snapshot cannot be copied again"));
     }
+    let selector = CloneSessionRequestSelector::UniqueSessionName(name.to_owned());
+    Ok(CloneSessionRequest { selector: Some(selector), ..Default::default() })
+}
+
+/// An empty file that a service can write into.
+fn open(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(true).open(path)
 }

@@ -1,4 +1,6 @@
-//! A recording in one line.
+//! Recordings in one line.
+
+use std::path::Path;
 
 use super::{Config, Session, SessionError};
 
@@ -19,11 +21,50 @@ use super::{Config, Session, SessionError};
 /// # Errors
 /// As [`Session::in_process`].
 pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, SessionError> {
-    let mut session = Session::in_process(&Config::new().track_events(categories))?;
+    let session = Session::in_process(&Config::new().track_events(categories))?;
     session.start()?;
     work();
     session.stop()?;
     let mut trace = Vec::new();
     session.read_into(&mut trace)?;
     Ok(trace)
+}
+
+/// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
+///
+/// The file grows during the recording, so memory does not limit how long `work` may take. If the program ends
+/// meanwhile, the file has all but the last second.
+///
+/// ```
+/// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
+/// use tracing_sdk::{categories, session, slice};
+///
+/// categories! { NET = "net"; }
+///
+/// let path = std::env::temp_dir().join("fetch.pftrace");
+/// let sum = session::record_to_file(path, &["net"], || slice!(NET, "fetch", in || 1 + 1))?;
+/// assert_eq!(sum, 2);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`Session::in_process`], and when the file cannot be made; then `work` does not run. Also when the recording
+/// cannot be ended.
+pub fn record_to_file<R>(
+    path: impl AsRef<Path>,
+    categories: &[&str],
+    work: impl FnOnce() -> R,
+) -> Result<R, SessionError> {
+    let second = core::time::Duration::from_secs(1);
+    let config = Config::new()
+        .track_events(categories)
+        .write_into_file(path)
+        .write_period(second)
+        .flush_period(second);
+    let session = Session::in_process(&config)?;
+    session.start()?;
+    let result = work();
+    session.stop()?;
+    Ok(result)
 }

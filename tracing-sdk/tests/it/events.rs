@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracing_sdk::session::record;
 use tracing_sdk::{
     Flow, State, Track, Unit, cat, categories, counter, end, function, instant, slice, state,
 };
 
+use crate::alone::alone;
 use crate::trace::{events, packets, tracks};
 
 categories! {
@@ -15,13 +15,6 @@ categories! {
     /// Counters and states: later sessions begin with their values.
     N = "n";
     M = "m";
-}
-
-/// Sessions see the events of all threads, so tests that compare whole traces run one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn recorded(category: &str, work: impl FnOnce()) -> Vec<u8> {

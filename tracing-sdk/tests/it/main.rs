@@ -1,8 +1,12 @@
 //! Programs that are traced by a service inside them.
 #![cfg(feature = "in-process")]
 
+mod alone;
+mod data_source;
 #[cfg(feature = "derive")]
 mod derive;
 mod events;
 mod futures;
+mod recorder;
+mod session;
 mod trace;

@@ -28,7 +28,7 @@ use protos::{
 use protozero::{Message, Reader, Value};
 
 pub use self::error::ConsumerError;
-pub use self::read::{ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
+pub use self::read::{OpenRead, ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
 use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS};
 use abi::ids::CallId;
@@ -394,15 +394,28 @@ impl Consumer {
     ) -> Result<(), ConsumerError> {
         let method = ConsumerPort::method_name(&request);
         let sent = self.connection.send(request, true, Attachment::None)?;
-        let mut until = Deadline::after(Some(inactivity));
+        let mut has_more = true;
+        while has_more {
+            let reply = self.next_reply(sent, method, inactivity)?;
+            take(&reply.0)?;
+            has_more = reply.1;
+        }
+        Ok(())
+    }
+
+    /// The next reply of a stream, and whether there are more.
+    fn next_reply(
+        &mut self,
+        stream: CallId,
+        method: &'static str,
+        inactivity: Duration,
+    ) -> Result<(Vec<u8>, bool), ConsumerError> {
+        let until = Deadline::after(Some(inactivity));
         loop {
             match self.step(until)? {
-                Step::Reply { call, result, has_more } if call == sent => {
-                    take(&result.map_err(|Rejected| ConsumerError::Rejected(method))?)?;
-                    if !has_more {
-                        return Ok(());
-                    }
-                    until = Deadline::after(Some(inactivity));
+                Step::Reply { call, result, has_more } if call == stream => {
+                    let reply = result.map_err(|Rejected| ConsumerError::Rejected(method))?;
+                    return Ok((reply, has_more));
                 }
                 Step::Reply { .. } | Step::Other => {}
                 Step::TimedOut => return Err(ConsumerError::TimedOut(method)),

@@ -20,7 +20,8 @@ use protos::consumer_port::Request;
 use protozero::wire::{tag, trusted, varint};
 use protozero::{DecodeError, Reader, Value};
 
-use super::{Consumer, ConsumerError};
+use super::{Attachment, Consumer, ConsumerError};
+use abi::ids::CallId;
 
 /// Totals of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +202,54 @@ impl From<ReadError> for ConsumerError {
     }
 }
 
+/// A read that goes on reply by reply: see [`Consumer::begin_read`].
+#[derive(Debug)]
+pub struct OpenRead {
+    call: CallId,
+    has_more: bool,
+    reader: ReplyReader,
+}
+
+impl OpenRead {
+    /// Totals so far.
+    #[must_use]
+    pub fn summary(&self) -> ReadSummary {
+        self.reader.summary()
+    }
+}
+
 impl Consumer {
+    /// Begins to read the recorded packets, for callers that take them at their own speed: the service sends no more
+    /// than a few replies ahead. Any other call before the end of the read loses the packets that are on their way.
+    ///
+    /// # Errors
+    /// When the service has closed the connection.
+    pub fn begin_read(&mut self) -> Result<OpenRead, ConsumerError> {
+        let request = Request::ReadBuffers(ReadBuffersRequest::default());
+        let call = self.connection.send(request, true, Attachment::None)?;
+        Ok(OpenRead { call, has_more: true, reader: ReplyReader::new() })
+    }
+
+    /// Receives the next reply of `read`, and passes its packets to `take`. False if there are no more replies; then
+    /// nothing was passed.
+    ///
+    /// # Errors
+    /// As [`read_buffers`](Self::read_buffers).
+    pub fn continue_read(
+        &mut self,
+        read: &mut OpenRead,
+        inactivity: Duration,
+        take: impl FnMut(ReadPacket<'_>) -> io::Result<()>,
+    ) -> Result<bool, ConsumerError> {
+        if !read.has_more {
+            return Ok(false);
+        }
+        let (reply, has_more) = self.next_reply(read.call, "ReadBuffers", inactivity)?;
+        read.has_more = has_more;
+        read.reader.read(&reply, take)?;
+        Ok(true)
+    }
+
     /// Reads the recorded packets, which removes them from the service, and passes each to `take`. A session that
     /// writes into a file has none.
     ///

@@ -1,0 +1,44 @@
+//! A program that always records, and saves a trace when a request is slow, when a thread panics, and at its end:
+//!
+//! ```text
+//! cargo run -p tracing-sdk --features in-process --example flight_recorder
+//! ```
+
+#![allow(clippy::disallowed_methods, reason = "the sleep stands for work")]
+
+use std::time::Duration;
+
+use tracing_sdk::session::{Config, Fill, FlightRecorder, SessionError};
+use tracing_sdk::{categories, slice};
+
+categories! {
+    /// Requests.
+    NET = "net";
+}
+
+fn request(number: u32) {
+    let _slice = slice!(NET, "request", number = number);
+    if number == 7 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn main() -> Result<(), SessionError> {
+    let directory = std::env::temp_dir();
+    let config = Config::new().buffer_kb(4096, Fill::Ring).track_events(&["net"]);
+    let recorder = FlightRecorder::start(config)?;
+    recorder.dump_on_panic(directory.join("panic.pftrace"));
+
+    for number in 0..10 {
+        let limit = Duration::from_millis(20);
+        recorder.dump_if_slow(limit, directory.join("slow.pftrace"), || request(number));
+    }
+    let panics = std::thread::spawn(|| {
+        let _slice = slice!(NET, "fails");
+        panic!("saves panic.pftrace");
+    });
+    let _ = panics.join();
+    recorder.dump(directory.join("end.pftrace"))?;
+    println!("slow.pftrace, panic.pftrace and end.pftrace are in {}", directory.display());
+    Ok(())
+}

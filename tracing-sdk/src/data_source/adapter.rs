@@ -1,0 +1,113 @@
+//! A data source as a producer calls it.
+
+use std::sync::Arc;
+
+use abi::ids::InstanceId;
+use client::data_source::{Ack, DataSource as Source, FlushRequest, Instance};
+
+use super::callback;
+use super::guard::{FlushGuard, FlushReason, StopGuard};
+use super::instances::{Instances, Running};
+use super::source::DataSource;
+use super::thread::{self, Number};
+use crate::slots;
+
+/// The data source in one producer.
+pub(super) struct Adapter<S: DataSource> {
+    instances: &'static Instances<S>,
+    number: &'static Number,
+    known: Vec<(InstanceId, Known<S>)>,
+}
+
+enum Known<S> {
+    SetUp(S),
+    Started(usize, Arc<Running<S>>),
+}
+
+impl<S: DataSource> Adapter<S> {
+    pub(super) fn new(instances: &'static Instances<S>, number: &'static Number) -> Self {
+        Self { instances, number, known: Vec::new() }
+    }
+
+    fn take(&mut self, instance: &Instance) -> Option<Known<S>> {
+        let at = self.known.iter().position(|(id, _)| *id == instance.id())?;
+        Some(self.known.swap_remove(at).1)
+    }
+
+    fn started(&self, instance: &Instance) -> Option<(usize, &S)> {
+        self.known.iter().find_map(|(id, known)| match known {
+            Known::Started(slot, running) if *id == instance.id() => Some((*slot, &running.value)),
+            _ => None,
+        })
+    }
+
+    fn call<R>(&self, method: &str, work: impl FnOnce() -> R) -> Option<R> {
+        callback::run(self.instances.name, method, work)
+    }
+
+    /// Hands over what this thread has written, and drops its writers of instances that have stopped.
+    fn flush_thread(&self) {
+        thread::for_each(self.instances, self.number, |_, local| local.writer.flush());
+    }
+}
+
+impl<S: DataSource> Source for Adapter<S> {
+    fn setup(&mut self, instance: &Instance) {
+        if let Some(value) = self.call("setup", || S::setup(instance.config())) {
+            self.known.push((instance.id(), Known::SetUp(value)));
+        }
+    }
+
+    fn start(&mut self, instance: &Instance) {
+        let Some(Known::SetUp(value)) = self.take(instance) else { return };
+        let Some((slot, running)) = self.instances.start(instance.clone(), value) else {
+            eprintln!(
+                "tracing-sdk: a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
+                 stop one of them",
+                slots::COUNT,
+                self.instances.name
+            );
+            return;
+        };
+        self.call("start", || running.value.start());
+        self.known.push((instance.id(), Known::Started(slot, running)));
+    }
+
+    fn flush(&mut self, instance: &Instance, request: &FlushRequest, done: Ack) {
+        if let Some((_, value)) = self.started(instance) {
+            let guard = FlushGuard::new(done);
+            self.call("flush", || value.flush(FlushReason::from(request), guard));
+        }
+        // The service reads the chunks of other threads by itself, because the producer allows scraping.
+        self.flush_thread();
+    }
+
+    fn clear_incremental_state(&mut self, instance: &Instance) {
+        if let Some((slot, value)) = self.started(instance) {
+            self.call("clear", || value.clear());
+            self.instances.clear(slot);
+        }
+    }
+
+    fn stop(&mut self, instance: &Instance, done: Ack) {
+        match self.take(instance) {
+            Some(Known::Started(slot, running)) => {
+                let (instances, number) = (self.instances, self.number);
+                let guard = StopGuard::new(move || {
+                    let name = instances.name;
+                    callback::run(name, "drop", || instances.stop(slot));
+                    // This thread's writers; other threads drop theirs with their next packet.
+                    thread::for_each(instances, number, |_, _| {});
+                    drop(done);
+                });
+                self.call("stop", || running.value.stop(guard));
+                self.call("drop", || drop(running));
+                self.flush_thread();
+            }
+            Some(Known::SetUp(value)) => {
+                self.call("drop", || drop(value));
+            }
+            None => {}
+        }
+    }
+}

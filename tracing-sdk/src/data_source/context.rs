@@ -1,0 +1,82 @@
+//! What a trace point of a data source writes with.
+
+use core::fmt;
+
+use protos::{DataSourceConfig, TracePacketWriter};
+
+use super::instances::Running;
+use super::source::DataSource;
+use super::thread::Local;
+
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const TRACE_CLOCK: u32 = 6;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: a reader forgets what it knows of the sequence.
+const CLEARED: u32 = 1;
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet cannot be read without those before it.
+const NEEDS_STATE: u32 = 2;
+
+/// One instance, on the calling thread.
+pub struct Context<'c, S: DataSource> {
+    running: &'c Running<S>,
+    local: &'c mut Local<S>,
+}
+
+impl<'c, S: DataSource> Context<'c, S> {
+    pub(super) fn new(running: &'c Running<S>, local: &'c mut Local<S>) -> Self {
+        Self { running, local }
+    }
+
+    /// The value of the instance, which all threads share.
+    #[must_use]
+    pub fn instance(&self) -> &'c S {
+        &self.running.value
+    }
+
+    /// The config of the session for this data source.
+    #[must_use]
+    pub fn config(&self) -> &'c DataSourceConfig {
+        self.running.instance.config()
+    }
+
+    /// The incremental state of the calling thread.
+    pub fn incremental(&mut self) -> &mut S::Incremental {
+        &mut self.local.incremental
+    }
+
+    /// Writes a packet. Its time is now, unless `fill` sets another timestamp, in ns since boot.
+    pub fn packet(&mut self, fill: impl FnOnce(&mut TracePacketWriter<'_>)) {
+        self.packet_with(|packet, _| fill(packet));
+    }
+
+    /// As [`packet`](Self::packet), for packets with names that are defined in them: `fill` also gets the incremental
+    /// state.
+    ///
+    /// The library sets `sequence_flags`, if there is incremental state: readers skip packets whose state was lost.
+    pub fn packet_with(
+        &mut self,
+        fill: impl FnOnce(&mut TracePacketWriter<'_>, &mut S::Incremental),
+    ) {
+        let local = &mut *self.local;
+        let mut packet = local.writer.new_packet();
+        packet.timestamp(os::clock::boot_ns()).timestamp_clock_id(TRACE_CLOCK);
+        if size_of::<S::Incremental>() != 0 {
+            packet.sequence_flags(if local.is_cleared { CLEARED } else { NEEDS_STATE });
+        }
+        fill(&mut packet, &mut local.incremental);
+        drop(packet);
+        // After a loss the next trace point begins anew. Packets before that need the state, so readers skip them.
+        local.is_cleared = false;
+        local.has_lost |= local.writer.is_dropping();
+    }
+
+    /// Hands what this thread has written over to the service at once.
+    pub fn flush(&mut self) {
+        self.local.writer.flush();
+    }
+}
+
+impl<S: DataSource> fmt::Debug for Context<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("instance", &self.running.instance.id()).finish()
+    }
+}

@@ -1,0 +1,66 @@
+//! Stops and flushes that are done later.
+
+use core::fmt;
+
+use client::data_source::{Ack, FlushRequest};
+
+/// Ends an instance when it is dropped. A data source that has more to write keeps it meanwhile.
+pub struct StopGuard(Option<Box<dyn FnOnce() + Send>>);
+
+impl StopGuard {
+    pub(super) fn new(end: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(end)))
+    }
+}
+
+impl Drop for StopGuard {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
+}
+
+impl fmt::Debug for StopGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StopGuard")
+    }
+}
+
+/// Completes a flush when it is dropped.
+#[derive(Debug)]
+pub struct FlushGuard(#[expect(dead_code, reason = "it acts when it is dropped")] Ack);
+
+impl FlushGuard {
+    pub(super) fn new(done: Ack) -> Self {
+        Self(done)
+    }
+}
+
+/// Why a session is flushed (`flush_flags.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FlushReason {
+    /// The service does not say.
+    Unknown,
+    /// The config asks for it at intervals.
+    Periodic,
+    /// The session ends.
+    Stop,
+    /// The session is copied.
+    Clone,
+    /// A consumer asked for it.
+    Explicit,
+}
+
+impl From<&FlushRequest> for FlushReason {
+    fn from(request: &FlushRequest) -> Self {
+        match request.flags & 0xf {
+            1 => Self::Periodic,
+            2 => Self::Stop,
+            3 => Self::Clone,
+            4 => Self::Explicit,
+            _ => Self::Unknown,
+        }
+    }
+}

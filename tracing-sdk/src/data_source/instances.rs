@@ -1,0 +1,104 @@
+//! The running instances of one data source.
+//!
+//! One word says which slots are in use; a trace point loads it and does nothing else while it is zero. The slots
+//! themselves are behind a lock, which a thread takes when the generation has changed since its last packet.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use client::data_source::Instance;
+
+use crate::slots::Slots;
+
+/// The bit of a data source that is not registered.
+const NEW: u32 = 1 << 31;
+
+/// One running instance.
+pub(super) struct Running<S> {
+    pub(super) serial: u32,
+    pub(super) instance: Instance,
+    pub(super) value: S,
+    /// How many times the service asked to clear incremental state.
+    pub(super) clears: AtomicU32,
+}
+
+/// See the [module](self).
+pub(super) struct Instances<S> {
+    pub(super) name: &'static str,
+    bits: AtomicU32,
+    /// Changes whenever an instance starts, stops, or must clear its incremental state.
+    generation: AtomicU32,
+    slots: Mutex<Slots<Running<S>>>,
+}
+
+impl<S> Instances<S> {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            bits: AtomicU32::new(NEW),
+            generation: AtomicU32::new(0),
+            slots: Mutex::new(Slots::new()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots<Running<S>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Not zero if an instance runs, or the data source is not registered.
+    #[inline(always)]
+    pub(super) fn load(&self) -> u32 {
+        self.bits.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_new(&self) -> bool {
+        self.load() & NEW != 0
+    }
+
+    /// The first call returns true.
+    pub(super) fn set_registered(&self) -> bool {
+        self.bits.fetch_and(!NEW, Ordering::Relaxed) & NEW != 0
+    }
+
+    /// The slots in use, and the generation that is current for them.
+    pub(super) fn current(&self) -> (u32, u32) {
+        // With the release in `start`: an instance whose bit is seen has its generation.
+        let bits = self.bits.load(Ordering::Acquire) & !NEW;
+        (bits, self.generation.load(Ordering::Relaxed))
+    }
+
+    /// All instances, and their generation.
+    pub(super) fn all(&self) -> (u32, [Option<Arc<Running<S>>>; crate::slots::COUNT]) {
+        let slots = self.lock();
+        (self.generation.load(Ordering::Relaxed), slots.all())
+    }
+
+    /// Starts an instance; none if all slots are taken.
+    pub(super) fn start(&self, instance: Instance, value: S) -> Option<(usize, Arc<Running<S>>)> {
+        let mut slots = self.lock();
+        let started =
+            slots.put(|serial| Running { serial, instance, value, clears: AtomicU32::new(0) })?;
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        self.bits.fetch_or(1 << started.0, Ordering::Release);
+        Some(started)
+    }
+
+    /// Makes every thread begin anew in the instance.
+    pub(super) fn clear(&self, slot: usize) {
+        let slots = self.lock();
+        if let Some(running) = slots.get(slot) {
+            running.clears.fetch_add(1, Ordering::Relaxed);
+            self.generation.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn stop(&self, slot: usize) {
+        let mut slots = self.lock();
+        self.bits.fetch_and(!(1 << slot), Ordering::Release);
+        let stopped = slots.take(slot);
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        drop(slots);
+        // The value is of the program: it must not be dropped under the lock.
+        drop(stopped);
+    }
+}

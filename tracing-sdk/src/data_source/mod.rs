@@ -1,0 +1,60 @@
+//! Data sources of the program's own: for data that are no track events.
+//!
+//! ```
+//! use core::sync::atomic::{AtomicU32, Ordering};
+//! use tracing_sdk::data_source::{DataSource, Registered};
+//! use tracing_sdk::protos::DataSourceConfig;
+//!
+//! /// One value for each session that wants the data source.
+//! struct Requests {
+//!     written: AtomicU32,
+//! }
+//!
+//! impl DataSource for Requests {
+//!     type Incremental = ();
+//!
+//!     fn setup(_: &DataSourceConfig) -> Self {
+//!         Self { written: AtomicU32::new(0) }
+//!     }
+//! }
+//!
+//! static REQUESTS: Registered<Requests> = Registered::new("com.example.requests");
+//!
+//! // Early in `main`, so that sessions find it:
+//! REQUESTS.register();
+//!
+//! // On any thread:
+//! REQUESTS.trace(|context| {
+//!     context.instance().written.fetch_add(1, Ordering::Relaxed);
+//!     context.packet(|packet| {
+//!         packet.for_testing().str("a request");
+//!     });
+//! });
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `source` | the trait |
+//! | `guard` | stops and flushes that are done later |
+//! | `callback` | calls into the trait, and panics in them |
+//! | `instances` | the running instances of a data source, and the word that says which |
+//! | `thread` | the writers and the incremental state of the calling thread |
+//! | `context` | what a trace point writes with |
+//! | `adapter` | a data source as a producer calls it |
+//! | `registered` | the static |
+
+mod adapter;
+mod callback;
+mod context;
+mod guard;
+mod instances;
+mod registered;
+mod source;
+mod thread;
+
+#[cfg(feature = "in-process")]
+pub(crate) use self::callback::in_callback;
+pub use self::context::Context;
+pub use self::guard::{FlushGuard, FlushReason, StopGuard};
+pub use self::registered::Registered;
+pub use self::source::DataSource;

@@ -1,0 +1,173 @@
+//! What the calling thread has for each instance of each data source: a writer, and the incremental state.
+//!
+//! It is taken out of the list while a trace point uses it. So a trace point inside another one of the same data source
+//! finds nothing, and is left out; one of another data source is written.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
+
+use client::write::{BufferExhaustedPolicy, TraceWriter};
+
+use super::instances::{Instances, Running};
+use super::source::DataSource;
+use crate::slots::COUNT;
+
+/// One thread in one instance.
+pub(super) struct Local<S: DataSource> {
+    serial: u32,
+    /// Does not keep the value of the program: it is dropped when its instance ends, whatever threads do.
+    running: Weak<Running<S>>,
+    pub(super) writer: TraceWriter,
+    pub(super) incremental: S::Incremental,
+    clears_seen: u32,
+    /// No packet since the incremental state began.
+    pub(super) is_cleared: bool,
+    /// A packet was lost, so the incremental state must begin anew.
+    pub(super) has_lost: bool,
+}
+
+impl<S: DataSource> Local<S> {
+    fn new(running: &Arc<Running<S>>) -> Self {
+        let policy = running.instance.policy_or(BufferExhaustedPolicy::Drop);
+        Self {
+            serial: running.serial,
+            running: Arc::downgrade(running),
+            writer: running.instance.trace_writer(policy),
+            incremental: S::Incremental::default(),
+            clears_seen: running.clears.load(Ordering::Relaxed),
+            is_cleared: true,
+            has_lost: false,
+        }
+    }
+
+    fn prepare(&mut self, running: &Running<S>) {
+        let clears = running.clears.load(Ordering::Relaxed);
+        if self.has_lost || clears != self.clears_seen {
+            self.clears_seen = clears;
+            self.has_lost = false;
+            self.is_cleared = true;
+            self.incremental = S::Incremental::default();
+        }
+    }
+}
+
+/// One thread in one data source.
+struct Locals<S: DataSource> {
+    generation: u32,
+    slots: [Option<Local<S>>; COUNT],
+}
+
+impl<S: DataSource> Locals<S> {
+    const fn new() -> Self {
+        Self { generation: 0, slots: [const { None }; COUNT] }
+    }
+
+    #[cold]
+    fn refresh(&mut self, instances: &Instances<S>) {
+        let (generation, all) = instances.all();
+        self.generation = generation;
+        for (local, running) in self.slots.iter_mut().zip(&all) {
+            let serial = local.as_ref().map(|local| local.serial);
+            if serial != running.as_ref().map(|running| running.serial) {
+                *local = running.as_ref().map(Local::new);
+            }
+        }
+    }
+}
+
+enum Entry {
+    Empty,
+    InUse,
+    /// A `Locals` of the data source.
+    Idle(Box<dyn Any>),
+}
+
+thread_local! {
+    /// At the number of each data source.
+    static ENTRIES: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The number of a data source, from 1 in the order of first use; 0 is none yet.
+pub(super) struct Number(AtomicU32);
+
+impl Number {
+    pub(super) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    fn get(&self) -> usize {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let mut number = self.0.load(Ordering::Relaxed);
+        if number == 0 {
+            let new = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            let order = Ordering::Relaxed;
+            number = match self.0.compare_exchange(0, new, order, order) {
+                Ok(_) => new,
+                Err(other) => other,
+            };
+        }
+        number as usize
+    }
+}
+
+/// Puts the locals back, also when the trace point panics.
+struct TakenOut<S: DataSource> {
+    number: usize,
+    locals: Option<Box<Locals<S>>>,
+}
+
+impl<S: DataSource> TakenOut<S> {
+    /// None if the thread uses them or is ending.
+    fn new(number: usize) -> Option<Self> {
+        let entry = ENTRIES.try_with(|entries| {
+            let mut entries = entries.borrow_mut();
+            if entries.len() <= number {
+                entries.resize_with(number + 1, || Entry::Empty);
+            }
+            entries.get_mut(number).map(|entry| core::mem::replace(entry, Entry::InUse))
+        });
+        let locals = match entry.ok()?? {
+            Entry::InUse => return None,
+            Entry::Empty => Box::new(Locals::new()),
+            Entry::Idle(locals) => locals.downcast().ok()?,
+        };
+        Some(Self { number, locals: Some(locals) })
+    }
+}
+
+impl<S: DataSource> Drop for TakenOut<S> {
+    fn drop(&mut self) {
+        let Some(locals) = self.locals.take() else { return };
+        let _ = ENTRIES.try_with(|entries| {
+            if let Some(entry) = entries.borrow_mut().get_mut(self.number) {
+                *entry = Entry::Idle(locals);
+            }
+        });
+    }
+}
+
+/// Calls `run` for each running instance.
+pub(super) fn for_each<S: DataSource>(
+    instances: &Instances<S>,
+    number: &Number,
+    mut run: impl FnMut(&Running<S>, &mut Local<S>),
+) {
+    let Some(mut taken) = TakenOut::new(number.get()) else { return };
+    let Some(locals) = &mut taken.locals else { return };
+    let (bits, generation) = instances.current();
+    if locals.generation != generation {
+        locals.refresh(instances);
+    }
+    for (slot, local) in locals.slots.iter_mut().enumerate() {
+        if bits & (1 << slot) == 0 {
+            continue;
+        }
+        // None: it stops at this moment.
+        let Some(local) = local else { continue };
+        let Some(running) = local.running.upgrade() else { continue };
+        local.prepare(&running);
+        run(&running, local);
+    }
+}

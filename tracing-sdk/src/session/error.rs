@@ -1,0 +1,66 @@
+//! Why a session failed.
+
+use core::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use client::consumer::ConsumerError;
+
+use crate::runtime::InitError;
+
+/// Why a session failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The connection to the service, or a request.
+    Consumer(ConsumerError),
+    /// The service inside the program does not run.
+    Init(InitError),
+    /// The service did not do this within ten seconds.
+    TimedOut(&'static str),
+    /// A method was called out of order.
+    Order(&'static str),
+    /// A config that cannot be read.
+    Config(String),
+    /// A trace could not be written to this file.
+    File(PathBuf, io::Error),
+    /// The system has no thread left.
+    Thread(io::Error),
+}
+
+impl SessionError {
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::File(path, error)
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Consumer(error) => error.fmt(f),
+            Self::Init(error) => error.fmt(f),
+            Self::TimedOut(what) => write!(f, "the service did not {what} within 10 s"),
+            Self::Order(what) => f.write_str(what),
+            Self::Config(error) => f.write_str(error),
+            Self::File(path, error) => {
+                write!(f, "cannot write the trace to {}: {error}", path.display())
+            }
+            Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
+impl From<ConsumerError> for SessionError {
+    fn from(error: ConsumerError) -> Self {
+        Self::Consumer(error)
+    }
+}
+
+impl From<InitError> for SessionError {
+    fn from(error: InitError) -> Self {
+        Self::Init(error)
+    }
+}

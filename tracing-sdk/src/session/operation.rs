@@ -1,0 +1,62 @@
+//! Requests of a session as futures, for any runtime: a thread carries the request out and wakes the task.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::SessionError;
+
+/// A request that a thread of the library carries out, from the call on: it is a future, but need not be polled. If it
+/// is dropped, the request goes on.
+#[derive(Debug)]
+#[must_use = "it tells whether the request succeeded"]
+pub struct Operation<T> {
+    outcome: Arc<Mutex<Outcome<T>>>,
+}
+
+#[derive(Debug)]
+struct Outcome<T> {
+    result: Option<Result<T, SessionError>>,
+    waker: Option<Waker>,
+}
+
+fn lock<T>(outcome: &Mutex<Outcome<T>>) -> MutexGuard<'_, Outcome<T>> {
+    outcome.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Send + 'static> Operation<T> {
+    pub(super) fn new(run: impl FnOnce() -> Result<T, SessionError> + Send + 'static) -> Self {
+        let outcome = Arc::new(Mutex::new(Outcome { result: None, waker: None }));
+        let shared = outcome.clone();
+        let work = move || {
+            let result = run();
+            let waker = {
+                let mut outcome = lock(&shared);
+                outcome.result = Some(result);
+                outcome.waker.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        };
+        let thread = std::thread::Builder::new().name("tracing-session".into()).spawn(work);
+        if let Err(error) = thread {
+            lock(&outcome).result = Some(Err(SessionError::Thread(error)));
+        }
+        Self { outcome }
+    }
+}
+
+impl<T> Future for Operation<T> {
+    type Output = Result<T, SessionError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut outcome = lock(&self.outcome);
+        if let Some(result) = outcome.result.take() {
+            outcome.waker = None;
+            return Poll::Ready(result);
+        }
+        outcome.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}

@@ -1,0 +1,129 @@
+//! Reading a session: its packets, or the bytes of a trace file, at the speed of the caller.
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::MutexGuard;
+
+use client::consumer::{ConsumerError, OpenRead, ReadPacket};
+
+use super::shared::Inner;
+use super::{SessionError, TIMEOUT};
+
+/// A read that goes on. It keeps one reply of the service, and the service sends a few ahead.
+struct Replies<'s> {
+    inner: MutexGuard<'s, Inner>,
+    read: Option<OpenRead>,
+    is_done: bool,
+}
+
+impl<'s> Replies<'s> {
+    fn new(inner: MutexGuard<'s, Inner>) -> Self {
+        Self { inner, read: None, is_done: false }
+    }
+
+    /// Passes the packets of the next reply. False if there is none.
+    fn next(
+        &mut self,
+        take: impl FnMut(ReadPacket<'_>) -> io::Result<()>,
+    ) -> Result<bool, ConsumerError> {
+        if self.is_done {
+            return Ok(false);
+        }
+        // No second attempt after an error: it would not continue where this one has ended.
+        self.is_done = true;
+        let consumer = &mut self.inner.consumer;
+        let read = match &mut self.read {
+            Some(read) => read,
+            none => none.insert(consumer.begin_read()?),
+        };
+        let has_more = consumer.continue_read(read, TIMEOUT, take)?;
+        self.is_done = !has_more;
+        Ok(has_more)
+    }
+}
+
+/// The trace of a session as the bytes of a file: see [`Session::reader`](super::Session::reader).
+pub struct Reader<'s> {
+    replies: Replies<'s>,
+    buffer: Vec<u8>,
+    /// What of `buffer` was read.
+    read_len: usize,
+}
+
+impl<'s> Reader<'s> {
+    pub(super) fn new(inner: MutexGuard<'s, Inner>) -> Self {
+        Self { replies: Replies::new(inner), buffer: Vec::new(), read_len: 0 }
+    }
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.read_len == self.buffer.len() {
+            self.buffer.clear();
+            self.read_len = 0;
+            let buffer = &mut self.buffer;
+            let take = |packet: ReadPacket<'_>| {
+                buffer.extend_from_slice(packet.framed());
+                Ok(())
+            };
+            if !self.replies.next(take).map_err(io::Error::other)? {
+                return Ok(0);
+            }
+        }
+        let rest = self.buffer.get(self.read_len..).unwrap_or_default();
+        let len = rest.len().min(out.len());
+        let (to, from) = (out.get_mut(..len), rest.get(..len));
+        if let (Some(to), Some(from)) = (to, from) {
+            to.copy_from_slice(from);
+        }
+        self.read_len += len;
+        Ok(len)
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reader")
+    }
+}
+
+/// The packets of a session: see [`Session::packets`](super::Session::packets).
+pub struct Packets<'s> {
+    replies: Replies<'s>,
+    waiting: VecDeque<Vec<u8>>,
+}
+
+impl<'s> Packets<'s> {
+    pub(super) fn new(inner: MutexGuard<'s, Inner>) -> Self {
+        Self { replies: Replies::new(inner), waiting: VecDeque::new() }
+    }
+}
+
+impl Iterator for Packets<'_> {
+    type Item = Result<Vec<u8>, SessionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(packet) = self.waiting.pop_front() {
+                return Some(Ok(packet));
+            }
+            let waiting = &mut self.waiting;
+            let take = |packet: ReadPacket<'_>| {
+                waiting.push_back(packet.bytes().to_vec());
+                Ok(())
+            };
+            match self.replies.next(take) {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Packets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Packets")
+    }
+}

@@ -1,0 +1,212 @@
+//! A session that always runs in a ring buffer, and whose last seconds are saved when something happens.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
+use std::fs;
+use std::io::Write;
+use std::panic::{self, PanicHookInfo};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{Config, Session, SessionError};
+
+/// How often sequences begin anew, unless the config says: what a ring buffer has lost cannot be read from then on.
+const CLEAR_PERIOD: Duration = Duration::from_secs(5);
+
+/// A session that always runs in this program. A copy of it is saved whenever one is wanted, while it goes on.
+///
+/// ```
+/// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
+/// use std::time::Duration;
+/// use tracing_sdk::session::{Config, Fill, FlightRecorder};
+/// use tracing_sdk::{categories, instant};
+///
+/// categories! { NET = "net"; }
+///
+/// let directory = std::env::temp_dir();
+/// let recorder = FlightRecorder::start(Config::new().buffer_kb(4096, Fill::Ring))?;
+/// recorder.dump_on_panic(directory.join("panic.pftrace"));
+///
+/// // Somewhere in the program:
+/// let limit = Duration::from_millis(100);
+/// recorder.dump_if_slow(limit, directory.join("slow.pftrace"), || instant!(NET, "a request"));
+///
+/// // When somebody asks for it:
+/// recorder.dump(directory.join("now.pftrace"))?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Call [`dump`](Self::dump) on any thread, but not in a signal handler. A program that shall save a trace at a signal
+/// handles the signal on a thread (with `signal-hook`, for example) and calls it there:
+///
+/// ```text
+/// let mut signals = signal_hook::iterator::Signals::new([SIGUSR1])?;
+/// std::thread::spawn(move || {
+///     for _ in signals.forever() {
+///         recorder.dump("trace.pftrace").ok();
+///     }
+/// });
+/// ```
+#[derive(Debug)]
+pub struct FlightRecorder {
+    running: Arc<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    session: Session,
+    /// A thread saves a trace because something was slow.
+    is_saving: AtomicBool,
+    saving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl FlightRecorder {
+    /// Starts recording. A config without buffers gets one of 32 MiB; its buffers are best rings.
+    ///
+    /// # Errors
+    /// As [`Session::in_process`].
+    pub fn start(config: Config) -> Result<Self, SessionError> {
+        let config = match config.to_message().incremental_state_config {
+            Some(_) => config,
+            None => config.clear_interval(CLEAR_PERIOD),
+        };
+        let session = Session::in_process(&config)?;
+        session.start()?;
+        let running =
+            Running { session, is_saving: AtomicBool::new(false), saving: Mutex::new(None) };
+        Ok(Self { running: Arc::new(running) })
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.running.session
+    }
+
+    /// Saves what was recorded up to now. The file appears when it is complete, and replaces one of this name.
+    ///
+    /// # Errors
+    /// When the service does not answer, or the file cannot be written.
+    pub fn dump(&self, path: impl AsRef<Path>) -> Result<(), SessionError> {
+        self.running.dump(path.as_ref())
+    }
+
+    /// As [`dump`](Self::dump), into any output.
+    ///
+    /// # Errors
+    /// When the service does not answer, or `out` fails.
+    pub fn dump_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
+        self.running.session.snapshot()?.read_into(out)
+    }
+
+    /// Saves a trace whenever a thread of the program panics, until the recorder is dropped. The hook that was set
+    /// before runs first.
+    ///
+    /// The panicking thread waits for it; a panic in a callback of a data source does not wait.
+    pub fn dump_on_panic(&self, path: impl Into<PathBuf>) {
+        let (running, path) = (Arc::downgrade(&self.running), path.into());
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            before(info);
+            dump_in_hook(&running, &path);
+        }));
+    }
+
+    /// Runs `work`. If it takes longer than `limit`, a thread saves a trace meanwhile, which this does not wait for.
+    /// While one is being saved, further slow work saves none.
+    pub fn dump_if_slow<R>(
+        &self,
+        limit: Duration,
+        path: impl AsRef<Path>,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        let start = Instant::now();
+        let result = work();
+        if start.elapsed() > limit {
+            crate::flush();
+            self.running.dump_on_thread(path.as_ref());
+        }
+        result
+    }
+}
+
+impl Drop for FlightRecorder {
+    /// Waits for a trace that is being saved.
+    fn drop(&mut self) {
+        let saving = self.running.saving();
+        if let Some(saving) = saving {
+            let _ = saving.join();
+        }
+    }
+}
+
+impl Running {
+    fn saving(&self) -> Option<JoinHandle<()>> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn dump(&self, path: &Path) -> Result<(), SessionError> {
+        let snapshot = self.session.snapshot()?;
+        // A reader of the directory finds whole traces only, and two dumps do not mix.
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}", super::new_name().replace(' ', "-")));
+        let partial = path.with_file_name(name);
+        let written = fs::File::create(&partial).map_err(SessionError::file(&partial));
+        let saved = written.and_then(|mut file| {
+            snapshot.read_into(&mut file)?;
+            fs::rename(&partial, path).map_err(SessionError::file(path))
+        });
+        if saved.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        saved
+    }
+
+    fn report(&self, path: &Path) {
+        if let Err(error) = self.dump(path) {
+            eprintln!("tracing-sdk: no trace was saved to {}: {error}", path.display());
+        }
+    }
+
+    fn dump_on_thread(self: &Arc<Self>, path: &Path) {
+        if self.is_saving.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (running, to) = (self.clone(), path.to_owned());
+        let save = move || {
+            running.report(&to);
+            running.is_saving.store(false, Ordering::Release);
+        };
+        match std::thread::Builder::new().name("tracing-dump".into()).spawn(save) {
+            Ok(thread) => {
+                *self.saving.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+            }
+            Err(error) => {
+                self.is_saving.store(false, Ordering::Release);
+                eprintln!("tracing-sdk: no trace was saved: cannot start a thread: {error}");
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// A panic while the trace of another one is saved must not save one, too.
+    static IS_DUMPING: Cell<bool> = const { Cell::new(false) };
+}
+
+fn dump_in_hook(running: &Weak<Running>, path: &Path) {
+    let Some(running) = running.upgrade() else { return };
+    if IS_DUMPING.try_with(|is_dumping| is_dumping.replace(true)).unwrap_or(true) {
+        return;
+    }
+    if crate::data_source::in_callback() {
+        // The service waits for this thread, so this thread cannot wait for the service.
+        running.dump_on_thread(path);
+    } else {
+        running.report(path);
+    }
+    let _ = IS_DUMPING.try_with(|is_dumping| is_dumping.set(false));
+}

@@ -1,0 +1,144 @@
+//! One consumer for several threads: a thread that waits for the end of the session gives way to those that ask for
+//! something.
+//!
+//! ```text
+//!   wait ──> locked, in the consumer ──(woken)──> stands back ──> locked again ...
+//!                                        ^            │
+//!   stop, flush ... ── wanted + 1, wake ─┘            └─> locked, request, wanted - 1
+//! ```
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use client::connection::ConnectionWaker;
+use client::consumer::{Consumer, ConsumerError, Waited};
+
+use super::{SessionError, State};
+use os::clock::Deadline;
+
+/// The consumer, and how far its session is.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) consumer: Consumer,
+    pub(super) state: State,
+}
+
+/// What the handles of one session share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    inner: Mutex<Inner>,
+    turns: Mutex<Turns>,
+    changed: Condvar,
+    waker: ConnectionWaker,
+}
+
+#[derive(Debug, Default)]
+struct Turns {
+    /// Threads with a request.
+    wanted: usize,
+    /// A thread waits in the consumer for the end of the session.
+    waiting: bool,
+    /// The session was dropped.
+    dropped: bool,
+}
+
+impl Shared {
+    pub(super) fn new(consumer: Consumer, state: State) -> Self {
+        Self {
+            waker: consumer.waker(),
+            inner: Mutex::new(Inner { consumer, state }),
+            turns: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The consumer, for a request.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        {
+            let mut turns = self.turns();
+            turns.wanted += 1;
+            if turns.waiting {
+                self.waker.wake();
+            }
+        }
+        let inner = self.inner();
+        self.turns().wanted -= 1;
+        self.changed.notify_all();
+        inner
+    }
+
+    /// Waits for the end of the session. False after `timeout`.
+    pub(super) fn wait_ended(&self, timeout: Option<Duration>) -> Result<bool, SessionError> {
+        let deadline = Deadline::after(timeout);
+        loop {
+            let mut turns = self.turns();
+            while turns.wanted != 0 && !turns.dropped {
+                turns = self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
+            }
+            if turns.dropped {
+                return Err(SessionError::Order("the session was dropped"));
+            }
+            drop(turns);
+            let mut inner = self.inner();
+            match inner.state {
+                State::SetUp | State::Armed => {
+                    return Err(SessionError::Order("the session was not started"));
+                }
+                State::Stopped => return Ok(true),
+                State::Started => {}
+            }
+            if !self.begin_waiting() {
+                continue;
+            }
+            let waited = inner.consumer.wait(deadline.left());
+            self.end_waiting();
+            match waited {
+                Ok(Waited::Ended) => {
+                    inner.state = State::Stopped;
+                    return Ok(true);
+                }
+                Ok(Waited::TimedOut) => return Ok(false),
+                Ok(_) => {}
+                Err(error) => {
+                    // The service tells the end of a session once.
+                    if matches!(error, ConsumerError::Service(_)) {
+                        inner.state = State::Stopped;
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// False if another thread has a request.
+    fn begin_waiting(&self) -> bool {
+        let mut turns = self.turns();
+        turns.waiting = turns.wanted == 0 && !turns.dropped;
+        turns.waiting
+    }
+
+    fn end_waiting(&self) {
+        let mut turns = self.turns();
+        turns.waiting = false;
+        // A wake-up that came too late must not interrupt the next request.
+        self.waker.take();
+    }
+
+    /// Ends a wait for ever.
+    pub(super) fn drop_session(&self) {
+        let mut turns = self.turns();
+        turns.dropped = true;
+        if turns.waiting {
+            self.waker.wake();
+        }
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,43 @@
+//! The running instances of a data source, each in a slot, which is a bit in a word.
+
+use std::sync::Arc;
+
+/// How many sessions can record at the same time (as in the C++ client).
+pub(crate) const COUNT: usize = 8;
+
+/// See the [module](self).
+pub(crate) struct Slots<T> {
+    entries: [Option<Arc<T>>; COUNT],
+    last_serial: u32,
+}
+
+impl<T> Slots<T> {
+    pub(crate) const fn new() -> Self {
+        Self { entries: [const { None }; COUNT], last_serial: 0 }
+    }
+
+    /// Puts a value into a free slot; `make` gets its serial number, which counts up and wraps. None if all slots are
+    /// taken.
+    pub(crate) fn put(&mut self, make: impl FnOnce(u32) -> T) -> Option<(usize, Arc<T>)> {
+        let slot = self.entries.iter().position(Option::is_none)?;
+        self.last_serial = self.last_serial.wrapping_add(1);
+        let value = Arc::new(make(self.last_serial));
+        if let Some(entry) = self.entries.get_mut(slot) {
+            *entry = Some(value.clone());
+        }
+        Some((slot, value))
+    }
+
+    pub(crate) fn get(&self, slot: usize) -> Option<&Arc<T>> {
+        self.entries.get(slot)?.as_ref()
+    }
+
+    pub(crate) fn take(&mut self, slot: usize) -> Option<Arc<T>> {
+        self.entries.get_mut(slot)?.take()
+    }
+
+    /// All slots at this moment.
+    pub(crate) fn all(&self) -> [Option<Arc<T>>; COUNT] {
+        self.entries.clone()
+    }
+}

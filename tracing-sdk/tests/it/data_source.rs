@@ -1,0 +1,350 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use protos::{DataSourceConfig, TestEvent, TracePacketData};
+use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered, StopGuard};
+use tracing_sdk::session::{Config, Session, SessionError};
+
+use crate::alone::alone;
+use crate::trace::packets;
+
+/// The texts of a trace, each behind its `sequence_flags`.
+fn texts(session: &Session) -> Vec<String> {
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    let text = |packet: &crate::trace::Packet| match &packet.message.data {
+        Some(TracePacketData::ForTesting(TestEvent { str: Some(text), .. })) => {
+            assert_eq!(packet.message.timestamp_clock_id, Some(6));
+            assert!(packet.message.timestamp.is_some_and(|ns| ns != 0));
+            Some(format!("{} {text}", packet.message.sequence_flags.unwrap_or(0)))
+        }
+        _ => None,
+    };
+    packets(&trace).iter().filter_map(text).collect()
+}
+
+fn session(source: &str, config: &str) -> Session {
+    let config = DataSourceConfig {
+        name: Some(source.to_owned()),
+        legacy_config: Some(config.to_owned()),
+        ..Default::default()
+    };
+    Session::in_process(&Config::new().data_source(config)).expect("a session")
+}
+
+fn started(source: &str, config: &str) -> Session {
+    let session = session(source, config);
+    session.start().expect("a start");
+    session
+}
+
+/// What was called.
+static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn call(text: String) {
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+}
+
+fn calls() -> Vec<String> {
+    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Counts and calls.
+struct Logged(String);
+
+impl DataSource for Logged {
+    type Incremental = Vec<String>;
+
+    fn setup(config: &DataSourceConfig) -> Self {
+        let name = config.legacy_config.clone().unwrap_or_default();
+        call(format!("setup {name}"));
+        Self(name)
+    }
+
+    fn start(&self) {
+        LOGGED.trace(|context| write(context, "in start"));
+        call(format!("start {}", self.0));
+    }
+
+    fn flush(&self, reason: FlushReason, done: FlushGuard) {
+        call(format!("flush {} {reason:?}", self.0));
+        drop(done);
+    }
+
+    fn stop(&self, stop: StopGuard) {
+        // Still recorded, on another thread, too.
+        let last = || LOGGED.trace(|context| write(context, "in stop"));
+        last();
+        std::thread::spawn(last).join().expect("no panic");
+        call(format!("stop {}", self.0));
+        drop(stop);
+        LOGGED.trace(|context| {
+            assert_ne!(context.instance().0, self.0, "it has stopped");
+        });
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        call(format!("drop {}", self.0));
+    }
+}
+
+static LOGGED: Registered<Logged> = Registered::new("com.example.logged");
+
+fn write(context: &mut tracing_sdk::data_source::Context<'_, Logged>, text: &str) {
+    let name = context.instance().0.clone();
+    assert_eq!(context.config().legacy_config.as_ref(), Some(&name));
+    context.packet_with(|packet, names| {
+        names.push(text.to_owned());
+        packet.for_testing().str(&format!("{name} {text} {}", names.len()));
+    });
+}
+
+#[test]
+fn each_session_has_an_instance() {
+    let _alone = alone();
+    LOGGED.register();
+    let off = AtomicBool::new(false);
+    LOGGED.trace(|_| off.store(true, Ordering::Relaxed));
+    assert!(!off.into_inner() && !LOGGED.is_enabled());
+
+    let first = started("com.example.logged", "a");
+    let second = started("com.example.logged", "b");
+    assert!(LOGGED.is_enabled());
+    LOGGED.trace(|context| {
+        write(context, "both");
+        // Left out.
+        LOGGED.trace(|context| write(context, "inside"));
+    });
+    second.stop().expect("a stop");
+    LOGGED.trace(|context| write(context, "first only"));
+    first.stop().expect("a stop");
+    assert!(!LOGGED.is_enabled());
+    // The instance of `a` sees the start of `b` on the same thread, and so on: its packets are those of the threads
+    // that traced while it ran.
+    let mut of_second = texts(&second);
+    of_second.sort();
+    assert_eq!(of_second, ["1 b both 1", "1 b in start 1", "1 b in stop 1", "2 b in stop 2"],);
+    let mut of_first = texts(&first);
+    of_first.sort();
+    assert_eq!(
+        of_first,
+        [
+            "1 a both 1",
+            "1 a in start 1",
+            "1 a in stop 1",
+            "1 a in stop 1",
+            "2 a first only 2",
+            "2 a in start 2",
+            "2 a in stop 3",
+            "2 a in stop 4",
+        ],
+    );
+    let mut all = calls();
+    all.retain(|call| !call.starts_with("flush"));
+    assert_eq!(
+        all,
+        ["setup a", "start a", "setup b", "start b", "stop b", "drop b", "stop a", "drop a"],
+    );
+}
+
+#[test]
+fn flushes_and_clears() {
+    let _alone = alone();
+    LOGGED.register();
+    let session = started("com.example.logged", "c");
+    LOGGED.trace(|context| write(context, "one"));
+    LOGGED.trace(|context| write(context, "two"));
+    calls();
+    session.flush().expect("a flush");
+    assert_eq!(calls(), ["flush c Explicit"]);
+    session.stop().expect("a stop");
+    assert_eq!(
+        texts(&session)[..3],
+        ["1 c in start 1".to_owned(), "2 c in stop 2".to_owned(), "1 c one 1".to_owned()]
+    );
+    calls();
+}
+
+/// Writes on a thread of its own until it is stopped.
+struct Sampler {
+    stop: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+static SAMPLER: Registered<Sampler> = Registered::new("com.example.sampler");
+static SAMPLES: AtomicUsize = AtomicUsize::new(0);
+
+impl DataSource for Sampler {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self { stop: Arc::default(), thread: Mutex::default() }
+    }
+
+    fn start(&self) {
+        let stop = self.stop.clone();
+        let sample = move || {
+            while !stop.load(Ordering::Relaxed) {
+                SAMPLER.trace(|context| {
+                    context.packet(|packet| {
+                        packet.for_testing().str("sample");
+                    });
+                });
+                SAMPLES.fetch_add(1, Ordering::Release);
+            }
+        };
+        *self.thread.lock().expect("no panic") = Some(std::thread::spawn(sample));
+    }
+
+    fn stop(&self, stop: StopGuard) {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.lock().expect("no panic").take();
+        // The instance ends when its thread has.
+        std::thread::spawn(move || {
+            thread.expect("it was started").join().expect("no panic");
+            SAMPLER.trace(|context| {
+                context.packet(|packet| {
+                    packet.for_testing().str("last");
+                });
+                context.flush();
+            });
+            drop(stop);
+        });
+    }
+}
+
+#[test]
+fn a_stop_may_take_its_time() {
+    let _alone = alone();
+    SAMPLER.register();
+    let session = started("com.example.sampler", "");
+    while SAMPLES.load(Ordering::Acquire) < 3 {
+        std::thread::yield_now();
+    }
+    session.stop().expect("a stop");
+    let texts = texts(&session);
+    let is_last = |text: &&String| *text == "0 last";
+    assert_eq!(texts.iter().filter(is_last).count(), 1, "{texts:?}");
+    assert!(texts.contains(&"0 sample".to_owned()));
+}
+
+/// Panics wherever the config says.
+struct Panics(String);
+
+static PANICS: Registered<Panics> = Registered::new("com.example.panics");
+
+impl Panics {
+    fn panic_in(&self, method: &str) {
+        assert_ne!(self.0, method, "on purpose");
+    }
+}
+
+impl DataSource for Panics {
+    type Incremental = ();
+
+    fn setup(config: &DataSourceConfig) -> Self {
+        let this = Self(config.legacy_config.clone().unwrap_or_default());
+        this.panic_in("setup");
+        this
+    }
+
+    fn start(&self) {
+        self.panic_in("start");
+    }
+
+    fn stop(&self, stop: StopGuard) {
+        self.panic_in("stop");
+        drop(stop);
+    }
+
+    fn flush(&self, _: FlushReason, done: FlushGuard) {
+        self.panic_in("flush");
+        drop(done);
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.panic_in("drop");
+        }
+    }
+}
+
+#[test]
+fn a_panic_harms_nobody_else() {
+    let _alone = alone();
+    PANICS.register();
+    for method in ["setup", "start", "flush", "stop", "drop", "nowhere"] {
+        let session = started("com.example.panics", method);
+        assert_eq!(PANICS.is_enabled(), method != "setup");
+        let in_closure = || PANICS.trace(|_| panic!("on purpose"));
+        assert_eq!(std::panic::catch_unwind(in_closure).is_err(), method != "setup");
+        PANICS.trace(|context| {
+            context.packet(|packet| {
+                packet.for_testing().str(method);
+            });
+        });
+        session.flush().expect("a flush");
+        session.stop().expect("a stop");
+        assert!(!PANICS.is_enabled());
+        let expected = if method == "setup" { vec![] } else { vec![format!("0 {method}")] };
+        assert_eq!(texts(&session), expected, "{method}");
+    }
+}
+
+struct Plain;
+
+impl DataSource for Plain {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+}
+
+static LATE: Registered<Plain> = Registered::new("com.example.late");
+static NAMES: [&str; 2] = ["com.example.late", "track_event"];
+
+#[test]
+fn it_is_offered_to_services_that_start_later() {
+    let _alone = alone();
+    LATE.register();
+    let offered = || -> Result<bool, SessionError> {
+        let session = session("com.example.late", "");
+        let sources = session.query()?.data_sources;
+        let is_there = |name: &&str| {
+            sources.iter().any(|source| {
+                let descriptor = source.ds_descriptor.as_ref();
+                descriptor.and_then(|d| d.name.as_deref()) == Some(*name)
+            })
+        };
+        Ok(NAMES.iter().all(is_there))
+    };
+    assert!(offered().expect("a state"));
+    tracing_sdk::shutdown();
+    assert!(offered().expect("a state"));
+}
+
+#[test]
+fn a_ninth_session_is_not_recorded() {
+    let _alone = alone();
+    PANICS.register();
+    // A service has few sessions of one user, so some of them want it twice.
+    let twice = || {
+        let config =
+            DataSourceConfig { name: Some("com.example.panics".to_owned()), ..Default::default() };
+        let config = Config::new().data_source(config.clone()).data_source(config.clone());
+        let session = Session::in_process(&config).expect("a session");
+        session.start().expect("a start");
+        session
+    };
+    let sessions: Vec<Session> = (0..5).map(|_| twice()).collect();
+    let count = std::cell::Cell::new(0);
+    PANICS.trace(|_| count.set(count.get() + 1));
+    assert_eq!(count.get(), 8);
+    drop(sessions);
+}

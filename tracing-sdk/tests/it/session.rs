@@ -1,0 +1,317 @@
+use std::future::Future;
+use std::io::Read;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use tracing_sdk::session::{Config, Fill, Session, SessionError, Trigger, record_to_file};
+use tracing_sdk::{categories, instant};
+
+use crate::alone::alone;
+use crate::trace::events;
+
+categories! { S = "s"; }
+
+fn started(config: Config) -> Session {
+    let session = Session::in_process(&config.track_events(&["s"])).expect("a session");
+    session.start().expect("a start");
+    session
+}
+
+fn read(session: &Session) -> Vec<String> {
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    events(&trace)
+}
+
+/// A path that is removed at the end.
+pub(crate) struct TempPath(pub(crate) std::path::PathBuf);
+
+impl TempPath {
+    pub(crate) fn new(name: &str) -> Self {
+        let name = format!("tracing-sdk-{}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for TempPath {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_snapshot_is_a_copy_and_the_session_goes_on() {
+    let _alone = alone();
+    let session = started(Config::new());
+    instant!(S, "before");
+    let snapshot = session.snapshot().expect("a snapshot");
+    instant!(S, "after");
+    session.stop().expect("a stop");
+    assert_eq!(read(&snapshot), ["instant s before"]);
+    assert_eq!(read(&session), ["instant s before", "instant s after"]);
+    assert!(matches!(snapshot.start(), Err(SessionError::Order(_))));
+    assert!(matches!(snapshot.snapshot(), Err(SessionError::Order(_))));
+}
+
+#[test]
+fn a_reader_and_packets_have_the_whole_trace() {
+    const COUNT: usize = 40_000;
+    let _alone = alone();
+    let trace_of = |take: &dyn Fn(&mut Session) -> Vec<u8>| {
+        let mut session = started(Config::new().buffer_kb(8192, Fill::Ring));
+        for i in 0..COUNT {
+            // Far more than the shared memory has room for at once.
+            if i % 10_000 == 0 {
+                session.flush().expect("a flush");
+            }
+            instant!(S, "event", number = i);
+        }
+        session.stop().expect("a stop");
+        take(&mut session)
+    };
+    let by_bytes = trace_of(&|session| {
+        let mut trace = Vec::new();
+        let mut reader = session.reader();
+        // Pieces that end anywhere.
+        let mut piece = [0; 1021];
+        loop {
+            match reader.read(&mut piece).expect("bytes") {
+                0 => return trace,
+                len => trace.extend_from_slice(&piece[..len]),
+            }
+        }
+    });
+    let by_packets = trace_of(&|session| {
+        let mut trace = Vec::new();
+        for packet in session.packets() {
+            let packet = packet.expect("a packet");
+            let mut len = packet.len();
+            trace.push(0x0a);
+            while len >= 0x80 {
+                trace.push((len & 0x7f) as u8 | 0x80);
+                len >>= 7;
+            }
+            trace.push(len as u8);
+            trace.extend(packet);
+        }
+        trace
+    });
+    let expected: Vec<String> = (0..COUNT).map(|i| format!("instant s event number={i}")).collect();
+    assert!(by_bytes.len() > 512 * 1024, "several replies, not {} bytes", by_bytes.len());
+    assert!(events(&by_bytes) == expected);
+    assert!(events(&by_packets) == expected);
+}
+
+#[test]
+fn a_reader_that_is_dropped_early_does_not_spoil_the_session() {
+    let _alone = alone();
+    let mut session = started(Config::new());
+    instant!(S, "first");
+    session.flush().expect("a flush");
+    session.reader().read_exact(&mut [0; 1]).expect("a byte");
+    session.stats().expect("counters");
+    instant!(S, "second");
+    session.stop().expect("a stop");
+    assert!(session.packets().all(|packet| packet.is_ok()));
+}
+
+#[test]
+fn the_duration_ends_a_session() {
+    let _alone = alone();
+    let session = started(Config::new().duration(Duration::from_millis(1)));
+    assert!(session.wait(None).expect("the end"));
+    assert!(session.wait(None).expect("still the end"));
+    session.stop().expect("it has ended");
+}
+
+#[test]
+fn another_thread_stops_a_session_that_one_waits_for() {
+    let _alone = alone();
+    let session = started(Config::new());
+    assert!(!session.wait(Some(Duration::ZERO)).expect("it goes on"));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| session.wait(None));
+        // Other requests are answered meanwhile.
+        for _ in 0..20 {
+            session.stats().expect("counters");
+        }
+        session.stop().expect("a stop");
+        assert!(waiting.join().expect("no panic").expect("the end"));
+    });
+}
+
+#[test]
+fn a_trigger_stops_a_session() {
+    let _alone = alone();
+    let session = started(Config::new().trigger(Trigger::Stop, "enough", Duration::ZERO));
+    instant!(S, "before");
+    tracing_sdk::flush();
+    tracing_sdk::trigger(&["enough"]);
+    assert!(session.wait(None).expect("the end"));
+    assert_eq!(read(&session), ["instant s before"]);
+}
+
+#[test]
+fn a_trigger_starts_a_session() {
+    let _alone = alone();
+    let config = Config::new()
+        .track_events(&["s"])
+        .trigger(Trigger::Start, "now", Duration::from_millis(1))
+        .trigger_timeout(Duration::from_secs(600));
+    let session = Session::in_process(&config).expect("a session");
+    session.start().expect("a start");
+    assert!(session.start().is_err(), "only once");
+    // The service has the config once it answers.
+    session.query().expect("a state");
+    tracing_sdk::trigger(&["now"]);
+    assert!(session.wait(None).expect("the end"));
+}
+
+#[test]
+fn counters_state_and_changes() {
+    let _alone = alone();
+    let config = Config::new().buffer_kb(256, Fill::Discard);
+    let session = started(config.clone());
+    assert_eq!(session.stats().expect("counters").buffer_stats.len(), 1);
+    let state = session.query().expect("a state");
+    assert!(state.data_sources.iter().any(|source| {
+        let descriptor = source.ds_descriptor.as_ref();
+        descriptor.and_then(|d| d.name.as_deref()) == Some("track_event")
+    }));
+    session.change_config(&config.track_events(&["s"])).expect("the same filters");
+}
+
+#[test]
+fn a_file_of_the_service() {
+    let _alone = alone();
+    let (path, copy) = (TempPath::new("file"), TempPath::new("copy"));
+    let result = record_to_file(&path.0, &["s"], || {
+        instant!(S, "in the file");
+        7
+    });
+    assert_eq!(result.expect("a recording"), 7);
+    assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s in the file"]);
+
+    let session = started(Config::new().write_into_file(&path.0));
+    instant!(S, "again");
+    assert!(session.snapshot().is_err(), "the packets are in the file");
+    session.save_snapshot(&copy.0).expect("a copy");
+    session.stop().expect("a stop");
+    assert_eq!(events(&std::fs::read(&copy.0).expect("a file")), ["instant s again"]);
+    assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s again"]);
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_whole_packets() {
+    const PATH: &str = "TRACING_SDK_TEST_KILLED";
+    if let Some(path) = std::env::var_os(PATH) {
+        let period = Duration::from_millis(100);
+        let session = started(Config::new().write_into_file(path).write_period(period));
+        instant!(S, "before the end");
+        session.flush().expect("a flush");
+        session.wait(None).expect("nothing ends it");
+        return;
+    }
+    let path = TempPath::new("killed");
+    let name = "session::a_program_that_is_killed_leaves_whole_packets";
+    let this = std::env::current_exe().expect("a program");
+    let child = std::process::Command::new(this).args(["--exact", name]).env(PATH, &path.0).spawn();
+    let mut child = child.expect("a process");
+    let written = || {
+        let trace = std::fs::read(&path.0).unwrap_or_default();
+        <protos::Trace as protozero::Message>::decode(&trace).ok().map(|_| events(&trace))
+    };
+    while written().is_none_or(|events| events.is_empty()) {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    child.kill().expect("a signal");
+    child.wait().expect("its end");
+    assert_eq!(written(), Some(vec!["instant s before the end".to_owned()]));
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_an_error() {
+    let path = std::env::temp_dir().join("no such directory").join("trace");
+    let error = record_to_file(&path, &["s"], || panic!("must not run")).expect_err("no file");
+    assert!(error.to_string().contains("no such directory"), "{error}");
+}
+
+#[test]
+fn configs_of_all_forms_are_one() {
+    let built = Config::new().track_events(&["s"]).duration(Duration::from_secs(1)).to_message();
+    let bytes = protozero::Message::encode_to_vec(&built);
+    assert_eq!(Config::from_bytes(&bytes).expect("a config").to_message(), built);
+    assert!(Config::from_bytes(b"\x0a\x05x").is_err());
+    #[cfg(feature = "text")]
+    {
+        let text = "
+            buffers { size_kb: 32768 fill_policy: RING_BUFFER }
+            data_sources { config {
+                name: \"track_event\" target_buffer: 0
+                track_event_config { enabled_categories: \"s\" disabled_categories: \"*\" }
+            } }
+            duration_ms: 1000";
+        let mut expected = built;
+        expected.data_sources[0].config.as_mut().expect("a config").target_buffer = Some(0);
+        assert_eq!(Config::from_text(text).expect("a config").to_message(), expected);
+        let error = Config::from_text("buffers { size: 1 }").expect_err("no such field");
+        assert!(error.to_string().contains("config:1:11"), "{error}");
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest runtime.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn requests_are_futures() {
+    let _alone = alone();
+    let events_of = block_on(async {
+        let session = Session::in_process(&Config::new().track_events(&["s"]))?;
+        session.start_async().await?;
+        instant!(S, "one");
+        session.flush_async().await?;
+        let snapshot = session.snapshot_async().await?;
+        instant!(S, "two");
+        let end = session.wait_async();
+        session.stop_async().await?;
+        end.await?;
+        Ok::<_, SessionError>([snapshot.read_async().await?, session.read_async().await?])
+    });
+    let [snapshot, all] = events_of.expect("traces");
+    assert_eq!(events(&snapshot), ["instant s one"]);
+    assert_eq!(events(&all), ["instant s one", "instant s two"]);
+}
+
+#[test]
+fn a_wait_ends_when_the_session_is_dropped() {
+    let _alone = alone();
+    let session = started(Config::new());
+    let end = session.wait_async();
+    drop(session);
+    assert!(matches!(block_on(end), Err(SessionError::Order(_))));
+    // A request that nobody polls is carried out all the same.
+    let session = started(Config::new());
+    drop(session.stop_async());
+    assert!(session.wait(None).expect("the end"));
+}
