@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use protos::{DataSourceConfig, TestEvent, TracePacketData};
 use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered, StopGuard};
@@ -72,6 +73,10 @@ impl DataSource for Logged {
         drop(done);
     }
 
+    fn clear(&self) {
+        CLEARS.fetch_add(1, Ordering::Release);
+    }
+
     fn stop(&self, stop: StopGuard) {
         // Still recorded, on another thread, too.
         let last = || LOGGED.trace(|context| write(context, "in stop"));
@@ -90,6 +95,8 @@ impl Drop for Logged {
         call(format!("drop {}", self.0));
     }
 }
+
+static CLEARS: AtomicUsize = AtomicUsize::new(0);
 
 static LOGGED: Registered<Logged> = Registered::new("com.example.logged");
 
@@ -151,7 +158,7 @@ fn each_session_has_an_instance() {
 }
 
 #[test]
-fn flushes_and_clears() {
+fn flushes_are_passed_on() {
     let _alone = alone();
     LOGGED.register();
     let session = started("com.example.logged", "c");
@@ -165,6 +172,31 @@ fn flushes_and_clears() {
         texts(&session)[..3],
         ["1 c in start 1".to_owned(), "2 c in stop 2".to_owned(), "1 c one 1".to_owned()]
     );
+    calls();
+}
+
+#[test]
+fn a_clear_begins_anew() {
+    let _alone = alone();
+    LOGGED.register();
+    let config = DataSourceConfig {
+        name: Some("com.example.logged".to_owned()),
+        legacy_config: Some("d".to_owned()),
+        ..Default::default()
+    };
+    let config = Config::new().data_source(config).clear_interval(Duration::from_millis(1));
+    let session = Session::in_process(&config).expect("a session");
+    let before = CLEARS.load(Ordering::Acquire);
+    session.start().expect("a start");
+    LOGGED.trace(|context| write(context, "one"));
+    // The second call comes when the first clear is done.
+    while CLEARS.load(Ordering::Acquire).wrapping_sub(before) < 2 {
+        std::thread::yield_now();
+    }
+    LOGGED.trace(|context| write(context, "two"));
+    session.stop().expect("a stop");
+    let texts = texts(&session);
+    assert!(texts.contains(&"1 d two 1".to_owned()), "{texts:?}");
     calls();
 }
 
