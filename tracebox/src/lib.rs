@@ -21,7 +21,6 @@
 pub mod applet;
 pub mod background;
 pub mod cli;
-pub mod compressed;
 pub mod config;
 pub mod console;
 pub mod failure;

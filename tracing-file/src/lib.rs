@@ -3,12 +3,24 @@
 //! | module | what |
 //! |---|---|
 //! | [`write`] | traces of your own data, which cannot be written wrong |
+//! | [`read`] | events of a trace, with names, tracks and times looked up |
+//! | [`lint`] | what readers drop, refuse or confuse |
+//! | [`stats`] | what a trace consists of |
+//! | [`packets`], [`compressed`] | the packets below them |
+//! | [`json`] | the JSON of reports |
 //!
 //! A trace is one protobuf message, `Trace`, whose packets are read and written one at a time: memory does not depend
 //! on the length of a file.
 
 #![forbid(unsafe_code)]
 
+pub mod compressed;
+pub mod json;
+pub mod lint;
+pub mod packets;
+pub mod read;
+mod slices;
+pub mod stats;
 pub mod write;
 
 #[cfg(test)]

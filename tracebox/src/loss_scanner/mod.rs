@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use protozero::decode::FrameReader;
 use protozero::{Reader, Value};
 
-use crate::compressed;
+use tracing_file::compressed;
 
 /// Bytes of a file, or of unpacked packets, that are scanned at once.
 const BLOCK_BYTES: usize = 128 * 1024;

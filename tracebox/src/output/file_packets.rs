@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 
 use protozero::wire::{hostile, tag};
 
-use crate::compressed::begins_with_compressed;
 use crate::loss_scanner::LossScanner;
+use tracing_file::compressed::begins_with_compressed;
 
 /// Tag of `Trace.packet`: field 1, length-delimited.
 const PACKET_TAG: u8 = tag::one_byte(1, tag::LEN);

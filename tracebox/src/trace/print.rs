@@ -10,7 +10,7 @@ use protozero::decode::limits::DEPTH_MAX;
 use protozero::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor};
 use protozero::text::{self, PrintOptions};
 
-use crate::compressed;
+use tracing_file::compressed;
 
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 256 << 10;

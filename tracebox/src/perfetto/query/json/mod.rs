@@ -7,6 +7,7 @@ use protos::{
     DataSourceDescriptor, TracingServiceState, TracingServiceStateDataSource,
     TracingServiceStateProducer, TracingServiceStateTracingSession,
 };
+use tracing_file::json::Json;
 
 /// The state as one JSON object, indented.
 #[must_use]
@@ -20,8 +21,7 @@ pub fn print(state: &TracingServiceState) -> String {
         json.list("producers", &state.producers, producer);
         json.list("data_sources", &state.data_sources, data_source);
     });
-    json.out.push('\n');
-    json.out
+    json.finish()
 }
 
 fn session(json: &mut Json, session: &TracingServiceStateTracingSession) {
@@ -56,97 +56,6 @@ fn data_source(json: &mut Json, source: &TracingServiceStateDataSource) {
     json.text("name", descriptor.name.as_deref());
     json.number("id", descriptor.id);
     json.number("producer_id", source.producer_id);
-}
-
-/// The JSON text so far.
-#[derive(Default)]
-struct Json {
-    out: String,
-    depth: usize,
-    /// The innermost object or list has an element already.
-    follows: bool,
-}
-
-impl Json {
-    fn line(&mut self) {
-        self.out.push('\n');
-        self.out.extend(std::iter::repeat_n("  ", self.depth));
-    }
-
-    /// Begins a line, after a comma if it is not the first one.
-    fn element(&mut self) {
-        if std::mem::replace(&mut self.follows, true) {
-            self.out.push(',');
-        }
-        self.line();
-    }
-
-    fn enclosed(&mut self, brackets: [char; 2], fill: impl FnOnce(&mut Self)) {
-        self.out.push(brackets[0]);
-        self.depth += 1;
-        self.follows = false;
-        fill(self);
-        self.depth -= 1;
-        if self.follows {
-            self.line();
-        }
-        self.out.push(brackets[1]);
-        self.follows = true;
-    }
-
-    fn object(&mut self, fill: impl FnOnce(&mut Self)) {
-        self.enclosed(['{', '}'], fill);
-    }
-
-    fn name(&mut self, name: &str) {
-        self.element();
-        self.quoted(name);
-        self.out.push_str(": ");
-    }
-
-    fn raw(&mut self, name: &str, value: &str) {
-        self.name(name);
-        self.out.push_str(value);
-    }
-
-    /// A number or a truth value: Rust prints both as JSON does.
-    fn number(&mut self, name: &str, value: Option<impl ToString>) {
-        if let Some(value) = value {
-            self.raw(name, &value.to_string());
-        }
-    }
-
-    fn text(&mut self, name: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.name(name);
-            self.quoted(value);
-        }
-    }
-
-    fn list<T>(&mut self, name: &str, values: &[T], fill: impl Fn(&mut Self, &T)) {
-        self.name(name);
-        self.enclosed(['[', ']'], |json| {
-            for value in values {
-                json.element();
-                json.object(|json| fill(json, value));
-            }
-        });
-    }
-
-    /// Names come from any process: control characters are escaped, so that none reaches a terminal.
-    fn quoted(&mut self, text: &str) {
-        self.out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' | '\\' => self.out.extend(['\\', c]),
-                '\n' => self.out.push_str("\\n"),
-                '\t' => self.out.push_str("\\t"),
-                c if c.is_control() => self.out.push_str(&format!("\\u{:04x}", u32::from(c))),
-                c => self.out.push(c),
-            }
-        }
-        self.out.push('"');
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Compressed packets: a packet with field 50 or 133 holds a compressed piece of a trace.
 
-use std::io::Read;
+use std::io::{self, Read};
 
+#[cfg(feature = "compressed")]
 use flate2::read::ZlibDecoder;
 use protozero::{Reader, Value};
+#[cfg(feature = "compressed")]
 use structured_zstd::decoding::StreamingDecoder;
 
 /// `TracePacket.compressed_packets`: zlib format (`trace_packet.proto`).
@@ -36,12 +38,42 @@ pub fn find(packet: &[u8]) -> Option<Compressed<'_>> {
 /// The compressed packets that field `number` of a packet holds, if it is such a field.
 #[must_use]
 pub fn open(number: u32, stream: &[u8]) -> Option<Compressed<'_>> {
-    let unpacked: Box<dyn Read> = match number {
+    Some(Compressed { len: stream.len(), unpacked: unpack(number, stream)? })
+}
+
+/// The compressed packets within `packet`, with a copy of their bytes.
+pub(crate) fn find_owned(packet: &[u8]) -> Option<Box<dyn Read>> {
+    let mut reader = Reader::new(packet);
+    while let Ok(Some(field)) = reader.next_field() {
+        if let Value::Len(stream) = field.value
+            && matches!(field.number, DEFLATE | ZSTD)
+        {
+            return unpack(field.number, io::Cursor::new(stream.to_vec()));
+        }
+    }
+    None
+}
+
+/// A reader of what `stream`, the content of field `number`, unpacks to.
+#[cfg(feature = "compressed")]
+fn unpack<'p>(number: u32, stream: impl Read + 'p) -> Option<Box<dyn Read + 'p>> {
+    Some(match number {
         DEFLATE => Box::new(ZlibDecoder::new(stream)),
         ZSTD => Box::new(StreamingDecoder::new(stream)),
         _ => return None,
-    };
-    Some(Compressed { len: stream.len(), unpacked })
+    })
+}
+
+/// Without the feature `compressed`, such packets cannot be read.
+#[cfg(not(feature = "compressed"))]
+fn unpack<'p>(number: u32, _stream: impl Read + 'p) -> Option<Box<dyn Read + 'p>> {
+    struct Refused;
+    impl Read for Refused {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("built without the feature `compressed`"))
+        }
+    }
+    matches!(number, DEFLATE | ZSTD).then(|| Box::new(Refused) as Box<dyn Read>)
 }
 
 /// Whether a packet that begins with `bytes` begins with compressed packets, as the service writes them.

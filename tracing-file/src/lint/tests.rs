@@ -1,0 +1,328 @@
+use super::*;
+use crate::testing::trace_bytes;
+
+/// The findings of a trace of these packets, as `NAME VALUE` with the number of the packet in front.
+#[track_caller]
+fn check(packets: &str, expected: &[&str]) {
+    check_bytes(&trace_bytes(packets), expected);
+}
+
+#[track_caller]
+fn check_bytes(bytes: &[u8], expected: &[&str]) {
+    let mut found = Vec::new();
+    let report = lint(bytes, |finding| {
+        let Finding { problem, place, value } = finding;
+        found.push(format!("{}: {} {value}", place.packet, problem.name()));
+        assert!(place.offset <= bytes.len() as u64);
+    });
+    assert_eq!(found, expected);
+    assert_eq!(report.findings(), expected.len() as u64);
+}
+
+/// A packet with an event on a sequence.
+fn event(ts: u64, fields: &str) -> String {
+    format!("packet {{ timestamp: {ts} trusted_packet_sequence_id: 1 track_event {{ {fields} }} }}")
+}
+
+/// The descriptor of a track.
+fn track(uuid: u64, fields: &str) -> String {
+    format!("packet {{ track_descriptor {{ uuid: {uuid} {fields} }} }}")
+}
+
+fn slice(track: u64, begin: u64, end: u64) -> String {
+    event(begin, &format!("type: TYPE_SLICE_BEGIN track_uuid: {track} name: 's'"))
+        + &event(end, &format!("type: TYPE_SLICE_END track_uuid: {track}"))
+}
+
+const INSTANT: &str = "type: TYPE_INSTANT name: 'i'";
+
+#[test]
+fn a_good_trace_has_no_findings() {
+    check("", &[]);
+    check(&(track(7, "name: 'T'") + &slice(7, 1, 9) + &slice(7, 2, 3) + &slice(7, 9, 12)), &[]);
+    // A parent may come later.
+    check(&(track(7, "parent_uuid: 8") + &slice(7, 1, 9) + &track(8, "")), &[]);
+}
+
+#[test]
+fn state_needs_a_sequence() {
+    check(
+        "packet { timestamp: 1 timestamp_clock_id: 64 track_event { type: TYPE_INSTANT } }",
+        &["0: sequence_state_without_sequence 64"],
+    );
+    check("packet { sequence_flags: 2 }", &["0: sequence_state_without_sequence 0"]);
+    check(
+        "packet { clock_snapshot { clocks { clock_id: 6 timestamp: 1 } clocks { clock_id: 70 } } }",
+        &["0: sequence_state_without_sequence 70"],
+    );
+    check(
+        "packet { timestamp: 1 track_event { type: TYPE_INSTANT } }",
+        &["0: track_event_missing_sequence_id 0"],
+    );
+    let ignored = "0: incremental_state_missing_sequence_id 0";
+    check("packet { sequence_flags: 1 }", &[ignored]);
+    check("packet { trace_packet_defaults {} }", &[ignored]);
+    check("packet { interned_data {} }", &[ignored]);
+}
+
+#[test]
+fn times_need_a_clock() {
+    check(
+        "packet { trusted_packet_sequence_id: 1 track_event { type: TYPE_INSTANT } }",
+        &["0: track_event_missing_timestamp 1"],
+    );
+    check(&event(1 << 63, INSTANT), &["0: track_event_invalid_timestamp 9223372036854775808"]);
+    let on_clock = |clock: u32, time: u64| {
+        format!(
+            "packet {{ timestamp: {time} timestamp_clock_id: {clock} trusted_packet_sequence_id: 1
+                       track_event {{ {INSTANT} }} }}"
+        )
+    };
+    let snapshot = |clocks: &str| {
+        format!("packet {{ trusted_packet_sequence_id: 1 clock_snapshot {{ {clocks} }} }}")
+    };
+    check(&on_clock(6, 1), &[]);
+    check(&on_clock(3, 1), &["0: clock_sync_failure_unknown_source_clock 3"]);
+    let mono = "clocks { clock_id: 3 timestamp: 1 }";
+    let boot = "clocks { clock_id: 6 timestamp: 1 }";
+    check(&(snapshot(mono) + &on_clock(3, 1)), &["1: clock_sync_failure_no_path 3"]);
+    check(&(snapshot(&format!("{mono} {boot}")) + &on_clock(3, 1)), &[]);
+    check(&snapshot(&format!("{boot} {boot}")), &["0: invalid_clock_snapshots 6"]);
+    let own = |unit: u64| format!("{boot} clocks {{ clock_id: 70 unit_multiplier_ns: {unit} }}");
+    check(&(snapshot(&own(2)) + &snapshot(&own(3))), &["1: invalid_clock_snapshots 70"]);
+    check(
+        &(snapshot(&own(4)) + &on_clock(70, u64::MAX)),
+        &["1: track_event_invalid_timestamp 18446744073709551615"],
+    );
+    // Bytes of two fields of one group cannot be written as text.
+    let mut both = trace_bytes(&event(1, INSTANT));
+    both.extend([0x32, 0]);
+    both[1] += 2;
+    check_bytes(&both, &["0: event_in_clock_snapshot 1"]);
+}
+
+#[test]
+fn events_need_a_type() {
+    check(&event(1, "name: 'x'"), &["0: track_event_without_type 1"]);
+    check(&event(1, "legacy_event { phase: 66 }"), &[]);
+}
+
+#[test]
+fn flag_2_needs_flag_1_and_no_loss() {
+    let flagged = |flags: u32, more: &str| {
+        format!("packet {{ trusted_packet_sequence_id: 1 sequence_flags: {flags} {more} }}")
+    };
+    let skipped = "packet_skipped_seq_needs_incremental_state_invalid 1";
+    check(&flagged(2, ""), &[&format!("0: {skipped}")]);
+    check(&(flagged(1, "") + &flagged(2, "")), &[]);
+    let lost = flagged(2, "previous_packet_dropped: 257");
+    check(
+        &(flagged(1, "") + &lost + &flagged(2, "")),
+        &["1: packets_lost 1", &format!("1: {skipped}"), &format!("2: {skipped}")],
+    );
+    // Flag 1 makes the sequence valid at once; the first packet always has bit 1.
+    check(&(flagged(3, "") + &flagged(3, "previous_packet_dropped: 257")), &["1: packets_lost 1"]);
+    check(&flagged(3, "previous_packet_dropped: 1"), &[]);
+    let data = "interned_data { event_names { iid: 1 name: 'x' } }";
+    check(&flagged(0, data), &["0: interned_data_skipped_incremental_state_invalid 1"]);
+}
+
+#[test]
+fn iids_are_defined_once_and_before_use() {
+    let open = |data: &str| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 3 interned_data {{ {data} }} }}"
+        )
+    };
+    let with = |fields: &str| event(1, &format!("type: TYPE_INSTANT {fields}"));
+    check(&with("name_iid: 9"), &["0: interned_data_tokenizer_errors 9"]);
+    check(&with("category_iids: 9"), &["0: interned_data_tokenizer_errors 9"]);
+    check(
+        &with("debug_annotations { name_iid: 9 string_value_iid: 8 }"),
+        &["0: interned_data_tokenizer_errors 9", "0: interned_data_tokenizer_errors 8"],
+    );
+    check(&with("name_iid: 0 category_iids: 0"), &["0: iid_zero 1", "0: iid_zero 1"]);
+    check(&open("event_names { iid: 0 name: 'x' }"), &["0: iid_zero 0"]);
+    check(&(open("event_names { iid: 9 name: 'x' }") + &with("name_iid: 9")), &[]);
+    let redefined = open("event_names { iid: 9 name: 'x' } event_names { iid: 9 name: 'y' }");
+    check(&redefined, &["0: iid_redefined 9"]);
+    // Flag 1 begins anew.
+    let anew = open("event_names { iid: 9 name: 'x' }") + &open("event_names { iid: 9 name: 'y' }");
+    check(&anew, &[]);
+    let log = "track_uuid: 7 log_message { body_iid: 5 source_location_iid: 6 }";
+    check(
+        &(track(7, "thread { pid: 1 tid: 2 }") + &with(log)),
+        &["1: interned_data_tokenizer_errors 5", "1: interned_data_tokenizer_errors 6"],
+    );
+}
+
+#[test]
+fn tracks_need_descriptors_and_parents() {
+    check(&slice(7, 1, 2), &["0: track_never_described 7"]);
+    check(&track(7, "parent_uuid: 8"), &["0: track_hierarchy_missing_uuid 7"]);
+    check(&track(7, "parent_uuid: 7"), &["0: track_event_track_hierarchy_loop 7"]);
+    let deep: String = (1..=100).map(|n| track(n, &format!("parent_uuid: {}", n - 1))).collect();
+    check(&deep, &["99: track_event_track_hierarchy_too_deep 100"]);
+    check(
+        &(track(7, "name: 'a'") + &track(7, "state {}")),
+        &["1: track_descriptor_conflicting_reservation 7"],
+    );
+    check(&(track(7, "name: 'a'") + &track(7, "name: 'b'")), &["1: track_renamed 7"]);
+    let unmerged = "sibling_merge_behavior: SIBLING_MERGE_BEHAVIOR_NONE";
+    check(
+        &(track(7, &format!("name: 'a' {unmerged}")) + &track(7, &format!("name: 'b' {unmerged}"))),
+        &[],
+    );
+    check(&track(7, "thread { pid: 1 }"), &["0: track_descriptor_thread_missing_pid_tid 7"]);
+    check("packet { track_descriptor { name: 'x' } }", &["0: track_descriptor_missing_uuid 0"]);
+    check(&track(0, "parent_uuid: 8"), &["0: track_descriptor_default_track_with_parent 0"]);
+    check(
+        &(track(7, "thread { pid: 1 tid: 2 }") + &track(8, "thread { pid: 1 tid: 2 }")),
+        &["1: thread_with_two_tracks 8"],
+    );
+    check(
+        &track(7, "thread { pid: 1 tid: 2 } counter {}"),
+        &["0: counter_beside_thread_or_process 7"],
+    );
+}
+
+#[test]
+fn values_need_counters() {
+    let value = event(1, "type: TYPE_COUNTER track_uuid: 7 counter_value: 1");
+    check(
+        &(value.clone() + &track(7, "counter {}") + &value),
+        &["0: track_event_counter_invalid_track_uuid 7"],
+    );
+    check(
+        &(track(7, "counter {}") + &event(1, "type: TYPE_COUNTER track_uuid: 7")),
+        &["1: track_event_counter_missing_value 7"],
+    );
+    let extra = |fields: &str| track(7, "counter {}") + &event(1, &format!("{INSTANT} {fields}"));
+    check(&extra("extra_counter_track_uuids: 7 extra_counter_values: 1"), &[]);
+    check(
+        &extra("extra_counter_values: 1"),
+        &["1: track_event_extra_counter_missing_track_uuids 1"],
+    );
+    check(
+        &extra("extra_counter_track_uuids: 7 extra_counter_values: 1 extra_counter_values: 2"),
+        &["1: track_event_extra_counter_invalid_track 1"],
+    );
+    check(
+        &extra("extra_counter_track_uuids: 8 extra_counter_values: 1"),
+        &["1: track_event_extra_counter_invalid_track 1"],
+    );
+    let many = "extra_counter_track_uuids: 7 extra_counter_values: 1 ".repeat(9);
+    check(&extra(&many), &["1: track_event_extra_counter_exceeds_max 1"]);
+}
+
+#[test]
+fn states_need_state_tracks() {
+    check(
+        &(track(7, "") + &event(1, "type: TYPE_STATE track_uuid: 7")),
+        &["1: track_event_state_invalid_track 7"],
+    );
+    check(&event(1, "type: TYPE_STATE"), &["0: track_event_state_missing_track_uuid 1"]);
+    check(&(track(7, "state {}") + &event(1, "type: TYPE_STATE track_uuid: 7")), &[]);
+}
+
+#[test]
+fn slices_end_once_and_do_not_cross() {
+    let t = track(7, "");
+    let begin = |ts| event(ts, "type: TYPE_SLICE_BEGIN track_uuid: 7 name: 's' categories: 'c'");
+    let end = |ts, fields: &str| event(ts, &format!("type: TYPE_SLICE_END track_uuid: 7 {fields}"));
+    check(&(t.clone() + &end(1, "")), &["1: slice_end_without_begin 7"]);
+    check(&(t.clone() + &begin(1) + &end(2, "") + &end(3, "")), &["3: slice_end_without_begin 7"]);
+    check(
+        &(t.clone() + &begin(1) + &end(2, "name: 'x'")),
+        &["2: slice_end_without_begin 7", "1: slice_without_end 7"],
+    );
+    check(
+        &(t.clone() + &begin(1) + &end(2, "categories: 'x'")),
+        &["2: slice_end_without_begin 7", "1: slice_without_end 7"],
+    );
+    check(&(t.clone() + &begin(1) + &end(2, "name: 's' categories: 'c'")), &[]);
+    check(&(t.clone() + &begin(1)), &["1: slice_without_end 7"]);
+    check(&(t.clone() + &begin(5) + &end(4, "")), &["2: slice_ends_before_begin 7"]);
+    check(&(t.clone() + &slice(7, 1, 10) + &slice(7, 5, 15)), &["4: misplaced_end_event 7"]);
+    check(&(t.clone() + &slice(7, 5, 15) + &slice(7, 1, 10)), &["4: misplaced_end_event 7"]);
+    let deep: String = (0..513).map(begin).collect();
+    let ends: String = (600..1112).map(|ts| end(ts, "")).collect();
+    check(&(t + &deep + &ends), &["513: slice_max_depth_exceeded 7"]);
+}
+
+#[test]
+fn what_an_event_carries_is_checked() {
+    let with = |fields: &str| event(1, &format!("{INSTANT} {fields}"));
+    check(
+        &(track(7, "") + &with("track_uuid: 7 log_message { prio: PRIO_INFO }")),
+        &["1: log_message_without_thread 7"],
+    );
+    check(&with("debug_annotations { int_value: 1 }"), &["0: debug_annotation_without_name 1"]);
+    check(&with("flow_ids: 3 terminating_flow_ids: 3"), &["0: flow_in_both_lists 3"]);
+    check(&with("terminating_flow_ids: 3"), &["0: flow_terminated_unknown 3"]);
+    check(&(with("flow_ids: 3") + &with("terminating_flow_ids: 3")), &[]);
+    let value = "type: TYPE_COUNTER track_uuid: 7 counter_value: 1 flow_ids: 3";
+    check(&(track(7, "counter {}") + &event(1, value)), &["1: flow_without_slice 3"]);
+    let with_bytes = |fields: &[u8]| {
+        let mut bytes = Vec::new();
+        let mut trace = crate::write::TraceFile::create(&mut bytes).unwrap();
+        let track = trace.track("T");
+        trace.instant(&track, 1, "i").fields(|event| {
+            event.append_raw(fields);
+        });
+        trace.finish().unwrap();
+        bytes
+    };
+    check_bytes(&with_bytes(b"\xfa\x02\x08abcdefgh"), &["1: packed_repeated_field 47"]);
+    check_bytes(&with_bytes(b"\x1a\x01\x01"), &["1: packed_repeated_field 3"]);
+    let extension = with_bytes(b"\xe2\xea\x04\x01x");
+    check_bytes(&extension, &["1: unknown_extension_fields 9900"]);
+    let mut described = trace_bytes("packet { extension_descriptor { extension_set {} } }");
+    described.extend(&extension);
+    check_bytes(&described, &[]);
+}
+
+#[test]
+fn broken_bytes_are_findings() {
+    check_bytes(b"\x0a\x02\x08\xff", &["0: broken_packet 0"]);
+    check_bytes(b"\x0a\x08\x40\x01\x50\x01\x5a\x02\x48\xff", &["0: broken_packet 6"]);
+    check_bytes(
+        &[b"\x0a\x05\x92\x03\x02hi".as_slice(), b"\x0a\x02\x68\x02"].concat(),
+        &["0: broken_compressed_packets 2", "0: sequence_state_without_sequence 0"],
+    );
+    let report = lint(b"\x0a\x05abc".as_slice(), |_| {});
+    assert!(matches!(report.error, Some(ReadError::CutOff { .. })));
+    let report = lint(b"\x0f".as_slice(), |_| {});
+    assert!(matches!(report.error, Some(ReadError::NotATrace { .. })));
+}
+
+#[test]
+fn memory_has_a_bound() {
+    let tracks: String = (1..=4).map(|n| track(n, "")).collect();
+    let bytes = trace_bytes(&tracks);
+    let refused = |memory| {
+        let mut refused = 0;
+        lint_within(bytes.as_slice(), memory, |finding| {
+            assert_eq!(finding.problem, Problem::LimitReached);
+            refused += 1;
+        });
+        refused
+    };
+    assert_eq!((refused(1024), refused(1023), refused(0)), (0, 1, 4));
+    let names = (1..=4).map(|n| format!("event_names {{ iid: {n} name: 'x' }}"));
+    let names: String = names.collect();
+    let bytes = trace_bytes(&format!(
+        "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {{ {names} }} }}"
+    ));
+    let report = lint_within(bytes.as_slice(), 512 + 300, |_| {});
+    assert_eq!(report.counts.get(&Problem::LimitReached), Some(&1));
+    let bytes = trace_bytes(&slice(0, 1, 2).repeat(10));
+    assert_eq!(lint_within(bytes.as_slice(), 2000, |_| {}).findings(), 0);
+    assert!(lint_within(bytes.as_slice(), 1000, |_| {}).findings() > 0);
+}
+
+#[test]
+fn every_problem_has_a_name_of_its_own() {
+    let names: BTreeSet<_> = Problem::ALL.iter().map(|problem| problem.name()).collect();
+    assert_eq!(names.len(), Problem::ALL.len());
+}

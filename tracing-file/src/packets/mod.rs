@@ -1,0 +1,295 @@
+//! The packets of a trace, one at a time, also those that are compressed.
+//!
+//! ```text
+//!  input ──blocks──> frames ──> packet ──> the caller
+//!                      │ ^         │
+//!                      │ └unpacked─┘ (compressed packets)
+//!                      └ no trace: an error with the offset in the file
+//! ```
+//!
+//! However long the trace, there is one packet in memory, and the unpacked block around it.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+
+use protozero::DecodeError;
+use protozero::decode::FrameReader;
+
+use crate::compressed;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes read at once.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Bytes that one compressed packet may unpack to. Services compress some hundred KiB at once.
+pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
+
+/// Number of `Trace.packet`.
+const PACKET: u32 = 1;
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Number of packets before it, those in compressed packets included.
+    pub packet: u64,
+    /// Bytes of the file before it. For a packet that was compressed: before the packet with the compressed ones.
+    pub offset: u64,
+    /// Bytes before it in what was unpacked, if it was compressed.
+    pub unpacked_offset: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "packet {} at {}", self.packet, self.offset)?;
+        self.unpacked_offset.map_or(Ok(()), |within| write!(f, "+{within}"))
+    }
+}
+
+/// A packet: one encoded `TracePacket`.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'p> {
+    /// Where it is.
+    pub place: Place,
+    /// Its bytes.
+    pub bytes: &'p [u8],
+}
+
+/// Why a trace cannot be read on from here.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The input fails.
+    Io {
+        /// Where it fails.
+        place: Place,
+        /// How it fails.
+        error: io::Error,
+    },
+    /// The bytes are not packets.
+    NotATrace {
+        /// Where they stop to be packets.
+        place: Place,
+        /// What they are not.
+        error: DecodeError,
+    },
+    /// The file ends within a packet.
+    CutOff {
+        /// The packet that is cut off.
+        place: Place,
+    },
+    /// Compressed packets cannot be unpacked. Reading may go on: the next packet is the one behind them.
+    Compressed {
+        /// The next of the compressed packets.
+        place: Place,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+impl ReadError {
+    /// Where reading stopped.
+    #[must_use]
+    pub const fn place(&self) -> Place {
+        match self {
+            Self::Io { place, .. }
+            | Self::NotATrace { place, .. }
+            | Self::CutOff { place }
+            | Self::Compressed { place, .. } => *place,
+        }
+    }
+
+    /// Whether the next call may find further packets.
+    #[must_use]
+    pub const fn is_recoverable(&self) -> bool {
+        matches!(self, Self::Compressed { .. })
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { place, error } => write!(f, "{place}: cannot read: {error}"),
+            Self::NotATrace { place, error } => {
+                write!(f, "{place}: this is not a trace: {}", error.kind)
+            }
+            Self::CutOff { place } => {
+                write!(f, "{place}: the trace is cut off; copy the whole file")
+            }
+            Self::Compressed { place, error } => {
+                write!(f, "{place}: compressed packets cannot be unpacked: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Reads the packets of a trace.
+pub struct Packets<R> {
+    input: R,
+    frames: FrameReader,
+    block: Vec<u8>,
+    packet: Vec<u8>,
+    unpacking: Option<Unpacking>,
+    next: u64,
+    /// The place of `packet`.
+    place: Place,
+    is_over: bool,
+}
+
+/// Packets that are being unpacked.
+struct Unpacking {
+    input: io::Take<Box<dyn Read>>,
+    frames: FrameReader,
+    /// Where the packet with the compressed ones is.
+    offset: u64,
+}
+
+impl<R> fmt::Debug for Packets<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packets").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl<R: Read> Packets<R> {
+    /// Reads the trace in `input`, which needs no buffer of its own.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            frames: FrameReader::new().skip_other_fields(),
+            block: vec![0; BLOCK_BYTES],
+            packet: Vec::new(),
+            unpacking: None,
+            next: 0,
+            place: Place::default(),
+            is_over: false,
+        }
+    }
+
+    /// The next packet.
+    ///
+    /// # Errors
+    /// See [`ReadError`]. After an error that is not recoverable, there is no further packet.
+    pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, ReadError> {
+        while !self.is_over {
+            if let Some(unpacking) = &mut self.unpacking {
+                let offset = unpacking.offset;
+                let at = |within: usize| Place {
+                    packet: self.next,
+                    offset,
+                    unpacked_offset: Some(within as u64),
+                };
+                let (frames, input) = (&mut unpacking.frames, &mut unpacking.input);
+                let found = next_frame(frames, input, &mut self.block, &mut self.packet);
+                let is_too_long = unpacking.input.limit() == 0;
+                match found {
+                    Ok(Some(within)) => return Ok(Some(self.take_packet(at(within)))),
+                    Ok(None) if !is_too_long => self.unpacking = None,
+                    Err(error) if !is_too_long => {
+                        self.unpacking = None;
+                        let (within, error) = error.flatten();
+                        return Err(ReadError::Compressed { place: at(within), error });
+                    }
+                    Ok(None) | Err(_) => {
+                        self.unpacking = None;
+                        let error = io::Error::other("they unpack to more than 256 MiB");
+                        return Err(ReadError::Compressed { place: at(0), error });
+                    }
+                }
+                continue;
+            }
+            let at = |offset: usize| Place {
+                packet: self.next,
+                offset: offset as u64,
+                unpacked_offset: None,
+            };
+            let (frames, input) = (&mut self.frames, &mut self.input);
+            match next_frame(frames, input, &mut self.block, &mut self.packet) {
+                Ok(Some(offset)) => match compressed::find_owned(&self.packet) {
+                    None => return Ok(Some(self.take_packet(at(offset)))),
+                    Some(input) => {
+                        self.unpacking = Some(Unpacking {
+                            input: input.take(UNPACKED_BYTES_MAX),
+                            frames: FrameReader::new().skip_other_fields(),
+                            offset: offset as u64,
+                        });
+                    }
+                },
+                Ok(None) => self.is_over = true,
+                Err(error) => {
+                    self.is_over = true;
+                    return Err(match error {
+                        FrameError::Io(offset, error) => ReadError::Io { place: at(offset), error },
+                        FrameError::Wire(error) => {
+                            ReadError::NotATrace { place: at(error.offset), error }
+                        }
+                        FrameError::CutOff(offset) => ReadError::CutOff { place: at(offset) },
+                    });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The bytes of the last packet.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.packet
+    }
+
+    fn take_packet(&mut self, place: Place) -> Packet<'_> {
+        self.next += 1;
+        self.place = place;
+        Packet { place, bytes: &self.packet }
+    }
+}
+
+enum FrameError {
+    Io(usize, io::Error),
+    Wire(DecodeError),
+    CutOff(usize),
+}
+
+impl FrameError {
+    fn flatten(self) -> (usize, io::Error) {
+        match self {
+            Self::Io(at, error) => (at, error),
+            Self::Wire(error) => (error.offset, io::Error::new(ErrorKind::InvalidData, error)),
+            Self::CutOff(at) => (at, ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// Copies the next packet to `packet`. Returns where its body begins, or `None` at the end.
+fn next_frame(
+    frames: &mut FrameReader,
+    input: &mut impl Read,
+    block: &mut [u8],
+    packet: &mut Vec<u8>,
+) -> Result<Option<usize>, FrameError> {
+    let mut position = 0;
+    loop {
+        let mut ready = frames.read_block(&[]);
+        while let Some(frame) = ready.next_frame().map_err(FrameError::Wire)? {
+            position = frame.offset + frame.body.len();
+            if frame.number == PACKET {
+                packet.clear();
+                packet.shrink_to(4 * BLOCK_BYTES);
+                packet.extend_from_slice(frame.body);
+                return Ok(Some(frame.offset));
+            }
+        }
+        drop(ready);
+        match input.read(block) {
+            Ok(0) => {
+                let end = frames.finish();
+                return end.map(|()| None).map_err(|error| FrameError::CutOff(error.offset));
+            }
+            Ok(len) => drop(frames.read_block(block.get(..len).unwrap_or_default())),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(FrameError::Io(position, error)),
+        }
+    }
+}

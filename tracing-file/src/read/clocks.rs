@@ -1,0 +1,177 @@
+//! Clocks of a trace, and the snapshots that relate them to the time of the trace.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use protozero::Reader;
+
+use super::budget::Budget;
+use super::problem::Problem;
+
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u32 = 6;
+
+/// Ids of clocks that belong to one sequence.
+const OWN: std::ops::Range<u32> = 64..128;
+
+/// Snapshots of a clock that are kept, the latest ones.
+const POINTS_MAX: usize = 64;
+
+/// Clocks of one snapshot.
+const CLOCKS_MAX: usize = 64;
+
+/// Bytes that a clock takes at most.
+const CLOCK_COST: usize = 128 + POINTS_MAX * 16;
+
+pub(super) fn is_own(id: u32) -> bool {
+    OWN.contains(&id)
+}
+
+/// All clocks. Those of a sequence have its id in their key.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    trace_clock: Option<u32>,
+    known: BTreeMap<(u32, u32), Clock>,
+}
+
+#[derive(Debug)]
+struct Clock {
+    unit_ns: u64,
+    is_incremental: bool,
+    /// Where an incremental clock is.
+    now_ns: u64,
+    /// Times of this clock and of the trace at the same moments, in ns.
+    points: VecDeque<(u64, u64)>,
+}
+
+/// One clock of a snapshot.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    id: u32,
+    value: u64,
+    is_incremental: bool,
+    unit_ns: u64,
+}
+
+impl Clocks {
+    /// Reads a `ClockSnapshot`. An error comes with the id of the clock that is wrong.
+    pub(super) fn snapshot(
+        &mut self,
+        sequence: u32,
+        body: &[u8],
+        budget: &mut Budget,
+    ) -> Result<(), (Problem, u32)> {
+        let (mut shown, mut primary) = (Vec::new(), 0);
+        let mut reader = Reader::new(body);
+        while let Ok(Some(field)) = reader.next_field() {
+            match (field.number, field.value.bytes(), field.value.uint32()) {
+                (1, Ok(clock), _) if shown.len() < CLOCKS_MAX => shown.push(Shown::read(clock)),
+                (2, _, Ok(clock)) => primary = clock,
+                _ => {}
+            }
+        }
+        for (at, clock) in shown.iter().enumerate() {
+            if is_own(clock.id) && sequence == 0 {
+                return Err((Problem::FatalSequence, clock.id));
+            }
+            let is_twice = shown.iter().skip(at + 1).any(|other| other.id == clock.id);
+            let changed = self.known.get(&key(sequence, clock.id)).is_some_and(|known| {
+                (known.unit_ns, known.is_incremental) != (clock.unit_ns, clock.is_incremental)
+            });
+            if is_twice || changed {
+                return Err((Problem::InvalidSnapshot, clock.id));
+            }
+        }
+        if primary != 0 && self.trace_clock.is_none() {
+            self.trace_clock = Some(primary);
+        }
+        let anchor = self.anchor(sequence, &shown);
+        for clock in &shown {
+            let clock_ns = clock.value.saturating_mul(clock.unit_ns);
+            let key = key(sequence, clock.id);
+            if !self.known.contains_key(&key) && !budget.take(CLOCK_COST) {
+                return Err((Problem::LimitReached, clock.id));
+            }
+            let known = self.known.entry(key).or_insert_with(|| Clock {
+                unit_ns: clock.unit_ns,
+                is_incremental: clock.is_incremental,
+                now_ns: 0,
+                points: VecDeque::new(),
+            });
+            known.now_ns = clock_ns;
+            if let Some(trace_ns) = anchor {
+                if known.points.len() >= POINTS_MAX {
+                    known.points.pop_front();
+                }
+                known.points.push_back((clock_ns, trace_ns));
+            }
+        }
+        Ok(())
+    }
+
+    /// The time of the trace at a snapshot: that of its clock if it is there, else of a clock that is related.
+    fn anchor(&self, sequence: u32, shown: &[Shown]) -> Option<u64> {
+        let trace_clock = self.trace_clock();
+        if let Some(clock) = shown.iter().find(|clock| clock.id == trace_clock) {
+            return Some(clock.value.saturating_mul(clock.unit_ns));
+        }
+        shown.iter().find_map(|clock| {
+            let known = self.known.get(&key(sequence, clock.id))?;
+            known.trace_ns(clock.value.saturating_mul(clock.unit_ns))
+        })
+    }
+
+    fn trace_clock(&self) -> u32 {
+        self.trace_clock.unwrap_or(BOOTTIME)
+    }
+
+    /// The time of the trace at `value` of the clock `id`. An incremental clock advances by `value`.
+    pub(super) fn trace_ns(&mut self, sequence: u32, id: u32, value: u64) -> Result<u64, Problem> {
+        if id == self.trace_clock() {
+            return Ok(value);
+        }
+        let Some(clock) = self.known.get_mut(&key(sequence, id)) else {
+            return if id == BOOTTIME { Ok(value) } else { Err(Problem::UnknownClock) };
+        };
+        let mut ns = value.checked_mul(clock.unit_ns).ok_or(Problem::InvalidTimestamp)?;
+        if clock.is_incremental {
+            ns = clock.now_ns.checked_add(ns).ok_or(Problem::InvalidTimestamp)?;
+            clock.now_ns = ns;
+        }
+        if clock.points.is_empty() {
+            return Err(Problem::NoClockPath);
+        }
+        clock.trace_ns(ns).ok_or(Problem::InvalidTimestamp)
+    }
+}
+
+impl Clock {
+    /// By the latest snapshot that is not after `ns`, or else by the first.
+    fn trace_ns(&self, ns: u64) -> Option<u64> {
+        let before = self.points.iter().rev().find(|(clock_ns, _)| *clock_ns <= ns);
+        let (clock_ns, trace_ns) = before.or(self.points.front())?;
+        let ns = i128::from(ns) - i128::from(*clock_ns) + i128::from(*trace_ns);
+        u64::try_from(ns).ok()
+    }
+}
+
+impl Shown {
+    fn read(body: &[u8]) -> Self {
+        let mut clock = Self { unit_ns: 1, ..Self::default() };
+        let mut reader = Reader::new(body);
+        while let Ok(Some(field)) = reader.next_field() {
+            let Ok(value) = field.value.uint64() else { continue };
+            match field.number {
+                1 => clock.id = value as u32,
+                2 => clock.value = value,
+                3 => clock.is_incremental = value != 0,
+                4 if value != 0 => clock.unit_ns = value,
+                _ => {}
+            }
+        }
+        clock
+    }
+}
+
+fn key(sequence: u32, id: u32) -> (u32, u32) {
+    (if is_own(id) { sequence } else { 0 }, id)
+}

@@ -1,0 +1,176 @@
+//! What a reader remembers of one sequence: interned data, defaults, sums of counters.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use protozero::Reader;
+
+use super::budget::Budget;
+use super::problem::Problem;
+
+/// Bytes that an entry takes beside its own.
+const ENTRY_COST: usize = 96;
+
+/// Bytes that a sequence takes without its entries.
+pub(super) const SEQUENCE_COST: usize = 512;
+
+/// Tracks of extra counters that defaults may have. An event with more than 8 values is lost.
+const DEFAULTS_MAX: usize = 64;
+
+/// Fields of `InternedData` that events refer to.
+pub(super) const CATEGORIES: u32 = 1;
+pub(super) const NAMES: u32 = 2;
+pub(super) const ARG_NAMES: u32 = 3;
+pub(super) const LOCATIONS: u32 = 4;
+pub(super) const LOG_BODIES: u32 = 20;
+pub(super) const PROTO_NAMES: u32 = 27;
+pub(super) const ARG_TEXTS: u32 = 29;
+pub(super) const CORRELATION_IDS: u32 = 43;
+
+const KEPT: [u32; 8] =
+    [CATEGORIES, NAMES, ARG_NAMES, LOCATIONS, LOG_BODIES, PROTO_NAMES, ARG_TEXTS, CORRELATION_IDS];
+
+/// The state of one sequence.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    /// Flag 1 came, and no loss after it.
+    pub(super) is_valid: bool,
+    pub(super) packets: u64,
+    pub(super) clock: Option<u32>,
+    pub(super) track: Option<u64>,
+    pub(super) extra: Vec<u64>,
+    pub(super) extra_double: Vec<u64>,
+    interned: BTreeMap<(u32, u64), Box<[u8]>>,
+    interned_cost: usize,
+    /// Sums of incremental counters.
+    sums: BTreeMap<u64, f64>,
+}
+
+impl Sequence {
+    /// Flag 1: what was known is no longer valid, and what follows is.
+    pub(super) fn clear(&mut self, budget: &mut Budget) {
+        budget.give_back(std::mem::take(&mut self.interned_cost));
+        self.interned.clear();
+        self.forget_sums(budget);
+        (self.clock, self.track) = (None, None);
+        self.extra.clear();
+        self.extra_double.clear();
+        self.is_valid = true;
+    }
+
+    /// A loss: nothing is valid until flag 1.
+    pub(super) fn invalidate(&mut self, budget: &mut Budget) {
+        self.is_valid = false;
+        self.forget_sums(budget);
+    }
+
+    fn forget_sums(&mut self, budget: &mut Budget) {
+        budget.give_back(self.sums.len() * ENTRY_COST);
+        self.sums.clear();
+    }
+
+    /// Reads `TracePacketDefaults`, which replace the old ones.
+    pub(super) fn set_defaults(&mut self, body: &[u8]) {
+        (self.clock, self.track) = (None, None);
+        self.extra.clear();
+        self.extra_double.clear();
+        let mut reader = Reader::new(body);
+        while let Ok(Some(field)) = reader.next_field() {
+            match field.number {
+                58 => self.clock = field.value.uint32().ok(),
+                11 => {
+                    let mut reader = Reader::new(field.value.bytes().unwrap_or_default());
+                    while let Ok(Some(field)) = reader.next_field() {
+                        let Ok(uuid) = field.value.uint64() else { continue };
+                        match field.number {
+                            11 => self.track = Some(uuid),
+                            31 if self.extra.len() < DEFAULTS_MAX => self.extra.push(uuid),
+                            45 if self.extra_double.len() < DEFAULTS_MAX => {
+                                self.extra_double.push(uuid);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads `InternedData`. `problem` is called with the iid that it is about.
+    pub(super) fn intern(
+        &mut self,
+        body: &[u8],
+        budget: &mut Budget,
+        mut problem: impl FnMut(Problem, u64),
+    ) {
+        let mut reader = Reader::new(body);
+        while let Ok(Some(field)) = reader.next_field() {
+            if !KEPT.contains(&field.number) {
+                continue;
+            }
+            let Ok(entry) = field.value.bytes() else { continue };
+            let iid = number(entry, 1).unwrap_or(0);
+            if iid == 0 {
+                problem(Problem::ZeroIid, iid);
+                continue;
+            }
+            if let Some(known) = self.interned.get(&(field.number, iid)) {
+                if **known != *entry {
+                    problem(Problem::IidRedefined, iid);
+                }
+                continue;
+            }
+            let cost = ENTRY_COST + entry.len();
+            if !budget.take(cost) {
+                return problem(Problem::LimitReached, iid);
+            }
+            self.interned_cost += cost;
+            self.interned.insert((field.number, iid), entry.into());
+        }
+    }
+
+    /// The entry `iid` of the interned field `kind`.
+    pub(super) fn entry(&self, kind: u32, iid: u64) -> Option<&[u8]> {
+        self.interned.get(&(kind, iid)).map(|entry| &**entry)
+    }
+
+    /// The text of an entry, in its field 2.
+    pub(super) fn text(&self, kind: u32, iid: u64) -> Option<Cow<'_, str>> {
+        self.entry(kind, iid).map(|entry| string(entry, 2).unwrap_or_default())
+    }
+
+    /// Adds to an incremental counter, and returns its sum.
+    pub(super) fn sum(&mut self, track: u64, value: f64, budget: &mut Budget) -> Option<f64> {
+        if !self.sums.contains_key(&track) && !budget.take(ENTRY_COST) {
+            return None;
+        }
+        let sum = self.sums.entry(track).or_insert(0.0);
+        *sum += value;
+        Some(*sum)
+    }
+}
+
+/// The last number in a field of a message.
+pub(super) fn number(body: &[u8], wanted: u32) -> Option<u64> {
+    let mut found = None;
+    let mut reader = Reader::new(body);
+    while let Ok(Some(field)) = reader.next_field() {
+        if field.number == wanted {
+            found = field.value.uint64().ok();
+        }
+    }
+    found
+}
+
+/// The last text in a field of a message.
+pub(super) fn string(body: &[u8], wanted: u32) -> Option<Cow<'_, str>> {
+    let mut found = None;
+    let mut reader = Reader::new(body);
+    while let Ok(Some(field)) = reader.next_field() {
+        if field.number == wanted {
+            found = field.value.bytes().ok().map(String::from_utf8_lossy);
+        }
+    }
+    found
+}

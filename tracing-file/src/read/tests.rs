@@ -1,0 +1,213 @@
+use super::*;
+use crate::testing::trace_bytes;
+
+/// The events of a trace, one a line, after `TIME TRACK`.
+fn events(bytes: &[u8]) -> Vec<String> {
+    let mut trace = TraceReader::new(bytes);
+    let mut lines = Vec::new();
+    while let Some(event) = trace.next_event().unwrap() {
+        let track = event.track().and_then(|track| track.name.as_deref()).unwrap_or("?");
+        let name = event.name().unwrap_or("-".into());
+        let mut line = format!("{} {track} {:?} {name}", event.timestamp_ns(), event.kind());
+        event.categories().for_each(|category| line.push_str(&format!(" #{category}")));
+        event.annotations().for_each(|annotation| line.push_str(&shown(&annotation)));
+        event.flows().for_each(|flow| line.push_str(&format!(" >{flow}")));
+        event.ended_flows().for_each(|flow| line.push_str(&format!(" |{flow}")));
+        event.extra_counters().iter().for_each(|extra| line.push_str(&format!(" {extra:?}")));
+        lines.push(line);
+    }
+    lines
+}
+
+fn shown(annotation: &Annotation<'_>) -> String {
+    let name = annotation.name.as_deref().unwrap_or("");
+    match &annotation.value {
+        Value::Dict(entries) => {
+            format!(" {name}{{{}}}", entries.map(|it| shown(&it)).collect::<String>())
+        }
+        Value::List(entries) => {
+            format!(" {name}[{}]", entries.map(|it| shown(&it)).collect::<String>())
+        }
+        value => format!(" {name}={value:?}"),
+    }
+}
+
+#[track_caller]
+fn check(packets: &str, expected: &[&str]) {
+    assert_eq!(events(&trace_bytes(packets)), expected);
+}
+
+const BOTH: &str = "clocks { clock_id: 6 timestamp: 1000 }";
+
+#[test]
+fn names_and_defaults_are_those_of_the_sequence() {
+    check(
+        "packet { track_descriptor { uuid: 7 name: 'T' } }
+         packet { trusted_packet_sequence_id: 1 sequence_flags: 1
+                  trace_packet_defaults { track_event_defaults { track_uuid: 7 } }
+                  interned_data { event_names { iid: 1 name: 'one' } event_categories { iid: 1 name: 'c' } } }
+         packet { trusted_packet_sequence_id: 2 sequence_flags: 1
+                  interned_data { event_names { iid: 1 name: 'two' } } }
+         packet { timestamp: 1 trusted_packet_sequence_id: 1 sequence_flags: 2
+                  track_event { type: TYPE_INSTANT name_iid: 1 category_iids: 1 category_iids: 2
+                                categories: 'd' } }
+         packet { timestamp: 2 trusted_packet_sequence_id: 2 sequence_flags: 2
+                  track_event { type: TYPE_SLICE_BEGIN name_iid: 1 } }
+         packet { timestamp: 3 trusted_packet_sequence_id: 1 sequence_flags: 1 }
+         packet { timestamp: 3 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_INSTANT name_iid: 1 } }",
+        &["1 T Instant one #c #unknown(2) #d", "2 ? SliceBegin two", "3 ? Instant -"],
+    );
+}
+
+#[test]
+fn clocks_lead_to_the_time_of_the_trace() {
+    check(
+        &format!(
+            "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1
+                       trace_packet_defaults {{ timestamp_clock_id: 64 }}
+                       clock_snapshot {{ {BOTH}
+                         clocks {{ clock_id: 64 timestamp: 500 is_incremental: true unit_multiplier_ns: 2 }}
+                         clocks {{ clock_id: 3 timestamp: 10 }} }} }}
+             packet {{ timestamp: 0 trusted_packet_sequence_id: 1 track_event {{ type: TYPE_INSTANT name: 'a' }} }}
+             packet {{ timestamp: 5 trusted_packet_sequence_id: 1 track_event {{ type: TYPE_INSTANT name: 'b' }} }}
+             packet {{ timestamp: 12 timestamp_clock_id: 3 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'c' }} }}
+             packet {{ timestamp: 5 timestamp_clock_id: 6 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'd' }} }}
+             packet {{ timestamp: 1 trusted_packet_sequence_id: 1 track_event {{ type: TYPE_INSTANT name: 'e' }} }}
+             packet {{ clock_snapshot {{ clocks {{ clock_id: 3 timestamp: 110 }} clocks {{ clock_id: 1 timestamp: 7 }} }} }}
+             packet {{ timestamp: 8 timestamp_clock_id: 1 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'f' }} }}"
+        ),
+        &[
+            "1000 ? Instant a",
+            "1010 ? Instant b",
+            "1002 ? Instant c",
+            "5 ? Instant d",
+            "1012 ? Instant e",
+            // REALTIME by way of MONOTONIC.
+            "1101 ? Instant f",
+        ],
+    );
+    // The trace may have another clock, and the latest snapshot before a time counts.
+    check(
+        "packet { clock_snapshot { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC
+                    clocks { clock_id: 3 timestamp: 100 } clocks { clock_id: 1 timestamp: 0 } } }
+         packet { clock_snapshot { clocks { clock_id: 3 timestamp: 200 } clocks { clock_id: 1 timestamp: 90 } } }
+         packet { timestamp: 95 timestamp_clock_id: 1 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_INSTANT name: 'a' } }
+         packet { timestamp: 50 timestamp_clock_id: 1 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_INSTANT name: 'b' } }
+         packet { timestamp: 50 timestamp_clock_id: 3 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_INSTANT name: 'c' } }",
+        &["205 ? Instant a", "150 ? Instant b", "50 ? Instant c"],
+    );
+}
+
+#[test]
+fn values_have_their_unit_and_sum() {
+    check(
+        "packet { track_descriptor { uuid: 7 name: 'a' counter { unit_multiplier: 3 } } }
+         packet { track_descriptor { uuid: 8 name: 'b' counter { is_incremental: true unit_multiplier: 2 } } }
+         packet { timestamp: 1 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_COUNTER track_uuid: 7 counter_value: 5 } }
+         packet { timestamp: 2 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_COUNTER track_uuid: 8 counter_value: 5 } }
+         packet { timestamp: 3 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_COUNTER track_uuid: 8 double_counter_value: 0.5 } }
+         packet { timestamp: 4 trusted_packet_sequence_id: 2
+                  track_event { type: TYPE_COUNTER track_uuid: 8 counter_value: 1 } }
+         packet { timestamp: 5 trusted_packet_sequence_id: 1 previous_packet_dropped: 2
+                  track_event { type: TYPE_COUNTER track_uuid: 8 counter_value: 1 } }
+         packet { timestamp: 6 trusted_packet_sequence_id: 1 sequence_flags: 1
+                  trace_packet_defaults { track_event_defaults { extra_counter_track_uuids: 7
+                                          extra_double_counter_track_uuids: 8 } } }
+         packet { timestamp: 7 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_INSTANT extra_counter_values: 2 extra_double_counter_values: 1.5 } }
+         packet { timestamp: 8 trusted_packet_sequence_id: 1
+                  track_event { type: TYPE_COUNTER track_uuid: 7 counter_value: 9223372036854775807 } }",
+        &[
+            "1 a Counter(Int(15)) -",
+            "2 b Counter(Double(10.0)) -",
+            "3 b Counter(Double(11.0)) -",
+            "4 b Counter(Double(2.0)) -",
+            "5 b Counter(Double(2.0)) -",
+            "7 ? Instant - (7, Int(6)) (8, Double(3.0))",
+            "8 a Counter(Double(2.7670116110564327e19)) -",
+        ],
+    );
+}
+
+#[test]
+fn annotations_are_a_tree() {
+    check(
+        "packet { trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {
+                    debug_annotation_names { iid: 1 name: 'k' }
+                    debug_annotation_string_values { iid: 1 str: 'text' }
+                    debug_annotation_value_type_names { iid: 1 name: '.T' } } }
+         packet { timestamp: 1 trusted_packet_sequence_id: 1 track_event { type: TYPE_INSTANT
+           flow_ids: 3 terminating_flow_ids: 4 flow_ids_old: 5
+           debug_annotations { name_iid: 1 string_value_iid: 1 }
+           debug_annotations { name: 'd' dict_entries { name: 'x' int_value: -1 }
+                                         dict_entries { name: 'y' array_values { bool_value: true } } }
+           debug_annotations { name: 'p' proto_type_name_iid: 1 proto_value: 'b' }
+           debug_annotations { name: 'e' }
+           debug_annotations { name: 'f' pointer_value: 4 }
+           debug_annotations { name: 'j' legacy_json_value: '{}' } } }",
+        &["1 ? Instant - k=Text(\"text\") d{ x=Int(-1) y[ =Bool(true)]} p=Proto(Some(\".T\"), [98]) e=None \
+           f=Pointer(4) j=Json(\"{}\") >5 >3 |4"],
+    );
+}
+
+#[test]
+fn tracks_know_where_they_belong() {
+    let bytes = trace_bytes(
+        "packet { track_descriptor { uuid: 1 process { pid: 5 process_name: 'p' } } }
+         packet { track_descriptor { uuid: 2 parent_uuid: 9 thread { pid: 5 tid: 6 thread_name: 't' } } }
+         packet { track_descriptor { uuid: 3 parent_uuid: 2 static_name: 'child' sibling_order_rank: -4 } }
+         packet { track_descriptor { uuid: 4 parent_uuid: 3 name: 'c' counter { unit_name: 'V' } } }
+         packet { track_descriptor { uuid: 5 parent_uuid: 1 state {} } }
+         packet { track_descriptor { uuid: 6 parent_uuid: 6 } }",
+    );
+    let mut trace = TraceReader::new(bytes.as_slice());
+    assert!(trace.next_event().unwrap().is_none());
+    let tracks = trace.tracks();
+    let chain = |uuid| tracks.chain(uuid).map(|track| track.uuid).collect::<Vec<_>>();
+    assert_eq!((chain(4), chain(5), chain(9)), (vec![4, 3, 2], vec![5, 1], vec![]));
+    assert_eq!(chain(6).len(), LEVELS_MAX);
+    assert_eq!((tracks.thread(4), tracks.pid(4)), (Some((5, 6)), Some(5)));
+    assert_eq!((tracks.thread(5), tracks.pid(5)), (None, Some(5)));
+    let unit = |uuid| match &tracks.get(uuid).unwrap().kind {
+        TrackKind::Counter(counter) => counter.unit.clone(),
+        _ => None,
+    };
+    assert_eq!((unit(4).as_deref(), unit(5)), (Some("V"), None));
+    assert_eq!(tracks.get(3).unwrap().rank, -4);
+    assert_eq!(tracks.get(3).unwrap().described.unwrap().packet, 2);
+}
+
+#[test]
+fn logs_and_places_are_looked_up() {
+    let bytes = trace_bytes(
+        "packet { track_descriptor { uuid: 2 thread { pid: 5 tid: 6 } } }
+         packet { trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {
+                    log_message_body { iid: 1 body: 'hello' }
+                    correlation_id_str { iid: 1 str: 'r' }
+                    source_locations { iid: 1 file_name: 'a.rs' function_name: 'f' line_number: 3 } } }
+         packet { timestamp: 1 trusted_packet_sequence_id: 1 track_event { type: TYPE_INSTANT track_uuid: 2
+                    log_message { body_iid: 1 source_location_iid: 1 prio: PRIO_WARN } source_location_iid: 1
+                    correlation_id_str_iid: 1 } }",
+    );
+    let mut trace = TraceReader::new(bytes.as_slice());
+    let event = trace.next_event().unwrap().unwrap();
+    let (file, function) = (Some("a.rs".into()), Some("f".into()));
+    let location = SourceLocation { file, function, line: Some(3) };
+    let (body, priority) = (Some("hello".into()), 5);
+    let log = LogMessage { body, priority, location: Some(location.clone()) };
+    assert_eq!((event.log_message(), event.source_location()), (Some(log), Some(location)));
+    assert_eq!(event.correlation_id().as_deref(), Some("r"));
+    assert_eq!((event.place().packet, event.sequence()), (2, 1));
+    let offset = event.place().offset as usize;
+    assert_eq!(usize::from(bytes[offset - 1]), bytes.len() - offset);
+}

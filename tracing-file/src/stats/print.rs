@@ -1,0 +1,116 @@
+//! Statistics as a table for people and as JSON for programs.
+
+use std::fmt::Write;
+
+use super::{SliceStats, Stats, kind_name};
+use crate::json::Json;
+
+/// Bytes of a name that a table shows.
+const NAME_CHARS: usize = 48;
+
+impl Stats {
+    /// A table with at most `rows` rows of each part.
+    #[must_use]
+    pub fn table(&self, rows: usize) -> String {
+        let mut out = String::new();
+        let mut line = |text: std::fmt::Arguments<'_>| {
+            // A `String` takes everything.
+            let _ = writeln!(out, "{text}");
+        };
+        line(format_args!("packets     {:>14}", self.packets));
+        line(format_args!("bytes       {:>14}", self.bytes));
+        if self.compressed.packets > 0 {
+            line(format_args!("compressed  {:>14}  packets", self.compressed.packets));
+        }
+        line(format_args!("events      {:>14}", self.events));
+        line(format_args!("duration_ns {:>14}", self.duration_ns()));
+        line(format_args!("losses      {:>14}", self.losses));
+        line(format_args!("\n{:>12} {:>14}  KIND", "PACKETS", "BYTES"));
+        let mut kinds: Vec<_> = self.kinds.iter().collect();
+        kinds.sort_by_key(|(_, total)| std::cmp::Reverse(total.bytes));
+        for (number, total) in kinds.iter().take(rows) {
+            let name = if **number == 0 { "(no data)" } else { kind_name(**number) };
+            line(format_args!("{:>12} {:>14}  {name}", total.packets, total.bytes));
+        }
+        line(format_args!(
+            "\n{:>12} {:>14} {:>8} {:>8} {:>7}  SEQUENCE",
+            "PACKETS", "BYTES", "PID", "UID", "LOSSES"
+        ));
+        let mut sequences: Vec<_> = self.sequences.iter().collect();
+        sequences.sort_by_key(|(_, sequence)| std::cmp::Reverse(sequence.total.bytes));
+        for (id, sequence) in sequences.iter().take(rows) {
+            let number = |value: Option<i32>| value.map_or("-".into(), |value| value.to_string());
+            line(format_args!(
+                "{:>12} {:>14} {:>8} {:>8} {:>7}  {id}",
+                sequence.total.packets,
+                sequence.total.bytes,
+                number(sequence.pid),
+                number(sequence.uid),
+                sequence.losses
+            ));
+        }
+        line(format_args!("\n{:>12} {:>14} {:>14}  SLICE", "COUNT", "TOTAL_NS", "MAX_NS"));
+        for (name, SliceStats { count, total_ns, max_ns }) in self.top_slices(rows) {
+            // No control character of a name reaches a terminal.
+            let shown = name.chars().take(NAME_CHARS);
+            let name: String = shown.map(|c| if c.is_control() { '?' } else { c }).collect();
+            line(format_args!("{count:>12} {total_ns:>14} {max_ns:>14}  {name}"));
+        }
+        if !self.problems.is_empty() {
+            line(format_args!("\n{:>12}  PROBLEM", "COUNT"));
+        }
+        for (problem, count) in &self.problems {
+            line(format_args!("{count:>12}  {}: {}", problem.name(), problem.advice()));
+        }
+        if let Some(error) = &self.error {
+            line(format_args!("\n{error}"));
+        }
+        out
+    }
+
+    /// One JSON object, with at most `slices` names of slices.
+    #[must_use]
+    pub fn json(&self, slices: usize) -> String {
+        let mut json = Json::default();
+        json.object(|json| {
+            json.number("packets", Some(self.packets));
+            json.number("bytes", Some(self.bytes));
+            json.number("compressed_packets", Some(self.compressed.packets));
+            json.number("events", Some(self.events));
+            json.number("first_ns", self.span_ns.map(|span| span.0));
+            json.number("last_ns", self.span_ns.map(|span| span.1));
+            json.number("losses", Some(self.losses));
+            let kinds: Vec<_> = self.kinds.iter().collect();
+            json.list("kinds", &kinds, |json, (number, total)| {
+                json.number("field", Some(**number));
+                json.text("name", Some(kind_name(**number)).filter(|name| !name.is_empty()));
+                json.number("packets", Some(total.packets));
+                json.number("bytes", Some(total.bytes));
+            });
+            let sequences: Vec<_> = self.sequences.iter().collect();
+            json.list("sequences", &sequences, |json, (id, sequence)| {
+                json.number("id", Some(**id));
+                json.number("pid", sequence.pid);
+                json.number("uid", sequence.uid);
+                json.number("packets", Some(sequence.total.packets));
+                json.number("bytes", Some(sequence.total.bytes));
+                json.number("losses", Some(sequence.losses));
+            });
+            json.list("slices", &self.top_slices(slices), |json, (name, slices)| {
+                json.text("name", Some(name));
+                json.number("count", Some(slices.count));
+                json.number("total_ns", Some(slices.total_ns));
+                json.number("max_ns", Some(slices.max_ns));
+            });
+            let problems: Vec<_> = self.problems.iter().collect();
+            json.list("problems", &problems, |json, (problem, count)| {
+                json.text("name", Some(problem.name()));
+                json.number("count", Some(count));
+            });
+            json.number("left_out", Some(self.left_out));
+            let error = self.error.as_ref().map(ToString::to_string);
+            json.text("error", error.as_deref());
+        });
+        json.finish()
+    }
+}

@@ -1,0 +1,84 @@
+use super::*;
+use crate::testing::trace_bytes;
+
+const TRACE: &str = "
+    packet { track_descriptor { uuid: 7 name: 'T' } }
+    packet { timestamp: 10 trusted_packet_sequence_id: 1 trusted_pid: 5 trusted_uid: 6
+             track_event { type: TYPE_SLICE_BEGIN track_uuid: 7 name: 'a' } }
+    packet { timestamp: 12 trusted_packet_sequence_id: 1
+             track_event { type: TYPE_SLICE_BEGIN track_uuid: 7 name: 'b\\n' } }
+    packet { timestamp: 13 trusted_packet_sequence_id: 1
+             track_event { type: TYPE_SLICE_END track_uuid: 7 } }
+    packet { timestamp: 14 trusted_packet_sequence_id: 1 previous_packet_dropped: 3
+             track_event { type: TYPE_SLICE_END track_uuid: 7 } }
+    packet { timestamp: 9 trusted_packet_sequence_id: 2
+             track_event { type: TYPE_SLICE_BEGIN name: 'never ends' } }
+    packet { trusted_packet_sequence_id: 2 sequence_flags: 2 }";
+
+#[test]
+fn packets_events_and_slices_are_counted() {
+    let stats = stats(trace_bytes(TRACE).as_slice());
+    assert_eq!((stats.packets, stats.events, stats.losses), (7, 5, 1));
+    assert_eq!((stats.span_ns, stats.duration_ns()), (Some((9, 14)), 5));
+    let kinds: Vec<_> = stats.kinds.iter().map(|(kind, total)| (*kind, total.packets)).collect();
+    assert_eq!(kinds, [(0, 1), (11, 5), (60, 1)]);
+    let first = stats.sequences[&1];
+    assert_eq!((first.pid, first.uid, first.losses), (Some(5), Some(6), 1));
+    assert_eq!((first.total.packets, stats.sequences[&2].total.packets), (4, 2));
+    assert_eq!(stats.sequences.values().map(|it| it.total.bytes).sum::<u64>(), stats.bytes);
+    let slices = |count, total_ns| SliceStats { count, total_ns, max_ns: total_ns };
+    assert_eq!(stats.top_slices(9), [("a", slices(1, 4)), ("b\n", slices(1, 1))]);
+    assert_eq!(stats.top_slices(1).len(), 1);
+    let skipped = Problem::SkippedInvalid;
+    assert_eq!(stats.problems, [(skipped, 1), (Problem::Loss, 1)].into_iter().collect());
+}
+
+#[test]
+fn tables_and_json_show_the_same() {
+    let stats = stats(trace_bytes(TRACE).as_slice());
+    let table = stats.table(10);
+    for shown in
+        ["packets                  7", "5             78  track_event", "?", "LOSSES  SEQUENCE"]
+    {
+        assert!(table.contains(shown), "{shown}: {table}");
+    }
+    assert!(!table.contains("b\n?"), "{table}");
+    let json = stats.json(1);
+    for shown in [
+        "\"first_ns\": 9",
+        "\"name\": \"track_event\"",
+        "\"pid\": 5",
+        "\"name\": \"packets_lost\",\n      \"count\": 1",
+    ] {
+        assert!(json.contains(shown), "{shown}: {json}");
+    }
+    assert!(!json.contains("\"b\\n\"") && json.contains("\"a\""), "{json}");
+}
+
+#[test]
+fn a_broken_file_is_counted_up_to_its_error() {
+    let stats = stats(b"\x0a\x00\x0a\x05".as_slice());
+    assert_eq!((stats.packets, stats.error.map(|error| error.place().packet)), (1, Some(1)));
+}
+
+#[test]
+fn kinds_are_those_of_the_schema() {
+    let fields = protos::TracePacket::DESCRIPTOR.fields.iter();
+    for field in fields.filter(|field| field.oneof == Some("data")) {
+        assert_eq!(kind_name(field.number), field.name);
+    }
+    assert_eq!(kind_name(8), "");
+}
+
+#[test]
+fn names_of_slices_have_a_bound() {
+    let mut bytes = Vec::new();
+    let mut trace = crate::write::TraceFile::create(&mut bytes).unwrap();
+    let track = trace.track("T");
+    for n in 0..=ROWS_MAX as u64 {
+        trace.slice(&track, n, 1, &format!("name {n}"));
+    }
+    trace.finish().unwrap();
+    let stats = stats(bytes.as_slice());
+    assert_eq!((stats.slices.len(), stats.left_out), (ROWS_MAX, 1));
+}
