@@ -1,6 +1,7 @@
 //! What the fuzz targets do with an input. A target only needs bytes, so `cargo test` replays
 //! `regressions/` through the same functions (`xtask/src/fuzz/tests.rs`, which includes this file).
 
+mod file;
 mod filter;
 mod schema;
 mod sink;
@@ -8,6 +9,7 @@ mod toolkit;
 mod tracing;
 mod writer;
 
+pub use file::lint_and_read;
 pub use filter::{filter_program, string_rules};
 pub use schema::{descriptor_set, schema_text};
 pub use toolkit::{derived, frames, generated, reader, rewriter, scattered, text_format};
@@ -31,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("frames", frames),
     ("generated", generated),
     ("ipc_frames", ipc_frames),
+    ("lint_and_read", lint_and_read),
     ("reader", reader),
     ("replies", replies),
     ("requests", requests),

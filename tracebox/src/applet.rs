@@ -9,7 +9,7 @@ use crate::console;
 use crate::failure::{Ending, Failure};
 use crate::recorder::command as record;
 use crate::version::VERSION;
-use crate::{manual, perfetto, probes, trace, traced, trigger, units};
+use crate::{inspect, manual, perfetto, probes, trace, traced, trigger, units};
 
 /// A program: takes its name, for messages, and its arguments.
 pub type Program = fn(&str, &[OsString]) -> Ending;
@@ -21,6 +21,8 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
     ("record", record::main, "records while a command runs"),
     ("trace", trace::main, "prints a trace as text: `trace print FILE`"),
+    ("lint", inspect::lint_main, "finds mistakes in a trace: `lint FILE`"),
+    ("stats", inspect::stats_main, "says what a trace consists of: `stats FILE`"),
     ("completions", manual::completions, "prints completions for a shell: `completions bash`"),
     ("install-units", units::main, "installs systemd units of traced and traced_probes"),
     ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
@@ -69,7 +71,7 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
     // Links with these names would be too common: they are found as the first argument only.
-    let common = ["record", "trace", "completions", "install-units", "man"];
+    let common = ["record", "trace", "lint", "stats", "completions", "install-units", "man"];
     if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
         return (name.to_owned(), program(name, words));
     }

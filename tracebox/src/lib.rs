@@ -12,6 +12,7 @@
 //! | [`recorder`] | records one trace, for all programs that do |
 //! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, its size and losses, which packets it lacks |
 //! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`], [`units`] | the other programs |
+//! | [`inspect`] | mistakes in a trace, and what it consists of |
 //! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |
 //!
@@ -24,6 +25,7 @@ pub mod cli;
 pub mod config;
 pub mod console;
 pub mod failure;
+pub mod inspect;
 pub mod interrupt;
 pub mod loss_scanner;
 pub mod manual;

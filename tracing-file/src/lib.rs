@@ -25,3 +25,8 @@ pub mod write;
 
 #[cfg(test)]
 mod testing;
+
+/// Tests the snippets of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/synthetic.md")]
+mod synthetic {}

@@ -14,7 +14,7 @@ use clap_complete::{Shell, generate};
 use crate::cli::{self, Perfetto};
 use crate::failure::{Context, Ending, Failure};
 use crate::recorder::command as record;
-use crate::{probes, trace, traced, trigger, units};
+use crate::{inspect, probes, trace, traced, trigger, units};
 
 /// Prints completions of all programs for a shell.
 #[derive(Parser, Debug)]
@@ -106,6 +106,8 @@ fn tracebox() -> Command {
         Perfetto::command(),
         record::command_line(),
         trace::command(),
+        inspect::lint_command(),
+        inspect::stats_command(),
         trigger::command(),
         traced::command(),
         probes::command(),

@@ -8,7 +8,7 @@ use super::page::{
 };
 use crate::cli::Perfetto;
 use crate::recorder::command as record;
-use crate::{probes, trace, traced, trigger};
+use crate::{inspect, probes, trace, traced, trigger};
 
 /// All pages.
 pub(super) fn all(tracebox: Command) -> Vec<Page> {
@@ -88,6 +88,22 @@ fn others() -> Vec<Page> {
             sections: &[("EXIT STATUS", TRACE_EXIT), ("EXAMPLES", TRACE_EXAMPLES), SEE_ALSO],
         },
         Page {
+            name: "tracebox-lint",
+            section: 1,
+            command: inspect::lint_command(),
+            synopsis: &["tracebox lint [--json] FILE"],
+            description: LINT,
+            sections: &[("EXIT STATUS", LINT_EXIT), SEE_ALSO],
+        },
+        Page {
+            name: "tracebox-stats",
+            section: 1,
+            command: inspect::stats_command(),
+            synopsis: &["tracebox stats [--json] FILE"],
+            description: STATS,
+            sections: &[("EXIT STATUS", STATS_EXIT), SEE_ALSO],
+        },
+        Page {
             name: "trigger_perfetto",
             section: 1,
             command: trigger::command(),
@@ -124,8 +140,9 @@ type Section = (&'static str, &'static [Block]);
 const SEE_ALSO: Section = (
     "SEE ALSO",
     &[Text(
-        "*perfetto*(1), *tracebox*(1), *tracebox-record*(1), *tracebox-trace*(1), \
-         *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); https://ui.perfetto.dev shows traces",
+        "*perfetto*(1), *tracebox*(1), *tracebox-lint*(1), *tracebox-record*(1), *tracebox-stats*(1), \
+         *tracebox-trace*(1), *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); \
+         https://ui.perfetto.dev shows traces",
     )],
 );
 
@@ -285,6 +302,8 @@ const PROGRAMS: &[Block] = &[List(&[
     ("perfetto", "Records with a running traced; see *perfetto*(1)."),
     ("record", "Records while a command runs; see *tracebox-record*(1)."),
     ("trace", "Prints a trace as text; see *tracebox-trace*(1)."),
+    ("lint", "Finds mistakes in a trace; see *tracebox-lint*(1)."),
+    ("stats", "Says what a trace consists of; see *tracebox-stats*(1)."),
     ("trigger_perfetto", "Fires triggers; see *trigger_perfetto*(1)."),
     ("traced", "The tracing service; see *traced*(8)."),
     ("traced_probes", "The data sources of this machine; see *traced_probes*(8)."),
@@ -329,6 +348,31 @@ const TRACE_EXAMPLES: &[Block] = &[
     Code("tracebox trace print -p 10..20 trace.pftrace"),
     Code("tracebox trace print -1 trace.pftrace | grep sched_switch"),
 ];
+
+const LINT: &[Block] = &[Text(
+    "*tracebox* *lint* reads a trace once and finds what its readers drop, refuse or confuse: events without a \
+     sequence or a clock, unknown tracks, slices that cross, packets after a loss, and so on. Each finding is a \
+     line with the packet, the byte, the severity (note, warning, error, fatal), a name and what to do. At most 64 \
+     findings of one packet are shown; all count. Memory does not depend on the length of the trace.",
+)];
+
+const LINT_EXIT: &[Block] = &[List(&[
+    ("0", "There are no findings."),
+    ("1", "There are findings, or the command line is wrong."),
+    ("2", "The file cannot be read, or not to its end. One line says why."),
+])];
+
+const STATS: &[Block] = &[Text(
+    "*tracebox* *stats* counts the packets of a trace by what they carry and by sequence, its losses, the time from \
+     the first to the last event, and the slices by name. A table shows the 20 largest rows of each part. The JSON \
+     of *--json* has all kinds and sequences, and the 20 names of slices with the most time.",
+)];
+
+const STATS_EXIT: &[Block] = &[List(&[
+    ("0", "All of the file was counted."),
+    ("1", "The command line is wrong."),
+    ("2", "The file cannot be read, or not to its end. One line says why."),
+])];
 
 const SIMPLE_EXIT: &[Block] = &[List(&[
     ("0", "Success, also after SIGINT or SIGTERM."),

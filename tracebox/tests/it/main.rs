@@ -8,6 +8,7 @@ mod descriptors;
 mod documents;
 mod examples;
 mod failures;
+mod inspect;
 mod outputs;
 mod processes;
 mod record;

@@ -1,0 +1,192 @@
+//! `tracebox lint` and `tracebox stats`: mistakes in a trace, and what it consists of.
+//!
+//! `tracing-file` reads the trace; here are the command lines, the text and the JSON.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read, Write};
+
+use clap::{CommandFactory, Parser};
+use tracing_file::json::Json;
+use tracing_file::lint::{Report, lint_within};
+use tracing_file::read::{Finding, MEMORY_MAX, Severity};
+use tracing_file::stats;
+
+use crate::cli;
+use crate::failure::{Context, Ending, Failure};
+
+/// Exit code: there are findings.
+const EXIT_FINDINGS: u8 = 1;
+
+/// Exit code: the file cannot be read, or not to its end.
+const EXIT_UNREADABLE: u8 = 2;
+
+/// Findings that JSON lists. All are counted.
+const JSON_FINDINGS_MAX: usize = 10_000;
+
+/// Rows of each part of a table.
+const ROWS: usize = 20;
+
+/// Finds what readers of a trace drop, refuse or confuse
+#[derive(Parser, Debug)]
+#[command(name = "lint", disable_help_subcommand = true)]
+#[command(
+    after_help = "Each finding is a line: packet and byte, severity, name, and what to do about it.\n\
+    Exit code: 0 without findings, 1 with findings, 2 if the file cannot be read to its end."
+)]
+struct LintArgs {
+    /// The trace; - for stdin
+    #[arg(value_name = "FILE")]
+    file: OsString,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Counts packets by kind and sequence, losses, and slices by name
+#[derive(Parser, Debug)]
+#[command(name = "stats", disable_help_subcommand = true)]
+#[command(after_help = "Exit code: 0, or 2 if the file cannot be read to its end.")]
+struct StatsArgs {
+    /// The trace; - for stdin
+    #[arg(value_name = "FILE")]
+    file: OsString,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The command line of `tracebox lint`, for manual pages and completions.
+#[must_use]
+pub fn lint_command() -> clap::Command {
+    LintArgs::command()
+}
+
+/// The command line of `tracebox stats`.
+#[must_use]
+pub fn stats_command() -> clap::Command {
+    StatsArgs::command()
+}
+
+/// `tracebox lint`.
+///
+/// # Errors
+/// One line about what cannot be read or written.
+pub fn lint_main(name: &str, words: &[OsString]) -> Ending {
+    let Some(args) = cli::parse::<LintArgs>(name, words)? else { return Ok(0) };
+    let (shown, input) = open(&args.file)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (report, written) = lint_to(&mut out, input, args.json);
+    let code = match (&report.error, report.findings()) {
+        (None, 0) => 0,
+        (None, _) => EXIT_FINDINGS,
+        (Some(error), _) => {
+            end(written)?;
+            return Err(unreadable(format_args!("{shown}: {error}")));
+        }
+    };
+    end(written)?;
+    Ok(code)
+}
+
+/// `tracebox stats`.
+///
+/// # Errors
+/// As [`lint_main`].
+pub fn stats_main(name: &str, words: &[OsString]) -> Ending {
+    let Some(args) = cli::parse::<StatsArgs>(name, words)? else { return Ok(0) };
+    let (shown, input) = open(&args.file)?;
+    let stats = stats::stats(input);
+    let text = if args.json { stats.json(ROWS) } else { stats.table(ROWS) };
+    end(io::stdout().lock().write_all(text.as_bytes()))?;
+    match stats.error {
+        None => Ok(0),
+        Some(error) => Err(unreadable(format_args!("{shown}: {error}"))),
+    }
+}
+
+fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> {
+    let shown = file.to_string_lossy().into_owned();
+    if file == "-" {
+        return Ok((shown, Box::new(io::stdin().lock())));
+    }
+    let opened = std::fs::File::open(file).context(format_args!("cannot read {shown}"));
+    let opened = opened.map_err(|failure| failure.with_code(EXIT_UNREADABLE))?;
+    Ok((shown, Box::new(opened)))
+}
+
+fn unreadable(text: std::fmt::Arguments<'_>) -> Failure {
+    Failure::new(text).with_code(EXIT_UNREADABLE)
+}
+
+/// The reader of a pipe may have read what it wanted, such as `head`.
+fn end(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(unreadable(format_args!("cannot write: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the findings of a trace to `out`, as lines or as JSON.
+fn lint_to(out: &mut impl Write, input: impl Read, json: bool) -> (Report, io::Result<()>) {
+    let mut written = Ok(());
+    let mut listed = Vec::new();
+    let report = lint_within(input, MEMORY_MAX, |finding| {
+        if json && listed.len() < JSON_FINDINGS_MAX {
+            listed.push(*finding);
+        } else if !json && written.is_ok() {
+            written = writeln!(out, "{}", line(finding));
+        }
+    });
+    if json {
+        written = out.write_all(report_json(&report, &listed).as_bytes());
+    } else if written.is_ok() {
+        let (packets, events) = (report.packets, report.events);
+        let (findings, worst) = (report.findings(), report.worst().map_or("", Severity::name));
+        written = match findings {
+            0 => writeln!(out, "{packets} packets, {events} events: no findings"),
+            _ => writeln!(
+                out,
+                "{packets} packets, {events} events: {findings} findings, worst: {worst}"
+            ),
+        };
+    }
+    (report, written.and_then(|()| out.flush()))
+}
+
+fn line(finding: &Finding) -> String {
+    let Finding { problem, place, value } = finding;
+    let (severity, name, advice) = (problem.severity().name(), problem.name(), problem.advice());
+    match problem.subject() {
+        "" => format!("{place}: {severity}: {name}: {advice}"),
+        subject => format!("{place}: {severity}: {name} ({subject} {value}): {advice}"),
+    }
+}
+
+fn report_json(report: &Report, listed: &[Finding]) -> String {
+    let mut json = Json::default();
+    json.object(|json| {
+        json.number("packets", Some(report.packets));
+        json.number("events", Some(report.events));
+        json.number("findings", Some(report.findings()));
+        json.text("worst", report.worst().map(Severity::name));
+        json.list("list", listed, |json, finding| {
+            json.number("packet", Some(finding.place.packet));
+            json.number("byte", Some(finding.place.offset));
+            json.number("unpacked_byte", finding.place.unpacked_offset);
+            json.text("severity", Some(finding.problem.severity().name()));
+            json.text("name", Some(finding.problem.name()));
+            let subject = finding.problem.subject();
+            json.text("subject", Some(subject).filter(|subject| !subject.is_empty()));
+            json.number("value", Some(finding.value).filter(|_| !subject.is_empty()));
+            json.text("advice", Some(finding.problem.advice()));
+        });
+        let error = report.error.as_ref().map(ToString::to_string);
+        json.text("error", error.as_deref());
+    });
+    json.finish()
+}

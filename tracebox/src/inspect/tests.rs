@@ -1,0 +1,38 @@
+use super::*;
+
+/// A packet with an event that has no sequence, after an empty one.
+const TRACE: &[u8] = b"\x0a\x00\x0a\x06\x40\x05\x5a\x02\x48\x01";
+
+fn text(trace: &[u8], json: bool) -> (Report, String) {
+    let mut out = Vec::new();
+    let (report, written) = lint_to(&mut out, trace, json);
+    written.unwrap();
+    (report, String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn findings_are_lines() {
+    assert_eq!(text(b"\x0a\x00", false).1, "1 packets, 0 events: no findings\n");
+    let lines = text(TRACE, false).1;
+    assert_eq!(
+        lines,
+        "packet 1 at 4: error: track_event_missing_sequence_id: an event without a sequence id is dropped; set \
+         trusted_packet_sequence_id\n2 packets, 0 events: 1 findings, worst: error\n"
+    );
+}
+
+#[test]
+fn findings_are_json() {
+    let json = text(TRACE, true).1;
+    for shown in ["\"findings\": 1", "\"worst\": \"error\"", "\"packet\": 1", "\"byte\": 4"] {
+        assert!(json.contains(shown), "{shown}: {json}");
+    }
+    assert!(!json.contains("\"subject\""), "{json}");
+}
+
+#[test]
+fn a_broken_file_keeps_its_findings() {
+    let (report, lines) = text(&[TRACE, b"\x0a\x05"].concat(), false);
+    assert!(report.error.is_some());
+    assert!(lines.starts_with("packet 1 at 4: error: "), "{lines}");
+}
