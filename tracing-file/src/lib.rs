@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`write`] | traces of your own data, which cannot be written wrong |
+//! | [`mod@write`] | traces of your own data, which cannot be written wrong |
 //! | [`read`] | events of a trace, with names, tracks and times looked up |
 //! | [`lint`] | what readers drop, refuse or confuse |
 //! | [`stats`] | what a trace consists of |

@@ -1,5 +1,3 @@
-use std::io::Cursor;
-
 use super::*;
 
 /// Reads a few bytes at a time.
@@ -57,7 +55,7 @@ fn compressed_packets_are_unpacked() {
     assert_eq!(places(Slow(&bytes)), expected);
     // A broken stream costs its own packets only.
     bytes[9] ^= 0xff;
-    let mut packets = Packets::new(Cursor::new(bytes));
+    let mut packets = Packets::new(io::Cursor::new(bytes));
     let mut errors = 0;
     let last = loop {
         match packets.next_packet() {
@@ -82,7 +80,7 @@ fn compressed_packets_have_a_bound() {
         offset: 0,
     };
     bomb.input =
-        (Box::new(Cursor::new(b"\x0a\x02\x40\x01".repeat(100))) as Box<dyn Read>).take(100);
+        (Box::new(io::Cursor::new(b"\x0a\x02\x40\x01".repeat(100))) as Box<dyn Read>).take(100);
     let mut packets = Packets::new(io::empty());
     packets.unpacking = Some(bomb);
     let mut count = 0;

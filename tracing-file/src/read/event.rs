@@ -5,55 +5,18 @@ use std::borrow::Cow;
 use protozero::{Reader, Value as Wire};
 
 use super::annotation::Annotations;
+use super::decoded::{CounterValue, Decoded, EventKind};
 use super::sequence::{
     CATEGORIES, CORRELATION_IDS, LOCATIONS, LOG_BODIES, NAMES, Sequence, number, string,
 };
 use super::tracks::{Track, Tracks};
 use crate::packets::Place;
 
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum EventKind {
-    /// A slice begins.
-    SliceBegin,
-    /// The innermost open slice of the track ends.
-    SliceEnd,
-    /// A moment.
-    Instant,
-    /// A counter has a new value, in its unit.
-    Counter(CounterValue),
-    /// A track has a new state, the event's name. Without a name it has none.
-    State,
-    /// An event of the old form, with its phase as an ASCII letter.
-    Legacy(u8),
-}
-
-/// A value of a counter, after multiplication and summing up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CounterValue {
-    /// An integer.
-    Int(i64),
-    /// A real number, or a sum.
-    Double(f64),
-}
-
-impl CounterValue {
-    /// As a real number.
-    #[must_use]
-    pub const fn as_f64(self) -> f64 {
-        match self {
-            Self::Int(value) => value as f64,
-            Self::Double(value) => value,
-        }
-    }
-}
-
 /// An event. It borrows from the reader until the next one is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'r> {
     pub(super) place: Place,
-    pub(super) decoded: &'r super::state::Decoded,
+    pub(super) decoded: &'r Decoded,
     pub(super) body: &'r [u8],
     pub(super) names: &'r Sequence,
     pub(super) tracks: &'r Tracks,

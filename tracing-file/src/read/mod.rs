@@ -31,6 +31,7 @@
 mod annotation;
 mod budget;
 mod clocks;
+mod decoded;
 mod event;
 mod head;
 mod problem;
@@ -43,7 +44,8 @@ mod tracks;
 
 pub use annotation::{Annotation, Annotations, Value};
 pub(crate) use budget::Budget;
-pub use event::{CounterValue, Event, EventKind, LogMessage, SourceLocation};
+pub use decoded::{CounterValue, EventKind};
+pub use event::{Event, LogMessage, SourceLocation};
 pub use problem::{Finding, Problem, Severity};
 pub use reader::{MEMORY_MAX, TraceReader};
 pub use tracks::{Counter, LEVELS_MAX, Track, TrackKind, Tracks};

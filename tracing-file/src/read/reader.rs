@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use super::decoded::Decoded;
 use super::event::Event;
 use super::problem::{Finding, Problem};
-use super::state::{Decoded, State};
+use super::state::State;
 use super::tracks::Tracks;
 use crate::packets::{Packets, Place, ReadError};
 

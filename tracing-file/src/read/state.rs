@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::budget::Budget;
 use super::clocks::{Clocks, is_own};
-use super::event::{CounterValue, EventKind};
+use super::decoded::{CounterValue, Decoded, EventKind};
 use super::head::{EventHead, Head};
 use super::problem::{Finding, Problem};
 use super::sequence::{
@@ -33,18 +33,6 @@ pub(crate) struct State {
     has_extensions: bool,
     /// For an event of a sequence that has no place left.
     pub(super) no_sequence: Sequence,
-}
-
-/// An event without its borrowed parts.
-#[derive(Debug)]
-pub(super) struct Decoded {
-    pub(super) kind: EventKind,
-    pub(super) ts_ns: u64,
-    pub(super) sequence: u32,
-    pub(super) track: u64,
-    /// Where the `TrackEvent` is in the packet.
-    pub(super) body: std::ops::Range<usize>,
-    pub(super) extra: Vec<(u64, CounterValue)>,
 }
 
 impl State {

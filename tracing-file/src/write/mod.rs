@@ -27,6 +27,7 @@
 //! returned by [`TraceFile::finish`].
 
 mod arg;
+mod calls;
 mod declare;
 mod error;
 mod event;

@@ -1,10 +1,5 @@
 //! How a trace is encoded.
 
-use std::io::Write;
-
-use super::error::WriteError;
-use super::trace::TraceFile;
-
 /// How a trace is encoded. The defaults are good for one file of one writer.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceOptions {
@@ -52,13 +47,5 @@ impl TraceOptions {
     #[must_use]
     pub const fn id_base(self, id_base: u64) -> Self {
         Self { id_base, ..self }
-    }
-
-    /// A trace that goes to `out`.
-    ///
-    /// # Errors
-    /// None today; a header of a trace would be written here.
-    pub fn create<W: Write>(self, out: W) -> Result<TraceFile<W>, WriteError> {
-        Ok(TraceFile::with_options(out, self))
     }
 }

@@ -10,14 +10,11 @@ use protos::{
 use protozero::Writer;
 
 use super::error::WriteError;
-use super::event::{Begin, Complete, End, Event, Flow, Instant, Value};
 use super::intern::Interner;
 use super::options::TraceOptions;
 use super::output::{Output, append};
 use super::time::{Clock, KnownClock, Timestamp, in_range};
-use super::track::{
-    CounterTrack, Kind, KnownTrack, OpenSlice, SliceTrack, StateTrack, ThreadTrack, Track, TrackId,
-};
+use super::track::{Kind, KnownTrack, TrackId};
 
 /// A descriptor fails in a reader that finds 100 levels (`track_event_track_hierarchy_too_deep`).
 const DEPTH_MAX: u32 = 98;
@@ -37,7 +34,7 @@ static NEXT_TRACE: AtomicU32 = AtomicU32::new(0);
 /// A trace that is being written. Its memory does not depend on the number of events, only on that of tracks.
 ///
 /// Events that break a rule are refused, and the others are written. [`finish`](Self::finish) returns the first
-/// refusal; [`Event::emit`] returns that of one event at once.
+/// refusal; [`Event::emit`](super::Event::emit) returns that of one event at once.
 #[derive(Debug)]
 #[must_use = "`finish` writes the end of the trace and reports errors"]
 pub struct TraceFile<W: Write> {
@@ -51,7 +48,7 @@ pub struct TraceFile<W: Write> {
     pub(super) clocks: Vec<KnownClock>,
     pub(super) next_own_clock: u32,
     next_uuid: u64,
-    next_flow: u64,
+    pub(super) next_flow: u64,
     pub(super) names: Interner<Box<str>>,
     pub(super) categories: Interner<Box<str>>,
     pub(super) arg_names: Interner<Box<str>>,
@@ -79,7 +76,7 @@ impl<W: Write> TraceFile<W> {
         TraceOptions::default().create(out)
     }
 
-    pub(super) fn with_options(out: W, options: TraceOptions) -> Self {
+    fn with_options(out: W, options: TraceOptions) -> Self {
         Self {
             out: Output::new(out),
             options,
@@ -104,99 +101,6 @@ impl<W: Write> TraceFile<W> {
             event_count: 0,
             refused: None,
         }
-    }
-
-    /// A slice that is known as a whole. Slices of one track are written in the order of their begins, an outer one
-    /// before those within it; on a [`LanesTrack`] they may overlap.
-    pub fn slice(
-        &mut self,
-        track: &impl SliceTrack,
-        begin: impl Into<Timestamp>,
-        duration: u64,
-        name: &str,
-    ) -> Event<'_, W, Complete> {
-        let ends = Some(duration);
-        self.event(track, begin, TrackEventType::TYPE_SLICE_BEGIN).ending(ends).named(name)
-    }
-
-    /// The begin of a slice. [`Event::open`] returns what ends it.
-    #[must_use = "`open` returns what ends the slice"]
-    pub fn begin(
-        &mut self,
-        track: &impl SliceTrack,
-        at: impl Into<Timestamp>,
-        name: &str,
-    ) -> Event<'_, W, Begin> {
-        self.event(track, at, TrackEventType::TYPE_SLICE_BEGIN).named(name)
-    }
-
-    /// The end of a slice. Its annotations join those of the begin.
-    pub fn end(&mut self, slice: OpenSlice, at: impl Into<Timestamp>) -> Event<'_, W, End> {
-        let track = slice.track;
-        self.event_on(track, at, TrackEventType::TYPE_SLICE_END).of_slice(slice)
-    }
-
-    /// Leaves a slice open on purpose: it was not over when the trace ended.
-    pub fn leave_open(&mut self, slice: OpenSlice) {
-        if slice.track.trace == self.trace && slice.place.is_some() {
-            self.open_slices = self.open_slices.saturating_sub(1);
-        }
-    }
-
-    /// A moment.
-    pub fn instant(
-        &mut self,
-        track: &impl SliceTrack,
-        at: impl Into<Timestamp>,
-        name: &str,
-    ) -> Event<'_, W, Instant> {
-        self.event(track, at, TrackEventType::TYPE_INSTANT).named(name)
-    }
-
-    /// A line of a log, as a moment on the track of its thread.
-    pub fn log(
-        &mut self,
-        thread: &ThreadTrack,
-        at: impl Into<Timestamp>,
-        priority: super::Priority,
-        message: &str,
-    ) -> Event<'_, W, Instant> {
-        self.event(thread, at, TrackEventType::TYPE_INSTANT).named("log").logging(priority, message)
-    }
-
-    /// A value of a counter: an `i64` or an `f64`.
-    pub fn counter(
-        &mut self,
-        track: &CounterTrack,
-        at: impl Into<Timestamp>,
-        value: impl Into<super::CounterValue>,
-    ) -> Event<'_, W, Value> {
-        self.event(track, at, TrackEventType::TYPE_COUNTER).valued(value.into())
-    }
-
-    /// A new state.
-    pub fn state(
-        &mut self,
-        track: &StateTrack,
-        at: impl Into<Timestamp>,
-        state: &str,
-    ) -> Event<'_, W, Value> {
-        self.event(track, at, TrackEventType::TYPE_STATE).named(state)
-    }
-
-    /// The end of a state, with no other in its place.
-    pub fn no_state(
-        &mut self,
-        track: &StateTrack,
-        at: impl Into<Timestamp>,
-    ) -> Event<'_, W, Value> {
-        self.event(track, at, TrackEventType::TYPE_STATE)
-    }
-
-    /// A flow with an id that no other flow of this trace has.
-    pub fn flow(&mut self) -> Flow {
-        self.next_flow = self.next_flow.wrapping_add(1);
-        Flow(self.next_flow)
     }
 
     /// A packet of one's own, on the sequence of this trace if `on_sequence`. The rules of this type do not hold for
@@ -248,25 +152,6 @@ impl<W: Write> TraceFile<W> {
     /// The output.
     pub fn get_mut(&mut self) -> &mut W {
         self.out.get_mut()
-    }
-
-    fn event<'t, K>(
-        &'t mut self,
-        track: &impl Track,
-        at: impl Into<Timestamp>,
-        of: TrackEventType,
-    ) -> Event<'t, W, K> {
-        self.event_on(track.id(), at, of)
-    }
-
-    fn event_on<K>(
-        &mut self,
-        track: TrackId,
-        at: impl Into<Timestamp>,
-        of: TrackEventType,
-    ) -> Event<'_, W, K> {
-        self.fields.clear();
-        Event::new(self, track, at.into(), of)
     }
 
     /// Keeps the error of an event that nobody asked for.
@@ -461,5 +346,15 @@ impl<W: Write> Drop for TraceFile<W> {
     /// Writes what is collected, as a `BufWriter` does; its error is lost.
     fn drop(&mut self) {
         let _ = self.out.flush();
+    }
+}
+
+impl TraceOptions {
+    /// A trace that goes to `out`.
+    ///
+    /// # Errors
+    /// None today; a header of a trace would be written here.
+    pub fn create<W: Write>(self, out: W) -> Result<TraceFile<W>, WriteError> {
+        Ok(TraceFile::with_options(out, self))
     }
 }

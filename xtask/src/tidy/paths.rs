@@ -25,6 +25,7 @@ const CRATES: &[&str] = &[
     "protozero-codegen",
     "protos",
     "tracing-core",
+    "tracing-file",
     "tracing-probes",
     "tracebox",
     "xtask",

@@ -24,6 +24,7 @@ const ROOTS: &[&str] = &[
     "tracing-core/client/src/lib.rs",
     "tracing-core/service/src/lib.rs",
     "tracing-core/daemon/src/lib.rs",
+    "tracing-file/src/lib.rs",
     "tracing-probes/src/lib.rs",
     "tracebox/src/lib.rs",
     "xtask/src/main.rs",
