@@ -36,6 +36,7 @@
 //! | `data_source` | data that are no track events |
 //! | `slots` | running instances of a data source, each a bit in a word |
 //! | `session` | sessions that the program starts (feature `session`)
+//! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
 //! | `runtime` | connections to services |
 #![forbid(unsafe_code)]
 
@@ -47,6 +48,8 @@ mod macros;
 mod category;
 pub mod data_source;
 mod event;
+#[cfg(feature = "tracing")]
+pub mod layer;
 mod runtime;
 mod sequence;
 #[cfg(feature = "session")]

@@ -166,14 +166,29 @@ impl<'e, 'p> Event<'e, 'p> {
     ) -> &mut Self {
         // Long lines are rarely equal, but the format has no other place for them.
         let iid = self.interning.text_of_any_length(Kind::LogBody, body);
+        self.log_iid(iid, priority, location);
+        self
+    }
+
+    /// As [`log_at`](Self::log_at), with a line that was put together, so that a later one is rarely equal.
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    pub(crate) fn log_formatted(
+        &mut self,
+        body: &str,
+        priority: Priority,
+        location: Option<Location>,
+    ) {
+        let iid = self.interning.text_once(Kind::LogBody, body);
+        self.log_iid(iid, priority, location);
+    }
+
+    fn log_iid(&mut self, iid: u64, priority: Priority, location: Option<Location>) {
         let location = location.map(|location| self.interning.location(location));
         let mut message = self.message.log_message();
         message.body_iid(iid).prio(protos::LogMessagePriority(priority as i32));
         if let Some(location) = location {
             message.source_location_iid(location);
         }
-        drop(message);
-        self
     }
 
     /// Events of one correlation id belong together, and may be shown in one colour.

@@ -276,6 +276,11 @@ impl Interning {
         if let Some(iid) = self.text(kind, text) {
             return iid;
         }
+        self.text_once(kind, text)
+    }
+
+    /// A number for this use of `text` alone.
+    pub(crate) fn text_once(&mut self, kind: Kind, text: &str) -> u64 {
         self.last_text += 1;
         let iid = u64::from(STATIC_MAX) + self.last_text;
         self.define_text(kind, iid, text);

@@ -47,6 +47,15 @@ pub(crate) struct Written {
     pub(crate) last_serial: u32,
 }
 
+impl Written {
+    /// Whether the instance `serial` in `slot` is one of them.
+    fn has(self, slot: usize, serial: u32) -> bool {
+        // Serial numbers wrap, so what counts is which one is ahead.
+        let is_later = serial.wrapping_sub(self.last_serial).cast_signed() > 0;
+        self.bits & (1 << slot) != 0 && !is_later
+    }
+}
+
 /// Writes an event to the instances in `bits`.
 pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) -> Written {
     with(|sequences| {
@@ -69,14 +78,51 @@ pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, mut fill: Option<&
         let now_ns = os::clock::boot_ns();
         for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
             let Some(sequence) = sequence else { continue };
-            // Serial numbers wrap, so what counts is which one is ahead.
-            let is_later = sequence.serial().wrapping_sub(written.last_serial).cast_signed() > 0;
-            if written.bits & (1 << slot) != 0 && !is_later {
+            if written.has(slot, sequence.serial()) {
                 sequence.write(now_ns, spec, fill.as_deref_mut());
             }
         }
         Written::default()
     });
+}
+
+/// What an event would be written to.
+#[cfg(feature = "tracing")]
+pub(crate) fn instances(bits: u32) -> Written {
+    with(|sequences| Written { bits, last_serial: sequences.last_serial })
+}
+
+/// Writes an event to those instances in `bits` that are not in `written`, and adds them there. To instances in `since`
+/// it is written with the time of `spec`, to all others with the present one.
+#[cfg(feature = "tracing")]
+pub(crate) fn write_missing(
+    bits: u32,
+    written: &mut Written,
+    since: Written,
+    spec: &Spec<'_, '_>,
+    mut fill: Option<&mut Fill<'_>>,
+) {
+    let before = *written;
+    let after = with(|sequences| {
+        let now_ns = os::clock::boot_ns();
+        let late = Spec { time_ns: None, ..*spec };
+        let mut kept = 0;
+        for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
+            let Some(sequence) = sequence else { continue };
+            let serial = sequence.serial();
+            if before.has(slot, serial) {
+                kept |= 1 << slot;
+            } else if bits & (1 << slot) != 0 {
+                let spec = if since.has(slot, serial) { spec } else { &late };
+                sequence.write(now_ns, spec, fill.as_deref_mut());
+                kept |= 1 << slot;
+            }
+        }
+        Written { bits: kept, last_serial: sequences.last_serial }
+    });
+    if after.bits != 0 {
+        *written = after;
+    }
 }
 
 /// Nothing, if an event is being written or the thread is ending.

@@ -9,6 +9,8 @@
 //! [`registry`] has the one lock. A thread takes it when the generation has changed since its last event; otherwise it
 //! records without any lock.
 
+#[cfg(feature = "tracing")]
+pub(crate) mod changes;
 pub(crate) mod registry;
 pub(crate) mod settings;
 
@@ -51,6 +53,8 @@ impl DataSource for TrackEventSource {
             return;
         };
         self.running.push((instance.id(), slot));
+        #[cfg(feature = "tracing")]
+        changes::tell();
         sticky::replay(1 << slot);
     }
 
@@ -71,6 +75,8 @@ impl DataSource for TrackEventSource {
         if let Some(at) = self.running.iter().position(|(id, _)| *id == instance.id()) {
             let (_, slot) = self.running.swap_remove(at);
             registry::stop(slot);
+            #[cfg(feature = "tracing")]
+            changes::tell();
         }
         // This thread's writers; other threads drop theirs with their next event.
         thread::refresh();

@@ -23,6 +23,9 @@ const DYNAMIC_MAX: usize = 16_384;
 /// Changes whenever an instance starts, stops, or must clear its incremental state.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
+/// The slots of running instances, one bit each.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
 type DynamicKey = (&'static str, &'static [&'static str]);
@@ -79,6 +82,12 @@ pub(crate) fn generation() -> u32 {
     // With the release of the bits: an instance whose bit was seen has its generation.
     fence(Ordering::Acquire);
     GENERATION.load(Ordering::Relaxed)
+}
+
+/// Whether any instance runs. The answer may be a moment old.
+#[cfg(any(feature = "log", feature = "tracing"))]
+pub(crate) fn is_recording() -> bool {
+    RUNNING.load(Ordering::Relaxed) != 0
 }
 
 /// The running instances at one moment.
@@ -161,6 +170,7 @@ pub(crate) fn start(instance: Instance) -> Option<usize> {
     let running =
         Running { serial: registry.last_serial, instance, settings, clears: AtomicU32::new(0) };
     registry.slots[slot] = Some(Arc::new(running));
+    RUNNING.fetch_or(1 << slot, Ordering::Relaxed);
     // Before the bits: see `generation`.
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for category in &registry.categories {
@@ -188,6 +198,7 @@ pub(crate) fn stop(slot: usize) {
     }
     if let Some(running) = registry.slots.get_mut(slot) {
         *running = None;
+        RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }

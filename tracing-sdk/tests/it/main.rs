@@ -9,4 +9,6 @@ mod events;
 mod futures;
 mod recorder;
 mod session;
+#[cfg(feature = "tracing")]
+mod layer;
 mod trace;

@@ -1,0 +1,239 @@
+//! What is known of a call site of `tracing`: its category, its name, and what each of its fields means.
+//!
+//! It is made once for each call site and stays in memory until the program ends, as the call site does. A thread
+//! finds it in a table of its own, without a lock; the lock is for the first use on a thread.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tracing::callsite::Identifier;
+use tracing::{Level, Metadata};
+
+use crate::category::Category;
+use crate::event::Priority;
+use crate::sequence::intern::{Location, StaticName};
+
+/// The longest message that counts as a literal, bytes: it stays in memory.
+const LITERAL_BYTES_MAX: usize = 256;
+
+/// What a field of a span or an event means.
+pub(super) enum Role {
+    Annotation(StaticName),
+    /// The text of an event.
+    Message,
+    /// `counter.NAME`
+    Counter(&'static str),
+    /// The name of a track.
+    Track,
+}
+
+/// See the [module](self).
+pub(super) struct CallSite {
+    pub(super) category: &'static Category,
+    pub(super) name: StaticName,
+    pub(super) priority: Priority,
+    pub(super) location: Option<Location>,
+    pub(super) roles: Box<[Role]>,
+    /// The name of an event was made by a macro: a file and a line.
+    has_default_name: bool,
+    /// The fields are counters and nothing else.
+    pub(super) only_counters: bool,
+    pub(super) habit: Habit,
+    literal: OnceLock<Literal>,
+    /// Its messages differ.
+    is_formatted: AtomicBool,
+}
+
+struct Literal {
+    address: usize,
+    name: StaticName,
+}
+
+/// Whether spans of a call site are entered more than once.
+#[derive(Default)]
+pub(super) struct Habit(AtomicU8);
+
+const UNKNOWN: u8 = 0;
+const ONCE: u8 = 1;
+const OFTEN: u8 = 2;
+
+impl Habit {
+    pub(super) fn is_unknown(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == UNKNOWN
+    }
+
+    pub(super) fn is_often(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == OFTEN
+    }
+
+    /// A span has ended that was entered once.
+    pub(super) fn saw_one(&self) {
+        if self.is_unknown() {
+            self.0.store(ONCE, Ordering::Relaxed);
+        }
+    }
+
+    /// A span was entered for the second time.
+    pub(super) fn saw_more(&self) {
+        self.0.store(OFTEN, Ordering::Relaxed);
+    }
+}
+
+/// The tags of a level.
+const fn tags(level: Level) -> &'static [&'static str] {
+    match level {
+        Level::ERROR => &["error"],
+        Level::WARN => &["warn"],
+        Level::INFO => &["info"],
+        Level::DEBUG => &["debug"],
+        // A session that says nothing about tags does not want it either.
+        Level::TRACE => &["trace", "debug"],
+    }
+}
+
+const fn priority(level: Level) -> Priority {
+    match level {
+        Level::ERROR => Priority::Error,
+        Level::WARN => Priority::Warn,
+        Level::INFO => Priority::Info,
+        Level::DEBUG => Priority::Debug,
+        Level::TRACE => Priority::Verbose,
+    }
+}
+
+/// The category of a target and a level.
+pub(crate) fn category(target: &str, level: Level) -> &'static Category {
+    Category::dynamic_with_tags(target, tags(level))
+}
+
+impl CallSite {
+    fn new(metadata: &'static Metadata<'static>) -> Self {
+        let role = |name: &'static str| match name {
+            "message" if metadata.is_event() => Role::Message,
+            "track" => Role::Track,
+            _ => match name.strip_prefix("counter.") {
+                Some(name) if !name.is_empty() => Role::Counter(name),
+                _ => Role::Annotation(StaticName::key(name)),
+            },
+        };
+        let roles: Box<[Role]> = metadata.fields().iter().map(|field| role(field.name())).collect();
+        let is_counter = |role: &Role| matches!(role, Role::Counter(_));
+        let location = metadata.file().zip(metadata.line());
+        Self {
+            category: category(metadata.target(), *metadata.level()),
+            name: StaticName::event(metadata.name()),
+            priority: priority(*metadata.level()),
+            has_default_name: location
+                .is_some_and(|(file, line)| metadata.name() == format!("event {file}:{line}")),
+            location: location.map(|(file, line)| Location { file, function: "", line }),
+            only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
+            roles,
+            habit: Habit::default(),
+            literal: OnceLock::new(),
+            is_formatted: AtomicBool::new(false),
+        }
+    }
+
+    /// The name of an event that the program chose.
+    pub(super) fn chosen_name(&'static self) -> Option<&'static StaticName> {
+        (!self.has_default_name).then_some(&self.name)
+    }
+
+    /// The name of an event whose message is `text`, if that is a literal: then it is one piece, at the same address
+    /// each time. A message that differs once is not asked again.
+    pub(super) fn literal(
+        &'static self,
+        text: &str,
+        piece: Option<usize>,
+    ) -> Option<&'static StaticName> {
+        if self.is_formatted.load(Ordering::Relaxed) {
+            return None;
+        }
+        if let Some(address) = piece.filter(|_| text.len() <= LITERAL_BYTES_MAX && !text.is_empty())
+        {
+            let make = || Literal { address, name: StaticName::event(Box::leak(Box::from(text))) };
+            let literal = self.literal.get_or_init(make);
+            if literal.address == address && literal.name.text() == text {
+                return Some(&literal.name);
+            }
+        }
+        self.is_formatted.store(true, Ordering::Relaxed);
+        None
+    }
+}
+
+/// Identifiers are addresses.
+#[derive(Default)]
+pub(super) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+}
+
+type Table = HashMap<Identifier, &'static CallSite, BuildHasherDefault<AddressHasher>>;
+
+static ALL: Mutex<Option<Table>> = Mutex::new(None);
+
+thread_local! {
+    static KNOWN: RefCell<Table> = RefCell::default();
+}
+
+/// The call site that has `metadata`.
+#[inline]
+pub(super) fn of(metadata: &'static Metadata<'static>) -> &'static CallSite {
+    let id = metadata.callsite();
+    known(&id).unwrap_or_else(|| {
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.get_or_insert_default();
+        let site =
+            all.entry(id.clone()).or_insert_with(|| Box::leak(Box::new(CallSite::new(metadata))));
+        let site = *site;
+        remember(id, site);
+        site
+    })
+}
+
+/// The call site `id`, if its metadata was seen.
+pub(super) fn find(id: &Identifier) -> Option<&'static CallSite> {
+    known(id).or_else(|| {
+        let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let site = *all.as_ref()?.get(id)?;
+        remember(id.clone(), site);
+        Some(site)
+    })
+}
+
+#[inline]
+fn known(id: &Identifier) -> Option<&'static CallSite> {
+    KNOWN.try_with(|known| known.try_borrow().ok()?.get(id).copied()).ok().flatten()
+}
+
+#[cold]
+fn remember(id: Identifier, site: &'static CallSite) {
+    let insert = |known: &RefCell<Table>| {
+        if let Ok(mut known) = known.try_borrow_mut() {
+            known.insert(id, site);
+        }
+    };
+    // A thread that is ending does not need it.
+    let _ = KNOWN.try_with(insert);
+}

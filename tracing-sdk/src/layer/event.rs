@@ -1,0 +1,69 @@
+//! Events of `tracing`, as instants and lines of the log.
+
+use std::cell::Cell;
+
+use protos::TrackEventType;
+
+use super::callsite;
+use super::field::{Annotations, Special};
+use crate::category::Members;
+use crate::event::Event;
+use crate::sequence::{EventName, Spec, thread};
+use crate::track::Track;
+
+/// How much memory for texts a thread keeps for its next event, bytes.
+const TEXT_BYTES_KEPT: usize = 16 * 1024;
+
+thread_local! {
+    /// Memory for the texts of an event. An event inside a value of another one finds none, and makes its own.
+    static SPECIAL: Cell<Option<Box<Special>>> = const { Cell::new(None) };
+}
+
+/// Records an event.
+pub(super) fn record(event: &tracing::Event<'_>) {
+    let site = callsite::of(event.metadata());
+    let members = Members::One(site.category);
+    let bits = members.instances();
+    if bits == 0 {
+        return;
+    }
+    let mut special = SPECIAL.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    special.message.clear();
+    special.track.clear();
+    event.record(&mut special.visitor(site));
+    if !site.only_counters {
+        let Special { message, track } = &*special;
+        let literal = site.literal(&message.text, message.piece());
+        let name = match (site.chosen_name(), literal) {
+            (Some(name), _) | (None, Some(name)) => EventName::Static(name),
+            _ if message.text.is_empty() => EventName::Static(&site.name),
+            _ => EventName::Dynamic(&message.text),
+        };
+        let named = (!track.is_empty()).then(|| Track::dynamic(track));
+        let spec = Spec {
+            kind: TrackEventType::TYPE_INSTANT,
+            members: Some(members),
+            name,
+            track: named.as_ref(),
+            time_ns: None,
+            value: None,
+        };
+        let mut fill = |out: &mut Event<'_, '_>| {
+            match (message.text.as_str(), literal) {
+                ("", _) => {}
+                (text, None) => out.log_formatted(text, site.priority, site.location),
+                (text, Some(_)) => {
+                    out.log_at(text, site.priority, site.location);
+                }
+            }
+            if let Some(location) = site.location {
+                out.location(location);
+            }
+            event.record(&mut Annotations { site, event: out });
+        };
+        thread::write(bits, &spec, Some(&mut fill));
+    }
+    if special.message.text.capacity() + special.track.capacity() <= TEXT_BYTES_KEPT {
+        let _ = SPECIAL.try_with(|cell| cell.set(Some(special)));
+    }
+}

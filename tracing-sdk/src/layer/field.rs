@@ -1,0 +1,255 @@
+//! Fields of spans and events, as annotations, messages, counters and names of tracks.
+
+use core::fmt::{self, Write as _};
+use std::error::Error;
+
+use tracing::field::{Field, Visit};
+
+use super::callsite::{CallSite, Role};
+use crate::event::Event;
+use crate::event::annotate::{Annotate, ByDebug, Value};
+use crate::event::sticky::{Counter, CounterValue};
+
+/// How many causes of an error are recorded. A chain may have no end.
+const CAUSES_MAX: usize = 16;
+
+/// An error and its causes, outermost first.
+struct Causes<'a>(&'a (dyn Error + 'static));
+
+impl Causes<'_> {
+    fn each(&self, mut f: impl FnMut(&dyn fmt::Display)) {
+        let mut next = Some(self.0);
+        for _ in 0..CAUSES_MAX {
+            let Some(error) = next else { break };
+            f(&error);
+            next = error.source();
+        }
+    }
+}
+
+/// Formats with `Display`.
+struct Displayed<'a>(&'a dyn fmt::Display);
+
+impl Annotate for Displayed<'_> {
+    fn annotate(&self, value: Value<'_, '_>) {
+        value.display(self.0);
+    }
+}
+
+impl Annotate for Causes<'_> {
+    fn annotate(&self, value: Value<'_, '_>) {
+        value.list(|list| {
+            self.each(|error| {
+                list.item(&Displayed(error));
+            });
+        });
+    }
+}
+
+/// Writes the fields of an event as annotations, except those with another meaning.
+pub(super) struct Annotations<'a, 'e, 'p> {
+    pub(super) site: &'static CallSite,
+    pub(super) event: &'a mut Event<'e, 'p>,
+}
+
+impl Annotations<'_, '_, '_> {
+    fn put(&mut self, field: &Field, value: &(impl Annotate + ?Sized)) {
+        if let Some(Role::Annotation(key)) = self.site.roles.get(field.index()) {
+            self.event.annotate_static(key, value);
+        }
+    }
+}
+
+macro_rules! put {
+    ($($method:ident: $type:ty,)*) => {$(
+        fn $method(&mut self, field: &Field, value: $type) {
+            self.put(field, &value);
+        }
+    )*};
+}
+
+impl Visit for Annotations<'_, '_, '_> {
+    put! {
+        record_f64: f64, record_i64: i64, record_u64: u64, record_i128: i128, record_u128: u128,
+        record_bool: bool, record_str: &str,
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.put(field, &Causes(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, &ByDebug(value));
+    }
+}
+
+/// A text, and where it came from.
+#[derive(Default)]
+pub(super) struct Message {
+    pub(super) text: String,
+    pieces: usize,
+    address: usize,
+}
+
+impl Message {
+    /// The address of the text, if it was not put together.
+    pub(super) fn piece(&self) -> Option<usize> {
+        (self.pieces == 1).then_some(self.address)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.pieces = 0;
+    }
+}
+
+impl fmt::Write for Message {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.pieces += 1;
+        self.address = text.as_ptr().addr();
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+/// Looks at the fields of an event with a meaning of their own, before the event is written. Records its counters.
+#[derive(Default)]
+pub(super) struct Special {
+    pub(super) message: Message,
+    pub(super) track: String,
+}
+
+impl Special {
+    pub(super) fn visitor(&mut self, site: &'static CallSite) -> SpecialVisitor<'_> {
+        SpecialVisitor { site, out: self }
+    }
+}
+
+pub(super) struct SpecialVisitor<'a> {
+    site: &'static CallSite,
+    out: &'a mut Special,
+}
+
+impl SpecialVisitor<'_> {
+    fn number(&mut self, field: &Field, value: impl Into<CounterValue>) {
+        if let Some(Role::Counter(name)) = self.site.roles.get(field.index()) {
+            Counter::new(name).record(self.site.category, value);
+        }
+    }
+}
+
+impl Visit for SpecialVisitor<'_> {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.number(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.number(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.number(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.number(field, i64::from(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // An error of the value's own: what was written stays.
+        let _ = match self.site.roles.get(field.index()) {
+            Some(Role::Message) => write!(self.out.message, "{value:?}"),
+            Some(Role::Track) => write!(self.out.track, "{value:?}"),
+            _ => Ok(()),
+        };
+    }
+}
+
+/// A value of a span. `tracing` gives it when the span is made, and its slice begins later.
+#[derive(Debug, Default)]
+pub(super) enum Stored {
+    #[default]
+    None,
+    U64(u64),
+    I64(i64),
+    F64(f64),
+    Bool(bool),
+    Text(String),
+    Causes(Vec<String>),
+}
+
+impl Annotate for Stored {
+    fn annotate(&self, value: Value<'_, '_>) {
+        match self {
+            Self::None => {}
+            Self::U64(number) => value.uint(*number),
+            Self::I64(number) => value.int(*number),
+            Self::F64(number) => value.double(*number),
+            Self::Bool(truth) => value.bool(*truth),
+            Self::Text(text) => value.str(text),
+            Self::Causes(texts) => texts.annotate(value),
+        }
+    }
+
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::None)
+    }
+}
+
+/// Collects values of a span, with the index of their fields. Records its counters.
+pub(super) struct Collect {
+    pub(super) site: &'static CallSite,
+    pub(super) values: Vec<(usize, Stored)>,
+}
+
+impl Collect {
+    fn keep(&mut self, field: &Field, value: Stored) {
+        let counter = match value {
+            Stored::U64(number) => CounterValue::from(number),
+            Stored::I64(number) => CounterValue::from(number),
+            Stored::F64(number) => CounterValue::from(number),
+            Stored::Bool(truth) => CounterValue::from(i64::from(truth)),
+            Stored::None | Stored::Text(_) | Stored::Causes(_) => return self.push(field, value),
+        };
+        match self.site.roles.get(field.index()) {
+            Some(Role::Counter(name)) => Counter::new(name).record(self.site.category, counter),
+            _ => self.push(field, value),
+        }
+    }
+
+    fn push(&mut self, field: &Field, value: Stored) {
+        self.values.push((field.index(), value));
+    }
+}
+
+macro_rules! keep {
+    ($($method:ident: $type:ty => $variant:ident,)*) => {$(
+        fn $method(&mut self, field: &Field, value: $type) {
+            self.keep(field, Stored::$variant(value));
+        }
+    )*};
+}
+
+impl Visit for Collect {
+    keep! {
+        record_f64: f64 => F64, record_i64: i64 => I64, record_u64: u64 => U64, record_bool: bool => Bool,
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.keep(field, Stored::Text(value.to_owned()));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        let mut texts = Vec::new();
+        Causes(value).each(|error| texts.push(error.to_string()));
+        self.keep(field, Stored::Causes(texts));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.keep(field, Stored::Text(format!("{value:?}")));
+    }
+}

@@ -1,0 +1,37 @@
+//! `follows_from`: an arrow from the span that is followed.
+
+use protos::TrackEventType;
+
+use super::span::Span;
+use crate::category::Members;
+use crate::event::Event;
+use crate::event::flow::Flow;
+use crate::sequence::intern::StaticName;
+use crate::sequence::{EventName, Spec, thread};
+
+/// Another span follows from `span`. The arrow needs an event to begin at. That is an instant on the calling thread,
+/// because the slice of `span` has begun, and its end may come after the beginning of the other.
+pub(super) fn from(span: &Span) -> Option<Flow> {
+    static NAME: StaticName = StaticName::event("follows_from");
+    static KEY: StaticName = StaticName::key("span");
+    let site = span.site();
+    let members = Members::One(site.category);
+    let bits = members.instances();
+    if bits == 0 {
+        return None;
+    }
+    let flow = Flow::new();
+    let spec = Spec {
+        kind: TrackEventType::TYPE_INSTANT,
+        members: Some(members),
+        name: EventName::Static(&NAME),
+        track: None,
+        time_ns: None,
+        value: None,
+    };
+    let mut fill = |event: &mut Event<'_, '_>| {
+        event.flow(flow).annotate_static(&KEY, site.name.text());
+    };
+    thread::write(bits, &spec, Some(&mut fill));
+    Some(flow)
+}

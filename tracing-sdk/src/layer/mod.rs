@@ -1,0 +1,34 @@
+//! Spans and events of the crate `tracing`, as slices and instants (feature `tracing`).
+//!
+//! ```text
+//!   call site ──> filter ──────> recorder ──┬── span ───> slices       ──> sequence of the thread
+//!                   ^                       └── event ──> instants
+//!                   └── sessions start and stop
+//! ```
+//!
+//! | of `tracing` | in the trace |
+//! |---|---|
+//! | target | category |
+//! | level | tag of the category: `error`, `warn`, `info`, `debug`, `trace`; sessions must ask for the last two |
+//! | span | slices: see [`SpanStyle`] |
+//! | event | instant with a line of the log; its name is the message |
+//! | field | annotation with its type; an error is a list of its causes |
+//! | field `counter.NAME` | value of the counter `NAME` |
+//! | field `track` | name of the track; without it, that of the thread |
+//! | `follows_from` | flow |
+//!
+//! While no session wants a call site, it costs what it costs without any subscriber: the layer has a filter that says
+//! so, and other layers keep theirs. A span that is made while no session wants it is not recorded later.
+
+mod callsite;
+mod event;
+mod field;
+mod filter;
+mod follow;
+mod rebuild;
+mod recorder;
+mod span;
+
+pub use self::filter::Wanted;
+pub use self::recorder::{Layer, Recorder, layer};
+pub use self::span::SpanStyle;

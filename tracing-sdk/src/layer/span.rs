@@ -1,0 +1,375 @@
+//! Spans, as slices.
+//!
+//! A span that is entered once is one slice of its thread. A span that is entered again has a slice for its whole life,
+//! on a track of its own, and one for each time that it is entered, joined by a flow:
+//!
+//! ```text
+//!   tracing spans / request      [------------------ request -------------------]
+//!                                   \              \                  \
+//!   thread 1                         [request]      \                  [request]
+//!   thread 2                                         [request]
+//! ```
+//!
+//! Slices of one thread must be nested, and guards of `tracing` need not be. A span that is left before those it
+//! encloses ends their slices, too, and they begin again.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::cell::RefCell;
+
+use protos::TrackEventType;
+
+use super::callsite::{CallSite, Role};
+use super::field::Stored;
+use crate::category::Members;
+use crate::event::Event;
+use crate::event::flow::Flow;
+use crate::sequence::thread::{self, Written};
+use crate::sequence::{EventName, Fill, Spec};
+use crate::source::registry;
+use crate::track::Track;
+
+/// The parent of the tracks of spans.
+static SPANS: Track<'static> = Track::named("tracing spans");
+
+/// How many spans that another one follows are recorded, until it is entered.
+const FOLLOWS_MAX: usize = 16;
+
+/// How spans become slices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpanStyle {
+    /// A slice on the thread each time a span is entered: for programs without async code.
+    Sync,
+    /// A slice for the whole life of each span, and one on the thread each time it is entered.
+    Async,
+    /// As `Sync`, until a span is entered for the second time: it goes on as `Async`, and so do later spans of its call
+    /// site.
+    #[default]
+    Auto,
+}
+
+#[derive(Debug)]
+struct Value {
+    field: usize,
+    stored: Stored,
+    /// It came after the slice had begun.
+    is_late: bool,
+}
+
+/// The slice for the whole life of a span.
+#[derive(Clone, Copy, Default)]
+struct Life {
+    written: Written,
+    /// The instances that it was last compared with.
+    generation: Option<u32>,
+}
+
+/// A span that has not ended.
+pub(super) struct Span {
+    site: &'static CallSite,
+    style: SpanStyle,
+    values: Vec<Value>,
+    enters: u32,
+    /// Tells apart the tracks and flows of spans; 0: not needed yet.
+    number: u64,
+    /// The instances that ran when it was made, and that time.
+    made_for: Written,
+    made_ns: u64,
+    life: Option<Life>,
+    /// From spans that it follows.
+    flows: Vec<Flow>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// All that is known of the span.
+    Whole,
+    /// As `Whole`, on a track that the program named.
+    Named,
+    /// One part of an async span.
+    Part,
+}
+
+/// A span that was entered on this thread, and that an instance records.
+struct Entered {
+    id: u64,
+    written: Written,
+    form: Form,
+}
+
+thread_local! {
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+}
+
+fn spec<'a>(
+    kind: TrackEventType,
+    site: &'static CallSite,
+    track: Option<&'a Track<'a>>,
+) -> Spec<'a, 'a> {
+    let is_end = kind == TrackEventType::TYPE_SLICE_END;
+    Spec {
+        kind,
+        members: (!is_end).then_some(Members::One(site.category)),
+        name: if is_end { EventName::None } else { EventName::Static(&site.name) },
+        track,
+        time_ns: None,
+        value: None,
+    }
+}
+
+/// Writes values: all, or late ones.
+fn annotate(event: &mut Event<'_, '_>, site: &'static CallSite, values: &[Value], only_late: bool) {
+    for value in values {
+        if let Some(Role::Annotation(key)) = site.roles.get(value.field)
+            && (value.is_late || !only_late)
+        {
+            event.annotate_static(key, &value.stored);
+        }
+    }
+}
+
+impl Span {
+    /// A span of `site` with these values, each with the index of its field.
+    pub(super) fn new(
+        site: &'static CallSite,
+        style: SpanStyle,
+        values: Vec<(usize, Stored)>,
+    ) -> Self {
+        let style = match style {
+            SpanStyle::Auto if site.habit.is_often() => SpanStyle::Async,
+            style => style,
+        };
+        let bits = Members::One(site.category).instances();
+        let value = |(field, stored)| Value { field, stored, is_late: false };
+        let mut span = Self {
+            site,
+            style,
+            values: values.into_iter().map(value).collect(),
+            enters: 0,
+            number: 0,
+            made_for: if bits == 0 { Written::default() } else { thread::instances(bits) },
+            made_ns: os::clock::boot_ns(),
+            life: None,
+            flows: Vec::new(),
+        };
+        if span.style == SpanStyle::Async {
+            span.live(bits);
+        }
+        span
+    }
+
+    pub(super) fn site(&self) -> &'static CallSite {
+        self.site
+    }
+
+    /// Values that were not known when the span was made.
+    pub(super) fn record(&mut self, values: Vec<(usize, Stored)>) {
+        for (field, stored) in values {
+            let value = Value { field, stored, is_late: true };
+            match self.values.iter_mut().find(|value| value.field == field) {
+                Some(old) => *old = value,
+                None => self.values.push(value),
+            }
+        }
+    }
+
+    /// It follows from an event with this flow.
+    pub(super) fn follow(&mut self, flow: Flow) {
+        if self.flows.len() < FOLLOWS_MAX {
+            self.flows.push(flow);
+        }
+    }
+
+    /// The span is entered on the calling thread.
+    pub(super) fn enter(&mut self, id: u64) {
+        self.enters = self.enters.saturating_add(1);
+        if self.enters > 1 && self.style == SpanStyle::Auto {
+            self.style = SpanStyle::Async;
+            self.site.habit.saw_more();
+        }
+        let bits = Members::One(self.site.category).instances();
+        if bits == 0 {
+            return;
+        }
+        let form = match (self.style, self.track_name()) {
+            (SpanStyle::Async, _) => Form::Part,
+            (_, Some(_)) => Form::Named,
+            (_, None) => Form::Whole,
+        };
+        let written = self.begin(form, bits);
+        if written.bits != 0 {
+            with_entered(|entered| entered.push(Entered { id, written, form }));
+        }
+    }
+
+    fn begin(&mut self, form: Form, bits: u32) -> Written {
+        if form == Form::Part {
+            self.live(bits);
+        }
+        let flow = self.flow();
+        let Self { site, values, flows, .. } = &*self;
+        let named = self.track_name().map(Track::dynamic);
+        let track = named.as_ref().filter(|_| form == Form::Named);
+        let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, site, track);
+        let mut fill = |event: &mut Event<'_, '_>| {
+            if form == Form::Part {
+                event.flow(flow);
+            } else {
+                if let Some(location) = site.location {
+                    event.location(location);
+                }
+                annotate(event, site, values, false);
+            }
+            flows.iter().for_each(|flow| {
+                event.flow(*flow);
+            });
+        };
+        let written = thread::write(bits, &spec, Some(&mut fill));
+        if written.bits != 0 {
+            self.flows.clear();
+            if form != Form::Part {
+                self.values.iter_mut().for_each(|value| value.is_late = false);
+            }
+        }
+        written
+    }
+
+    /// Begins the slice of the whole life in those instances that do not have it.
+    fn live(&mut self, bits: u32) {
+        let mut life = self.life.unwrap_or_default();
+        let generation = Some(registry::generation());
+        if bits == 0 || life.generation == generation {
+            return;
+        }
+        life.generation = generation;
+        let flow = self.flow();
+        let Self { site, values, .. } = &*self;
+        let track = self.track();
+        let begin = spec(TrackEventType::TYPE_SLICE_BEGIN, site, Some(&track));
+        let begin = Spec { time_ns: Some(self.made_ns), ..begin };
+        let mut fill = |event: &mut Event<'_, '_>| {
+            event.flow(flow);
+            if let Some(location) = site.location {
+                event.location(location);
+            }
+            annotate(event, site, values, false);
+        };
+        thread::write_missing(bits, &mut life.written, self.made_for, &begin, Some(&mut fill));
+        self.life = Some(life);
+    }
+
+    /// The span leaves a slice that it had begun on the calling thread.
+    fn end(&mut self, written: Written, form: Form) {
+        // Only a second time would tell whether the slice needs the flow. Then this one would be missing.
+        let may_go_on = form != Form::Part
+            && self.style == SpanStyle::Auto
+            && self.enters == 1
+            && self.site.habit.is_unknown();
+        let flow = may_go_on.then(|| self.flow());
+        let Self { site, values, flows, .. } = &*self;
+        let named = self.track_name().map(Track::dynamic);
+        let track = named.as_ref().filter(|_| form == Form::Named);
+        let is_plain =
+            flow.is_none() && (form == Form::Part || (values.is_empty() && flows.is_empty()));
+        let mut fill = |event: &mut Event<'_, '_>| {
+            if form != Form::Part {
+                annotate(event, site, values, true);
+            }
+            flow.iter().chain(flows.iter().filter(|_| form != Form::Part)).for_each(|flow| {
+                event.flow(*flow);
+            });
+        };
+        let fill: Option<&mut Fill<'_>> = if is_plain { None } else { Some(&mut fill) };
+        thread::write_to(written, &spec(TrackEventType::TYPE_SLICE_END, site, track), fill);
+    }
+
+    /// The span has ended.
+    pub(super) fn close(&mut self) {
+        if self.enters == 1 && self.style == SpanStyle::Auto {
+            self.site.habit.saw_one();
+        }
+        let Some(life) = self.life.take().filter(|life| life.written.bits != 0) else { return };
+        let Self { site, values, flows, .. } = &*self;
+        let track = self.track();
+        let end = spec(TrackEventType::TYPE_SLICE_END, site, Some(&track));
+        let mut fill = |event: &mut Event<'_, '_>| {
+            annotate(event, site, values, true);
+            flows.iter().for_each(|flow| {
+                event.flow(*flow);
+            });
+        };
+        thread::write_to(life.written, &end, Some(&mut fill));
+    }
+
+    fn flow(&mut self) -> Flow {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        if self.number == 0 {
+            self.number = NEXT.fetch_add(1, Ordering::Relaxed);
+        }
+        Flow::scoped("tracing span", self.number)
+    }
+
+    /// The value of the field `track`.
+    fn track_name(&self) -> Option<&str> {
+        self.values.iter().find_map(|value| {
+            match (self.site.roles.get(value.field), &value.stored) {
+                (Some(Role::Track), Stored::Text(name)) => Some(name.as_str()),
+                _ => None,
+            }
+        })
+    }
+
+    /// Where the slice of its whole life is.
+    fn track(&self) -> Track<'_> {
+        match self.track_name() {
+            Some(name) => Track::dynamic(name),
+            None => SPANS.child(self.site.name.text()),
+        }
+        .id(self.number)
+    }
+}
+
+fn with_entered<T: Default>(run: impl FnOnce(&mut Vec<Entered>) -> T) -> T {
+    let run = |entered: &RefCell<Vec<Entered>>| {
+        entered.try_borrow_mut().map(|mut entered| run(&mut entered)).unwrap_or_default()
+    };
+    // A thread that is ending has none.
+    ENTERED.try_with(run).unwrap_or_default()
+}
+
+/// The span `id` is left on the calling thread. `find` calls a function with the span of an id.
+pub(super) fn exit(id: u64, find: impl Fn(u64, &mut dyn FnMut(&mut Span))) {
+    let taken = with_entered(|entered| {
+        let at = entered.iter().rposition(|entry| entry.id == id)?;
+        let inside = entered.split_off(at + 1);
+        entered.pop().map(|entry| (entry, inside))
+    });
+    let Some((entry, inside)) = taken else { return };
+    let is_nested = |other: &Entered| entry.form != Form::Named && other.form != Form::Named;
+    for other in inside.iter().rev().filter(|other| is_nested(other)) {
+        let end = Spec {
+            kind: TrackEventType::TYPE_SLICE_END,
+            members: None,
+            name: EventName::None,
+            track: None,
+            time_ns: None,
+            value: None,
+        };
+        thread::write_to(other.written, &end, None);
+    }
+    find(id, &mut |span| span.end(entry.written, entry.form));
+    for mut other in inside {
+        if is_nested(&other) {
+            other.written = Written::default();
+            find(other.id, &mut |span| {
+                let bits = Members::One(span.site.category).instances();
+                if bits != 0 {
+                    other.written = span.begin(other.form, bits);
+                }
+            });
+        }
+        if other.written.bits != 0 {
+            with_entered(|entered| entered.push(other));
+        }
+    }
+}
