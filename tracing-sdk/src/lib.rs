@@ -37,6 +37,7 @@
 //! | `slots` | running instances of a data source, each a bit in a word |
 //! | `session` | sessions that the program starts (feature `session`)
 //! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
+//! | `log` | records of the crate `log` (feature `log`) |
 //! | `runtime` | connections to services |
 #![forbid(unsafe_code)]
 
@@ -50,6 +51,10 @@ pub mod data_source;
 mod event;
 #[cfg(feature = "tracing")]
 pub mod layer;
+#[cfg(any(feature = "log", feature = "tracing"))]
+mod level;
+#[cfg(feature = "log")]
+pub mod log;
 mod runtime;
 mod sequence;
 #[cfg(feature = "session")]

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use tracing::Metadata;
 use tracing::callsite::Identifier;
-use tracing::{Level, Metadata};
 
 use crate::category::Category;
 use crate::event::Priority;
+use crate::level::Level;
 use crate::sequence::intern::{Location, StaticName};
 
 /// The longest message that counts as a literal, bytes: it stays in memory.
@@ -82,31 +83,19 @@ impl Habit {
     }
 }
 
-/// The tags of a level.
-const fn tags(level: Level) -> &'static [&'static str] {
+fn level(level: tracing::Level) -> Level {
     match level {
-        Level::ERROR => &["error"],
-        Level::WARN => &["warn"],
-        Level::INFO => &["info"],
-        Level::DEBUG => &["debug"],
-        // A session that says nothing about tags does not want it either.
-        Level::TRACE => &["trace", "debug"],
+        tracing::Level::ERROR => Level::Error,
+        tracing::Level::WARN => Level::Warn,
+        tracing::Level::INFO => Level::Info,
+        tracing::Level::DEBUG => Level::Debug,
+        tracing::Level::TRACE => Level::Trace,
     }
 }
 
-const fn priority(level: Level) -> Priority {
-    match level {
-        Level::ERROR => Priority::Error,
-        Level::WARN => Priority::Warn,
-        Level::INFO => Priority::Info,
-        Level::DEBUG => Priority::Debug,
-        Level::TRACE => Priority::Verbose,
-    }
-}
-
-/// The category of a target and a level.
-pub(crate) fn category(target: &str, level: Level) -> &'static Category {
-    Category::dynamic_with_tags(target, tags(level))
+/// The category of a span or an event.
+pub(super) fn category(metadata: &Metadata<'_>) -> &'static Category {
+    level(*metadata.level()).category(metadata.target())
 }
 
 impl CallSite {
@@ -123,9 +112,9 @@ impl CallSite {
         let is_counter = |role: &Role| matches!(role, Role::Counter(_));
         let location = metadata.file().zip(metadata.line());
         Self {
-            category: category(metadata.target(), *metadata.level()),
+            category: category(metadata),
             name: StaticName::event(metadata.name()),
-            priority: priority(*metadata.level()),
+            priority: level(*metadata.level()).priority(),
             has_default_name: location
                 .is_some_and(|(file, line)| metadata.name() == format!("event {file}:{line}")),
             location: location.map(|(file, line)| Location { file, function: "", line }),

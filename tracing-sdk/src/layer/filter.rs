@@ -21,7 +21,7 @@ pub(super) fn is_wanted(metadata: &Metadata<'_>) -> bool {
     }
     match callsite::find(&metadata.callsite()) {
         Some(site) => site.category.is_enabled(),
-        None => callsite::category(metadata.target(), *metadata.level()).is_enabled(),
+        None => callsite::category(metadata).is_enabled(),
     }
 }
 

@@ -11,4 +11,6 @@ mod recorder;
 mod session;
 #[cfg(feature = "tracing")]
 mod layer;
+#[cfg(feature = "log")]
+mod log;
 mod trace;

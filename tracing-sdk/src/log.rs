@@ -1,0 +1,204 @@
+//! Records of the crate `log`, as instants with a line of the log (feature `log`).
+//!
+//! ```text
+//!   log::info!(..) ──> Logger ──┬── a session wants the target ──> instant
+//!                               └── the other logger, if there is one
+//! ```
+//!
+//! The category is the target, and the level is its tag: `error`, `warn`, `info`, `debug` or `trace`. Sessions must ask
+//! for the last two. The name of the event is the message, also in the log of the trace.
+
+use core::fmt::Write as _;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
+use protos::TrackEventType;
+
+use crate::category::{Category, Members};
+use crate::event::Event;
+use crate::level::Level;
+use crate::sequence::intern::{Location, StaticName};
+use crate::sequence::{EventName, Spec, thread};
+use crate::source::registry;
+
+/// How many targets a thread remembers. Programs may make them at run time.
+const TARGETS_MAX: usize = 4096;
+/// How much memory for a message a thread keeps for its next record, bytes.
+const TEXT_BYTES_KEPT: usize = 16 * 1024;
+
+/// A logger whose records sessions see, and that has no other logger behind it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// tracing_sdk::init()?;
+/// tracing_sdk::log::logger().install(log::LevelFilter::Debug)?;
+/// log::info!("ready");
+/// # Ok(())
+/// # }
+/// ```
+pub fn logger() -> Logger {
+    Logger { others: Vec::new() }
+}
+
+/// See [`logger`].
+#[must_use]
+pub struct Logger {
+    others: Vec<Box<dyn Log>>,
+}
+
+impl core::fmt::Debug for Logger {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Logger").field("others", &self.others.len()).finish()
+    }
+}
+
+impl Logger {
+    /// Passes all records on to `other`, too, which has its own filter.
+    pub fn tee(mut self, other: impl Log + 'static) -> Self {
+        self.others.push(Box::new(other));
+        self
+    }
+
+    /// Makes it the logger of the program, for records up to `level`. Sessions see no records above that level. These
+    /// cost one load.
+    ///
+    /// # Errors
+    /// When the program has a logger.
+    pub fn install(self, level: LevelFilter) -> Result<(), SetLoggerError> {
+        log::set_boxed_logger(Box::new(self))?;
+        log::set_max_level(level);
+        Ok(())
+    }
+}
+
+impl Log for Logger {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        is_wanted(metadata) || self.others.iter().any(|other| other.enabled(metadata))
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if registry::is_recording() {
+            write(record);
+        }
+        for other in &self.others {
+            if other.enabled(record.metadata()) {
+                other.log(record);
+            }
+        }
+    }
+
+    fn flush(&self) {
+        self.others.iter().for_each(|other| other.flush());
+    }
+}
+
+fn is_wanted(metadata: &Metadata<'_>) -> bool {
+    registry::is_recording() && category(metadata).is_enabled()
+}
+
+const fn level(level: log::Level) -> Level {
+    match level {
+        log::Level::Error => Level::Error,
+        log::Level::Warn => Level::Warn,
+        log::Level::Info => Level::Info,
+        log::Level::Debug => Level::Debug,
+        log::Level::Trace => Level::Trace,
+    }
+}
+
+/// The categories of a target, one for each level.
+type Categories = [Option<&'static Category>; 5];
+
+thread_local! {
+    static TARGETS: RefCell<HashMap<Box<str>, Categories>> = RefCell::default();
+    /// Literals by address and length.
+    static LITERALS: RefCell<HashMap<(usize, usize), &'static StaticName>> = RefCell::default();
+    /// Memory for a message. A record inside a value of another one finds none, and makes its own.
+    static TEXT: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// The category of a record: found without a lock, once the thread has seen it.
+fn category(metadata: &Metadata<'_>) -> &'static Category {
+    let level = level(metadata.level());
+    let known = |targets: &RefCell<HashMap<Box<str>, Categories>>| {
+        *targets.try_borrow().ok()?.get(metadata.target())?.get(level as usize)?
+    };
+    if let Some(category) = TARGETS.try_with(known).ok().flatten() {
+        return category;
+    }
+    let category = level.category(metadata.target());
+    let remember = |targets: &RefCell<HashMap<Box<str>, Categories>>| {
+        let Ok(mut targets) = targets.try_borrow_mut() else { return };
+        if targets.len() >= TARGETS_MAX {
+            targets.clear();
+        }
+        let categories = targets.entry(metadata.target().into()).or_default();
+        if let Some(place) = categories.get_mut(level as usize) {
+            *place = Some(category);
+        }
+    };
+    // A thread that is ending does not need it.
+    let _ = TARGETS.try_with(remember);
+    category
+}
+
+/// The name of events whose message is a literal of the program.
+fn literal(text: &'static str) -> &'static StaticName {
+    static ALL: Mutex<Option<HashMap<&'static str, &'static StaticName>>> = Mutex::new(None);
+    let key = (text.as_ptr().addr(), text.len());
+    let find = || LITERALS.try_with(|known| known.try_borrow().ok()?.get(&key).copied());
+    find().ok().flatten().unwrap_or_else(|| {
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.get_or_insert_default();
+        let name = *all.entry(text).or_insert_with(|| Box::leak(Box::new(StaticName::event(text))));
+        let _ = LITERALS.try_with(|known| known.borrow_mut().insert(key, name));
+        name
+    })
+}
+
+fn write(record: &Record<'_>) {
+    let members = Members::One(category(record.metadata()));
+    let bits = members.instances();
+    if bits == 0 {
+        return;
+    }
+    let mut text = TEXT.try_with(Cell::take).unwrap_or_default();
+    text.clear();
+    let fixed = record.args().as_str();
+    if fixed.is_none() {
+        // An error of a value's own: what was written stays.
+        let _ = write!(text, "{}", record.args());
+    }
+    let name = match fixed {
+        Some(fixed) => EventName::Static(literal(fixed)),
+        None => EventName::Dynamic(&text),
+    };
+    let priority = level(record.level()).priority();
+    let location = record.file_static().zip(record.line());
+    let location = location.map(|(file, line)| Location { file, function: "", line });
+    let spec = Spec {
+        kind: TrackEventType::TYPE_INSTANT,
+        members: Some(members),
+        name,
+        track: None,
+        time_ns: None,
+        value: None,
+    };
+    let mut fill = |event: &mut Event<'_, '_>| {
+        match fixed {
+            Some(fixed) => {
+                event.log_at(fixed, priority, location);
+            }
+            None => event.log_formatted(&text, priority, location),
+        }
+        if let Some(location) = location {
+            event.location(location);
+        }
+    };
+    thread::write(bits, &spec, Some(&mut fill));
+    if text.capacity() <= TEXT_BYTES_KEPT {
+        let _ = TEXT.try_with(|kept| kept.set(text));
+    }
+}
