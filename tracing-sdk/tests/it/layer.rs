@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use protos::{TracePacketData, TrackEvent, TrackEventConfig};
 use tracing::instrument::Instrument as _;
@@ -13,14 +13,8 @@ use tracing_sdk::layer::{Recorder, SpanStyle, layer};
 use tracing_sdk::session::{Config, Session, record};
 use tracing_subscriber::prelude::*;
 
+use crate::alone::alone;
 use crate::trace::{Packet, events, packets, tracks, trusted_sequence};
-
-/// Sessions see the events of all threads.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 const HERE: &str = "it::layer";
 
@@ -162,7 +156,7 @@ fn literals_are_told_from_formatted_texts() {
         ..Default::default()
     };
     let _alone = alone();
-    let mut session =
+    let session =
         Session::in_process(&Config::new().track_event_config(config)).expect("a session");
     with_default(tracing_subscriber::registry().with(layer()), || {
         session.start().expect("a start");
@@ -256,7 +250,7 @@ fn counters_and_tracks() {
 fn levels_are_tags() {
     let _alone = alone();
     let run = |config: TrackEventConfig| {
-        let mut session =
+        let session =
             Session::in_process(&Config::new().track_event_config(config)).expect("a session");
         with_default(tracing_subscriber::registry().with(layer()), || {
             session.start().expect("a start");

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use log::{Log, Metadata, Record};
 use tracing_sdk::session::record;
 
+use crate::alone::alone;
 use crate::trace::events;
 
 #[derive(Clone, Default)]
@@ -37,6 +38,7 @@ impl fmt::Display for Logs {
 
 #[test]
 fn records_go_to_sessions_and_to_the_other_logger() {
+    let _alone = alone();
     let lines = Lines::default();
     let logger = tracing_sdk::log::logger().tee(lines.clone());
     logger.install(log::LevelFilter::Trace).expect("the only logger");

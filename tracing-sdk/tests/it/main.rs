@@ -7,10 +7,10 @@ mod data_source;
 mod derive;
 mod events;
 mod futures;
-mod recorder;
-mod session;
 #[cfg(feature = "tracing")]
 mod layer;
 #[cfg(feature = "log")]
 mod log;
+mod recorder;
+mod session;
 mod trace;
