@@ -522,6 +522,11 @@ fn roots_begin_behind_what_the_sink_put_there() {
     );
 }
 
+/// What another process writes over links: every byte; under Miri those with at most one bit set or one bit clear.
+fn forged() -> impl Iterator<Item = u8> {
+    (0..=255u8).filter(|byte| !cfg!(miri) || byte.count_ones() <= 1 || byte.count_zeros() <= 1)
+}
+
 /// A sink whose memory is overwritten by another process.
 struct Hostile {
     memory: Vec<Vec<Cell<u8>>>,
@@ -551,7 +556,7 @@ unsafe impl Sink for Hostile {
 
 #[test]
 fn forged_links_cost_lengths_and_nothing_else() {
-    for scribble in 0..=255 {
+    for scribble in forged() {
         let mut stream = StreamOf::new(Hostile { memory: Vec::new(), scribble, seen: 0 });
         {
             let mut root = stream.root();
@@ -625,7 +630,7 @@ unsafe impl Sink for Published {
 /// them.
 #[test]
 fn forged_links_do_not_lead_out_of_the_packet() {
-    for scribble in 0..=255 {
+    for scribble in forged() {
         let memory: Rc<[Cell<u8>]> = (0..96).map(|_| Cell::new(0xaa)).collect();
         let forge = || memory[8..].iter().for_each(|byte| byte.set(scribble));
         let mut stream = StreamOf::new(Published(memory.clone()));

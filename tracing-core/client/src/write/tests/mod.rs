@@ -239,7 +239,7 @@ fn a_packet_that_fills_its_chunk_completes_it() {
 
 #[test]
 fn packets_per_chunk_are_capped() {
-    let (arbiter, park) = world(2, 65536, options(Layout::Div1, false));
+    let (arbiter, park) = world(2, PAGE, options(Layout::Div1, false));
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
     for _ in 0..1022 {
         writer.write_raw(&[0x08, 0x01]);
