@@ -66,7 +66,7 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
     let mut linter = Linter {
         reader: TraceReader::with_memory(input, bytes),
         slices: Slices::new(bytes),
-        flows: BTreeSet::new(),
+        flows: Flows::with_max(FLOWS_MAX),
         counts: BTreeMap::new(),
     };
     let (mut packets, mut events) = (0, 0);
@@ -90,11 +90,33 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
     Report { packets, events, counts, error }
 }
 
+/// Flows that were begun.
+struct Flows {
+    known: BTreeSet<u64>,
+    max: usize,
+}
+
+impl Flows {
+    fn with_max(max: usize) -> Self {
+        Self { known: BTreeSet::new(), max }
+    }
+
+    fn begin(&mut self, flow: u64) {
+        if self.known.len() < self.max {
+            self.known.insert(flow);
+        }
+    }
+
+    /// Whether no event has begun the flow. When flows were forgotten, that cannot be told.
+    fn is_unknown(&self, flow: u64) -> bool {
+        self.known.len() < self.max && !self.known.contains(&flow)
+    }
+}
+
 struct Linter<R> {
     reader: TraceReader<R>,
     slices: Slices,
-    /// Flows that were begun.
-    flows: BTreeSet<u64>,
+    flows: Flows,
     /// Findings beside those of the reader.
     counts: BTreeMap<Problem, u64>,
 }
@@ -125,16 +147,8 @@ impl<R: Read> Linter<R> {
         if matches!(event.kind(), EventKind::Counter(_) | EventKind::State) {
             return more;
         }
-        for flow in event.flows() {
-            if self.flows.len() < FLOWS_MAX {
-                self.flows.insert(flow);
-            }
-        }
-        // When flows were forgotten, an end proves nothing.
-        let is_complete = self.flows.len() < FLOWS_MAX;
-        if let Some(flow) = event.ended_flows().find(|flow| !self.flows.contains(flow))
-            && is_complete
-        {
+        event.flows().for_each(|flow| self.flows.begin(flow));
+        if let Some(flow) = event.ended_flows().find(|flow| self.flows.is_unknown(*flow)) {
             find(Problem::UnknownFlowEnd, flow);
         }
         more

@@ -322,6 +322,37 @@ fn memory_has_a_bound() {
 }
 
 #[test]
+fn slices_are_compared_with_the_last_64() {
+    let far = track(7, "") + &slice(7, 1, 1000);
+    let between = |count: u64| (0..count).map(|n| slice(7, 10 + n, 10 + n)).collect::<String>();
+    let crossing = slice(7, 500, 1500);
+    let found = |count: u64| {
+        let bytes = trace_bytes(&(far.clone() + &between(count) + &crossing));
+        lint(bytes.as_slice(), |_| {}).findings()
+    };
+    assert_eq!((found(63), found(64)), (1, 0));
+}
+
+#[test]
+fn ended_slices_give_their_memory_back() {
+    // A track without a descriptor, its slices, and one open slice at a time.
+    let bytes = trace_bytes(&(track(7, "") + &slice(7, 1, 2).repeat(100)));
+    assert_eq!(lint_within(bytes.as_slice(), 1152 + 64, |_| {}).findings(), 0);
+}
+
+#[test]
+fn flows_have_a_bound() {
+    let mut flows = Flows::with_max(2);
+    flows.begin(1);
+    assert!(flows.is_unknown(9) && !flows.is_unknown(1));
+    flows.begin(2);
+    flows.begin(3);
+    assert_eq!(flows.known.len(), 2);
+    // One was forgotten, so an end proves nothing.
+    assert!(!flows.is_unknown(9));
+}
+
+#[test]
 fn every_problem_has_a_name_of_its_own() {
     let names: BTreeSet<_> = Problem::ALL.iter().map(|problem| problem.name()).collect();
     assert_eq!(names.len(), Problem::ALL.len());

@@ -133,6 +133,7 @@ pub struct Packets<R> {
     block: Vec<u8>,
     packet: Vec<u8>,
     unpacking: Option<Unpacking>,
+    unpacked_bytes_max: u64,
     next: u64,
     /// The place of `packet`.
     place: Place,
@@ -162,6 +163,7 @@ impl<R: Read> Packets<R> {
             block: vec![0; BLOCK_BYTES],
             packet: Vec::new(),
             unpacking: None,
+            unpacked_bytes_max: UNPACKED_BYTES_MAX,
             next: 0,
             place: Place::default(),
             is_over: false,
@@ -211,7 +213,7 @@ impl<R: Read> Packets<R> {
                     None => return Ok(Some(self.take_packet(at(offset)))),
                     Some(input) => {
                         self.unpacking = Some(Unpacking {
-                            input: input.take(UNPACKED_BYTES_MAX),
+                            input: input.take(self.unpacked_bytes_max),
                             frames: FrameReader::new().skip_other_fields(),
                             offset: offset as u64,
                         });

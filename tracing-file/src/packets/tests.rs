@@ -74,19 +74,19 @@ fn compressed_packets_are_unpacked() {
 #[cfg(feature = "compressed")]
 #[test]
 fn compressed_packets_have_a_bound() {
-    let mut bomb = Unpacking {
-        input: (Box::new(io::repeat(0)) as Box<dyn Read>).take(100),
-        frames: FrameReader::new().skip_other_fields(),
-        offset: 0,
-    };
-    bomb.input =
-        (Box::new(io::Cursor::new(b"\x0a\x02\x40\x01".repeat(100))) as Box<dyn Read>).take(100);
-    let mut packets = Packets::new(io::empty());
-    packets.unpacking = Some(bomb);
+    use std::io::Write;
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    zlib.write_all(&b"\x0a\x02\x40\x01".repeat(100)).unwrap();
+    let stream = zlib.finish().unwrap();
+    let mut bytes = vec![0x0a, stream.len() as u8 + 3, 0x92, 0x03, stream.len() as u8];
+    bytes.extend(&stream);
+    let mut packets = Packets::new(bytes.as_slice());
+    assert_eq!(packets.unpacked_bytes_max, UNPACKED_BYTES_MAX);
+    packets.unpacked_bytes_max = 100;
     let mut count = 0;
     let error = loop {
         match packets.next_packet() {
-            Ok(packet) => count += u64::from(packet.is_some()),
+            Ok(packet) => count += u64::from(packet.unwrap().bytes.len() == 2),
             Err(error) => break error.to_string(),
         }
     };

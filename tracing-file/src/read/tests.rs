@@ -211,3 +211,135 @@ fn logs_and_places_are_looked_up() {
     let offset = event.place().offset as usize;
     assert_eq!(usize::from(bytes[offset - 1]), bytes.len() - offset);
 }
+
+/// An event on a clock of the sequence, and a snapshot of the clock with the given times.
+fn own_clock(times: impl Iterator<Item = (u64, u64)>) -> String {
+    let snapshots = times.map(|(own, boot)| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: 1 clock_snapshot {{
+               clocks {{ clock_id: 6 timestamp: {boot} }} clocks {{ clock_id: 70 timestamp: {own} }} }} }}"
+        )
+    });
+    snapshots.collect()
+}
+
+#[test]
+fn the_last_64_snapshots_of_a_clock_are_kept() {
+    let at = |own: u64| {
+        format!(
+            "packet {{ timestamp: {own} timestamp_clock_id: 70 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'i' }} }}"
+        )
+    };
+    // The clock gains a nanosecond from snapshot to snapshot.
+    let snapshots = |count: u64| own_clock((0..count).map(|n| (n * 10, n * 11)));
+    check(&(snapshots(64) + &at(5)), &["5 ? Instant i"]);
+    // The first one is forgotten.
+    check(&(snapshots(65) + &at(5)), &["6 ? Instant i"]);
+}
+
+#[test]
+fn a_snapshot_has_at_most_64_clocks() {
+    let clocks = |ids: std::ops::Range<u32>| -> String {
+        ids.map(|id| format!("clocks {{ clock_id: {id} timestamp: 1 }}")).collect()
+    };
+    let with = |ids| {
+        let clocks = clocks(ids);
+        format!(
+            "packet {{ trusted_packet_sequence_id: 1 clock_snapshot {{ {clocks} }} }}
+             packet {{ timestamp: 3 timestamp_clock_id: 70 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'i' }} }}"
+        )
+    };
+    check(&with(6..71), &[]);
+    check(
+        &with(6..10).replace("clocks { clock_id: 9", "clocks { clock_id: 70"),
+        &["3 ? Instant i"],
+    );
+}
+
+/// How often the limit of `memory` is reached in a trace.
+fn refused(packets: &str, memory: usize) -> u64 {
+    let bytes = trace_bytes(packets);
+    let mut trace = TraceReader::with_memory(bytes.as_slice(), memory);
+    while trace.next_event().unwrap().is_some() {}
+    trace.counts().get(&Problem::LimitReached).copied().unwrap_or(0)
+}
+
+#[test]
+fn every_table_takes_from_one_limit() {
+    // A sequence takes 512 bytes and a clock 1152.
+    let clock = own_clock(std::iter::once((1, 1)));
+    assert_eq!((refused(&clock, 512 + 2 * 1152), refused(&clock, 511 + 2 * 1152)), (0, 1));
+    // Without a limit for sums, the sum would go on.
+    let sums = "packet { track_descriptor { uuid: 8 counter { is_incremental: true } } }"
+        .to_owned()
+        + &"packet { timestamp: 1 trusted_packet_sequence_id: 1
+                     track_event { type: TYPE_COUNTER track_uuid: 8 counter_value: 2 } }"
+            .repeat(2);
+    let bytes = trace_bytes(&sums);
+    let last = |memory| {
+        let mut trace = TraceReader::with_memory(bytes.as_slice(), memory);
+        let mut last = None;
+        while let Some(event) = trace.next_event().unwrap() {
+            last = Some(event.kind());
+        }
+        last
+    };
+    let sum = |value| Some(EventKind::Counter(CounterValue::Double(value)));
+    assert_eq!((last(256 + 512 + 96), last(256 + 512 + 95)), (sum(4.0), sum(2.0)));
+    // Flag 1 gives back what interned texts took.
+    let open = "packet { trusted_packet_sequence_id: 1 sequence_flags: 1
+                         interned_data { event_names { iid: 1 name: 'x' } } }";
+    assert_eq!(refused(&open.repeat(9), 512 + 110), 0);
+    // Tracks that only events name take memory, too.
+    let named = |uuid| {
+        format!(
+            "packet {{ timestamp: 1 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT track_uuid: {uuid} }} }}"
+        )
+    };
+    let bytes = trace_bytes(&(1..=9).map(named).collect::<String>());
+    let mut trace = TraceReader::with_memory(bytes.as_slice(), 512 + 2 * 256);
+    while trace.next_event().unwrap().is_some() {}
+    assert_eq!(trace.tracks().iter().count(), 2);
+}
+
+#[test]
+fn one_packet_shows_at_most_64_findings() {
+    let zero = "interned_data { event_names { name: 'x' } }";
+    let many = "event_names { iid: 0 }".repeat(70);
+    let zero = zero.replace("event_names { name: 'x' }", &many);
+    let bytes = trace_bytes(&format!(
+        "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1 {zero} }}"
+    ));
+    let mut trace = TraceReader::new(bytes.as_slice());
+    assert!(trace.next_packet().unwrap());
+    assert_eq!((trace.findings().len(), trace.counts()[&Problem::ZeroIid]), (64, 70));
+}
+
+#[test]
+fn lists_of_an_event_have_a_bound() {
+    let values = "extra_counter_values: 1 extra_double_counter_values: 1 ".repeat(100);
+    let tracks = "extra_counter_track_uuids: 7 extra_double_counter_track_uuids: 7 ".repeat(100);
+    let body = |fields: &str| {
+        let mut bytes = trace_bytes(&format!("packet {{ track_event {{ {fields} }} }}"));
+        // Tags and lengths of the packet and of the event: at most four bytes each.
+        let at = bytes.iter().position(|byte| *byte == 0x5a).unwrap();
+        let len = bytes.get(at + 1..).unwrap().iter().position(|byte| *byte < 0x80).unwrap();
+        bytes.split_off(at + 2 + len)
+    };
+    let body = body(&(values + &tracks));
+    let event = super::head::EventHead::read(&body);
+    let (ints, doubles) = (event.extra_tracks.unwrap(), event.extra_double_tracks.unwrap());
+    let lens = (event.extra.len(), event.extra_double.len(), ints.len(), doubles.len());
+    assert_eq!(lens, (9, 9, 9, 9));
+    let mut sequence = super::sequence::Sequence::default();
+    let mut defaults = vec![0x5a, 0x80, 0x04];
+    defaults.extend([0xf8, 0x01, 7].repeat(100));
+    defaults.extend([0xe8, 0x02, 7].repeat(100));
+    let len = defaults.len() - 3;
+    (defaults[1], defaults[2]) = (len as u8 | 0x80, (len >> 7) as u8);
+    sequence.set_defaults(&defaults);
+    assert_eq!((sequence.extra.len(), sequence.extra_double.len()), (64, 64));
+}

@@ -82,3 +82,14 @@ fn names_of_slices_have_a_bound() {
     let stats = stats(bytes.as_slice());
     assert_eq!((stats.slices.len(), stats.left_out), (ROWS_MAX, 1));
 }
+
+#[test]
+fn sequences_have_a_bound() {
+    let mut bytes = Vec::new();
+    for id in 1..=ROWS_MAX as u32 + 1 {
+        // {trusted_packet_sequence_id: id} with a number of three bytes.
+        bytes.extend([0x0a, 4, 0x50, id as u8 | 0x80, (id >> 7) as u8 | 0x80, (id >> 14) as u8]);
+    }
+    let stats = stats(bytes.as_slice());
+    assert_eq!((stats.sequences.len(), stats.left_out), (ROWS_MAX, 1));
+}

@@ -563,11 +563,27 @@ fn interned_texts_have_a_bound() {
     for n in 0..4097 {
         trace.instant(&track, n, &format!("name {n}"));
     }
-    trace.instant(&track, 1, &"x".repeat(257));
     trace.finish().unwrap();
-    let trace = Trace::decode(&bytes).unwrap();
-    let interned = trace.packet.iter().filter(|packet| packet.interned_data.is_some()).count();
-    assert_eq!(interned, 4096);
+    let interned = |bytes: &[u8]| {
+        let trace = Trace::decode(bytes).unwrap();
+        trace.packet.iter().filter(|packet| packet.interned_data.is_some()).count()
+    };
+    assert_eq!(interned(&bytes), 4096);
+    // A long text is written in full, and a place that is not remembered is defined each time.
+    let mut bytes = Vec::new();
+    let mut trace = TraceOptions::new().interning(true).create(&mut bytes).unwrap();
+    let thread = trace.thread(1, 2, "T");
+    trace.instant(&thread, 1, &"x".repeat(257));
+    trace.instant(&thread, 1, &"x".repeat(256));
+    trace.finish().unwrap();
+    assert_eq!(interned(&bytes), 1);
+    let mut places = crate::write::location::Locations::default();
+    for line in 0..4096 {
+        assert_eq!(places.number("f", "", line), (u64::from(line) + 1, true));
+    }
+    assert_eq!(places.number("f", "", 0), (1, false));
+    assert_eq!(places.number("f", "", 5000), (4097, true));
+    assert_eq!(places.number("f", "", 5000), (4098, true));
 }
 
 /// Fails after some bytes.
