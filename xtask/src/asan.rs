@@ -6,8 +6,7 @@ use crate::ctx::{Ctx, Outcome};
 /// The only supported platform so far.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Tests under a sanitizer are not optimised: that would save a minute when they run and cost several when they are
-/// compiled. `Cargo.toml` optimises this crate, which would take longer here than to compile all others.
+/// `Cargo.toml` optimises this crate. Under a sanitizer that would take longer than to compile all others.
 pub const UNOPTIMISED: &str = "profile.dev.package.structured-zstd.opt-level=0";
 
 /// Features of protozero that are off by default.
@@ -33,6 +32,7 @@ fn test(ctx: &Ctx, selection: &[&str], features: &str, arguments: &[String]) -> 
         .arg("test")
         .args(selection)
         .args(["--features", features])
+        // The tests are not optimised: to run they take a minute more, and to compile several less.
         .args(["--config", UNOPTIMISED])
         .args(["--target", TARGET, "--"])
         .args(arguments)

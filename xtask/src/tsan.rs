@@ -1,7 +1,7 @@
 //! Tests with several threads under the thread sanitizer. The standard library has to be compiled with it as well,
 //! or what its locks and channels order would look like races; only a nightly compiler does that.
 
-use crate::asan::TARGET;
+use crate::asan::{TARGET, UNOPTIMISED};
 use crate::ctx::{Ctx, Outcome};
 use crate::toolchain;
 
@@ -17,12 +17,14 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         // Optimise what is tested; the generated schema is large and hardly runs.
         .args(["--config", "profile.dev.opt-level=1"])
         .args(["--config", "profile.dev.package.protos.opt-level=0"])
+        .args(["--config", UNOPTIMISED])
         .arg("--")
         .args(arguments)
         // Random tests and simulation, which have one thread.
         .args(["--skip", "props::", "--skip", "a_few_seeds", "--skip", "random_conversations"]);
     command
         .env("CARGO_TARGET_DIR", ctx.target("tsan")?)
+        .env("CARGO_INCREMENTAL", "0")
         .env("RUSTFLAGS", "-Zsanitizer=thread")
         .env("TSAN_OPTIONS", "halt_on_error=1");
     ctx.run(&mut command)
