@@ -9,7 +9,7 @@ use crate::sequence::{EventName, Fill, Spec};
 use crate::track::Track;
 
 /// The end of a slice never has a name: a reader closes the innermost open slice.
-const fn end_spec<'a>(track: Option<&'a Track<'a>>) -> Spec<'a, 'a> {
+pub(crate) const fn end_spec<'a>(track: Option<&'a Track<'a>>) -> Spec<'a, 'a> {
     Spec {
         kind: TrackEventType::TYPE_SLICE_END,
         members: None,
@@ -22,7 +22,8 @@ const fn end_spec<'a>(track: Option<&'a Track<'a>>) -> Spec<'a, 'a> {
 
 /// An open slice on the track of a thread. It ends when this is dropped, also by a panic.
 ///
-/// Only sessions that got the beginning get the end. A guard that is leaked leaves the slice open.
+/// Only sessions that got the beginning get the end, so that it never closes another slice. A guard that is leaked
+/// leaves the slice open.
 #[must_use = "the slice ends when the guard is dropped: name it, as in `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct Slice {

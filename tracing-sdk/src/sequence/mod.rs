@@ -17,9 +17,10 @@ mod open;
 pub(crate) mod thread;
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::any::Any;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use client::write::{BufferExhaustedPolicy, TraceWriter};
@@ -79,6 +80,15 @@ pub enum EventName<'a> {
 /// Writes the arguments of an event.
 pub(crate) type Fill<'f> = dyn FnMut(&mut Event<'_, '_>) + 'f;
 
+/// The result of writing an event.
+#[must_use]
+pub(crate) struct Outcome {
+    /// It was not lost.
+    pub(crate) is_stored: bool,
+    /// An argument panicked.
+    pub(crate) panic: Option<Box<dyn Any + Send>>,
+}
+
 /// See the [module](self).
 pub(crate) struct Sequence {
     running: Arc<Running>,
@@ -126,24 +136,28 @@ impl Sequence {
     }
 
     /// Writes one event; `now_ns` is the time of an event without one.
-    pub(crate) fn write(&mut self, now_ns: u64, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) {
-        if self.needs_opening && !self.open_again(now_ns) {
-            return self.count_loss();
-        }
-        if let Some(track) = spec.track {
-            self.describe_chain(track, now_ns, spec.time_ns);
+    pub(crate) fn write(
+        &mut self,
+        now_ns: u64,
+        spec: &Spec<'_, '_>,
+        fill: Option<&mut Fill<'_>>,
+    ) -> Outcome {
+        let is_ready = (!self.needs_opening || self.open_again(now_ns))
+            && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec.time_ns));
+        if !is_ready {
+            self.count_loss();
+            return Outcome { is_stored: false, panic: None };
         }
         let filled = match fill {
             None if self.lost == 0 => self.encode(now_ns, spec, None),
             fill => self.encode_with_arguments(now_ns, spec, fill),
         };
-        match self.writer.is_dropping() {
-            false => self.lost = 0,
-            true => self.count_loss(),
+        let is_stored = !self.writer.is_dropping();
+        match is_stored {
+            true => self.lost = 0,
+            false => self.count_loss(),
         }
-        if let Err(panic) = filled {
-            resume_unwind(panic);
-        }
+        Outcome { is_stored, panic: filled.err() }
     }
 
     #[inline(never)]
@@ -225,16 +239,16 @@ impl Sequence {
         LOST.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Describes `track`, and its ancestors first, unless that was done.
+    /// Describes `track`, and its ancestors first, unless that was done. False if a description was lost.
     #[inline]
-    fn describe_chain(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) {
-        if track.needs_descriptor() && !self.tracks.contains(&track.uuid()) {
-            self.describe_new(track, now_ns, time_ns);
-        }
+    fn describe_chain(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) -> bool {
+        !track.needs_descriptor()
+            || self.tracks.contains(&track.uuid())
+            || self.describe_new(track, now_ns, time_ns)
     }
 
     #[cold]
-    fn describe_new(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) {
+    fn describe_new(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) -> bool {
         if self.tracks.len() >= TRACKS_MAX {
             self.tracks.clear();
         }
@@ -257,7 +271,13 @@ impl Sequence {
                 packet.timestamp_clock_id(clock);
             }
             describe(track, &mut packet.track_descriptor());
+            drop(packet);
+            // Looked at after each packet: the next one may find memory again.
+            if self.writer.is_dropping() {
+                return false;
+            }
         }
+        true
     }
 }
 

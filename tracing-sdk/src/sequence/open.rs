@@ -33,6 +33,10 @@ impl Sequence {
             snapshot(settings, now_ns, packet.clock_snapshot());
         }
         drop(packet);
+        // Looked at after each packet: the next one may find memory again, and could not be read without this one.
+        if self.writer.is_dropping() {
+            return false;
+        }
 
         let mut packet = self.writer.new_packet();
         packet.sequence_flags(NEEDS_STATE).timestamp(first_timestamp(settings, now_ns));
@@ -46,6 +50,10 @@ impl Sequence {
         drop(description);
         drop(descriptor);
         drop(packet);
+        // Looked at after each packet: the next one may find memory again, and could not be read without this one.
+        if self.writer.is_dropping() {
+            return false;
+        }
 
         let mut packet = self.writer.new_packet();
         packet.sequence_flags(NEEDS_STATE).timestamp(first_timestamp(settings, now_ns));

@@ -1,8 +1,13 @@
 //! The sequences of the calling thread, one for each session that records.
 
+use std::any::Any;
 use std::cell::RefCell;
+use std::panic::resume_unwind;
+
+use protos::TrackEventType;
 
 use super::{Fill, Sequence, Spec};
+use crate::event::guard::end_spec;
 use crate::source::registry::{self, SLOTS};
 
 /// Borrowed while an event is written. So an event inside an argument of another one (a `Display` that traces, say)
@@ -38,7 +43,26 @@ impl Sequences {
     }
 }
 
-/// The instances that an event was written to.
+impl Sequences {
+    /// An argument panicked, so the call site gets no guard: a slice that began in the instances in `bits` ends here.
+    #[cold]
+    fn unwind(&mut self, bits: u32, spec: &Spec<'_, '_>, panic: Box<dyn Any + Send>) -> ! {
+        if spec.kind == TrackEventType::TYPE_SLICE_BEGIN {
+            let now_ns = os::clock::boot_ns();
+            let end = end_spec(spec.track);
+            for (slot, sequence) in self.slots.iter_mut().enumerate() {
+                if let Some(sequence) = sequence
+                    && bits & (1 << slot) != 0
+                {
+                    let _stored = sequence.write(now_ns, &end, None);
+                }
+            }
+        }
+        resume_unwind(panic)
+    }
+}
+
+/// The instances that an event was written to. Those that lost it are not among them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     /// Their slots.
@@ -60,15 +84,20 @@ impl Written {
 pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) -> Written {
     with(|sequences| {
         let now_ns = os::clock::boot_ns();
+        let mut written = Written { bits: 0, last_serial: sequences.last_serial };
         let mut left = bits;
         while left != 0 {
             let slot = left.trailing_zeros() as usize;
             left &= left - 1;
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
-                sequence.write(now_ns, spec, fill.as_deref_mut());
+                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
+                written.bits |= u32::from(outcome.is_stored) << slot;
+                if let Some(panic) = outcome.panic {
+                    sequences.unwind(written.bits, spec, panic);
+                }
             }
         }
-        Written { bits, last_serial: sequences.last_serial }
+        written
     })
 }
 
@@ -79,7 +108,10 @@ pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, mut fill: Option<&
         for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
             let Some(sequence) = sequence else { continue };
             if written.has(slot, sequence.serial()) {
-                sequence.write(now_ns, spec, fill.as_deref_mut());
+                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
+                if let Some(panic) = outcome.panic {
+                    resume_unwind(panic);
+                }
             }
         }
         Written::default()

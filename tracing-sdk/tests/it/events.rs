@@ -146,9 +146,18 @@ fn a_panic_ends_the_slice_and_spoils_nothing() {
             assert!(std::panic::catch_unwind(work).is_err());
             let value = || instant!(A, "half", first = 1, value = %Panics);
             assert!(std::panic::catch_unwind(value).is_err());
+            let begin = || drop(slice!(A, "begin", value = %Panics));
+            assert!(std::panic::catch_unwind(begin).is_err());
             instant!(A, "after", first = 2);
         },
-        &["begin a panics", "end", "instant a half first=1 value=", "instant a after first=2"],
+        &[
+            "begin a panics",
+            "end",
+            "instant a half first=1 value=",
+            "begin a begin value=",
+            "end",
+            "instant a after first=2",
+        ],
     );
 }
 

@@ -13,4 +13,5 @@ mod layer;
 mod log;
 mod recorder;
 mod session;
+mod loss;
 mod trace;

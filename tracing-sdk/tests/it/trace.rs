@@ -19,6 +19,9 @@ pub(crate) struct Packet {
 }
 
 /// All packets; the names in events are resolved.
+///
+/// A strict reader: it panics where `trace_processor` would skip a packet, or show less of it. After a loss a sequence
+/// cannot be read before it opens again.
 pub(crate) fn packets(trace: &[u8]) -> Vec<Packet> {
     let trace = Trace::decode(trace).expect("a trace");
     let mut sequences: HashMap<u32, Names> = HashMap::new();
@@ -26,9 +29,13 @@ pub(crate) fn packets(trace: &[u8]) -> Vec<Packet> {
     for message in trace.packet {
         let sequence = trusted_sequence(&message);
         let names = sequences.entry(sequence).or_default();
-        if message.sequence_flags == Some(1) {
-            *names = Names::default();
+        let flags = message.sequence_flags.unwrap_or(0);
+        if flags & 1 != 0 {
+            *names = Names { is_open: true, ..Names::default() };
+        } else if message.previous_packet_dropped.is_some_and(|reasons| reasons != 0) {
+            names.is_open = false;
         }
+        assert!(flags & 2 == 0 || names.is_open, "a packet without what came before: {message:?}");
         names.learn(&message);
         let text = match &message.data {
             Some(TracePacketData::TrackEvent(event)) => Some(names.describe(event)),
@@ -57,6 +64,8 @@ pub(crate) fn tracks(trace: &[u8]) -> Vec<TrackDescriptor> {
 
 #[derive(Default)]
 struct Names {
+    /// Nothing was lost since the opening.
+    is_open: bool,
     categories: HashMap<u64, String>,
     events: HashMap<u64, String>,
     keys: HashMap<u64, String>,

@@ -1,0 +1,271 @@
+//! Events that find no shared memory: they are counted, and all others can be read.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Barrier, MutexGuard};
+
+use protos::{DebugAnnotationValue, TracePacketData};
+use tracing_sdk::session::{Config, Fill, Session};
+use tracing_sdk::{Init, Track, categories, instant, lost_events, slice};
+
+use crate::alone::alone;
+use crate::trace::{packets, trusted_sequence};
+
+categories! {
+    LOSS = "loss";
+}
+
+/// Events of a thread; the service keeps up with fewer.
+const EVENTS: u64 = if cfg!(debug_assertions) { 20_000 } else { 300_000 };
+
+/// The only user of a service with shared memory of `kb` KiB.
+struct Small {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Small {
+    fn new(kb: u32) -> Self {
+        let alone = alone();
+        tracing_sdk::shutdown();
+        Init::new().shm_kb(kb).in_process().expect("a service");
+        Self { _alone: alone }
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        // Other tests want the defaults.
+        tracing_sdk::shutdown();
+    }
+}
+
+fn config(fill: Fill) -> Config {
+    Config::new().buffer_kb(512 * 1024, fill).track_events(&["loss"])
+}
+
+/// The trace of what `work` does, and the number of events that were lost meanwhile.
+fn recorded(config: &Config, work: impl FnOnce()) -> (Vec<u8>, u64) {
+    let lost = lost_events();
+    let mut session = Session::in_process(config).expect("a session");
+    session.start().expect("a start");
+    work();
+    session.stop().expect("an end");
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    (trace, lost_events() - lost)
+}
+
+/// Every event is on a track that its sequence has described since its opening, with all its ancestors.
+fn assert_described(trace: &[u8]) {
+    let mut sequences: HashMap<u32, HashMap<u64, u64>> = HashMap::new();
+    for packet in packets(trace) {
+        let tracks = sequences.entry(trusted_sequence(&packet.message)).or_default();
+        if packet.message.sequence_flags == Some(1) {
+            tracks.clear();
+        }
+        match &packet.message.data {
+            Some(TracePacketData::TrackDescriptor(track)) => {
+                tracks.insert(track.uuid.unwrap_or(0), track.parent_uuid.unwrap_or(0));
+            }
+            Some(TracePacketData::TrackEvent(event)) => {
+                let mut next = event.track_uuid.unwrap_or(0);
+                let mut seen = HashSet::new();
+                while next != 0 {
+                    assert!(seen.insert(next), "its own ancestor");
+                    next = *tracks.get(&next).expect("a track that is described");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reads strictly, and returns the number of events: each thread has numbered its own. Before each gap an event says
+/// how many are missing.
+fn count(trace: &[u8]) -> u64 {
+    let mut next: HashMap<u32, u64> = HashMap::new();
+    let mut events = 0;
+    for packet in packets(trace) {
+        let Some(TracePacketData::TrackEvent(event)) = &packet.message.data else { continue };
+        let numbers: Vec<u64> = event.debug_annotations.iter().filter_map(number).collect();
+        let (missing, number) = match numbers[..] {
+            [missing, number] => (missing, number),
+            [number] => (0, number),
+            _ => panic!("the arguments of {event:?}"),
+        };
+        let next = next.entry(trusted_sequence(&packet.message)).or_default();
+        assert_eq!(number, *next + missing, "a gap that is not told");
+        *next = number + 1;
+        events += 1;
+    }
+    events
+}
+
+fn number(annotation: &protos::DebugAnnotation) -> Option<u64> {
+    match annotation.value {
+        Some(DebugAnnotationValue::UintValue(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// As many as a machine can.
+fn flood(threads: u64, fill: Fill) {
+    let _small = Small::new(256);
+    let (trace, lost) = recorded(&config(fill), || {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| (0..EVENTS).for_each(|number| instant!(LOSS, "n", number = number)));
+            }
+        });
+    });
+    assert_eq!(count(&trace) + lost, threads * EVENTS);
+    println!("{threads} threads, {fill:?}: {lost} of {} events lost", threads * EVENTS);
+}
+
+#[test]
+fn one_thread_loses_nothing_unseen() {
+    flood(1, Fill::Discard);
+}
+
+#[test]
+fn two_threads_lose_nothing_unseen() {
+    flood(2, Fill::Ring);
+}
+
+#[test]
+fn eight_threads_lose_nothing_unseen() {
+    flood(8, Fill::Discard);
+}
+
+/// Eight threads, and chunks for four: whatever the machine does, some find none.
+#[test]
+fn threads_without_a_chunk() {
+    let _small = Small::new(16);
+    let everybody = Barrier::new(8);
+    let (trace, lost) = recorded(&config(Fill::Ring), || {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    instant!(LOSS, "n", number = 0_u64);
+                    // Nobody gives a chunk back before everybody has asked for one.
+                    everybody.wait();
+                    (1..100_u64).for_each(|number| instant!(LOSS, "n", number = number));
+                });
+            }
+        });
+    });
+    assert!(lost >= 4, "{lost} events were lost");
+    assert_eq!(count(&trace) + lost, 800);
+}
+
+/// Events of all kinds while memory is short: opened packets that find no second chunk, descriptions of tracks, threads
+/// that end while they drop.
+#[test]
+fn events_of_all_kinds() {
+    let _small = Small::new(16);
+    let text = "x".repeat(5000);
+    let (trace, lost) = recorded(&config(Fill::Ring), || {
+        for _ in 0..4 {
+            std::thread::scope(|scope| {
+                for _ in 0..6 {
+                    scope.spawn(|| {
+                        for number in 0..500_u64 {
+                            // Of descriptions and events, any can be the one that finds memory again.
+                            let parent =
+                                Track::named("parent").id(number).description(&text[..1100]);
+                            let child = parent.child("child").description(&text[..1100]);
+                            let track = child.child("grandchild");
+                            let len = match number % 7 {
+                                0 => 5000,
+                                1 => 1100,
+                                _ => 3,
+                            };
+                            instant!(
+                                LOSS,
+                                "n",
+                                track = track,
+                                number = number,
+                                text = &text[..len]
+                            );
+                        }
+                    });
+                }
+            });
+        }
+    });
+    assert!(lost > 0, "no event was lost");
+    assert_described(&trace);
+    assert_eq!(count(&trace) + lost, 4 * 6 * 500);
+}
+
+/// Some packet finds memory again. Only the first one of an opening may be it.
+#[test]
+fn memory_comes_back_between_two_packets() {
+    let _small = Small::new(16);
+    let victims = 40;
+    let (held, lost_one, free) = (Barrier::new(5), Barrier::new(victims + 1), Barrier::new(5));
+    let again = Barrier::new(victims + 1);
+    let lost = lost_events();
+    let mut session = Session::in_process(&config(Fill::Ring)).expect("a session");
+    session.start().expect("a start");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                instant!(LOSS, "n", number = 0_u64);
+                held.wait();
+                free.wait();
+            });
+        }
+        held.wait();
+        for victim in 0..victims {
+            let body = || {
+                instant!(LOSS, "n", number = 0_u64);
+                lost_one.wait();
+                again.wait();
+                (1..100_u64).for_each(|number| instant!(LOSS, "n", number = number));
+            };
+            // The size of the opening depends on the name.
+            let named = std::thread::Builder::new().name("x".repeat(victim + 1));
+            named.spawn_scoped(scope, body).expect("a thread");
+        }
+        lost_one.wait();
+        free.wait();
+        session.flush().expect("a flush");
+        again.wait();
+    });
+    session.stop().expect("an end");
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    assert_eq!(count(&trace) + lost_events() - lost, 4 + 40 * 100);
+}
+
+/// The end of a slice whose beginning was lost would close the slice around it.
+#[test]
+fn no_end_without_a_beginning() {
+    let _small = Small::new(16);
+    let (everybody, again) = (Barrier::new(8), Barrier::new(8));
+    let (trace, lost) = recorded(&config(Fill::Ring), || {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let slice = slice!(LOSS, "slice", number = 0_u64);
+                    everybody.wait();
+                    // Now there is memory again.
+                    tracing_sdk::flush();
+                    again.wait();
+                    drop(slice);
+                });
+            }
+        });
+    });
+    assert!(lost >= 4, "{lost} events were lost");
+    let mut depths: HashMap<u32, i32> = HashMap::new();
+    for packet in packets(&trace) {
+        let depth = depths.entry(trusted_sequence(&packet.message)).or_default();
+        *depth += match packet.text.as_deref() {
+            None => 0,
+            Some("end") => -1,
+            Some(_) => 1,
+        };
+        assert!(*depth >= 0, "an end without a beginning");
+    }
+}
