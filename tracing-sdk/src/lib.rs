@@ -99,4 +99,5 @@ pub mod __private {
     pub use crate::event::site::{Name, Site, closure};
     pub use crate::event::sticky::StateValue;
     pub use crate::sequence::intern::StaticName;
+    pub use crate::source::registry::clear_all as clear_incremental_state;
 }

@@ -191,6 +191,13 @@ pub(crate) fn clear(slot: usize) {
     }
 }
 
+/// As [`clear`], for all instances. For tests, to which a service's clears would come at any time.
+pub fn clear_all() {
+    for slot in 0..SLOTS {
+        clear(slot);
+    }
+}
+
 pub(crate) fn stop(slot: usize) {
     let mut registry = lock();
     for category in &registry.categories {

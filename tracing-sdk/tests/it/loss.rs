@@ -18,12 +18,12 @@ categories! {
 const EVENTS: u64 = if cfg!(debug_assertions) { 20_000 } else { 300_000 };
 
 /// The only user of a service with shared memory of `kb` KiB.
-struct Small {
+pub(crate) struct Small {
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Small {
-    fn new(kb: u32) -> Self {
+    pub(crate) fn new(kb: u32) -> Self {
         let alone = alone();
         tracing_sdk::shutdown();
         Init::new().shm_kb(kb).in_process().expect("a service");

@@ -14,4 +14,5 @@ mod log;
 mod recorder;
 mod session;
 mod loss;
+mod programs;
 mod trace;

@@ -1,0 +1,471 @@
+//! Random programs: threads, nested slices, panics, sessions that come and go, cleared state. Each session's trace has
+//! exactly the events that a simple model says.
+//!
+//! The steps of a program run one after the other, each on its thread, so that the model knows their order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tracing_sdk::session::{Config, Fill, Session};
+use tracing_sdk::{Category, Slice, Track, TrackSlice, categories, instant, lost_events, slice};
+
+use crate::loss::Small;
+use crate::trace::{alone, packets, trusted_sequence};
+
+categories! {
+    P = "p";
+    Q = "q";
+}
+
+const THREADS: usize = 3;
+const SESSIONS: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Instant {
+        thread: usize,
+        in_q: bool,
+        args: Args,
+    },
+    Begin {
+        thread: usize,
+        in_q: bool,
+        args: Args,
+    },
+    /// Ends the innermost slice.
+    End {
+        thread: usize,
+    },
+    /// A slice that panics, with a slice in it.
+    Unwind {
+        thread: usize,
+    },
+    BeginTrack {
+        thread: usize,
+        id: u64,
+    },
+    /// Ends any of the slices on tracks, on any thread.
+    EndTrack {
+        thread: usize,
+        which: usize,
+    },
+    /// The thread ends, and with it its slices; another one comes in its place.
+    Replace {
+        thread: usize,
+    },
+    Start {
+        session: usize,
+        config: Choice,
+    },
+    Stop {
+        session: usize,
+    },
+    Flush {
+        session: usize,
+    },
+    Clear,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Args {
+    None,
+    Number,
+    Interned,
+    Panics,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    p: bool,
+    q: bool,
+    absolute: bool,
+    unit_ns: u64,
+    no_args: bool,
+    fill: bool,
+}
+
+impl Choice {
+    fn config(self) -> Config {
+        let mut enabled = Vec::new();
+        enabled.extend(self.p.then(|| "p".to_owned()));
+        enabled.extend(self.q.then(|| "q".to_owned()));
+        let fill = if self.fill { Fill::Ring } else { Fill::Discard };
+        Config::new().buffer_kb(1024, fill).track_event_config(protos::TrackEventConfig {
+            enabled_categories: enabled,
+            disabled_categories: vec!["*".to_owned()],
+            disable_incremental_timestamps: Some(self.absolute),
+            timestamp_unit_multiplier: Some(self.unit_ns),
+            filter_debug_annotations: Some(self.no_args),
+            ..Default::default()
+        })
+    }
+
+    fn wants(self, in_q: bool) -> bool {
+        if in_q { self.q } else { self.p }
+    }
+}
+
+impl Args {
+    fn text(self, number: usize) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Number => format!(" n={number}"),
+            Self::Interned => format!(" t={}", number % 5),
+            Self::Panics => format!(" n={number} v="),
+        }
+    }
+}
+
+fn args() -> impl Strategy<Value = Args> {
+    prop_oneof![
+        3 => Just(Args::None),
+        3 => Just(Args::Number),
+        2 => Just(Args::Interned),
+        1 => Just(Args::Panics),
+    ]
+}
+
+fn choice() -> impl Strategy<Value = Choice> {
+    (any::<[bool; 5]>(), prop_oneof![Just(0), Just(1), Just(1000)]).prop_map(|(bits, unit_ns)| {
+        let [p, q, absolute, no_args, fill] = bits;
+        Choice { p: p || !q, q, absolute, unit_ns, no_args, fill }
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let thread = 0..THREADS;
+    let session = 0..SESSIONS;
+    prop_oneof![
+        6 => (thread.clone(), any::<bool>(), args())
+            .prop_map(|(thread, in_q, args)| Step::Instant { thread, in_q, args }),
+        6 => (thread.clone(), any::<bool>(), args())
+            .prop_map(|(thread, in_q, args)| Step::Begin { thread, in_q, args }),
+        5 => thread.clone().prop_map(|thread| Step::End { thread }),
+        1 => thread.clone().prop_map(|thread| Step::Unwind { thread }),
+        2 => (thread.clone(), 0..3_u64).prop_map(|(thread, id)| Step::BeginTrack { thread, id }),
+        2 => (thread.clone(), any::<usize>())
+            .prop_map(|(thread, which)| Step::EndTrack { thread, which }),
+        1 => thread.prop_map(|thread| Step::Replace { thread }),
+        3 => (session.clone(), choice())
+            .prop_map(|(session, config)| Step::Start { session, config }),
+        1 => session.clone().prop_map(|session| Step::Stop { session }),
+        1 => session.prop_map(|session| Step::Flush { session }),
+        1 => Just(Step::Clear),
+    ]
+}
+
+/// An argument that panics when it is written.
+struct Panics;
+
+impl fmt::Display for Panics {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without a message.
+        std::panic::resume_unwind(Box::new(()))
+    }
+}
+
+/// A thread that does what it is told.
+struct Worker {
+    work: Option<mpsc::Sender<Work>>,
+    done: mpsc::Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Work = Box<dyn FnOnce(&mut Vec<Slice>) + Send>;
+
+impl Worker {
+    fn start() -> Self {
+        let (work, inbox) = mpsc::channel::<Work>();
+        let (outbox, done) = mpsc::channel();
+        let run = move || {
+            let mut slices = Vec::new();
+            for work in inbox {
+                work(&mut slices);
+                outbox.send(()).expect("a program");
+            }
+            // The innermost first.
+            while slices.pop().is_some() {}
+        };
+        Self { work: Some(work), done, thread: Some(std::thread::spawn(run)) }
+    }
+
+    fn run(&self, work: impl FnOnce(&mut Vec<Slice>) + Send + 'static) {
+        self.work.as_ref().expect("a thread").send(Box::new(work)).expect("a thread");
+        self.done.recv().expect("a thread");
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.work = None;
+        self.thread.take().expect("a thread").join().expect("no panic");
+    }
+}
+
+/// A session, and the events that it should have: of each thread in its order.
+struct Recording {
+    session: Session,
+    config: Choice,
+    number: usize,
+    /// Sessions get an event in the order of their slots.
+    slot: usize,
+    events: BTreeMap<usize, Vec<String>>,
+}
+
+/// The sessions that recorded the beginning.
+type Began = Vec<usize>;
+
+#[derive(Default)]
+struct Program {
+    workers: Vec<Worker>,
+    /// The number of each worker, and its slices.
+    threads: Vec<(usize, Vec<Began>)>,
+    tracks: Vec<(TrackSlice<'static>, Began)>,
+    sessions: [Option<Recording>; SESSIONS],
+    last_number: usize,
+    stored: u64,
+    expected: u64,
+    /// Whether everything finds memory.
+    is_exact: bool,
+}
+
+impl Program {
+    fn new(is_exact: bool) -> Self {
+        let mut program = Self { is_exact, ..Self::default() };
+        for _ in 0..THREADS {
+            let number = program.next();
+            program.workers.push(Worker::start());
+            program.threads.push((number, Vec::new()));
+        }
+        program
+    }
+
+    fn next(&mut self) -> usize {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// An event of `thread` in every session that wants it. Returns these sessions, and whether an argument panics.
+    fn expect(
+        &mut self,
+        thread: usize,
+        in_q: bool,
+        text: &str,
+        args: Args,
+        number: usize,
+    ) -> (Began, bool) {
+        let thread = self.threads[thread].0;
+        let mut began = Vec::new();
+        let mut wanting: Vec<&mut Recording> =
+            self.sessions.iter_mut().flatten().filter(|r| r.config.wants(in_q)).collect();
+        wanting.sort_by_key(|recording| recording.slot);
+        for recording in wanting {
+            let no_args = recording.config.no_args;
+            let args_text = if no_args { String::new() } else { args.text(number) };
+            recording.events.entry(thread).or_default().push(format!("{text}{args_text}"));
+            began.push(recording.number);
+            if matches!(args, Args::Panics) && !no_args {
+                // The sessions behind it get nothing.
+                return (began, true);
+            }
+        }
+        (began, false)
+    }
+
+    fn expect_end(&mut self, thread: usize, began: &Began) {
+        let thread = self.threads[thread].0;
+        for recording in self.sessions.iter_mut().flatten() {
+            if began.contains(&recording.number) {
+                recording.events.entry(thread).or_default().push("end".to_owned());
+            }
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            // An event that finds no memory may not look at its arguments; then it is not the model's session that
+            // panics.
+            Step::Instant { args: Args::Panics, .. } | Step::Begin { args: Args::Panics, .. }
+                if !self.is_exact => {}
+            Step::Instant { thread, in_q, args } => {
+                let number = self.next();
+                let name = if in_q { "q" } else { "p" };
+                self.expect(thread, in_q, &format!("instant {name} i"), args, number);
+                self.workers[thread].run(move |_| {
+                    let category: &'static Category = if in_q { &Q } else { &P };
+                    match args {
+                        Args::None => instant!(category, "i"),
+                        Args::Number => instant!(category, "i", n = number),
+                        Args::Interned => instant!(category, "i", t = @format!("{}", number % 5)),
+                        Args::Panics => {
+                            let panics = || instant!(category, "i", n = number, v = %Panics);
+                            let _ = catch_unwind(AssertUnwindSafe(panics));
+                        }
+                    }
+                });
+            }
+            Step::Begin { thread, in_q, args } => self.begin(thread, in_q, args),
+            Step::End { thread } => {
+                if let Some(began) = self.threads[thread].1.pop() {
+                    self.expect_end(thread, &began);
+                    self.workers[thread].run(|slices| drop(slices.pop()));
+                }
+            }
+            Step::Unwind { thread } => {
+                let (outer, _) = self.expect(thread, false, "begin p outer", Args::None, 0);
+                let (inner, _) = self.expect(thread, true, "begin q inner", Args::None, 0);
+                self.expect_end(thread, &inner);
+                self.expect_end(thread, &outer);
+                self.workers[thread].run(|_| {
+                    let work = || {
+                        let _outer = slice!(P, "outer");
+                        let _inner = slice!(Q, "inner");
+                        std::panic::resume_unwind(Box::new(()));
+                    };
+                    assert!(catch_unwind(work).is_err());
+                });
+            }
+            Step::BeginTrack { thread, id } => {
+                let (began, _) = self.expect(thread, false, "begin p t", Args::None, 0);
+                let (send, receive) = mpsc::channel();
+                self.workers[thread].run(move |_| {
+                    static PARENT: Track = Track::named("parent");
+                    send.send(slice!(P, "t", track = PARENT.child("child").id(id))).expect("main");
+                });
+                self.tracks.push((receive.recv().expect("a slice"), began));
+            }
+            Step::EndTrack { thread, which } => {
+                if !self.tracks.is_empty() {
+                    let (slice, began) = self.tracks.swap_remove(which % self.tracks.len());
+                    self.expect_end(thread, &began);
+                    self.workers[thread].run(move |_| drop(slice));
+                }
+            }
+            Step::Replace { thread } => {
+                while let Some(began) = self.threads[thread].1.pop() {
+                    self.expect_end(thread, &began);
+                }
+                self.workers[thread] = Worker::start();
+                self.threads[thread].0 = self.next();
+            }
+            Step::Start { session, config } => {
+                self.stop(session);
+                let number = self.next();
+                let mut started = Session::in_process(&config.config()).expect("a session");
+                started.start().expect("a start");
+                let events = BTreeMap::new();
+                let taken: Vec<usize> = self.sessions.iter().flatten().map(|r| r.slot).collect();
+                let slot = (0..).find(|slot| !taken.contains(slot)).expect("a slot");
+                self.sessions[session] =
+                    Some(Recording { session: started, config, number, slot, events });
+            }
+            Step::Stop { session } => self.stop(session),
+            Step::Flush { session } => {
+                if let Some(recording) = &mut self.sessions[session] {
+                    recording.session.flush().expect("a flush");
+                }
+            }
+            Step::Clear => tracing_sdk::__private::clear_incremental_state(),
+        }
+    }
+
+    fn begin(&mut self, thread: usize, in_q: bool, args: Args) {
+        let number = self.next();
+        let name = if in_q { "q" } else { "p" };
+        let text = format!("begin {name} s");
+        match self.expect(thread, in_q, &text, args, number) {
+            (began, false) => self.threads[thread].1.push(began),
+            // The caller gets no guard.
+            (began, true) => self.expect_end(thread, &began),
+        }
+        self.workers[thread].run(move |slices| {
+            let category: &'static Category = if in_q { &Q } else { &P };
+            slices.extend(match args {
+                Args::None => Some(slice!(category, "s")),
+                Args::Number => Some(slice!(category, "s", n = number)),
+                Args::Interned => Some(slice!(category, "s", t = @format!("{}", number % 5))),
+                Args::Panics => {
+                    let panics = || slice!(category, "s", n = number, v = %Panics);
+                    catch_unwind(AssertUnwindSafe(panics)).ok()
+                }
+            });
+        });
+    }
+
+    /// Ends a session, and compares.
+    fn stop(&mut self, session: usize) {
+        let Some(mut recording) = self.sessions[session].take() else { return };
+        recording.session.stop().expect("an end");
+        let mut trace = Vec::new();
+        recording.session.read_into(&mut trace).expect("a trace");
+        let mut read: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for packet in packets(&trace) {
+            let sequence = trusted_sequence(&packet.message);
+            read.entry(sequence).or_default().extend(packet.text);
+        }
+        let mut read: Vec<_> = read.into_values().filter(|events| !events.is_empty()).collect();
+        let mut expected: Vec<_> = recording.events.into_values().collect();
+        self.stored += count(&read);
+        self.expected += count(&expected);
+        if self.is_exact {
+            read.sort();
+            expected.sort();
+            assert_eq!(read, expected, "{:?}", recording.config);
+        }
+    }
+
+    fn end(&mut self) {
+        self.tracks.clear();
+        self.workers.clear();
+    }
+}
+
+fn count(sequences: &[Vec<String>]) -> u64 {
+    sequences.iter().map(|events| events.len() as u64).sum()
+}
+
+fn cases() -> u32 {
+    std::env::var("SDK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1000)
+}
+
+fn run(cases: u32, is_exact: bool) {
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let programs = proptest::collection::vec(step(), 1..40);
+    let outcome = TestRunner::new(config).run(&programs, |steps| {
+        let lost = lost_events();
+        let mut program = Program::new(is_exact);
+        steps.into_iter().for_each(|step| program.step(step));
+        for session in 0..SESSIONS {
+            program.stop(session);
+        }
+        program.end();
+        let lost = lost_events() - lost;
+        if is_exact {
+            prop_assert_eq!(lost, 0);
+        } else {
+            // The end of a slice whose beginning was lost is not written.
+            let missing = program.expected - program.stored;
+            prop_assert!(lost <= missing && missing <= 2 * lost, "{lost} lost, {missing} missing");
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn sessions_have_exactly_the_events_of_the_model() {
+    let _alone = alone();
+    run(cases(), true);
+}
+
+/// With chunks for four writers of nine: what is stored can be read, and the rest is counted.
+#[test]
+fn random_programs_that_lose_events() {
+    let _small = Small::new(16);
+    run(cases() / 10, false);
+}
