@@ -8,6 +8,7 @@
 //! | file | calls | for |
 //! |---|---|---|
 //! | `clock` | `clock_gettime` | the time of an event, for the service |
+//! | `hooks` | `atexit`, `pthread_atfork` | what a library does at the end of a process, and in a forked one |
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/poller` | `epoll_wait`, `timerfd_settime` ... | a daemon that sleeps until something happens |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | this process |
@@ -23,6 +24,7 @@
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 
 pub mod clock;
+pub mod hooks;
 pub mod poll;
 #[cfg(feature = "host")]
 pub mod process;

@@ -326,3 +326,21 @@ pub(crate) fn thread_id() -> u32 {
     let id = unsafe { libc::gettid() };
     u32::try_from(id).unwrap_or(0)
 }
+
+/// `atexit`. False if there is no memory for the entry.
+#[cfg(not(miri))]
+pub(crate) fn at_exit(run: extern "C" fn()) -> bool {
+    // SAFETY: `run` is a function of this program, which any thread may call at any time.
+    unsafe { libc::atexit(run) == 0 }
+}
+
+/// `pthread_atfork`. False if there is no memory for the entry.
+#[cfg(not(miri))]
+pub(crate) fn at_fork(
+    before: extern "C" fn(),
+    in_parent: extern "C" fn(),
+    in_child: extern "C" fn(),
+) -> bool {
+    // SAFETY: they are functions of this program, which any thread may call at any time.
+    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) == 0 }
+}

@@ -4,7 +4,7 @@
 //! The thread of the data source writes the remembered values, on its own sequence.
 
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TrackEventType;
 
@@ -19,7 +19,16 @@ enum Sticky {
     State(&'static State<'static>),
 }
 
-static ALL: Mutex<Vec<(Sticky, Members)>> = Mutex::new(Vec::new());
+static ALL: Mutex<List> = Mutex::new(Vec::new());
+
+/// The list, while the process forks.
+pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, List>);
+
+type List = Vec<(Sticky, Members)>;
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(ALL.lock().unwrap_or_else(PoisonError::into_inner))
+}
 
 fn remember(sticky: Sticky, category: impl CategoryRef) {
     ALL.lock().unwrap_or_else(PoisonError::into_inner).push((sticky, category.members()));

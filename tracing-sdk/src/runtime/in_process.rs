@@ -1,5 +1,7 @@
 //! The service inside the program.
 
+use std::sync::Arc;
+
 use client::consumer::Consumer;
 use client::producer::{Producer, ProducerOptions};
 use daemon::in_process::InProcessService;
@@ -9,7 +11,7 @@ use super::{InitError, lock, offer};
 
 /// A service and the producer that is attached to it. The producer is dropped first.
 pub(super) struct InProcess {
-    producer: Producer,
+    producer: Arc<Producer>,
     service: InProcessService,
 }
 
@@ -22,10 +24,10 @@ impl InProcess {
             InProcessService::start(config, Box::new(|_, _| {})).map_err(|error| failed(&error))?;
         let producer = Producer::attach(service.producer(), options)?;
         offer(&producer)?;
-        Ok(Self { producer, service })
+        Ok(Self { producer: Arc::new(producer), service })
     }
 
-    pub(super) fn producer(&self) -> &Producer {
+    pub(super) fn producer(&self) -> &Arc<Producer> {
         &self.producer
     }
 }

@@ -4,10 +4,12 @@
 //! share all categories, so that a session of either records the same events.
 
 use core::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use client::producer::{Producer, ProducerError, ProducerOptions, Scraping};
+
+mod hooks;
 
 use crate::source::{TrackEventSource, descriptor, registry};
 use crate::track::process;
@@ -27,7 +29,8 @@ static RUNTIME: Mutex<Runtime> =
     Mutex::new(Runtime { system: None, in_process: None, sources: Vec::new() });
 
 struct Runtime {
-    system: Option<Producer>,
+    /// A thread that waits for it holds a reference, and not the lock.
+    system: Option<Arc<Producer>>,
     in_process: Option<InProcess>,
     /// Data sources of the program's own.
     sources: Vec<Offer>,
@@ -42,7 +45,7 @@ enum InProcess {}
 
 #[cfg(not(feature = "in-process"))]
 impl InProcess {
-    fn producer(&self) -> &Producer {
+    fn producer(&self) -> &Arc<Producer> {
         match *self {}
     }
 }
@@ -150,10 +153,11 @@ impl Init {
     pub fn system(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.system.is_none() {
+            hooks::install();
             let producer = Producer::connect(self.options())?;
             offer(&producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, &producer));
-            runtime.system = Some(producer);
+            runtime.system = Some(Arc::new(producer));
         }
         Ok(())
     }
@@ -166,6 +170,7 @@ impl Init {
     pub fn in_process(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.in_process.is_none() {
+            hooks::install();
             let in_process = InProcess::start(self.options())?;
             let producer = in_process.producer();
             runtime.sources.iter().for_each(|source| offer_source(source, producer));
@@ -176,6 +181,9 @@ impl Init {
 }
 
 /// Connects this program to `traced`, now or when it starts.
+///
+/// A process that was forked is not traced before it calls this again; then it is a producer of its own. It never
+/// writes into the memory of its parent.
 ///
 /// Call it once, early in `main`. It does not wait for the service. Without it nothing is recorded, and events cost
 /// nothing.
@@ -189,7 +197,8 @@ pub fn init() -> Result<(), InitError> {
 /// Waits until services know this program and its categories: true. False after `timeout`, for example because no
 /// service runs. Programs that start a session right away need this; others do not.
 pub fn sync(timeout: Duration) -> bool {
-    producers(&mut lock()).all(|producer| producer.sync(timeout))
+    let producers: Vec<_> = producers(&mut lock()).cloned().collect();
+    producers.iter().all(|producer| producer.sync(timeout))
 }
 
 /// Tells services about triggers, which sessions may wait for.
@@ -212,7 +221,7 @@ pub fn shutdown() {
     };
 }
 
-fn producers(runtime: &mut Runtime) -> impl Iterator<Item = &Producer> {
+fn producers(runtime: &mut Runtime) -> impl Iterator<Item = &Arc<Producer>> {
     runtime.system.iter().chain(runtime.in_process.as_ref().map(InProcess::producer))
 }
 

@@ -12,7 +12,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TracePacketWriter;
 
@@ -33,6 +33,20 @@ pub struct StaticName {
     table: Table,
     /// 0: not known yet; above [`STATIC_MAX`]: none.
     iid: AtomicU32,
+}
+
+/// The numbers of literals: names of events, keys. Equal literals have one number, also if several crates contain them.
+static NAMES: [Mutex<Names>; 2] = [Mutex::new(None), Mutex::new(None)];
+
+type Names = Option<HashMap<&'static str, u32>>;
+
+/// All numbers, while the process forks.
+pub(crate) struct Locked(
+    #[expect(dead_code, reason = "it is held")] [MutexGuard<'static, Names>; 2],
+);
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked([0, 1].map(|table: usize| NAMES[table].lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 enum Text {
@@ -91,9 +105,6 @@ impl StaticName {
 
     #[cold]
     fn assign(&self) -> u32 {
-        /// Equal literals have one number, also if several crates contain them.
-        static NAMES: [Mutex<Option<HashMap<&'static str, u32>>>; 2] =
-            [Mutex::new(None), Mutex::new(None)];
         let table = &NAMES[match self.table {
             Table::EventNames => 0,
             Table::Keys => 1,

@@ -1,5 +1,6 @@
 //! The sequences of the calling thread, one for each session that records.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -13,21 +14,35 @@ use crate::source::registry::{self, SLOTS};
 /// Borrowed while an event is written. So an event inside an argument of another one (a `Display` that traces, say)
 /// finds it borrowed and is left out.
 struct Sequences {
+    /// The value of [`FORKS`] in the process that they belong to.
+    forks: u32,
     generation: u32,
     last_serial: u32,
     slots: [Option<Box<Sequence>>; SLOTS],
 }
 
+/// How many forks lead from the first process to this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
 thread_local! {
     static SEQUENCES: RefCell<Sequences> = const {
-        RefCell::new(Sequences { generation: 0, last_serial: 0, slots: [const { None }; SLOTS] })
+        RefCell::new(Sequences { forks: 0, generation: 0, last_serial: 0, slots: [const { None }; SLOTS] })
     };
 }
 
 impl Sequences {
+    /// Forgets sequences of a parent process: their destructors would write into its memory.
+    fn forget_after_fork(&mut self) {
+        let forks = FORKS.load(Ordering::Relaxed);
+        if core::mem::replace(&mut self.forks, forks) != forks {
+            self.slots.iter_mut().for_each(|sequence| core::mem::forget(sequence.take()));
+        }
+    }
+
     /// Drops the sequences of instances that have stopped, and makes those of new ones.
     #[cold]
     fn refresh(&mut self) {
+        self.forget_after_fork();
         let instances = registry::instances();
         self.generation = instances.generation;
         self.last_serial = instances.last_serial;
@@ -60,6 +75,19 @@ impl Sequences {
         }
         resume_unwind(panic)
     }
+}
+
+impl Drop for Sequences {
+    fn drop(&mut self) {
+        self.forget_after_fork();
+    }
+}
+
+/// In a forked process, on its only thread.
+pub(crate) fn forget_after_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+    // If an argument of an event forks, its sequence is in use, and is forgotten with the next event.
+    refresh();
 }
 
 /// The instances that an event was written to. Those that lost it are not among them.
@@ -138,19 +166,22 @@ pub(crate) fn write_missing(
     let after = with(|sequences| {
         let now_ns = os::clock::boot_ns();
         let late = Spec { time_ns: None, ..*spec };
-        let mut kept = 0;
-        for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
-            let Some(sequence) = sequence else { continue };
+        let (mut kept, mut added) = (0, 0);
+        for slot in 0..SLOTS {
+            let Some(Some(sequence)) = sequences.slots.get_mut(slot) else { continue };
             let serial = sequence.serial();
             if before.has(slot, serial) {
                 kept |= 1 << slot;
             } else if bits & (1 << slot) != 0 {
                 let spec = if since.has(slot, serial) { spec } else { &late };
-                sequence.write(now_ns, spec, fill.as_deref_mut());
-                kept |= 1 << slot;
+                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
+                added |= u32::from(outcome.is_stored) << slot;
+                if let Some(panic) = outcome.panic {
+                    sequences.unwind(added, spec, panic);
+                }
             }
         }
-        Written { bits: kept, last_serial: sequences.last_serial }
+        Written { bits: kept | added, last_serial: sequences.last_serial }
     });
     if after.bits != 0 {
         *written = after;

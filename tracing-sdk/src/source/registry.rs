@@ -209,3 +209,23 @@ pub(crate) fn stop(slot: usize) {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// The registry, while the process forks.
+pub(crate) struct Locked(MutexGuard<'static, Registry>);
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(lock())
+}
+
+impl Locked {
+    /// In a forked process: nothing records here. No destructor runs.
+    pub(crate) fn forget_instances(&mut self) {
+        for slot in &mut self.0.slots {
+            core::mem::forget(slot.take());
+        }
+        for category in &self.0.categories {
+            category.set_instances((1 << SLOTS) - 1, false);
+        }
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -26,6 +26,11 @@ fn compute() -> u64 {
     }
 }
 
+/// In a forked process, which has its own uuid.
+pub(crate) fn forget_after_fork() {
+    UUID.store(0, Ordering::Relaxed);
+}
+
 pub(super) fn uuid_of(start: u64, pid: u32) -> u64 {
     let mut bytes = [0; 12];
     let (time, id) = bytes.split_at_mut(8);

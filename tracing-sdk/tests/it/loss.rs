@@ -45,7 +45,7 @@ fn config(fill: Fill) -> Config {
 /// The trace of what `work` does, and the number of events that were lost meanwhile.
 fn recorded(config: &Config, work: impl FnOnce()) -> (Vec<u8>, u64) {
     let lost = lost_events();
-    let mut session = Session::in_process(config).expect("a session");
+    let session = Session::in_process(config).expect("a session");
     session.start().expect("a start");
     work();
     session.stop().expect("an end");
@@ -205,7 +205,7 @@ fn memory_comes_back_between_two_packets() {
     let (held, lost_one, free) = (Barrier::new(5), Barrier::new(victims + 1), Barrier::new(5));
     let again = Barrier::new(victims + 1);
     let lost = lost_events();
-    let mut session = Session::in_process(&config(Fill::Ring)).expect("a session");
+    let session = Session::in_process(&config(Fill::Ring)).expect("a session");
     session.start().expect("a start");
     std::thread::scope(|scope| {
         for _ in 0..4 {

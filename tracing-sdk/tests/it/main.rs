@@ -11,8 +11,8 @@ mod futures;
 mod layer;
 #[cfg(feature = "log")]
 mod log;
-mod recorder;
-mod session;
 mod loss;
 mod programs;
+mod recorder;
+mod session;
 mod trace;

@@ -14,8 +14,9 @@ use proptest::test_runner::TestRunner;
 use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{Category, Slice, Track, TrackSlice, categories, instant, lost_events, slice};
 
+use crate::alone::alone;
 use crate::loss::Small;
-use crate::trace::{alone, packets, trusted_sequence};
+use crate::trace::{packets, trusted_sequence};
 
 categories! {
     P = "p";
@@ -356,7 +357,7 @@ impl Program {
             Step::Start { session, config } => {
                 self.stop(session);
                 let number = self.next();
-                let mut started = Session::in_process(&config.config()).expect("a session");
+                let started = Session::in_process(&config.config()).expect("a session");
                 started.start().expect("a start");
                 let events = BTreeMap::new();
                 let taken: Vec<usize> = self.sessions.iter().flatten().map(|r| r.slot).collect();
@@ -399,7 +400,7 @@ impl Program {
 
     /// Ends a session, and compares.
     fn stop(&mut self, session: usize) {
-        let Some(mut recording) = self.sessions[session].take() else { return };
+        let Some(recording) = self.sessions[session].take() else { return };
         recording.session.stop().expect("an end");
         let mut trace = Vec::new();
         recording.session.read_into(&mut trace).expect("a trace");

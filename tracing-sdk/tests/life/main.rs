@@ -1,0 +1,229 @@
+//! The life of a traced process: before and after its service, at its end, in a fork.
+//!
+//! A test starts this program again, as the process that is traced. The service and the session are in the first one.
+#![allow(unsafe_code)]
+
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "../it/trace.rs"]
+mod trace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use daemon::in_process::InProcessService;
+use daemon::serve::{Server, ServerOptions, service_config};
+use os::socket::Address;
+use protos::TracePacketData;
+use tracing_sdk::session::{Config, Session};
+use tracing_sdk::{Init, categories, instant, slice};
+
+use crate::trace::{packets, trusted_sequence};
+
+categories! {
+    LIFE = "life";
+}
+
+/// Which part this process plays; without it, it runs the tests.
+const PART: &str = "LIFE_TEST_PART";
+/// How long a process waits for what certainly comes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn main() {
+    match std::env::var(PART).as_deref() {
+        Ok("outlives its services") => outlive(),
+        Ok("exits") => exit(),
+        Ok("forks") => fork(),
+        Ok(part) => panic!("no part {part:?}"),
+        Err(_) => {
+            a_process_outlives_its_services();
+            the_last_events_of_all_threads_arrive();
+            a_forked_process_is_a_producer_of_its_own();
+        }
+    }
+}
+
+/// A folder with two sockets.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let name = format!("tracing-sdk-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    fn command(&self, part: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.env(PART, part);
+        command.env("PERFETTO_PRODUCER_SOCK_NAME", self.0.join("producer"));
+        command.env("PERFETTO_CONSUMER_SOCK_NAME", self.0.join("consumer"));
+        command
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn address(socket: &Path) -> Address {
+    Address::parse(socket.to_str().expect("a path")).expect("an address")
+}
+
+fn service(folder: &Path) -> InProcessService {
+    let config = service_config("test").expect("a config");
+    let mut options = ServerOptions::new(config, Box::new(|_, _| {}));
+    options.producer_sockets.push(address(&folder.join("producer")));
+    options.consumer_sockets.push(address(&folder.join("consumer")));
+    InProcessService::run(Server::bind(options).expect("sockets")).expect("a thread")
+}
+
+fn config() -> Config {
+    Config::new().track_events(&["life"])
+}
+
+fn wait_for_session() {
+    while !LIFE.is_enabled() {
+        std::thread::yield_now();
+    }
+}
+
+/// What a process that is started as `part` leaves in a session of a service that runs all the time.
+fn traced(name: &str, part: &str) -> Vec<u8> {
+    let place = Place::new(name);
+    let service = service(&place.0);
+    let mut consumer = service.consumer();
+    consumer.enable_tracing(&config().to_message(), None).expect("a session");
+    let status = place.command(part).status().expect("a process");
+    assert!(status.success(), "{part}: {status}");
+    consumer.flush(LONG).expect("a flush");
+    consumer.disable_tracing().expect("an end");
+    while !matches!(consumer.wait(Some(LONG)).expect("a service"), client::consumer::Waited::Ended)
+    {
+    }
+    let mut trace = Vec::new();
+    consumer.read_into(&mut trace, LONG).expect("a trace");
+    trace
+}
+
+fn a_process_outlives_its_services() {
+    let place = Place::new("outlive");
+    let status = place.command("outlives its services").status().expect("a process");
+    assert!(status.success(), "{status}");
+}
+
+fn outlive() {
+    let socket = PathBuf::from(std::env::var_os("PERFETTO_PRODUCER_SOCK_NAME").expect("a socket"));
+    let folder = socket.parent().expect("a folder");
+    let record = |name: &'static str| {
+        assert!(tracing_sdk::sync(LONG), "no service");
+        let session = Session::system(&config()).expect("a session");
+        session.start().expect("a start");
+        instant!(LIFE, name = name);
+        session.stop().expect("an end");
+        let mut trace = Vec::new();
+        session.read_into(&mut trace).expect("a trace");
+        assert_eq!(trace::events(&trace), [format!("instant life {name}")]);
+    };
+    instant!(LIFE, "before init");
+    // Without a service.
+    tracing_sdk::init().expect("a producer");
+    instant!(LIFE, "before the service");
+    let first = service(folder);
+    record("first");
+    let session = Session::system(&config()).expect("a session");
+    session.start().expect("a start");
+    let open = slice!(LIFE, "the service ends meanwhile");
+    drop(first);
+    instant!(LIFE, "without a service");
+    drop(session);
+    let second = service(folder);
+    drop(open);
+    record("second");
+    tracing_sdk::shutdown();
+    instant!(LIFE, "after shutdown");
+    Init::new().address(address(&socket)).system().expect("a producer");
+    record("again");
+    drop(second);
+}
+
+fn the_last_events_of_all_threads_arrive() {
+    let mut events = trace::events(&traced("exit", "exits"));
+    events.sort();
+    let large = events.remove(10);
+    assert_eq!(large.len(), "instant life main text=".len() + 2_000_000);
+    let main = (0..10).map(|_| "instant life main".to_owned());
+    let other = (0..10).map(|_| "instant life other".to_owned());
+    assert_eq!(events, main.chain(other).collect::<Vec<_>>());
+}
+
+fn exit() {
+    tracing_sdk::init().expect("a producer");
+    wait_for_session();
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        (0..10).for_each(|_| instant!(LIFE, "other"));
+        done.send(()).expect("main");
+        loop {
+            std::thread::park();
+        }
+    });
+    wait.recv().expect("the thread");
+    (0..10).for_each(|_| instant!(LIFE, "main"));
+    // Its lengths are on their way to the service when this process ends.
+    instant!(LIFE, "main", text = "x".repeat(2_000_000));
+    // And out: nothing is flushed, no guard is kept.
+}
+
+fn a_forked_process_is_a_producer_of_its_own() {
+    let mut events: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut processes = BTreeSet::new();
+    for packet in packets(&traced("fork", "forks")) {
+        let sequence = trusted_sequence(&packet.message);
+        if let Some(TracePacketData::TrackDescriptor(track)) = &packet.message.data
+            && let Some(process) = &track.process
+        {
+            assert_eq!(process.pid, packet.message.trusted_pid, "who says so");
+            processes.insert((track.uuid, process.pid));
+        }
+        events.entry(sequence).or_default().extend(packet.text);
+    }
+    let mut events: Vec<_> = events.into_values().filter(|texts| !texts.is_empty()).collect();
+    events.sort();
+    let parent = ["begin life slice", "instant life before", "instant life after", "end"];
+    assert_eq!(events, [&parent[..], &["instant life child"]]);
+    let uuids: BTreeSet<_> = processes.iter().map(|(uuid, _)| uuid).collect();
+    let pids: BTreeSet<_> = processes.iter().map(|(_, pid)| pid).collect();
+    assert_eq!((processes.len(), uuids.len(), pids.len()), (2, 2, 2));
+}
+
+fn fork() {
+    tracing_sdk::init().expect("a producer");
+    wait_for_session();
+    let slice = slice!(LIFE, "slice");
+    instant!(LIFE, "before");
+    // SAFETY: the child runs on the stack of this thread, which holds no lock. Before it allocates, the C library has
+    // released the locks of its memory.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "cannot fork");
+    if child == 0 {
+        // The parent records these, if anybody.
+        (0..1000).for_each(|_| instant!(LIFE, "nobody"));
+        drop(slice);
+        tracing_sdk::flush();
+        tracing_sdk::init().expect("a producer");
+        wait_for_session();
+        instant!(LIFE, "child");
+        return;
+    }
+    let mut status = 0;
+    // SAFETY: `status` is ours alone and lives until the call returns.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((ended, status), (child, 0), "the child");
+    instant!(LIFE, "after");
+    drop(slice);
+}
