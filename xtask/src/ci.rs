@@ -227,7 +227,7 @@ fn test(ctx: &Ctx) -> Outcome {
 
 fn doc(ctx: &Ctx) -> Outcome {
     let mut command = ctx.cargo();
-    command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]).args(FEATURES);
     // Private items are documented here, so links to them lead somewhere.
     ctx.run(command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
 }

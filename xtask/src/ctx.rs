@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// What the workspace is linted, tested and built with: the command of the code generator is behind a feature.
-pub const FEATURES: [&str; 2] = ["--features", "protozero-codegen/cli"];
+/// What the workspace is linted, tested and built with: the command of the code generator and most of `tracing-sdk` are
+/// behind features.
+pub const FEATURES: [&str; 2] = [
+    "--features",
+    "protozero-codegen/cli,tracing-sdk/derive,tracing-sdk/in-process,tracing-sdk/log,tracing-sdk/text,\
+     tracing-sdk/tracing",
+];
 
 /// The result of a command: nothing, or one text for the terminal.
 pub type Outcome = Result<(), String>;

@@ -6,9 +6,9 @@ use crate::toolchain;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// It promises its compiler without the service. Its other features are those of the service.
-const FACADE: &str = "tracing-core";
-const FACADE_FEATURES: [&str; 3] = ["--no-default-features", "--features", "consumer"];
+/// Crates that promise their compiler without the service, and the features that they promise it for.
+const WITHOUT_SERVICE: [(&str, &str); 2] =
+    [("tracing-core", "consumer"), ("tracing-sdk", "derive,log,session,text,tracing")];
 
 /// A machine with 32 bits, on which nothing else here is compiled by our own compiler.
 const SMALL: &str = "i686-unknown-linux-gnu";
@@ -22,11 +22,12 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
             command.args(packages.iter().flat_map(|package| ["--package", *package]));
             ctx.run(command.env("CARGO_TARGET_DIR", ctx.target("msrv")?))
         };
-        let (facade, others): (Vec<&str>, Vec<&str>) =
-            packages.iter().map(String::as_str).partition(|package| *package == FACADE);
+        let features_of = |package: &str| WITHOUT_SERVICE.iter().find(|(name, _)| *name == package);
+        let names = packages.iter().map(String::as_str);
+        let others: Vec<&str> = names.filter(|name| features_of(name).is_none()).collect();
         check(&others, &["--all-features"])?;
-        if !facade.is_empty() {
-            check(&facade, &FACADE_FEATURES)?;
+        for (package, features) in packages.iter().filter_map(|package| features_of(package)) {
+            check(&[package], &["--no-default-features", "--features", features])?;
         }
     }
     toolchain::target(ctx, SMALL)?;

@@ -91,7 +91,7 @@ impl Region {
     /// the service's own process, for transports that cannot share memory, and for tests.
     pub fn heap(len: usize) -> Self {
         let pages: Arc<[HeapPage]> = (0..len.div_ceil(PAGE_UNIT_BYTES))
-            .map(|_| HeapPage([const { AtomicU64::new(0) }; _]))
+            .map(|_| HeapPage([const { AtomicU64::new(0) }; PAGE_UNIT_BYTES / 8]))
             .collect();
         let len = size_of_val::<[HeapPage]>(&pages);
         // The pages are made of atomics, which may be written through a shared reference.
