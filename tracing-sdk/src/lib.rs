@@ -22,20 +22,24 @@
 //! ```
 //!
 //! An event costs one load and one branch while no session records it. With a session it is written straight into
-//! shared memory: without a lock, a system call or an allocation. A session is started by `perfetto`, `tracebox`, or by
-//! the program itself (features `session` and `in-process`).
+//! shared memory: almost always without a lock, a system call or an allocation. `perfetto`, `tracebox` or the program
+//! itself (features `session` and `in-process`) start sessions.
 //!
 //! | module | what |
 //! |---|---|
 //! | `macros` | call sites: [`slice!`], [`instant!`], [`counter!`], [`state!`], [`function!`] |
 //! | `category` | what sessions select |
 //! | `track` | the lines of a timeline |
-//! | `event` | what an event carries: annotations, flows, guards; counters and states |
-//! | `sequence` | one thread's packets in one session: numbers for names, openings, loss |
+//! | `flow` | arrows between slices |
+//! | `fork` | which process a writer belongs to |
+//! | `intern` | numbers for names that repeat |
+//! | `event` | what an event carries: annotations, logs, locations |
+//! | `sequence` | one thread's packets in one session: openings, loss |
+//! | `site` | what the macros call: guards, futures, counters and states |
 //! | `source` | the data source `track_event`: instances and their configs |
 //! | `data_source` | data that are no track events |
 //! | `slots` | running instances of a data source, each a bit in a word |
-//! | `session` | sessions that the program starts (feature `session`)
+//! | `session` | sessions that the program starts (feature `session`) |
 //! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
 //! | `log` | records of the crate `log` (feature `log`) |
 //! | `runtime` | connections to services |
@@ -49,6 +53,10 @@ mod macros;
 mod category;
 pub mod data_source;
 mod event;
+mod flow;
+mod fork;
+mod hash;
+mod intern;
 #[cfg(feature = "tracing")]
 pub mod layer;
 #[cfg(any(feature = "log", feature = "tracing"))]
@@ -59,21 +67,23 @@ mod runtime;
 mod sequence;
 #[cfg(feature = "session")]
 pub mod session;
+mod site;
 mod slots;
 mod source;
 mod track;
 
 pub use self::category::{Category, Group, register};
 pub use self::event::annotate::{Annotate, List, Map, Value};
-pub use self::event::flow::Flow;
-pub use self::event::future::{AsyncSlice, Traced};
-pub use self::event::guard::{Slice, TrackSlice};
-pub use self::event::sticky::{Counter, CounterValue, State};
+pub use self::event::counter_value::CounterValue;
 pub use self::event::{Event, Priority};
+pub use self::flow::Flow;
+pub use self::intern::Location;
 pub use self::runtime::{Init, InitError, init, shutdown, sync, trigger};
-pub use self::sequence::intern::Location;
 pub use self::sequence::lost_events;
 pub use self::sequence::thread::flush;
+pub use self::site::future::{AsyncSlice, Traced};
+pub use self::site::guard::{Slice, TrackSlice};
+pub use self::site::sticky::{Counter, State};
 pub use self::track::{Merge, Order, Track, Unit};
 
 #[cfg(feature = "derive")]
@@ -94,10 +104,10 @@ pub use protos;
 pub mod __private {
     pub use crate::category::CategoryRef;
     pub use crate::event::annotate::{ByDebug, ByDisplay, Interned};
-    pub use crate::event::flow::Flows;
-    pub use crate::event::guard::{Slice, TrackSlice};
-    pub use crate::event::site::{Name, Site, closure};
-    pub use crate::event::sticky::StateValue;
-    pub use crate::sequence::intern::StaticName;
+    pub use crate::flow::Flows;
+    pub use crate::intern::StaticName;
+    pub use crate::site::guard::{Slice, TrackSlice};
+    pub use crate::site::sticky::StateValue;
+    pub use crate::site::{Name, Site, closure};
     pub use crate::source::registry::clear_all as clear_incremental_state;
 }

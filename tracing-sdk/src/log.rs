@@ -18,9 +18,10 @@ use protos::TrackEventType;
 
 use crate::category::{Category, Members};
 use crate::event::Event;
+use crate::intern::EventName;
+use crate::intern::{Location, StaticName};
 use crate::level::Level;
-use crate::sequence::intern::{Location, StaticName};
-use crate::sequence::{EventName, Spec, thread};
+use crate::sequence::{Spec, thread};
 use crate::source::registry;
 
 /// How many targets a thread remembers. Programs may make them at run time.

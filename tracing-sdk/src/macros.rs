@@ -8,6 +8,16 @@
 //!   __event!(@args verb category name [what to do with the site] [what to write] remaining arguments)
 //! ```
 
+/// Prints a line to the standard error output, if that is open.
+macro_rules! report {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "tracing-sdk: {}", format_args!($($line)*));
+    }};
+}
+
+pub(crate) use report;
+
 /// Declares categories, as statics.
 ///
 /// ```
@@ -79,7 +89,7 @@ macro_rules! here {
 #[macro_export]
 macro_rules! instant {
     ($category:expr, $($rest:tt)*) => {
-        if $crate::__private::CategoryRef::bits(&$category) != 0 {
+        if $crate::__private::CategoryRef::is_on(&$category) {
             $crate::__event!(@name instant $category, $($rest)*)
         }
     };
@@ -138,7 +148,7 @@ macro_rules! function {
             fn __path() -> &'static str {
                 ::core::any::type_name_of_val(&__item)
             }
-            if $crate::__private::CategoryRef::bits(&$category) == 0 {
+            if !$crate::__private::CategoryRef::is_on(&$category) {
                 $crate::__private::Slice::OFF
             } else {
                 static __NAME: $crate::__private::StaticName =
@@ -155,7 +165,7 @@ macro_rules! function {
 #[macro_export]
 macro_rules! async_slice {
     ($category:expr, $name:literal $(, $($rest:tt)*)?) => {
-        if $crate::__private::CategoryRef::bits(&$category) == 0 {
+        if !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::AsyncSlice::OFF
         } else {
             static __NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
@@ -179,7 +189,8 @@ macro_rules! end {
     }};
 }
 
-/// Records the value of a counter: see [`Counter`](crate::Counter).
+/// Records the value of a counter, while a session records its category. A static [`Counter`](crate::Counter) also
+/// remembers its value for sessions that start later.
 ///
 /// ```
 /// use tracing_sdk::{Unit, categories, counter};
@@ -192,15 +203,16 @@ macro_rules! end {
 #[macro_export]
 macro_rules! counter {
     ($category:expr, $name:literal, $value:expr $(, $option:ident = $setting:expr)* $(,)?) => {
-        if $crate::__private::CategoryRef::bits(&$category) != 0 {
+        if $crate::__private::CategoryRef::is_on(&$category) {
             static __COUNTER: $crate::Counter<'static> =
                 $crate::Counter::new($name)$(.$option($setting))*;
-            __COUNTER.set(&$category, $value);
+            __COUNTER.record(&$category, $value);
         }
     };
 }
 
-/// Records a state: see [`State`](crate::State). `None` is no state.
+/// Records a state, while a session records its category; `None` is no state. A static [`State`](crate::State) also
+/// remembers its value for sessions that start later.
 ///
 /// ```
 /// use tracing_sdk::{categories, state};
@@ -213,12 +225,9 @@ macro_rules! counter {
 #[macro_export]
 macro_rules! state {
     ($category:expr, $name:literal, $value:expr) => {
-        if $crate::__private::CategoryRef::bits(&$category) != 0 {
+        if $crate::__private::CategoryRef::is_on(&$category) {
             static __STATE: $crate::State<'static> = $crate::State::new($name);
-            match $crate::__private::StateValue::text(&$value) {
-                ::core::option::Option::Some(value) => __STATE.set(&$category, value),
-                ::core::option::Option::None => __STATE.clear(&$category),
-            }
+            __STATE.record(&$category, $crate::__private::StateValue::text(&$value));
         }
     };
 }
@@ -229,7 +238,7 @@ macro_rules! state {
 macro_rules! __event {
     // ---- a slice is on the thread's track, unless `track = ...` is among the arguments
     (@slice [$category:expr] [$($all:tt)*] track = $($rest:tt)*) => {
-        if $crate::__private::CategoryRef::bits(&$category) == 0 {
+        if !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::__private::TrackSlice::off()
         } else {
             $crate::__event!(@name track_slice $category, $($all)*)
@@ -239,7 +248,7 @@ macro_rules! __event {
         $crate::__event!(@slice $category $all $($rest)*)
     };
     (@slice [$category:expr] [$($all:tt)*]) => {
-        if $crate::__private::CategoryRef::bits(&$category) == 0 {
+        if !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::__private::Slice::OFF
         } else {
             $crate::__event!(@name slice $category, $($all)*)

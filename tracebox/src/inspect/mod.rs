@@ -15,6 +15,7 @@ use tracing_file::read::{Finding, MEMORY_MAX, Severity};
 use tracing_file::stats;
 
 use crate::cli;
+use crate::console::count;
 use crate::failure::{Context, Ending, Failure};
 
 /// Exit code: there are findings.
@@ -145,14 +146,14 @@ fn lint_to(out: &mut impl Write, input: impl Read, json: bool) -> (Report, io::R
     if json {
         written = out.write_all(report_json(&report, &listed).as_bytes());
     } else if written.is_ok() {
-        let (packets, events) = (report.packets, report.events);
-        let (findings, worst) = (report.findings(), report.worst().map_or("", Severity::name));
-        written = match findings {
-            0 => writeln!(out, "{packets} packets, {events} events: no findings"),
-            _ => writeln!(
-                out,
-                "{packets} packets, {events} events: {findings} findings, worst: {worst}"
-            ),
+        let read =
+            format!("{}, {}", count(report.packets, "packet"), count(report.events, "event"));
+        written = match (report.findings(), report.worst()) {
+            (0, _) | (_, None) => writeln!(out, "{read}: no findings"),
+            (findings, Some(worst)) => {
+                let findings = count(findings, "finding");
+                writeln!(out, "{read}: {findings}, worst: {}", worst.name())
+            }
         };
     }
     (report, written.and_then(|()| out.flush()))

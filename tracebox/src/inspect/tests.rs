@@ -12,12 +12,12 @@ fn text(trace: &[u8], json: bool) -> (Report, String) {
 
 #[test]
 fn findings_are_lines() {
-    assert_eq!(text(b"\x0a\x00", false).1, "1 packets, 0 events: no findings\n");
+    assert_eq!(text(b"\x0a\x00", false).1, "1 packet, 0 events: no findings\n");
     let lines = text(TRACE, false).1;
     assert_eq!(
         lines,
         "packet 1 at 4: error: track_event_missing_sequence_id: an event without a sequence id is dropped; set \
-         trusted_packet_sequence_id\n2 packets, 0 events: 1 findings, worst: error\n"
+         trusted_packet_sequence_id\n2 packets, 0 events: 1 finding, worst: error\n"
     );
 }
 

@@ -69,9 +69,9 @@ pub enum ReadError {
     },
     /// The bytes are not packets.
     NotATrace {
-        /// Where they stop to be packets.
+        /// The place of the first byte that is in no packet.
         place: Place,
-        /// What they are not.
+        /// The reason why it is in no packet.
         error: DecodeError,
     },
     /// The file ends within a packet.

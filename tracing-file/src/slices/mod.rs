@@ -87,7 +87,7 @@ impl Slices {
             return Outcome::NotOpen;
         };
         let (name, categories) = labels(event);
-        // What an end does not say fits anything.
+        // A name or category that the end leaves out fits any slice.
         let fits = |slice: &OpenSlice| {
             (name.is_none() || name == slice.name)
                 && (categories.is_none() || categories == slice.categories)

@@ -149,7 +149,7 @@ struct Counting<R> {
     stats: Stats,
 }
 
-/// What the fields of a packet say of it.
+/// The facts of a packet that are counted.
 #[derive(Default)]
 struct Origin {
     kind: u32,

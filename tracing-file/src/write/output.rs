@@ -3,10 +3,13 @@
 use std::io::Write;
 
 use protos::TracePacketWriter;
-use protozero::wire::tag;
+use protozero::wire::write::append_head;
 use protozero::{AppendSink, Writer};
 
 use super::error::WriteError;
+
+/// `Trace.packet`.
+const PACKET: u32 = 1;
 
 /// Bytes collected before they are written.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -47,13 +50,7 @@ impl<W: Write> Output<W> {
         }
         self.packet.clear();
         append(&mut self.packet, |scope| fill(&mut TracePacketWriter::from_scope(scope)))?;
-        self.block.push(tag::one_byte(1, tag::LEN));
-        let mut len = self.packet.len();
-        while len > 0x7f {
-            self.block.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        self.block.push(len as u8);
+        append_head(&mut self.block, PACKET, self.packet.len());
         if self.block.len() + self.packet.len() > BLOCK_BYTES {
             self.write_block()?;
         }

@@ -1,6 +1,6 @@
 //! `#[traced]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -101,18 +101,23 @@ pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<Toke
     let is_async = function.sig.asyncness.is_some();
     let body = &function.block;
     let text = name.as_ref().map_or_else(|| function.sig.ident.to_string(), LitStr::value);
+    // Names that the function cannot see.
+    let slice = Ident::new("slice", Span::mixed_site());
+    let output = Ident::new("output", Span::mixed_site());
+    let error = Ident::new("error", Span::mixed_site());
+    let value = Ident::new("value", Span::mixed_site());
     let results = match (*ret, *err) {
         (false, false) => TokenStream::new(),
-        (true, false) => quote!(::tracing_sdk::end!(slice, "return" = ?output);),
+        (true, false) => quote!(::tracing_sdk::end!(#slice, "return" = ?#output);),
         (false, true) => quote! {
-            if let ::core::result::Result::Err(error) = &output {
-                ::tracing_sdk::end!(slice, error = %error);
+            if let ::core::result::Result::Err(#error) = &#output {
+                ::tracing_sdk::end!(#slice, "error" = %#error);
             }
         },
         (true, true) => quote! {
-            match &output {
-                ::core::result::Result::Ok(value) => ::tracing_sdk::end!(slice, "return" = ?value),
-                ::core::result::Result::Err(error) => ::tracing_sdk::end!(slice, error = %error),
+            match &#output {
+                ::core::result::Result::Ok(#value) => ::tracing_sdk::end!(#slice, "return" = ?#value),
+                ::core::result::Result::Err(#error) => ::tracing_sdk::end!(#slice, "error" = %#error),
             }
         },
     };
@@ -124,8 +129,8 @@ pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<Toke
             ));
         }
         quote!({
-            let slice = ::tracing_sdk::async_slice!(#category, #text, #(#annotations),*);
-            ::tracing_sdk::Traced::traced(async move #body, slice).await
+            let #slice = ::tracing_sdk::async_slice!(#category, #text, #(#annotations),*);
+            ::tracing_sdk::Traced::traced(async move #body, #slice).await
         })
     } else if results.is_empty() {
         match name {
@@ -139,22 +144,39 @@ pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<Toke
             }),
         }
     } else {
-        let output = match &function.sig.output {
-            syn::ReturnType::Default => quote!(()),
-            syn::ReturnType::Type(_, kind) if matches!(**kind, syn::Type::ImplTrait(_)) => {
-                quote!(_)
-            }
-            syn::ReturnType::Type(_, kind) => quote!(#kind),
-        };
+        let returned = returned(&function.sig.output);
         quote!({
-            let slice = ::tracing_sdk::slice!(#category, #text, #(#annotations),*);
+            let #slice = ::tracing_sdk::slice!(#category, #text, #(#annotations),*);
             // A closure, so that `return` and `?` end the function's own body only.
             #[allow(clippy::redundant_closure_call)]
-            let output: #output = (move || #body)();
+            let #output: #returned = (move || #body)();
             #results
-            output
+            #output
         })
     };
     function.block = Box::new(syn::parse2(block)?);
     Ok(function.into_token_stream())
+}
+
+/// The type of what a function returns, for a variable.
+fn returned(output: &syn::ReturnType) -> TokenStream {
+    match output {
+        syn::ReturnType::Default => quote!(()),
+        // The type of a variable cannot contain `impl Trait`.
+        syn::ReturnType::Type(_, kind) if has_impl(kind) => quote!(_),
+        syn::ReturnType::Type(_, kind) => quote!(#kind),
+    }
+}
+
+/// Whether a type contains `impl Trait`.
+fn has_impl(kind: &syn::Type) -> bool {
+    let tokens = kind.to_token_stream();
+    fn search(tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(word) => word == "impl",
+            TokenTree::Group(group) => search(group.stream()),
+            _ => false,
+        })
+    }
+    search(tokens)
 }

@@ -223,6 +223,14 @@ pub trait CategoryRef: Copy {
     /// The members.
     #[doc(hidden)]
     fn members(self) -> Members;
+
+    /// Whether a session records it. Registers members that are new.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_on(self) -> bool {
+        let bits = self.bits();
+        bits != 0 && (bits & NEW == 0 || self.members().instances() != 0)
+    }
 }
 
 /// The categories of one event.

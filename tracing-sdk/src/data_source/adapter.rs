@@ -61,8 +61,8 @@ impl<S: DataSource> Source for Adapter<S> {
     fn start(&mut self, instance: &Instance) {
         let Some(Known::SetUp(value)) = self.take(instance) else { return };
         let Some((slot, running)) = self.instances.start(instance.clone(), value) else {
-            eprintln!(
-                "tracing-sdk: a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
+            crate::macros::report!(
+                "a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
                  stop one of them",
                 slots::COUNT,
                 self.instances.name

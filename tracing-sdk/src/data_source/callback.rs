@@ -22,8 +22,8 @@ pub(super) fn run<R>(name: &str, method: &str, work: impl FnOnce() -> R) -> Opti
     let _ = IN_CALLBACK.try_with(|inside| inside.set(before));
     result
         .map_err(|panic| {
-            eprintln!(
-                "tracing-sdk: `{method}` of the data source {name} panicked, and the session goes on without it: {}",
+            crate::macros::report!(
+                "`{method}` of the data source {name} panicked, and the session goes on without it: {}",
                 text(&*panic)
             );
         })

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use client::data_source::Instance;
 
-use crate::slots::Slots;
+use crate::fork;
+use crate::slots::{COUNT, Slots};
 
 /// The bit of a data source that is not registered.
 const NEW: u32 = 1 << 31;
@@ -29,6 +30,8 @@ pub(super) struct Instances<S> {
     /// Changes whenever an instance starts, stops, or must clear its incremental state.
     generation: AtomicU32,
     slots: Mutex<Slots<Running<S>>>,
+    /// The value of [`fork::count`] in the process that its instances belong to.
+    forks: AtomicU32,
 }
 
 impl<S> Instances<S> {
@@ -38,11 +41,20 @@ impl<S> Instances<S> {
             bits: AtomicU32::new(NEW),
             generation: AtomicU32::new(0),
             slots: Mutex::new(Slots::new()),
+            forks: AtomicU32::new(0),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots<Running<S>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let forks = fork::count();
+        if self.forks.swap(forks, Ordering::Relaxed) != forks {
+            // They belong to the parent process. No destructor runs.
+            self.bits.fetch_and(NEW, Ordering::Relaxed);
+            self.generation.fetch_add(1, Ordering::Relaxed);
+            (0..COUNT).for_each(|slot| core::mem::forget(slots.take(slot)));
+        }
+        slots
     }
 
     /// Not zero if an instance runs, or the data source is not registered.
@@ -62,6 +74,9 @@ impl<S> Instances<S> {
 
     /// The slots in use, and the generation that is current for them.
     pub(super) fn current(&self) -> (u32, u32) {
+        if self.forks.load(Ordering::Relaxed) != fork::count() {
+            drop(self.lock());
+        }
         // With the release in `start`: an instance whose bit is seen has its generation.
         let bits = self.bits.load(Ordering::Acquire) & !NEW;
         (bits, self.generation.load(Ordering::Relaxed))

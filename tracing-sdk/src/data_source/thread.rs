@@ -12,6 +12,7 @@ use client::write::{BufferExhaustedPolicy, TraceWriter};
 
 use super::instances::{Instances, Running};
 use super::source::DataSource;
+use crate::fork;
 use crate::slots::COUNT;
 
 /// One thread in one instance.
@@ -55,13 +56,23 @@ impl<S: DataSource> Local<S> {
 
 /// One thread in one data source.
 struct Locals<S: DataSource> {
+    /// The value of [`fork::count`] in the process that they belong to.
+    forks: u32,
     generation: u32,
     slots: [Option<Local<S>>; COUNT],
 }
 
 impl<S: DataSource> Locals<S> {
-    const fn new() -> Self {
-        Self { generation: 0, slots: [const { None }; COUNT] }
+    fn new() -> Self {
+        Self { forks: fork::count(), generation: 0, slots: [const { None }; COUNT] }
+    }
+
+    /// Forgets writers of a parent process: their destructors would write into its memory.
+    fn forget_after_fork(&mut self) {
+        let forks = fork::count();
+        if core::mem::replace(&mut self.forks, forks) != forks {
+            self.slots.iter_mut().for_each(|local| core::mem::forget(local.take()));
+        }
     }
 
     #[cold]
@@ -74,6 +85,12 @@ impl<S: DataSource> Locals<S> {
                 *local = running.as_ref().map(Local::new);
             }
         }
+    }
+}
+
+impl<S: DataSource> Drop for Locals<S> {
+    fn drop(&mut self) {
+        self.forget_after_fork();
     }
 }
 
@@ -156,6 +173,7 @@ pub(super) fn for_each<S: DataSource>(
 ) {
     let Some(mut taken) = TakenOut::new(number.get()) else { return };
     let Some(locals) = &mut taken.locals else { return };
+    locals.forget_after_fork();
     let (bits, generation) = instances.current();
     if locals.generation != generation {
         locals.refresh(instances);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use protos::DebugAnnotationWriter;
 use protozero::Writer as _;
 
-use crate::sequence::intern::{Interning, Kind};
+use crate::intern::{Interning, Kind};
 
 /// A type whose values can be annotations.
 ///
@@ -124,7 +124,7 @@ impl<'v, 'i> Value<'v, 'i> {
         self.message.scope_mut().bytes::<STRING_VALUE>(value);
     }
 
-    /// A text that repeats: it is written once for each sequence, if it has at most 1024 bytes.
+    /// A text that repeats: it is written once for each sequence, if it has at most 256 bytes.
     pub fn interned_str(mut self, value: &str) {
         match self.interning.text(Kind::StringValue, value) {
             Some(iid) => self.message.string_value_iid(iid),

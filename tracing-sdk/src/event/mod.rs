@@ -2,26 +2,18 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`counter_value`] | the value of a counter |
 //! | [`annotate`] | values of annotations: the trait, and its implementations for types of the standard library |
-//! | [`flow`] | arrows between slices |
-//! | [`future`] | slices of futures: whole lives and polls |
-//! | [`guard`] | slices that end when a guard is dropped |
-//! | [`sticky`] | counters and states whose last value every session gets |
-//! | [`site`] | what the macros call |
 
 pub(crate) mod annotate;
-pub(crate) mod flow;
-pub(crate) mod future;
-pub(crate) mod guard;
-pub(crate) mod site;
-pub(crate) mod sticky;
+pub(crate) mod counter_value;
 
 use protos::{DebugAnnotationWriter, TrackEventWriter};
 use protozero::Writer as _;
 
 use self::annotate::{Annotate, Simple, Value};
-use self::flow::Flow;
-use crate::sequence::intern::{Interning, Kind, Location, StaticName};
+use crate::flow::Flow;
+use crate::intern::{Interning, Kind, Location, StaticName};
 
 /// An event that is being written: for fields that have no key in the macros.
 ///
@@ -54,7 +46,7 @@ impl core::fmt::Debug for Event<'_, '_> {
 pub enum Priority {
     /// Details of details.
     Verbose = 2,
-    /// For those who debug it.
+    /// Details for developers.
     Debug = 3,
     /// Worth knowing.
     Info = 4,

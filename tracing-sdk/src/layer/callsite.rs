@@ -14,8 +14,8 @@ use tracing::callsite::Identifier;
 
 use crate::category::Category;
 use crate::event::Priority;
+use crate::intern::{Location, StaticName};
 use crate::level::Level;
-use crate::sequence::intern::{Location, StaticName};
 
 /// The longest message that counts as a literal, bytes: it stays in memory.
 const LITERAL_BYTES_MAX: usize = 256;

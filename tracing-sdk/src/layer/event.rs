@@ -8,7 +8,8 @@ use super::callsite;
 use super::field::{Annotations, Special};
 use crate::category::Members;
 use crate::event::Event;
-use crate::sequence::{EventName, Spec, thread};
+use crate::intern::EventName;
+use crate::sequence::{Spec, thread};
 use crate::track::Track;
 
 /// How much memory for texts a thread keeps for its next event, bytes.

@@ -8,7 +8,8 @@ use tracing::field::{Field, Visit};
 use super::callsite::{CallSite, Role};
 use crate::event::Event;
 use crate::event::annotate::{Annotate, ByDebug, Value};
-use crate::event::sticky::{Counter, CounterValue};
+use crate::event::counter_value::CounterValue;
+use crate::site::sticky::Counter;
 
 /// How many causes of an error are recorded. A chain may have no end.
 const CAUSES_MAX: usize = 16;

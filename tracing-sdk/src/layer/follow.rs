@@ -5,9 +5,10 @@ use protos::TrackEventType;
 use super::span::Span;
 use crate::category::Members;
 use crate::event::Event;
-use crate::event::flow::Flow;
-use crate::sequence::intern::StaticName;
-use crate::sequence::{EventName, Spec, thread};
+use crate::flow::Flow;
+use crate::intern::EventName;
+use crate::intern::StaticName;
+use crate::sequence::{Spec, thread};
 
 /// Another span follows from `span`. The arrow needs an event to begin at. That is an instant on the calling thread,
 /// because the slice of `span` has begun, and its end may come after the beginning of the other.

@@ -22,9 +22,10 @@ use super::callsite::{CallSite, Role};
 use super::field::Stored;
 use crate::category::Members;
 use crate::event::Event;
-use crate::event::flow::Flow;
+use crate::flow::Flow;
+use crate::intern::EventName;
 use crate::sequence::thread::{self, Written};
-use crate::sequence::{EventName, Fill, Spec};
+use crate::sequence::{Fill, Spec};
 use crate::source::registry;
 use crate::track::Track;
 

@@ -6,7 +6,7 @@
 //! producers, instances and sequences, without running their destructors, which would write into that memory:
 //!
 //! ```text
-//!   before the fork: take all locks ──┬── parent: release them
+//!   before the fork: take the locks ──┬── parent: release them
 //!                                     └── child: forget, release them ──> not traced until the next `init`
 //! ```
 
@@ -14,9 +14,11 @@ use std::cell::RefCell;
 use std::sync::{MutexGuard, Once};
 use std::time::Duration;
 
-use super::{RUNTIME, Runtime, lock};
-use crate::event::sticky;
-use crate::sequence::{intern, thread};
+use super::state::{RUNTIME, Runtime, lock};
+use crate::fork;
+use crate::intern;
+use crate::sequence::thread;
+use crate::site::sticky;
 use crate::source::registry;
 use crate::track::process;
 
@@ -81,6 +83,7 @@ extern "C" fn in_child() {
     locks.registry.forget_instances();
     // What follows takes them.
     drop(locks);
+    fork::forked();
     thread::forget_after_fork();
     process::forget_after_fork();
 }

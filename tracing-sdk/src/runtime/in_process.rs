@@ -7,7 +7,7 @@ use client::producer::{Producer, ProducerOptions};
 use daemon::in_process::InProcessService;
 use daemon::serve::service_config;
 
-use super::{InitError, lock, offer};
+use super::error::InitError;
 
 /// A service and the producer that is attached to it. The producer is dropped first.
 pub(super) struct InProcess {
@@ -23,16 +23,14 @@ impl InProcess {
         let service =
             InProcessService::start(config, Box::new(|_, _| {})).map_err(|error| failed(&error))?;
         let producer = Producer::attach(service.producer(), options)?;
-        offer(&producer)?;
         Ok(Self { producer: Arc::new(producer), service })
     }
 
     pub(super) fn producer(&self) -> &Arc<Producer> {
         &self.producer
     }
-}
 
-/// A consumer of the service inside the program, if that runs.
-pub(crate) fn consumer() -> Option<Consumer> {
-    lock().in_process.as_ref().map(|in_process| in_process.service.consumer())
+    pub(super) fn consumer(&self) -> Consumer {
+        self.service.consumer()
+    }
 }

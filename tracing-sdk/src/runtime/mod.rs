@@ -3,85 +3,29 @@
 //! One producer for each kind of service: `traced`, and the service inside the program (feature `in-process`). They
 //! share all categories, so that a session of either records the same events.
 
-use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::producer::{Producer, ProducerError, ProducerOptions, Scraping};
+use os::clock::Deadline;
 
+mod error;
 mod hooks;
-
-use crate::source::{TrackEventSource, descriptor, registry};
-use crate::track::process;
-
 #[cfg(feature = "in-process")]
 mod in_process;
+mod state;
+
+pub use self::error::InitError;
 #[cfg(feature = "in-process")]
 use self::in_process::InProcess;
-#[cfg(feature = "in-process")]
-pub(crate) use self::in_process::consumer as in_process_consumer;
+pub(crate) use self::state::Offer;
+use self::state::lock;
+use crate::source::{TrackEventSource, descriptor, registry};
+use crate::track::process;
 
 /// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
 /// services, faster than these take it out.
 const SHM_BYTES: u32 = 4 * 1024 * 1024;
-
-static RUNTIME: Mutex<Runtime> =
-    Mutex::new(Runtime { system: None, in_process: None, sources: Vec::new() });
-
-struct Runtime {
-    /// A thread that waits for it holds a reference, and not the lock.
-    system: Option<Arc<Producer>>,
-    in_process: Option<InProcess>,
-    /// Data sources of the program's own.
-    sources: Vec<Offer>,
-}
-
-/// Offers a data source to the service of a producer.
-pub(crate) type Offer = Box<dyn Fn(&Producer) -> Result<(), ProducerError> + Send + Sync>;
-
-/// In place of the service inside the program: there is none.
-#[cfg(not(feature = "in-process"))]
-enum InProcess {}
-
-#[cfg(not(feature = "in-process"))]
-impl InProcess {
-    fn producer(&self) -> &Arc<Producer> {
-        match *self {}
-    }
-}
-
-fn lock() -> MutexGuard<'static, Runtime> {
-    RUNTIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Why tracing could not be set up.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum InitError {
-    /// The producer could not be made.
-    Producer(ProducerError),
-    /// The service inside the program could not be started.
-    Service(String),
-}
-
-impl fmt::Display for InitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Producer(error) => error.fmt(f),
-            Self::Service(error) => {
-                write!(f, "the service inside the program cannot start: {error}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for InitError {}
-
-impl From<ProducerError> for InitError {
-    fn from(error: ProducerError) -> Self {
-        Self::Producer(error)
-    }
-}
 
 /// Sets up tracing with options; [`init`] uses the defaults.
 ///
@@ -153,7 +97,7 @@ impl Init {
     pub fn system(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.system.is_none() {
-            hooks::install();
+            install();
             let producer = Producer::connect(self.options())?;
             offer(&producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, &producer));
@@ -170,9 +114,10 @@ impl Init {
     pub fn in_process(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.in_process.is_none() {
-            hooks::install();
+            install();
             let in_process = InProcess::start(self.options())?;
             let producer = in_process.producer();
+            offer(producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, producer));
             runtime.in_process = Some(in_process);
         }
@@ -180,13 +125,31 @@ impl Init {
     }
 }
 
+/// Before the first producer.
+fn install() {
+    hooks::install();
+    registry::on_new_categories(update_descriptors);
+}
+
+/// As [`sync`], for the service inside the program alone.
+#[cfg(feature = "in-process")]
+pub(crate) fn sync_in_process(timeout: Duration) -> bool {
+    let producer = lock().in_process.as_ref().map(InProcess::producer).cloned();
+    producer.is_some_and(|producer| producer.sync(timeout))
+}
+
+/// A consumer of the service inside the program, if that runs.
+#[cfg(feature = "in-process")]
+pub(crate) fn in_process_consumer() -> Option<client::consumer::Consumer> {
+    lock().in_process.as_ref().map(InProcess::consumer)
+}
+
 /// Connects this program to `traced`, now or when it starts.
 ///
 /// A process that was forked is not traced before it calls this again; then it is a producer of its own. It never
 /// writes into the memory of its parent.
 ///
-/// Call it once, early in `main`. It does not wait for the service. Without it nothing is recorded, and events cost
-/// nothing.
+/// Call it once, early in `main`. It does not wait for the service. Without it nothing is recorded.
 ///
 /// # Errors
 /// When the address in the environment is none, or a thread cannot be started.
@@ -194,16 +157,18 @@ pub fn init() -> Result<(), InitError> {
     Init::new().system()
 }
 
-/// Waits until services know this program and its categories: true. False after `timeout`, for example because no
-/// service runs. Programs that start a session right away need this; others do not.
+/// Waits until all services know this program and its categories; true then. False after `timeout`, for example because
+/// no service runs. Programs that start a session right away need this; others do not.
 pub fn sync(timeout: Duration) -> bool {
-    let producers: Vec<_> = producers(&mut lock()).cloned().collect();
-    producers.iter().all(|producer| producer.sync(timeout))
+    let producers: Vec<_> = lock().producers().cloned().collect();
+    let deadline = Deadline::after(Some(timeout));
+    let left = || deadline.left().unwrap_or_default();
+    producers.iter().all(|producer| producer.sync(left()))
 }
 
 /// Tells services about triggers, which sessions may wait for.
 pub fn trigger(names: &[&str]) {
-    for producer in producers(&mut lock()) {
+    for producer in lock().producers() {
         producer.activate_triggers(names.iter().copied());
     }
 }
@@ -221,10 +186,6 @@ pub fn shutdown() {
     };
 }
 
-fn producers(runtime: &mut Runtime) -> impl Iterator<Item = &Arc<Producer>> {
-    runtime.system.iter().chain(runtime.in_process.as_ref().map(InProcess::producer))
-}
-
 /// The id of the data source: it lets a producer change the descriptor later.
 fn source_id() -> u64 {
     process::uuid() | 1
@@ -238,22 +199,22 @@ fn offer(producer: &Producer) -> Result<(), ProducerError> {
 /// Offers a data source to all services, now and later.
 pub(crate) fn add_source(source: Offer) {
     let mut runtime = lock();
-    producers(&mut runtime).for_each(|producer| offer_source(&source, producer));
+    runtime.producers().for_each(|producer| offer_source(&source, producer));
     runtime.sources.push(source);
 }
 
 fn offer_source(source: &Offer, producer: &Producer) {
     if let Err(error) = source(producer) {
-        eprintln!("tracing-sdk: services do not know a data source of the program: {error}");
+        crate::macros::report!("services do not know a data source of the program: {error}");
     }
 }
 
 /// After new categories.
-pub(crate) fn update_descriptors() {
-    let mut runtime = lock();
-    for producer in producers(&mut runtime) {
+fn update_descriptors() {
+    let runtime = lock();
+    for producer in runtime.producers() {
         if let Err(error) = producer.update(descriptor(source_id(), &registry::listed())) {
-            eprintln!("tracing-sdk: consumers do not see the newest categories: {error}");
+            crate::macros::report!("consumers do not see the newest categories: {error}");
         }
     }
 }

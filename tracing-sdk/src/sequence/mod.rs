@@ -10,9 +10,8 @@
 //!             names and tracks are defined with their first use└── also after a clear by the service
 //! ```
 //!
-//! [`thread`] finds the sequences of the calling thread; [`intern`] numbers names; [`open`] writes the opening.
+//! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening.
 
-pub(crate) mod intern;
 mod open;
 pub(crate) mod thread;
 
@@ -26,11 +25,11 @@ use std::sync::Arc;
 use client::write::{BufferExhaustedPolicy, TraceWriter};
 use protos::{TrackEventType, TrackEventWriter};
 
-use self::intern::{Interning, StaticName, WrittenName};
 use crate::category::Members;
 use crate::event::Event;
-use crate::event::sticky::CounterValue;
-use crate::source::Running;
+use crate::event::counter_value::CounterValue;
+use crate::intern::{EventName, Interning, WrittenName};
+use crate::source::running::Running;
 use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, Settings, TRACE_CLOCK};
 use crate::track::{Track, describe};
 
@@ -64,17 +63,18 @@ pub(crate) struct Spec<'s, 't> {
     pub(crate) value: Option<CounterValue>,
 }
 
-/// The name of an event.
-#[derive(Clone, Copy, Debug)]
-pub enum EventName<'a> {
-    /// The end of a slice, or a state that is none.
-    None,
-    /// A literal.
-    Static(&'static StaticName),
-    /// Written in full.
-    Dynamic(&'a str),
-    /// Written in full once for each sequence.
-    Interned(&'a str),
+impl<'s, 't> Spec<'s, 't> {
+    /// The end of a slice. It never has a name: a reader closes the innermost open slice.
+    pub(crate) const fn end(track: Option<&'s Track<'t>>) -> Self {
+        Self {
+            kind: TrackEventType::TYPE_SLICE_END,
+            members: None,
+            name: EventName::None,
+            track,
+            time_ns: None,
+            value: None,
+        }
+    }
 }
 
 /// Writes the arguments of an event.

@@ -15,6 +15,8 @@ const CLEARED: u32 = 1;
 impl Sequence {
     /// Forgets what was defined, and writes the opening. False if it was lost, too.
     pub(super) fn open_again(&mut self, now_ns: u64) -> bool {
+        // Before the first packet: a clear that comes later asks for another opening.
+        self.clears_seen = self.running.clears.load(Ordering::Relaxed);
         self.interning.clear();
         self.tracks.clear();
         self.last_ns = now_ns;
@@ -72,7 +74,6 @@ impl Sequence {
         drop(descriptor);
         drop(packet);
 
-        self.clears_seen = self.running.clears.load(Ordering::Relaxed);
         self.needs_opening = self.writer.is_dropping();
         !self.needs_opening
     }

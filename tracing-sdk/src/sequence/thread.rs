@@ -1,6 +1,5 @@
 //! The sequences of the calling thread, one for each session that records.
 
-use core::sync::atomic::{AtomicU32, Ordering};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -8,21 +7,19 @@ use std::panic::resume_unwind;
 use protos::TrackEventType;
 
 use super::{Fill, Sequence, Spec};
-use crate::event::guard::end_spec;
-use crate::source::registry::{self, SLOTS};
+use crate::fork;
+use crate::source::registry;
+use crate::source::running::SLOTS;
 
 /// Borrowed while an event is written. So an event inside an argument of another one (a `Display` that traces, say)
 /// finds it borrowed and is left out.
 struct Sequences {
-    /// The value of [`FORKS`] in the process that they belong to.
+    /// The value of [`fork::count`] in the process that they belong to.
     forks: u32,
     generation: u32,
     last_serial: u32,
     slots: [Option<Box<Sequence>>; SLOTS],
 }
-
-/// How many forks lead from the first process to this one.
-static FORKS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     static SEQUENCES: RefCell<Sequences> = const {
@@ -33,7 +30,7 @@ thread_local! {
 impl Sequences {
     /// Forgets sequences of a parent process: their destructors would write into its memory.
     fn forget_after_fork(&mut self) {
-        let forks = FORKS.load(Ordering::Relaxed);
+        let forks = fork::count();
         if core::mem::replace(&mut self.forks, forks) != forks {
             self.slots.iter_mut().for_each(|sequence| core::mem::forget(sequence.take()));
         }
@@ -64,7 +61,7 @@ impl Sequences {
     fn unwind(&mut self, bits: u32, spec: &Spec<'_, '_>, panic: Box<dyn Any + Send>) -> ! {
         if spec.kind == TrackEventType::TYPE_SLICE_BEGIN {
             let now_ns = os::clock::boot_ns();
-            let end = end_spec(spec.track);
+            let end = Spec::end(spec.track);
             for (slot, sequence) in self.slots.iter_mut().enumerate() {
                 if let Some(sequence) = sequence
                     && bits & (1 << slot) != 0
@@ -85,7 +82,6 @@ impl Drop for Sequences {
 
 /// In a forked process, on its only thread.
 pub(crate) fn forget_after_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
     // If an argument of an event forks, its sequence is in use, and is forgotten with the next event.
     refresh();
 }
@@ -114,16 +110,21 @@ pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'
         let now_ns = os::clock::boot_ns();
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
         let mut left = bits;
+        let mut panic = None;
         while left != 0 {
             let slot = left.trailing_zeros() as usize;
             left &= left - 1;
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
                 let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
                 written.bits |= u32::from(outcome.is_stored) << slot;
-                if let Some(panic) = outcome.panic {
-                    sequences.unwind(written.bits, spec, panic);
+                if outcome.panic.is_some() {
+                    // The other sessions get the event without arguments.
+                    (panic, fill) = (outcome.panic, None);
                 }
             }
+        }
+        if let Some(panic) = panic {
+            sequences.unwind(written.bits, spec, panic);
         }
         written
     })
@@ -133,14 +134,19 @@ pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'
 pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) {
     with(|sequences| {
         let now_ns = os::clock::boot_ns();
+        let mut panic = None;
         for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
             let Some(sequence) = sequence else { continue };
             if written.has(slot, sequence.serial()) {
                 let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
-                if let Some(panic) = outcome.panic {
-                    resume_unwind(panic);
+                if outcome.panic.is_some() {
+                    // The other sessions get the event without arguments.
+                    (panic, fill) = (outcome.panic, None);
                 }
             }
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
         Written::default()
     });

@@ -14,7 +14,7 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::SessionError;
+use super::error::SessionError;
 use crate::source;
 
 /// How long a session waits for its triggers if the config does not say: a day, ms.
@@ -289,7 +289,7 @@ impl Config {
         Ok(match &self.output {
             None => None,
             Some(Output::Path(path)) => {
-                Some(super::open(path).map_err(SessionError::file(path))?.into())
+                Some(super::shared::open(path).map_err(SessionError::file(path))?.into())
             }
             Some(Output::Open(file)) => {
                 Some(file.try_clone().map_err(SessionError::file(none))?.into())

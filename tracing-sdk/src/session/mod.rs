@@ -29,7 +29,6 @@ mod shared;
 mod text;
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::fs::File;
 use std::io::Write;
 use std::ops::DerefMut;
 use std::path::Path;
@@ -51,12 +50,9 @@ pub use self::read::{Packets, Reader};
 pub use self::record::{record, record_to_file};
 #[cfg(feature = "in-process")]
 pub use self::recorder::FlightRecorder;
-use self::shared::{Inner, Shared};
+use self::shared::{Inner, Shared, State, TIMEOUT, open};
 #[cfg(feature = "in-process")]
 use crate::runtime;
-
-/// How long a service may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A session. Dropping it stops it, and discards what was not read.
 ///
@@ -101,15 +97,6 @@ pub struct Session {
     home: Home,
     /// The name by which it can be cloned; empty for a clone.
     name: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    SetUp,
-    /// Set up, for a trigger that starts it.
-    Armed,
-    Started,
-    Stopped,
 }
 
 /// The service of a session.
@@ -157,7 +144,7 @@ impl Session {
     #[cfg(feature = "in-process")]
     pub fn in_process(config: &Config) -> Result<Self, SessionError> {
         runtime::Init::new().in_process()?;
-        if !runtime::sync(TIMEOUT) {
+        if !runtime::sync_in_process(TIMEOUT) {
             return Err(SessionError::TimedOut("accept the program as a producer"));
         }
         Self::set_up(Home::InProcess, config)
@@ -446,9 +433,4 @@ fn clone_request(name: &str) -> Result<CloneSessionRequest, SessionError> {
     }
     let selector = CloneSessionRequestSelector::UniqueSessionName(name.to_owned());
     Ok(CloneSessionRequest { selector: Some(selector), ..Default::default() })
-}
-
-/// An empty file that a service can write into.
-fn open(path: &Path) -> std::io::Result<File> {
-    File::options().read(true).write(true).create(true).truncate(true).open(path)
 }

@@ -4,7 +4,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::SessionError;
+use super::error::SessionError;
 
 /// A request that a thread of the library carries out, from the call on: it is a future, but need not be polled. If it
 /// is dropped, the request goes on.

@@ -7,8 +7,9 @@ use std::sync::MutexGuard;
 
 use client::consumer::{ConsumerError, OpenRead, ReadPacket};
 
+use super::error::SessionError;
 use super::shared::Inner;
-use super::{SessionError, TIMEOUT};
+use super::shared::TIMEOUT;
 
 /// A read that goes on. It keeps one reply of the service, and the service sends a few ahead.
 struct Replies<'s> {
@@ -47,7 +48,7 @@ impl<'s> Replies<'s> {
 pub struct Reader<'s> {
     replies: Replies<'s>,
     buffer: Vec<u8>,
-    /// What of `buffer` was read.
+    /// The read part of `buffer`.
     read_len: usize,
 }
 

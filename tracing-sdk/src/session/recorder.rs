@@ -167,7 +167,7 @@ impl Running {
 
     fn report(&self, path: &Path) {
         if let Err(error) = self.dump(path) {
-            eprintln!("tracing-sdk: no trace was saved to {}: {error}", path.display());
+            crate::macros::report!("no trace was saved to {}: {error}", path.display());
         }
     }
 
@@ -186,7 +186,7 @@ impl Running {
             }
             Err(error) => {
                 self.is_saving.store(false, Ordering::Release);
-                eprintln!("tracing-sdk: no trace was saved: cannot start a thread: {error}");
+                crate::macros::report!("no trace was saved: cannot start a thread: {error}");
             }
         }
     }

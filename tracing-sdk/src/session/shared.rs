@@ -7,14 +7,34 @@
 //!   stop, flush ... ── wanted + 1, wake ─┘            └─> locked, request, wanted - 1
 //! ```
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use client::connection::ConnectionWaker;
 use client::consumer::{Consumer, ConsumerError, Waited};
 
-use super::{SessionError, State};
+use super::error::SessionError;
 use os::clock::Deadline;
+
+/// How long a service may take to answer.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    SetUp,
+    /// Set up, for a trigger that starts it.
+    Armed,
+    Started,
+    Stopped,
+}
+
+/// An empty file that a service can write into.
+pub(super) fn open(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(true).open(path)
+}
 
 /// The consumer, and how far its session is.
 #[derive(Debug)]

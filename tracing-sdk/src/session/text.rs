@@ -8,7 +8,7 @@ use protozero::Message as _;
 use protozero::dynamic::Pool;
 use protozero::text::{self, Options};
 
-use super::SessionError;
+use super::error::SessionError;
 
 static POOL: LazyLock<Option<Pool>> =
     LazyLock::new(|| Pool::decode(protos::FILE_DESCRIPTOR_SET).ok());

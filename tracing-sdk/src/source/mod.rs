@@ -12,16 +12,15 @@
 #[cfg(feature = "tracing")]
 pub(crate) mod changes;
 pub(crate) mod registry;
+pub(crate) mod running;
 pub(crate) mod settings;
-
-use std::sync::Arc;
 
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use protos::{DataSourceDescriptor, TrackEventCategory, TrackEventDescriptor};
 
 use crate::category::Category;
-use crate::event::sticky;
 use crate::sequence::thread;
+use crate::site::sticky;
 
 /// The name that configs use.
 pub(crate) const NAME: &str = "track_event";
@@ -45,10 +44,10 @@ impl TrackEventSource {
 impl DataSource for TrackEventSource {
     fn start(&mut self, instance: &Instance) {
         let Some(slot) = registry::start(instance.clone()) else {
-            eprintln!(
-                "tracing-sdk: a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
+            crate::macros::report!(
+                "a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
                  possible; stop one of them",
-                registry::SLOTS
+                running::SLOTS
             );
             return;
         };
@@ -104,16 +103,3 @@ pub(crate) fn descriptor(id: u64, categories: &[&'static Category]) -> DataSourc
         ..Default::default()
     }
 }
-
-/// A running instance of the data source.
-#[derive(Debug)]
-pub(crate) struct Running {
-    /// Counts instances; a later one has a larger number.
-    pub(crate) serial: u32,
-    pub(crate) instance: Instance,
-    pub(crate) settings: settings::Settings,
-    /// How many times the service asked to clear incremental state.
-    pub(crate) clears: std::sync::atomic::AtomicU32,
-}
-
-pub(crate) type Slots = [Option<Arc<Running>>; registry::SLOTS];

@@ -4,18 +4,14 @@
 //! it. A category that is registered is held against all configs, and a config that starts against all categories.
 
 use core::sync::atomic::{AtomicU32, Ordering, fence};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use client::data_source::Instance;
 
+use super::running::{Running, SLOTS, Slots};
 use super::settings::Settings;
-use super::{Running, Slots};
 use crate::category::{Category, is_reserved, rules};
-use crate::runtime;
-
-/// How many sessions can record at the same time (as in the C++ client).
-pub(crate) const SLOTS: usize = 8;
 
 /// How many dynamic categories there can be.
 const DYNAMIC_MAX: usize = 16_384;
@@ -27,6 +23,9 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+
+/// Called when consumers can see more categories than before.
+static NEW_CATEGORIES: OnceLock<fn()> = OnceLock::new();
 
 type DynamicKey = (&'static str, &'static [&'static str]);
 
@@ -108,6 +107,18 @@ pub(crate) fn instances() -> Instances {
     }
 }
 
+/// Calls `callback`, without a lock, whenever consumers can see more categories than before.
+pub(crate) fn on_new_categories(callback: fn()) {
+    // It is always the same function.
+    let _ = NEW_CATEGORIES.set(callback);
+}
+
+fn tell_of_categories() {
+    if let Some(callback) = NEW_CATEGORIES.get() {
+        callback();
+    }
+}
+
 pub(crate) fn register(categories: &[&'static Category]) {
     let mut registry = lock();
     let mut news = false;
@@ -116,7 +127,7 @@ pub(crate) fn register(categories: &[&'static Category]) {
     }
     drop(registry);
     if news {
-        runtime::update_descriptors();
+        tell_of_categories();
     }
 }
 
@@ -128,7 +139,7 @@ pub(crate) fn register_one(category: &'static Category) -> u32 {
     let bits = registry.enabled(category);
     drop(registry);
     if news {
-        runtime::update_descriptors();
+        tell_of_categories();
     }
     bits
 }
@@ -157,8 +168,13 @@ pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Cat
 }
 
 /// The categories that consumers may see.
+///
+/// Statics of one name are one category to them: the first that was registered.
 pub(crate) fn listed() -> Vec<&'static Category> {
-    lock().categories.iter().copied().filter(|category| category.is_listed()).collect()
+    let registry = lock();
+    let mut names = HashSet::new();
+    let listed = registry.categories.iter().filter(|category| category.is_listed());
+    listed.copied().filter(|category| names.insert(category.name())).collect()
 }
 
 /// Starts an instance, and returns its slot; none if all are taken.
@@ -187,6 +203,7 @@ pub(crate) fn clear(slot: usize) {
     let registry = lock();
     if let Some(Some(running)) = registry.slots.get(slot) {
         running.clears.fetch_add(1, Ordering::Relaxed);
+        RUNNING.store(0, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -206,6 +223,7 @@ pub(crate) fn stop(slot: usize) {
     if let Some(running) = registry.slots.get_mut(slot) {
         *running = None;
         RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
+        RUNNING.store(0, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -226,6 +244,7 @@ impl Locked {
         for category in &self.0.categories {
             category.set_instances((1 << SLOTS) - 1, false);
         }
+        RUNNING.store(0, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -20,23 +20,12 @@ pub(crate) mod process;
 mod tests;
 
 pub(crate) use self::describe::describe;
+use crate::hash::fnv1a;
 
 /// Numbers that keep tracks of one name and different kinds apart (`track_event_internal.h`, `track.h`).
 const NAMED: u64 = 0xCD57_1EC5_EAD3_7024;
 const STATE: u64 = 0x2E23_98EC_92E8_9138;
 const COUNTER: u64 = 0xB1A4_A67D_7970_839E;
-
-/// FNV-1a with 64 bits, as all SDKs hash names.
-#[must_use]
-pub(crate) const fn fnv1a(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut at = 0;
-    while at < bytes.len() {
-        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
-    }
-    hash
-}
 
 /// A track. Copies are the same track.
 ///
@@ -224,6 +213,9 @@ impl<'a> Track<'a> {
 
     /// Tells apart tracks of one name and parent: for one line per request, say. Siblings of one name are shown as one
     /// track with as many lines as are in use, unless [`merge`](Self::merge) says otherwise.
+    ///
+    /// Ids and names of a track and its ancestors are combined with exclusive or. Two tracks are the same if the result
+    /// is, so do not give small numbers to two levels of one chain.
     #[must_use]
     pub const fn id(mut self, id: u64) -> Self {
         self.id = id;

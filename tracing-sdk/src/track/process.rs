@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::fnv1a;
+use crate::hash::fnv1a;
 
 static UUID: AtomicU64 = AtomicU64::new(0);
 

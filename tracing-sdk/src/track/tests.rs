@@ -1,5 +1,6 @@
 use super::process::{start_ticks, uuid_of};
-use super::{Kind, Name, Parent, Track, fnv1a};
+use super::{Kind, Name, Parent, Track};
+use crate::hash::fnv1a;
 
 /// The uuid of the process in the vectors.
 const PROCESS: u64 = 0x1122_3344_5566_7788;

@@ -186,9 +186,9 @@ fn a_clear_begins_anew() {
     };
     let config = Config::new().data_source(config).clear_interval(Duration::from_millis(1));
     let session = Session::in_process(&config).expect("a session");
-    let before = CLEARS.load(Ordering::Acquire);
     session.start().expect("a start");
     LOGGED.trace(|context| write(context, "one"));
+    let before = CLEARS.load(Ordering::Acquire);
     // The second call comes when the first clear is done.
     while CLEARS.load(Ordering::Acquire).wrapping_sub(before) < 2 {
         std::thread::yield_now();

@@ -107,6 +107,35 @@ fn iterate() -> impl Iterator<Item = u32> {
     0..3
 }
 
+/// The names of the macro's own variables are free.
+#[traced(D, name = "sum", args(output), ret)]
+fn sum(slice: &[u32], output: u32) -> u32 {
+    slice.iter().sum::<u32>() + output
+}
+
+#[traced(D, name = "checked", err)]
+fn checked(n: u32) -> Result<impl Iterator<Item = u32>, String> {
+    if n > 3 { Err("too many".to_owned()) } else { Ok(0..n) }
+}
+
+#[test]
+fn names_of_the_function_are_its_own() {
+    let trace = recorded("derive", || {
+        assert_eq!(sum(&[1, 2], 3), 6);
+        assert_eq!(checked(2).map(Iterator::count), Ok(2));
+        assert!(checked(4).is_err());
+    });
+    let expected = [
+        "begin derive sum output=3",
+        "end return=6",
+        "begin derive checked",
+        "end",
+        "begin derive checked",
+        "end error=too many",
+    ];
+    assert_eq!(events(&trace), expected);
+}
+
 #[test]
 fn functions_are_slices() {
     let trace = recorded("derive", || {

@@ -15,6 +15,7 @@ categories! {
     /// Counters and states: later sessions begin with their values.
     N = "n";
     M = "m";
+    P = "p";
 }
 
 pub(crate) fn recorded(category: &str, work: impl FnOnce()) -> Vec<u8> {
@@ -114,6 +115,9 @@ fn values_are_evaluated_once_and_only_when_on() {
     let count = std::cell::Cell::new(0);
     let next = || count.replace(count.get() + 1);
     let _alone = alone();
+    // The first use of a category registers it, and evaluates nothing either.
+    categories! { FRESH = "fresh"; }
+    instant!(FRESH, "off", n = next());
     instant!(A, "off", n = next());
     assert_eq!(count.get(), 0);
     let trace = record(&["a"], || instant!(A, "on", n = next())).expect("a recording");
@@ -283,4 +287,33 @@ fn names_of_the_program_do_not_meet_those_of_the_macros() {
             "end",
         ],
     );
+}
+
+#[test]
+fn a_panic_in_the_arguments_of_an_end_ends_the_slice_in_all_sessions() {
+    struct Panics;
+    impl std::fmt::Display for Panics {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("on purpose")
+        }
+    }
+    let _alone = alone();
+    let mut inner = Vec::new();
+    let outer = record(&["a"], || {
+        let trace = record(&["a"], || {
+            let slice = slice!(A, "work");
+            let end = std::panic::AssertUnwindSafe(|| end!(slice, value = %Panics));
+            assert!(std::panic::catch_unwind(end).is_err());
+        });
+        inner = trace.expect("a recording");
+    });
+    assert_eq!(events(&outer.expect("a recording")), ["begin a work", "end value="]);
+    assert_eq!(events(&inner), ["begin a work", "end"]);
+}
+
+#[test]
+fn counters_at_call_sites_are_not_repeated() {
+    let trace = recorded("p", || counter!(P, "at a call site", 5));
+    assert_eq!(events(&trace), ["counter 5"]);
+    assert_eq!(events(&recorded("p", || {})), [""; 0]);
 }

@@ -265,17 +265,16 @@ impl Program {
         let mut wanting: Vec<&mut Recording> =
             self.sessions.iter_mut().flatten().filter(|r| r.config.wants(in_q)).collect();
         wanting.sort_by_key(|recording| recording.slot);
+        let mut panics = false;
         for recording in wanting {
-            let no_args = recording.config.no_args;
+            // After a panic, the sessions behind get the event without arguments.
+            let no_args = recording.config.no_args || panics;
             let args_text = if no_args { String::new() } else { args.text(number) };
             recording.events.entry(thread).or_default().push(format!("{text}{args_text}"));
             began.push(recording.number);
-            if matches!(args, Args::Panics) && !no_args {
-                // The sessions behind it get nothing.
-                return (began, true);
-            }
+            panics |= matches!(args, Args::Panics) && !no_args;
         }
-        (began, false)
+        (began, panics)
     }
 
     fn expect_end(&mut self, thread: usize, began: &Began) {

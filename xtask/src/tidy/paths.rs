@@ -10,9 +10,16 @@ const DOCUMENTS: &[&str] = &[
     "STYLE.md",
     "SAFETY.md",
     "docs/benchmarks.md",
+    "docs/coming-from.md",
     "docs/command-line.md",
     "docs/differences.md",
+    "docs/lengths.md",
     "docs/protozero.md",
+    "docs/record.md",
+    "docs/sdk.md",
+    "docs/sdk-tracing.md",
+    "docs/synthetic.md",
+    "docs/text.md",
 ];
 
 /// Names in examples, and a folder that is not committed.
@@ -27,6 +34,7 @@ const CRATES: &[&str] = &[
     "tracing-core",
     "tracing-file",
     "tracing-probes",
+    "tracing-sdk",
     "tracebox",
     "xtask",
 ];

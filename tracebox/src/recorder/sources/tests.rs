@@ -25,7 +25,7 @@ fn change(name: &str, state: InstanceState) -> InstanceChange {
     }
 }
 
-fn watch(wanted: &[&str], offers: &[(&str, i32)], later: bool) -> SourceWatch {
+fn source_watch(wanted: &[&str], offers: &[(&str, i32)], later: bool) -> SourceWatch {
     let wanted = wanted.iter().map(|&name| name.to_owned()).collect();
     SourceWatch::new(wanted, &state(offers), later)
 }
@@ -36,7 +36,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_producer_that_goes_away() {
-    let mut watch = watch(&["a", "b"], &[("a", 1), ("b", 1), ("a", 2), ("c", 3)], true);
+    let mut watch = source_watch(&["a", "b"], &[("a", 1), ("b", 1), ("a", 2), ("c", 3)], true);
     let told = watch.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
     assert_eq!(told, [StoppedSource { name: "a".into(), after: SECOND }]);
     // It comes back under another id, and goes away again.
@@ -53,7 +53,7 @@ fn a_producer_that_goes_away() {
 
 #[test]
 fn a_producer_that_takes_no_part() {
-    let mut watch = watch(&["a"], &[("a", 1), ("a", 2)], true);
+    let mut watch = source_watch(&["a"], &[("a", 1), ("a", 2)], true);
     // The second one has no instance in this session.
     assert!(watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND).is_empty());
     assert!(watch.into_report().stopped.is_empty());
@@ -61,7 +61,7 @@ fn a_producer_that_takes_no_part() {
 
 #[test]
 fn later_producers_that_are_not_watched() {
-    let mut watch = watch(&["a", "b"], &[("a", 1)], false);
+    let mut watch = source_watch(&["a", "b"], &[("a", 1)], false);
     assert_eq!(watch.absent(), ["b"]);
     watch.handle_changes(&[change("b", STARTED)], &state(&[("a", 1), ("b", 2)]), SECOND);
     let told = watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND);

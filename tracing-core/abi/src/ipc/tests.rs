@@ -73,7 +73,7 @@ fn open(args: &'static [u8]) -> Request {
     Request { id: 1, args: args.to_vec() }
 }
 
-fn watch() -> Request {
+fn observe() -> Request {
     Request { id: 2, args: Vec::new() }
 }
 
@@ -429,7 +429,7 @@ fn absent_arguments_are_empty_ones() {
     let mut host = Host::<Echo, u32>::default();
     host.receive(&hex("08 00 00 00 10 04 2a 04 08 01 10 02"), None).unwrap();
     let Some(HostEvent::Call { call, request, fd }) = host.poll_event() else { panic!("no call") };
-    assert_eq!((call, request, fd), (Some(CallId::new(4)), watch(), None));
+    assert_eq!((call, request, fd), (Some(CallId::new(4)), observe(), None));
 }
 
 #[test]
@@ -505,7 +505,7 @@ fn a_call_before_the_bind_waits_for_it() {
 fn streams_end_with_their_last_reply() {
     let mut client = Client::<Echo, u32>::new();
     let mut host = Host::<Echo, u32>::default();
-    let call = client.invoke(&watch(), true, None).unwrap();
+    let call = client.invoke(&observe(), true, None).unwrap();
     exchange(&mut client, &mut host, 7);
     host.reply(call, Ok(b"1".to_vec()), true, None).unwrap();
     host.reply(call, Ok(b"2".to_vec()), false, None).unwrap();
@@ -550,7 +550,7 @@ fn a_request_error_is_a_rejection() {
     let mut client = Client::<Echo, u32>::new();
     let mut host = Host::<Echo, u32>::default();
     exchange(&mut client, &mut host, 64);
-    let call = client.invoke(&watch(), true, None).unwrap();
+    let call = client.invoke(&observe(), true, None).unwrap();
     let error = |id| {
         encode(&Frame { request_id: id, body: Some(Body::RequestError("unknown request".into())) })
     };
@@ -567,10 +567,10 @@ fn a_refused_bind_ends_the_client() {
     ];
     for refusal in refusals {
         let mut client = Client::<Echo, u32>::new();
-        let call = client.invoke(&watch(), true, None).unwrap();
+        let call = client.invoke(&observe(), true, None).unwrap();
         client.receive(&refusal, None).unwrap();
         assert_eq!(events(&mut client), [rejected(call), ClientEvent::Disconnected]);
-        assert_eq!(client.invoke(&watch(), true, None), Err(ClientClosed));
+        assert_eq!(client.invoke(&observe(), true, None), Err(ClientClosed));
     }
 }
 
@@ -579,7 +579,7 @@ fn closing_rejects_every_pending_call_once() {
     let mut client = Client::<Echo, u32>::new();
     let mut host = Host::<Echo, u32>::default();
     exchange(&mut client, &mut host, 64);
-    let stream = client.invoke(&watch(), true, None).unwrap();
+    let stream = client.invoke(&observe(), true, None).unwrap();
     let one = client.invoke(&open(b""), true, None).unwrap();
     client.invoke(&open(b""), false, None).unwrap();
     client.close();
@@ -607,7 +607,7 @@ fn method_numbers_are_the_hosts() {
     let sent = decode_all(&sent);
     let Some(Body::Invoke(invoke)) = &sent[0].body else { panic!("not an invoke") };
     assert_eq!((invoke.service_id, invoke.method_id), (70, 9));
-    let missing = client.invoke(&watch(), true, None).unwrap();
+    let missing = client.invoke(&observe(), true, None).unwrap();
     assert_eq!(events(&mut client), [ClientEvent::Bound, rejected(missing)]);
     assert_ne!(call, missing);
 }

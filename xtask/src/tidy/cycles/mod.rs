@@ -26,6 +26,8 @@ const ROOTS: &[&str] = &[
     "tracing-core/daemon/src/lib.rs",
     "tracing-file/src/lib.rs",
     "tracing-probes/src/lib.rs",
+    "tracing-sdk/src/lib.rs",
+    "tracing-sdk/derive/src/lib.rs",
     "tracebox/src/lib.rs",
     "xtask/src/main.rs",
 ];

@@ -2,7 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::track::{fnv1a, process};
+use crate::hash::fnv1a;
+use crate::track::process;
 
 /// A flow. All events with an equal one are joined by arrows, in order of time.
 ///

@@ -2,23 +2,9 @@
 
 use core::marker::PhantomData;
 
-use protos::TrackEventType;
-
 use crate::sequence::thread::{self, Written};
-use crate::sequence::{EventName, Fill, Spec};
+use crate::sequence::{Fill, Spec};
 use crate::track::Track;
-
-/// The end of a slice never has a name: a reader closes the innermost open slice.
-pub(crate) const fn end_spec<'a>(track: Option<&'a Track<'a>>) -> Spec<'a, 'a> {
-    Spec {
-        kind: TrackEventType::TYPE_SLICE_END,
-        members: None,
-        name: EventName::None,
-        track,
-        time_ns: None,
-        value: None,
-    }
-}
 
 /// An open slice on the track of a thread. It ends when this is dropped, also by a panic.
 ///
@@ -56,7 +42,7 @@ impl Slice {
     pub fn end_with(mut self, fill: &mut Fill<'_>) {
         let written = core::mem::take(&mut self.written);
         if written.bits != 0 {
-            thread::write_to(written, &end_spec(None), Some(fill));
+            thread::write_to(written, &Spec::end(None), Some(fill));
         }
     }
 }
@@ -65,7 +51,7 @@ impl Drop for Slice {
     #[inline]
     fn drop(&mut self) {
         if self.written.bits != 0 {
-            thread::write_to(self.written, &end_spec(None), None);
+            thread::write_to(self.written, &Spec::end(None), None);
         }
     }
 }
@@ -103,7 +89,7 @@ impl<'a> TrackSlice<'a> {
     pub fn end_with(mut self, fill: &mut Fill<'_>) {
         let written = core::mem::take(&mut self.written);
         if written.bits != 0 {
-            thread::write_to(written, &end_spec(Some(&self.track)), Some(fill));
+            thread::write_to(written, &Spec::end(Some(&self.track)), Some(fill));
         }
     }
 }
@@ -111,7 +97,7 @@ impl<'a> TrackSlice<'a> {
 impl Drop for TrackSlice<'_> {
     fn drop(&mut self) {
         if self.written.bits != 0 {
-            thread::write_to(self.written, &end_spec(Some(&self.track)), None);
+            thread::write_to(self.written, &Spec::end(Some(&self.track)), None);
         }
     }
 }

@@ -1,11 +1,21 @@
-//! What the macros call, once they know that a session may record the event. Nothing here is inlined into call sites.
+//! What the macros call, once they know that a session may record the event.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`guard`] | slices that end when a guard is dropped |
+//! | [`future`] | slices of futures: whole lives and polls |
+//! | [`sticky`] | counters and states whose last value every session gets |
+
+pub(crate) mod future;
+pub(crate) mod guard;
+pub(crate) mod sticky;
 
 use protos::TrackEventType;
 
-use super::Event;
-use super::guard::{Slice, TrackSlice};
+use self::guard::{Slice, TrackSlice};
 use crate::category::{CategoryRef, Members};
-pub use crate::sequence::EventName as Name;
+use crate::event::Event;
+pub use crate::intern::EventName as Name;
 use crate::sequence::thread::{self, Written};
 use crate::sequence::{Fill, Spec};
 use crate::track::Track;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   1 ... 65,535          literals of the program, the same number in all sequences
-//!   65,536 ...            texts of this sequence, at most 4,096
+//!   65,536 ...            texts of this sequence, at most 4,096 of each kind
 //! ```
 
 use core::ops::Range;
@@ -16,7 +16,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TracePacketWriter;
 
-use super::EventName;
 use crate::category::Category;
 
 /// The highest number of a literal. Literals beyond it are written in full.
@@ -127,6 +126,19 @@ impl core::fmt::Debug for StaticName {
     }
 }
 
+/// The name of an event.
+#[derive(Clone, Copy, Debug)]
+pub enum EventName<'a> {
+    /// The end of a slice, or a state that is none.
+    None,
+    /// A literal.
+    Static(&'static StaticName),
+    /// Written in full.
+    Dynamic(&'a str),
+    /// Written in full once for each sequence.
+    Interned(&'a str),
+}
+
 /// The name of an event, as it is written.
 pub(crate) enum WrittenName<'a> {
     None,
@@ -201,7 +213,9 @@ pub(crate) struct Interning {
     keys: Defined,
     texts: HashMap<Kind, HashMap<Box<str>, u64>>,
     last_text: u64,
-    locations: HashMap<(usize, u32), u64>,
+    locations: HashMap<(usize, usize, usize, u32), u64>,
+    /// Numbers up to here are of locations that were forgotten.
+    last_location: u64,
     /// Used by the packet at hand, which has to define it.
     news: Vec<News>,
     news_text: String,
@@ -307,8 +321,14 @@ impl Interning {
     /// The number of a place in the source.
     pub(crate) fn location(&mut self, location: Location) -> u64 {
         // Literals of one file have one address or several; then the place has several numbers, which is allowed.
-        let key = (location.file.as_ptr().addr(), location.line);
-        let next = self.locations.len() as u64 + 1;
+        let Location { file, function, line } = location;
+        let key = (file.as_ptr().addr(), function.as_ptr().addr(), function.len(), line);
+        if self.locations.len() >= DYNAMIC_MAX {
+            // A program that makes up its lines. They are defined anew, with other numbers.
+            self.locations.clear();
+            self.last_location += DYNAMIC_MAX as u64;
+        }
+        let next = self.last_location + self.locations.len() as u64 + 1;
         *self.locations.entry(key).or_insert_with(|| {
             self.news.push(News::Location(next, location));
             next

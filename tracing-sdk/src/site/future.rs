@@ -12,12 +12,11 @@ use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::flow::Flow;
 use super::guard::TrackSlice;
-use super::site::{Site, closure};
+use super::{Site, closure};
 use crate::category::{CategoryRef, Members};
-use crate::sequence::EventName;
-use crate::sequence::intern::StaticName;
+use crate::flow::Flow;
+use crate::intern::{EventName, StaticName};
 use crate::track::Track;
 
 /// The slice of a future, from [`async_slice!`](crate::async_slice!).
@@ -47,7 +46,9 @@ impl AsyncSlice {
     pub fn lane(name: &'static StaticName) -> (Track<'static>, Flow) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        (Track::named(name.text()).id(number), Flow::scoped("tracing-sdk async", number))
+        let flow = Flow::scoped("tracing-sdk async", number);
+        // Spread, so that it meets no id that the program gave to a track of this name.
+        (Track::named(name.text()).id(flow.id()), flow)
     }
 
     /// After the beginning was written.

@@ -9,7 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use protos::TrackEventType;
 
 use crate::category::{CategoryRef, Members};
-use crate::sequence::{EventName, Spec, thread};
+use crate::event::counter_value::CounterValue;
+use crate::intern::EventName;
+use crate::sequence::{Spec, thread};
 use crate::track::{Track, Unit};
 
 /// What can be replayed.
@@ -56,30 +58,6 @@ pub(crate) fn replay(bits: u32) {
             }
         }
     }
-}
-
-/// A value of a counter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CounterValue {
-    /// A whole number.
-    Int(i64),
-    /// A number with a fraction.
-    Double(f64),
-}
-
-macro_rules! counter_values {
-    ($($variant:ident($as:ty): $($type:ty)*;)*) => {$($(
-        impl From<$type> for CounterValue {
-            fn from(value: $type) -> Self {
-                Self::$variant(value as $as)
-            }
-        }
-    )*)*};
-}
-
-counter_values! {
-    Int(i64): u8 u16 u32 u64 usize i8 i16 i32 i64 isize;
-    Double(f64): f32 f64;
 }
 
 /// A counter: a number that changes over time.
@@ -155,7 +133,8 @@ impl Counter<'static> {
 
     fn store(&self, form: u8, bits: u64) {
         self.bits.store(bits, Ordering::Relaxed);
-        self.form.store(form, Ordering::Relaxed);
+        // `last` reads the form first: then it finds these bits.
+        self.form.store(form, Ordering::Release);
     }
 
     #[inline]
@@ -174,8 +153,9 @@ impl Counter<'static> {
     }
 
     fn last(&self) -> Option<CounterValue> {
+        let form = self.form.load(Ordering::Acquire);
         let bits = self.bits.load(Ordering::Relaxed);
-        match self.form.load(Ordering::Relaxed) {
+        match form {
             INT => Some(CounterValue::Int(bits.cast_signed())),
             DOUBLE => Some(CounterValue::Double(f64::from_bits(bits))),
             _ => None,

@@ -1,0 +1,25 @@
+//! The value of a counter.
+
+/// A value of a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CounterValue {
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction.
+    Double(f64),
+}
+
+macro_rules! counter_values {
+    ($($variant:ident($as:ty): $($type:ty)*;)*) => {$($(
+        impl From<$type> for CounterValue {
+            fn from(value: $type) -> Self {
+                Self::$variant(value as $as)
+            }
+        }
+    )*)*};
+}
+
+counter_values! {
+    Int(i64): u8 u16 u32 u64 usize i8 i16 i32 i64 isize;
+    Double(f64): f32 f64;
+}

@@ -1,0 +1,17 @@
+//! Forks of the process. A child shares the shared memory of its parent, so it must not use the writers that it
+//! inherited, nor run their destructors.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// How many forks lead from the first process to this one. A writer belongs to the process with the number at which it
+/// was made.
+pub(crate) fn count() -> u32 {
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// In a forked process, on its only thread.
+pub(crate) fn forked() {
+    COUNT.fetch_add(1, Ordering::Relaxed);
+}

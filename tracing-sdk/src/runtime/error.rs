@@ -1,0 +1,34 @@
+//! Why tracing could not be set up.
+
+use core::fmt;
+
+use client::producer::ProducerError;
+
+/// Why tracing could not be set up.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InitError {
+    /// The producer could not be made.
+    Producer(ProducerError),
+    /// The service inside the program could not be started.
+    Service(String),
+}
+
+impl fmt::Display for InitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Producer(error) => error.fmt(f),
+            Self::Service(error) => {
+                write!(f, "the service inside the program cannot start: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InitError {}
+
+impl From<ProducerError> for InitError {
+    fn from(error: ProducerError) -> Self {
+        Self::Producer(error)
+    }
+}
