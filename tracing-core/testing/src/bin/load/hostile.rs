@@ -158,6 +158,8 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     // A session with their data source, so that they get shared memory.
     let mut consumer = daemon.consumer()?;
     consumer.enable_tracing(&config(SOURCE, 1024), None).map_err(|error| error.to_string())?;
+    // Once it has answered, the daemon has accepted this connection, whose descriptor is one of those counted here.
+    consumer.query_capabilities().map_err(|error| error.to_string())?;
     let count = AtomicU64::new(0);
     let descriptors = daemon.resources()?.descriptors;
     // The memory after a first round is the baseline, as allocators hold some back.
