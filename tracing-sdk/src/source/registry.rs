@@ -203,7 +203,6 @@ pub(crate) fn clear(slot: usize) {
     let registry = lock();
     if let Some(Some(running)) = registry.slots.get(slot) {
         running.clears.fetch_add(1, Ordering::Relaxed);
-        RUNNING.store(0, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -223,7 +222,6 @@ pub(crate) fn stop(slot: usize) {
     if let Some(running) = registry.slots.get_mut(slot) {
         *running = None;
         RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
-        RUNNING.store(0, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }

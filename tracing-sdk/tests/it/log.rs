@@ -76,3 +76,23 @@ fn records_go_to_sessions_and_to_the_other_logger() {
     let times = |text: &str| passed.iter().filter(|line| *line == text).count();
     assert_eq!((times("literal"), times("not wanted"), times("number 0")), (4, 4, 0));
 }
+
+#[test]
+fn records_go_on_after_a_clear_and_after_the_end_of_another_session() {
+    let _alone = alone();
+    let logger = tracing_sdk::log::logger();
+    let log = || {
+        let mut record = Record::builder();
+        record.level(log::Level::Info).target("it::log").args(format_args!("still here"));
+        assert!(logger.enabled(record.build().metadata()));
+        logger.log(&record.build());
+    };
+    let trace = record(&["it::log"], || {
+        record(&["it::log"], || {}).expect("another recording");
+        log();
+        tracing_sdk::__private::clear_incremental_state();
+        log();
+    });
+    let still_here = |event: &&String| event.contains("still here");
+    assert_eq!(events(&trace.expect("a recording")).iter().filter(still_here).count(), 2);
+}
