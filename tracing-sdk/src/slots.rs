@@ -32,6 +32,11 @@ impl<T> Slots<T> {
         self.entries.get(slot)?.as_ref()
     }
 
+    /// The serial number of the value that was put in last.
+    pub(crate) fn last_serial(&self) -> u32 {
+        self.last_serial
+    }
+
     pub(crate) fn take(&mut self, slot: usize) -> Option<Arc<T>> {
         self.entries.get_mut(slot)?.take()
     }

@@ -7,13 +7,7 @@ use protos::{DataSourceConfig, TracePacketWriter};
 use super::instances::Running;
 use super::source::DataSource;
 use super::thread::Local;
-
-/// `BUILTIN_CLOCK_BOOTTIME`.
-const TRACE_CLOCK: u32 = 6;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: a reader forgets what it knows of the sequence.
-const CLEARED: u32 = 1;
-/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet cannot be read without those before it.
-const NEEDS_STATE: u32 = 2;
+use crate::source::settings::{CLEARED, NEEDS_STATE, TRACE_CLOCK};
 
 /// One instance, on the calling thread.
 pub struct Context<'c, S: DataSource> {

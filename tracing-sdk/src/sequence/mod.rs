@@ -30,11 +30,11 @@ use crate::event::Event;
 use crate::event::counter_value::CounterValue;
 use crate::intern::{EventName, Interning, WrittenName};
 use crate::source::running::Running;
-use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, Settings, TRACE_CLOCK};
+use crate::source::settings::{
+    ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
+};
 use crate::track::{Track, describe};
 
-/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet cannot be read without those before it.
-const NEEDS_STATE: u32 = 2;
 /// How many tracks a sequence remembers; then it forgets all and describes them again.
 const TRACKS_MAX: usize = 8192;
 /// The longest chain of parents. Readers refuse 100 levels.

@@ -4,13 +4,12 @@ use core::sync::atomic::Ordering;
 
 use protos::ClockSnapshotWriter;
 
-use super::{NEEDS_STATE, Sequence};
-use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, Settings, TRACE_CLOCK};
+use super::Sequence;
+use crate::source::settings::{
+    ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
+};
 use crate::track::Track;
 use crate::track::process;
-
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: a reader forgets what it knows of the sequence.
-const CLEARED: u32 = 1;
 
 impl Sequence {
     /// Forgets what was defined, and writes the opening. False if it was lost, too.

@@ -8,8 +8,8 @@ use protos::TrackEventType;
 
 use super::{Fill, Sequence, Spec};
 use crate::fork;
+use crate::slots::COUNT;
 use crate::source::registry;
-use crate::source::running::SLOTS;
 
 /// Borrowed while an event is written. So an event inside an argument of another one (a `Display` that traces, say)
 /// finds it borrowed and is left out.
@@ -18,12 +18,12 @@ struct Sequences {
     forks: u32,
     generation: u32,
     last_serial: u32,
-    slots: [Option<Box<Sequence>>; SLOTS],
+    slots: [Option<Box<Sequence>>; COUNT],
 }
 
 thread_local! {
     static SEQUENCES: RefCell<Sequences> = const {
-        RefCell::new(Sequences { forks: 0, generation: 0, last_serial: 0, slots: [const { None }; SLOTS] })
+        RefCell::new(Sequences { forks: 0, generation: 0, last_serial: 0, slots: [const { None }; COUNT] })
     };
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn write_missing(
         let now_ns = os::clock::boot_ns();
         let late = Spec { time_ns: None, ..*spec };
         let (mut kept, mut added) = (0, 0);
-        for slot in 0..SLOTS {
+        for slot in 0..COUNT {
             let Some(Some(sequence)) = sequences.slots.get_mut(slot) else { continue };
             let serial = sequence.serial();
             if before.has(slot, serial) {

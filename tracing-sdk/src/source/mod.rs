@@ -21,6 +21,7 @@ use protos::{DataSourceDescriptor, TrackEventCategory, TrackEventDescriptor};
 use crate::category::Category;
 use crate::sequence::thread;
 use crate::site::sticky;
+use crate::slots;
 
 /// The name that configs use.
 pub(crate) const NAME: &str = "track_event";
@@ -47,7 +48,7 @@ impl DataSource for TrackEventSource {
             crate::macros::report!(
                 "a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
                  possible; stop one of them",
-                running::SLOTS
+                slots::COUNT
             );
             return;
         };

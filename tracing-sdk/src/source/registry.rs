@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use client::data_source::Instance;
 
-use super::running::{Running, SLOTS, Slots};
+use super::running::Running;
 use super::settings::Settings;
 use crate::category::{Category, is_reserved, rules};
+use crate::slots::{COUNT, Slots};
 
 /// How many dynamic categories there can be.
 const DYNAMIC_MAX: usize = 16_384;
@@ -32,28 +33,22 @@ type DynamicKey = (&'static str, &'static [&'static str]);
 struct Registry {
     categories: Vec<&'static Category>,
     dynamic: Option<HashMap<DynamicKey, &'static Category>>,
-    slots: Slots,
-    last_serial: u32,
+    slots: Slots<Running>,
 }
 
 impl Registry {
     const fn new() -> Self {
-        Self {
-            categories: Vec::new(),
-            dynamic: None,
-            slots: [const { None }; SLOTS],
-            last_serial: 0,
-        }
+        Self { categories: Vec::new(), dynamic: None, slots: Slots::new() }
     }
 
     fn enabled(&self, category: &Category) -> u32 {
         let mut bits = 0;
-        for (slot, running) in self.slots.iter().enumerate() {
+        for slot in 0..COUNT {
             let on = |running: &Arc<Running>| {
                 let config = &running.settings.categories;
                 rules::is_enabled(config, category.name(), category.tag_list())
             };
-            bits |= u32::from(running.as_ref().is_some_and(on)) << slot;
+            bits |= u32::from(self.slots.get(slot).is_some_and(on)) << slot;
         }
         bits
     }
@@ -95,15 +90,15 @@ pub(crate) struct Instances {
     pub(crate) generation: u32,
     /// The serial number of the instance that was started last.
     pub(crate) last_serial: u32,
-    pub(crate) slots: Slots,
+    pub(crate) slots: [Option<Arc<Running>>; COUNT],
 }
 
 pub(crate) fn instances() -> Instances {
     let registry = lock();
     Instances {
         generation: GENERATION.load(Ordering::Relaxed),
-        last_serial: registry.last_serial,
-        slots: registry.slots.clone(),
+        last_serial: registry.slots.last_serial(),
+        slots: registry.slots.all(),
     }
 }
 
@@ -180,12 +175,9 @@ pub(crate) fn listed() -> Vec<&'static Category> {
 /// Starts an instance, and returns its slot; none if all are taken.
 pub(crate) fn start(instance: Instance) -> Option<usize> {
     let mut registry = lock();
-    let slot = registry.slots.iter().position(Option::is_none)?;
-    registry.last_serial = registry.last_serial.wrapping_add(1);
     let settings = Settings::new(instance.config().track_event_config.as_ref());
-    let running =
-        Running { serial: registry.last_serial, instance, settings, clears: AtomicU32::new(0) };
-    registry.slots[slot] = Some(Arc::new(running));
+    let running = |serial| Running { serial, instance, settings, clears: AtomicU32::new(0) };
+    let (slot, _) = registry.slots.put(running)?;
     RUNNING.fetch_or(1 << slot, Ordering::Relaxed);
     // Before the bits: see `generation`.
     GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +193,7 @@ pub(crate) fn start(instance: Instance) -> Option<usize> {
 /// Makes every thread write its next event as if it were the first.
 pub(crate) fn clear(slot: usize) {
     let registry = lock();
-    if let Some(Some(running)) = registry.slots.get(slot) {
+    if let Some(running) = registry.slots.get(slot) {
         running.clears.fetch_add(1, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
@@ -209,7 +201,7 @@ pub(crate) fn clear(slot: usize) {
 
 /// As [`clear`], for all instances. For tests, to which a service's clears would come at any time.
 pub fn clear_all() {
-    for slot in 0..SLOTS {
+    for slot in 0..COUNT {
         clear(slot);
     }
 }
@@ -219,8 +211,7 @@ pub(crate) fn stop(slot: usize) {
     for category in &registry.categories {
         category.set_instances(1 << slot, false);
     }
-    if let Some(running) = registry.slots.get_mut(slot) {
-        *running = None;
+    if registry.slots.take(slot).is_some() {
         RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
@@ -236,11 +227,11 @@ pub(crate) fn lock_for_fork() -> Locked {
 impl Locked {
     /// In a forked process: nothing records here. No destructor runs.
     pub(crate) fn forget_instances(&mut self) {
-        for slot in &mut self.0.slots {
-            core::mem::forget(slot.take());
+        for slot in 0..COUNT {
+            core::mem::forget(self.0.slots.take(slot));
         }
         for category in &self.0.categories {
-            category.set_instances((1 << SLOTS) - 1, false);
+            category.set_instances((1 << COUNT) - 1, false);
         }
         RUNNING.store(0, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);

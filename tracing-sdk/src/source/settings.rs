@@ -4,6 +4,11 @@ use protos::TrackEventConfig;
 
 /// The clock of packets where nothing else is said (`BUILTIN_CLOCK_BOOTTIME`).
 pub(crate) const TRACE_CLOCK: u32 = 6;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: a reader forgets what it knows of the sequence.
+pub(crate) const CLEARED: u32 = 1;
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet cannot be read without those before it.
+pub(crate) const NEEDS_STATE: u32 = 2;
+
 /// A clock of each sequence whose values are differences (`track_event_internal.h`).
 pub(crate) const INCREMENTAL_CLOCK: u32 = 64;
 /// A clock of each sequence with a unit of the session's choice.
