@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
-use protos::TrackEventType;
 
 use crate::category::{Category, Members};
 use crate::event::Event;
@@ -179,14 +178,7 @@ fn write(record: &Record<'_>) {
     let priority = level(record.level()).priority();
     let location = record.file_static().zip(record.line());
     let location = location.map(|(file, line)| Location { file, function: "", line });
-    let spec = Spec {
-        kind: TrackEventType::TYPE_INSTANT,
-        members: Some(members),
-        name,
-        track: None,
-        time_ns: None,
-        value: None,
-    };
+    let spec = Spec::instant(members, name);
     let mut fill = |event: &mut Event<'_, '_>| {
         match fixed {
             Some(fixed) => {

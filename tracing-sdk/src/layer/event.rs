@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 
-use protos::TrackEventType;
-
 use super::callsite;
 use super::field::{Annotations, Special};
 use crate::category::Members;
@@ -41,14 +39,7 @@ pub(super) fn record(event: &tracing::Event<'_>) {
             _ => EventName::Dynamic(&message.text),
         };
         let named = (!track.is_empty()).then(|| Track::dynamic(track));
-        let spec = Spec {
-            kind: TrackEventType::TYPE_INSTANT,
-            members: Some(members),
-            name,
-            track: named.as_ref(),
-            time_ns: None,
-            value: None,
-        };
+        let spec = Spec { track: named.as_ref(), ..Spec::instant(members, name) };
         let mut fill = |out: &mut Event<'_, '_>| {
             match (message.text.as_str(), literal) {
                 ("", _) => {}

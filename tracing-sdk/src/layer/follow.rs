@@ -1,7 +1,5 @@
 //! `follows_from`: an arrow from the span that is followed.
 
-use protos::TrackEventType;
-
 use super::span::Span;
 use crate::category::Members;
 use crate::event::Event;
@@ -22,14 +20,7 @@ pub(super) fn from(span: &Span) -> Option<Flow> {
         return None;
     }
     let flow = Flow::new();
-    let spec = Spec {
-        kind: TrackEventType::TYPE_INSTANT,
-        members: Some(members),
-        name: EventName::Static(&NAME),
-        track: None,
-        time_ns: None,
-        value: None,
-    };
+    let spec = Spec::instant(members, EventName::Static(&NAME));
     let mut fill = |event: &mut Event<'_, '_>| {
         event.flow(flow).annotate_static(&KEY, site.name.text());
     };

@@ -348,15 +348,7 @@ pub(super) fn exit(id: u64, find: impl Fn(u64, &mut dyn FnMut(&mut Span))) {
     let Some((entry, inside)) = taken else { return };
     let is_nested = |other: &Entered| entry.form != Form::Named && other.form != Form::Named;
     for other in inside.iter().rev().filter(|other| is_nested(other)) {
-        let end = Spec {
-            kind: TrackEventType::TYPE_SLICE_END,
-            members: None,
-            name: EventName::None,
-            track: None,
-            time_ns: None,
-            value: None,
-        };
-        thread::write_to(other.written, &end, None);
+        thread::write_to(other.written, &Spec::end(None), None);
     }
     find(id, &mut |span| span.end(entry.written, entry.form));
     for mut other in inside {

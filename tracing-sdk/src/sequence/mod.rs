@@ -64,6 +64,18 @@ pub(crate) struct Spec<'s, 't> {
 }
 
 impl<'s, 't> Spec<'s, 't> {
+    /// An instant on the track of the thread.
+    pub(crate) const fn instant(members: Members, name: EventName<'s>) -> Self {
+        Self {
+            kind: TrackEventType::TYPE_INSTANT,
+            members: Some(members),
+            name,
+            track: None,
+            time_ns: None,
+            value: None,
+        }
+    }
+
     /// The end of a slice. It never has a name: a reader closes the innermost open slice.
     pub(crate) const fn end(track: Option<&'s Track<'t>>) -> Self {
         Self {

@@ -53,9 +53,7 @@ impl Sequences {
             }
         }
     }
-}
 
-impl Sequences {
     /// An argument panicked, so the call site gets no guard: a slice that began in the instances in `bits` ends here.
     #[cold]
     fn unwind(&mut self, bits: u32, spec: &Spec<'_, '_>, panic: Box<dyn Any + Send>) -> ! {

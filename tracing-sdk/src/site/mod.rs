@@ -38,14 +38,7 @@ impl<'s, 't> Site<'s, 't> {
 
     #[inline(always)]
     pub(super) fn of(members: Members, name: Name<'s>) -> Self {
-        Self(Spec {
-            kind: TrackEventType::TYPE_INSTANT,
-            members: Some(members),
-            name,
-            track: None,
-            time_ns: None,
-            value: None,
-        })
+        Self(Spec::instant(members, name))
     }
 
     /// `track = expression`.
