@@ -236,7 +236,7 @@ fn fails(ops: &[Op]) -> bool {
 /// Two messages with every sink. A first byte says how much memory there is.
 pub fn writer(input: &[u8]) {
     let mut input = Input(input);
-    let room = input.len();
+    let capacity = input.len();
     let messages = [input.ops(0), input.ops(0)];
     let whole = messages.iter().filter(|ops| !fails(ops)).map(|ops| flat(ops));
     let whole: Vec<Vec<u8>> = whole.collect();
@@ -250,26 +250,26 @@ pub fn writer(input: &[u8]) {
         Err(error) => assert!(bounded, "{name}: {error}"),
     };
 
-    let mut stream = HeapSink::stream_with_capacity(room);
+    let mut stream = HeapSink::stream_with_capacity(capacity);
     messages.iter().for_each(|ops| write(&mut stream.root(), ops));
     check("slabs", stream.finish(), false);
 
-    let mut buffer = vec![9; room % 7];
+    let mut buffer = vec![9; capacity % 7];
     let mut stream = AppendSink::stream(&mut buffer);
     messages.iter().for_each(|ops| write(&mut stream.root(), ops));
     check("vec", stream.finish().map(|bytes| bytes.to_vec()), false);
     // Messages that failed are taken out.
-    assert_eq!(shortest(&buffer[room % 7..]), want);
-    assert_eq!(buffer[..room % 7], vec![9; room % 7]);
+    assert_eq!(shortest(&buffer[capacity % 7..]), want);
+    assert_eq!(buffer[..capacity % 7], vec![9; capacity % 7]);
 
-    let mut buffer = vec![9; room + 32];
-    let mut stream = FixedSink::stream(&mut buffer[..room]);
+    let mut buffer = vec![9; capacity + 32];
+    let mut stream = FixedSink::stream(&mut buffer[..capacity]);
     messages.iter().for_each(|ops| write(&mut stream.root(), ops));
     check("buffer", stream.finish().map(|bytes| bytes.to_vec()), true);
-    assert_eq!(buffer[room..], [9; 32]);
+    assert_eq!(buffer[capacity..], [9; 32]);
 
-    let mut memory = vec![0; 4 * room];
-    let mut stream = RangesSink::iter(memory.chunks_mut(room % 80 + 1));
+    let mut memory = vec![0; 4 * capacity];
+    let mut stream = RangesSink::iter(memory.chunks_mut(capacity % 80 + 1));
     messages.iter().for_each(|ops| write(&mut stream.root(), ops));
     check("pieces", stream.finish().map(|pieces| pieces.concat()), true);
 
@@ -279,7 +279,7 @@ pub fn writer(input: &[u8]) {
             out.extend_from_slice(bytes);
             Ok::<(), ()>(())
         };
-        let mut window = vec![0; room];
+        let mut window = vec![0; capacity];
         let mut stream = match frame {
             true => WindowSink::framed::<MESSAGE>(&mut window, put),
             false => WindowSink::stream(&mut window, put),

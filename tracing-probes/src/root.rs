@@ -123,8 +123,8 @@ impl PolledFile {
         into.resize(into.capacity().max(64 * 1024), 0);
         let mut len = 0;
         loop {
-            let room = into.get_mut(len..).unwrap_or_default();
-            match file.read_at(room, len as u64) {
+            let free = into.get_mut(len..).unwrap_or_default();
+            match file.read_at(free, len as u64) {
                 Ok(0) => return into.get(..len),
                 Ok(count) => len += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -228,11 +228,11 @@ impl Linker {
                 What::Enum => Type::TYPE_ENUM,
                 _ => Type::TYPE_MESSAGE,
             };
-            let given = d.type_.map(|t| t.enum_value_or(kind));
-            let fits = match given {
+            let declared = d.type_.map(|t| t.enum_value_or(kind));
+            let fits = match declared {
                 None => true,
                 Some(Type::TYPE_GROUP) => kind == Type::TYPE_MESSAGE,
-                Some(given) => given == kind,
+                Some(declared) => declared == kind,
             };
             if !fits {
                 return Err(wrong(format!("{} does not have the declared kind", d.type_name())));

@@ -31,13 +31,13 @@ pub(crate) fn source(path: &str) -> Option<Source> {
 
 /// The built-in files that `files` import and do not contain.
 pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
-    let given: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
+    let known: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut open: Vec<String> =
         files.iter().flat_map(|f| f.descriptor.dependency.iter().cloned()).collect();
     let mut found = BTreeSet::new();
     while let Some(path) = open.pop() {
-        let at = FILES.iter().position(|(known, _)| *known == path);
-        let Some(at) = at.filter(|_| !given.contains(path.as_str())) else { continue };
+        let at = FILES.iter().position(|(name, _)| *name == path);
+        let Some(at) = at.filter(|_| !known.contains(path.as_str())) else { continue };
         if found.insert(at) {
             open.extend(imports(FILES[at].1));
         }

@@ -83,8 +83,8 @@ fn encoding_to_a_slice_begins_at_its_front() {
         let names = vec!["y".repeat(len % 37), "x".repeat(len)];
         let node = Node { value: Some(len as u32), names, ..chain(2, len % 2 == 0) };
         let bytes = node.encode_to_vec();
-        for room in [0, 1, 2, 7, 8, 9, 15, 16, 17, 100, 600] {
-            let mut buffer = vec![7; bytes.len() + room];
+        for spare in [0, 1, 2, 7, 8, 9, 15, 16, 17, 100, 600] {
+            let mut buffer = vec![7; bytes.len() + spare];
             assert_eq!(node.encode_to_slice(&mut buffer), Ok(bytes.len()));
             assert_eq!(buffer[..bytes.len()], bytes);
         }

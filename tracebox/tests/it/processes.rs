@@ -1,6 +1,7 @@
 //! The command and its processes in the trace of `tracebox record`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 use protos::{
@@ -112,6 +113,7 @@ fn the_whole_process_tree() {
          write_into_file: true file_write_period_ms: 100
          write_flush_mode: WRITE_FLUSH_ENABLED",
     );
+    let fifo = world.fifo("trace");
     let mut command = world.command("tracebox record -o trace -c c --txt -- sh -c");
     // Without a further command the shell would replace itself with the grandchild.
     let script = format!("sh -c 'read line; exit 3' {MARK}; echo ended; read line");
@@ -119,17 +121,26 @@ fn the_whole_process_tree() {
     let mut child = child.spawn().unwrap();
     let mark = MARK.as_bytes();
     let has_it = |bytes: &[u8]| bytes.windows(mark.len()).filter(|w| *w == mark).count() >= 8;
+    let mut trace = File::open(fifo).unwrap();
+    let mut bytes = Vec::new();
     // Five packets of the command and its process contain the word, and three of the grandchild.
-    while !has_it(&std::fs::read(world.path("trace")).unwrap_or_default()) {}
+    while !has_it(&bytes) {
+        let len = bytes.len();
+        bytes.resize(len + 4096, 0);
+        let count = trace.read(&mut bytes[len..]).unwrap();
+        assert_ne!(count, 0, "the trace ended before it had the grandchild");
+        bytes.truncate(len + count);
+    }
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin).unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ended\n");
     drop(stdin);
+    trace.read_to_end(&mut bytes).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "its `read` found no line");
 
-    let packets = packets(&std::fs::read(world.path("trace")).unwrap());
+    let packets = packets(&bytes);
     let slices = slices(&packets);
     let root = slices.iter().find(|slice| slice.pid.is_some()).unwrap();
     let wanted = format!("sh -c read line; exit 3 {MARK}");
@@ -147,4 +158,20 @@ fn the_whole_process_tree() {
         _ => false,
     };
     assert!(packets.iter().any(in_tree));
+}
+
+/// Children that live for 50 ms each. Root learns of each from the kernel. Other users read `/proc` again and again,
+/// and a busy machine may delay a read by more than 50 ms, so some may be missed.
+#[test]
+fn short_lived_children() {
+    const CHILDREN: usize = 20;
+    let world = World::new();
+    let mut command = world.command("tracebox record -o trace -- sh -c");
+    let script = format!("for i in $(seq {CHILDREN}); do sleep 0.05; done");
+    assert!(command.arg(script).status().unwrap().success());
+    let slices = slices(&world.packets("trace"));
+    let found = slices.iter().filter(|slice| slice.cmdline == "sleep 0.05");
+    let with_times = found.filter(|slice| slice.end_ns.is_some_and(|end| end > slice.begin_ns));
+    let count = with_times.count();
+    assert!((CHILDREN / 2..=CHILDREN).contains(&count), "{count}: {slices:?}");
 }

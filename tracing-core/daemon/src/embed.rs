@@ -226,8 +226,8 @@ impl EmbeddedService {
             Some(host) => done.and_then(|()| host.check_queue()),
             None => return Err(ConnectionClosed),
         };
-        done.map_err(|over| {
-            engine.end_connection(client, &over);
+        done.map_err(|reason| {
+            engine.end_connection(client, &reason);
             ConnectionClosed
         })
     }

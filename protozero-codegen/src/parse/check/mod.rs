@@ -68,9 +68,9 @@ impl Cx<'_> {
                 return self.fail(&path, |n| n.number_at, message);
             }
             self.reserved(&path, d, f)?;
-            let given = f.json_name() != crate::names::json(f.name());
-            if let Some((first, other)) = json.insert(f.json_name(), (f.name(), given))
-                && (features.json_names || given && other)
+            let explicit = f.json_name() != crate::names::json(f.name());
+            if let Some((first, other)) = json.insert(f.json_name(), (f.name(), explicit))
+                && (features.json_names || explicit && other)
             {
                 let message = format!("{} and {first} have the same name in JSON", f.name());
                 return self.fail(&path, |n| n.at, message);

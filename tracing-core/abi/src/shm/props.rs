@@ -39,7 +39,7 @@ proptest! {
         let reader = smb.reader().unwrap();
         let mut model: Option<(Layout, Vec<ChunkState>)> = None;
         let mut writing: Vec<Option<WritableChunk>> = (0..15).map(|_| None).collect();
-        let mut reading: Vec<Option<ReadableChunk>> = (0..15).map(|_| None).collect();
+        let mut taken: Vec<Option<ReadableChunk>> = (0..15).map(|_| None).collect();
         for step in steps {
             let state = |model: &Option<(Layout, Vec<ChunkState>)>, idx: usize| {
                 model.as_ref().and_then(|(_, states)| states.get(idx).copied())
@@ -75,11 +75,11 @@ proptest! {
                     prop_assert_eq!(chunk.is_some(), complete);
                     if let (Some(chunk), Some((_, states))) = (chunk, &mut model) {
                         states[idx] = ChunkState::BeingRead;
-                        reading[idx] = Some(chunk);
+                        taken[idx] = Some(chunk);
                     }
                 }
                 Step::Free(idx) => {
-                    if let (Some(chunk), Some((_, states))) = (reading[idx].take(), &mut model) {
+                    if let (Some(chunk), Some((_, states))) = (taken[idx].take(), &mut model) {
                         drop(chunk);
                         states[idx] = ChunkState::Free;
                         if states.iter().all(|state| *state == ChunkState::Free) {

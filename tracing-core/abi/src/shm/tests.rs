@@ -277,12 +277,12 @@ fn hostile_page_words() {
 
         poke(&smb, 0, 0x1000_0003);
         let reader = reader(&smb);
-        let reading = reader.try_read(0, 0).unwrap();
+        let chunk = reader.try_read(0, 0).unwrap();
         poke(&smb, 0, evil);
         let mut payload = Vec::new();
-        reading.copy_payload(&mut payload);
+        chunk.copy_payload(&mut payload);
         assert_eq!(payload.len(), 4080, "from the snapshot at which it was taken");
-        drop(reading);
+        drop(chunk);
         // 0x10000002 is the one word that says that chunk 0 is being read.
         let expected = if evil == 0x1000_0002 { 0 } else { evil };
         assert_eq!(word(&smb, 0), expected, "{evil:#x}");

@@ -23,7 +23,7 @@ mod matching;
 mod metadata;
 mod named_buffers;
 mod query;
-mod reading;
+mod read_buffers;
 mod registry;
 mod triggers;
 

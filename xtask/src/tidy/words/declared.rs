@@ -10,6 +10,8 @@ pub enum Shape {
     /// A closure with a name: `let f = |x| ...`.
     Closure,
     Field,
+    /// A variable: `let x`, `for x in`, and what a function takes.
+    Local,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +30,16 @@ pub fn declared(code: &str) -> Vec<Declared<'_>> {
         let text = |n: usize| tokens.get(at + n).map_or("", |&(_, text)| text);
         let mut add = |shape, name| found.push(Declared { shape, name, line });
         match token {
-            "fn" => add(Shape::Function, text(1)),
+            "fn" => {
+                add(Shape::Function, text(1));
+                parameters(&tokens[at + 1..], &mut found);
+            }
+            "for" => {
+                let name = 1 + usize::from(text(1) == "mut");
+                if text(name + 1) == "in" {
+                    add(Shape::Local, text(name));
+                }
+            }
             "struct" | "union" => {
                 add(Shape::Type, text(1));
                 members(&tokens[at + 1..], Shape::Field, &mut found);
@@ -41,14 +52,36 @@ pub fn declared(code: &str) -> Vec<Declared<'_>> {
             "let" => {
                 let name = 1 + usize::from(text(1) == "mut");
                 let value = name + 2 + usize::from(text(name + 2) == "move");
-                if text(name + 1) == "=" && text(value) == "|" {
-                    add(Shape::Closure, text(name));
-                }
+                let is_closure = text(name + 1) == "=" && text(value) == "|";
+                add(if is_closure { Shape::Closure } else { Shape::Local }, text(name));
             }
             _ => {}
         }
     }
     found
+}
+
+/// What the function in `tokens` takes: the names before a colon in its parentheses.
+fn parameters<'a>(tokens: &[(usize, &'a str)], found: &mut Vec<Declared<'a>>) {
+    let Some(open) = tokens.iter().position(|(_, token)| *token == "(") else { return };
+    let mut depth = 0_usize;
+    for (at, &(line, token)) in tokens.iter().enumerate().skip(open) {
+        match token {
+            "(" | "[" => depth += 1,
+            ")" | "]" => depth -= 1,
+            name if depth == 1 && is_word(name) => {
+                let text = |n: usize| tokens.get(n).map_or("", |&(_, text)| text);
+                let begins = matches!(text(at - 1), "(" | "," | "mut");
+                if begins && text(at + 1) == ":" && text(at + 2) != ":" {
+                    found.push(Declared { shape: Shape::Local, name, line });
+                }
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return;
+        }
+    }
 }
 
 /// The members in the braces that follow in `tokens`; none if there are no braces before the declaration ends.

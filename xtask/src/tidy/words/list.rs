@@ -37,7 +37,7 @@ pub const TYPES: &[(&str, &str)] = &[
     ("Words", "`Args`"),
 ];
 
-/// Functions, closures and fields, and what to call them instead.
+/// Functions, closures, fields, variables and modules, and what to call them instead.
 pub const NAMES: &[(&str, &str)] = &[
     ("barren", "`empty_fragments`"),
     ("deaf", "`write_closed`"),

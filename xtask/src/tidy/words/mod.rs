@@ -40,8 +40,21 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
                 add("dependency from elsewhere than crates.io");
             }
         }
+        check_file_name(text, findings);
         check_names(text, findings);
         check_phrases(text, findings);
+    }
+}
+
+/// Names of [`list`], of a module's file and its folders.
+fn check_file_name(text: &Text, findings: &mut Findings) {
+    if !text.is_rust() {
+        return;
+    }
+    for part in text.path.split('/').map(|part| part.trim_end_matches(".rs")) {
+        for (name, instead) in NAMES.iter().filter(|(name, _)| *name == part) {
+            findings.add(&text.path, 1, format!("`{name}` is banned: call the file {instead}"));
+        }
     }
 }
 
@@ -63,7 +76,7 @@ fn check_names(text: &Text, findings: &mut Findings) {
         let lists: &[_] = match found.shape {
             Shape::Type | Shape::Variant => &[TYPES],
             Shape::Function | Shape::Closure => &[NAMES, FUNCTIONS],
-            Shape::Field => &[NAMES],
+            Shape::Field | Shape::Local => &[NAMES],
         };
         for (name, instead) in lists.iter().copied().flatten().filter(|(n, _)| *n == found.name) {
             add(found.line, name, instead);

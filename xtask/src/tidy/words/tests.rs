@@ -29,12 +29,22 @@ fn names_are_banned_where_they_are_declared() {
         BTreeSet::from([3])
     );
     assert_eq!(found("a.rs", "fn rest() {}\nstruct S {\n    rest: u8,\n}"), BTreeSet::from([1]));
-    assert!(
-        found("a.rs", "struct S(Over);\nfn f() { let over = 1; E::Over { room: 1 } }").is_empty()
-    );
+    assert!(found("a.rs", "struct S(Over);\nfn f() { E::Over { room: 1 } }").is_empty());
     assert_eq!(found("a.rs", "use BARREN_MAX;"), BTreeSet::from([1]));
-    assert!(found("a.rs", "// struct Twin\nlet twin = Twin::new();\nstruct Twins;\n").is_empty());
+    assert!(found("a.rs", "// struct Twin\nlet twins = Twin::new();\nstruct Twins;\n").is_empty());
     assert!(found("a.md", "struct Twin").is_empty());
+}
+
+#[test]
+fn names_of_variables_and_files_are_banned() {
+    assert_eq!(found("a.rs", "fn f() {\n    let mut twin = 1;\n}"), BTreeSet::from([2]));
+    assert_eq!(found("a.rs", "fn f() {\n    for room in rooms {}\n}"), BTreeSet::from([2]));
+    let taken = "fn f<T: U>(\n    a: fn(u8) -> u8,\n    mut given: T,\n) {}";
+    assert_eq!(found("a.rs", taken), BTreeSet::from([3]));
+    assert!(found("a.rs", "fn f(a: room::B) { let _ = x.room; y(room) }").is_empty());
+    assert_eq!(found("a/reading.rs", "\n"), BTreeSet::from([1]));
+    assert_eq!(found("a/room/mod.rs", "\n"), BTreeSet::from([1]));
+    assert!(found("a/room.md", "\n").is_empty());
 }
 
 #[test]
