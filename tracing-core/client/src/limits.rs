@@ -13,3 +13,5 @@ pub(crate) const CLONE_TIMEOUT_MS: u64 = 30_000;
 pub(crate) const FLUSH_GRACE_MS: u64 = 2_000;
 /// Triggers and fences that a producer keeps while it has no service; what comes on top is dropped.
 pub(crate) const PRODUCER_CONTROLS_MAX: usize = 256;
+/// Callbacks of flushes that are kept while the buffer of their data is not known; further ones are dropped.
+pub(crate) const HELD_CALLBACKS_MAX: usize = 256;

@@ -59,6 +59,8 @@ ids! {
     ChunkId(u32);
     /// A central buffer, global in the service: 1..=65535.
     BufferId(u16);
+    /// A buffer that a producer writes for before the service has named it, 1..=65535. It is never sent.
+    ReservationId(u16);
     /// A tracing session of the service, never reused while it runs.
     SessionId(u64);
     /// One running instance of a data source, global in the service.

@@ -116,6 +116,15 @@ impl WritableChunk {
         self.header.get().packets
     }
 
+    /// Packets that begin in it, whether or not they end here.
+    pub fn packet_count(&self) -> u64 {
+        let packets = self.packets();
+        let continued = packets.flags().contains(ChunkFlags::CONTINUES_FROM_PREV);
+        let reserved = self.fragment == Fragment::Reserved;
+        let others = u64::from(continued) + u64::from(reserved);
+        u64::from(packets.count()).saturating_sub(others)
+    }
+
     /// The payload's first byte, for a stream to write through. Only the owner of this value may use the
     /// pointer, until the chunk is completed or freed, and only behind the header of the open fragment.
     #[inline(always)]

@@ -10,117 +10,37 @@
 //!
 //! One mutex guards all of it, and no callback runs while it is locked. A writer locks it once per chunk,
 //! not per packet. Everything leaves through one queue, so the service sees it in order.
+//!
+//! An arbiter may begin before there is a service:
+//!
+//! ```text
+//!   unattached ── attach ──> attached ── disconnect ──> disconnected
+//!        └──────────────────── disconnect ──────────────────┘
+//! ```
+//!
+//! Then its writers write for [`reservations`](super::reservations), and no writer waits for memory while that may
+//! last: what holds the memory is not on its way to the service.
 
 use core::fmt;
 use std::collections::VecDeque;
 
+use protos::UnregisterTraceWriterRequest;
 use protos::producer_port::Request;
-use protos::{RegisterTraceWriterRequest, UnregisterTraceWriterRequest};
 
-use crate::write::commit::{self, PendingCommit, Scraped};
+use crate::write::commit::{self, FlushCallback, Scraped};
 use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
-use abi::ids::{BufferId, FlushId, WriterId};
-use abi::map::SortedMap;
-use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
+use crate::write::reservations::{Held, Reservations};
+use crate::write::state::{ArbiterOptions, ArbiterState, Due, Item, Outgoing};
+use crate::write::writers::{Target, Writers};
+use abi::ids::{BufferId, FlushId, ReservationId, WriterId};
+use abi::shm::{ChunkHeader, Smb, WritableChunk};
 use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
 
-/// Every so many pages a scan checks whether it can go back to the first one.
-const NEAR_PAGES: usize = 32;
-
-/// Called when everything committed before has reached the service.
-pub type FlushCallback = Box<dyn FnOnce() + Send>;
-
-/// Options of an arbiter: take the default, then set the fields that differ.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct ArbiterOptions {
-    /// How pages are cut. Upstream's producers always take whole pages.
-    pub layout: Layout,
-    /// The service accepts chunks that complete late. Lengths of a chunk that is not committed yet are then
-    /// patched in shared memory.
-    pub direct_patching: bool,
-    /// The memory is not shared with the service: chunks travel by value, inside commits.
-    pub by_value: bool,
-    /// Commits are collected for this long, ms; with 0 each is sent at the next poll.
-    pub batch_commits_ms: u32,
-    /// Before a flush is acknowledged, copies of the chunks that writers still hold are sent. This is only for
-    /// chunks that travel by value: the service scrapes shared memory itself.
-    pub scrape_on_flush: bool,
-}
-
-impl Default for ArbiterOptions {
-    fn default() -> Self {
-        Self {
-            layout: Layout::Div1,
-            direct_patching: false,
-            by_value: false,
-            batch_commits_ms: 0,
-            scrape_on_flush: false,
-        }
-    }
-}
-
-/// Something to send to the service.
-pub struct Outgoing {
-    /// The request.
-    pub request: Request,
-    /// If there is one: ask for a reply, and call this when it comes, whatever it says. If the connection
-    /// ends first, drop it.
-    pub on_reply: Option<FlushCallback>,
-}
-
-impl fmt::Debug for Outgoing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing")
-            .field("on_reply", &self.on_reply.is_some())
-            .finish_non_exhaustive()
-    }
-}
-
-/// When the pending commit is to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    /// No time is set.
-    No,
-    /// A batch period after the next poll, which tells the time.
-    Batch,
-    /// At this time.
-    At(BootTime),
-    /// With the next poll.
-    Now,
-}
-
-enum Item {
-    Request(Box<Request>),
-    Commit(PendingCommit, Option<FlushCallback>),
-    /// Copies of the chunks that writers hold, made when this item is polled.
-    Scrape,
-}
-
-struct ArbiterState {
-    /// Page of the last success: where the next scan starts.
-    page_idx: usize,
-    pending: Option<PendingCommit>,
-    due: Due,
-    /// Closed commits and other requests that were not polled yet.
-    outbox: VecDeque<Item>,
-    /// Requests of a commit that was split, ready to be polled.
-    ready: VecDeque<Outgoing>,
-    writers: SortedMap<u16, BufferId>,
-    last_writer: u16,
-    batch_commits_ms: u32,
-    disconnected: bool,
-}
-
 struct Shared {
     smb: Smb,
-    options: ArbiterOptions,
     state: Mutex<ArbiterState>,
-    /// For chunks that travel by value: then this arbiter frees them, and no service does. Locked after
-    /// `state`, if both are.
-    reader: Option<Mutex<SmbReader>>,
     waker: Arc<dyn Waker>,
     park: Arc<dyn Park>,
 }
@@ -143,24 +63,52 @@ impl Arbiter {
         waker: Arc<dyn Waker>,
         park: Arc<dyn Park>,
     ) -> Self {
+        let arbiter = Self::unattached(smb, options, waker, park);
+        arbiter.attach(options.direct_patching, options.by_value);
+        arbiter
+    }
+
+    /// An arbiter over `smb`, as with [`new`](Self::new), whose service is not there yet. Until
+    /// [`attach`](Self::attach), its writers must be those of [reservations](Self::reserve), and nothing may be polled.
+    pub fn unattached(
+        smb: Smb,
+        options: ArbiterOptions,
+        waker: Arc<dyn Waker>,
+        park: Arc<dyn Park>,
+    ) -> Self {
         let state = ArbiterState {
             page_idx: 0,
             pending: None,
             due: Due::No,
             outbox: VecDeque::new(),
             ready: VecDeque::new(),
-            writers: SortedMap::new(),
-            last_writer: 0,
-            batch_commits_ms: options.batch_commits_ms,
+            writers: Writers::default(),
+            reservations: Reservations::default(),
+            discarded_packets: 0,
+            options,
+            reader: None,
+            is_attached: false,
             disconnected: false,
         };
-        let reader = options.by_value.then(|| {
-            let reader = smb.reader();
+        Self(Arc::new(Shared { smb, state: Mutex::new(state), waker, park }))
+    }
+
+    /// The service is there, and shares the memory or wants chunks by value: options of it that were not known before.
+    ///
+    /// # Panics
+    /// If chunks travel by value and the memory has a reader already.
+    pub fn attach(&self, direct_patching: bool, by_value: bool) {
+        let reader = by_value.then(|| {
+            let reader = self.0.smb.reader();
             assert!(reader.is_some(), "memory that is not shared has no other reader");
-            reader.map(Mutex::new)
+            reader.map(|reader| Arc::new(Mutex::new(reader)))
         });
-        let (state, reader) = (Mutex::new(state), reader.flatten());
-        Self(Arc::new(Shared { smb, options, state, reader, waker, park }))
+        self.with(|state| {
+            state.is_attached = true;
+            state.options.direct_patching = direct_patching;
+            state.options.by_value = by_value;
+            state.reader = reader.flatten();
+        });
     }
 
     /// The memory.
@@ -170,26 +118,70 @@ impl Arbiter {
 
     // ------------------------------------------------------------ for data sources
 
-    /// Takes an id for a writer whose packets go to `buffer`, if there is one.
-    pub(super) fn register_writer(&self, buffer: BufferId) -> Option<WriterId> {
+    /// Takes an id for a writer whose packets go to `target`, if there is one, and if its packets are wanted.
+    pub(super) fn register_writer(&self, target: Target) -> Option<WriterId> {
         let id = self.with(|state| {
-            let id = state.new_writer_id(buffer)?;
-            state.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
-                RegisterTraceWriterRequest {
-                    trace_writer_id: Some(u32::from(id.get())),
-                    target_buffer: Some(u32::from(buffer.get())),
-                    ..Default::default()
-                },
-            ))));
+            let buffer = state.reservations.buffer(target);
+            let aborted =
+                matches!(target, Target::Reservation(_)) && buffer.is_some_and(BufferId::is_none);
+            if state.disconnected || aborted {
+                return None;
+            }
+            let id = state.writers.add(target)?;
+            if let Some(buffer) = buffer {
+                state.send_registration(id, buffer);
+            }
             Some(id)
         });
         self.0.waker.wake();
         id
     }
 
+    /// Reserves a buffer that the service will name later, if a number is left.
+    pub fn reserve(&self) -> Option<ReservationId> {
+        self.with(|state| state.reservations.reserve().filter(|_| !state.disconnected))
+    }
+
+    /// Commits what was written for `reservation` to `buffer`, and what will be. Only the first call for a reservation
+    /// has an effect, of this and [`abort`](Self::abort).
+    pub fn bind(&self, reservation: ReservationId, buffer: BufferId) {
+        self.resolve(reservation, buffer);
+    }
+
+    /// Discards what was written for `reservation`, and what will be: the service only frees the chunks.
+    pub fn abort(&self, reservation: ReservationId) {
+        self.resolve(reservation, BufferId::new(0));
+    }
+
+    fn resolve(&self, reservation: ReservationId, buffer: BufferId) {
+        let dropped = self.with(|state| {
+            let held = state.reservations.resolve(reservation, buffer)?;
+            let writers = state.writers.resolve(reservation);
+            if buffer.is_none() {
+                state.discarded_packets += held.packet_count();
+            } else {
+                writers.into_iter().for_each(|id| state.send_registration(id, buffer));
+            }
+            Some(state.commit_held(held, buffer))
+        });
+        // Dropping a callback can run any code, so it is not dropped under the lock.
+        drop(dropped);
+        self.0.waker.wake();
+    }
+
+    /// Packets that were written for reservations and discarded.
+    pub fn discarded_packets(&self) -> u64 {
+        self.with(|state| state.discarded_packets)
+    }
+
+    /// Whether [`disconnect`](Self::disconnect) was called.
+    pub fn is_disconnected(&self) -> bool {
+        self.with(|state| state.disconnected)
+    }
+
     /// From the next commit on, commits are collected for `ms` milliseconds.
     pub fn set_batch_commits_ms(&self, ms: u32) {
-        self.with(|state| state.batch_commits_ms = ms);
+        self.with(|state| state.options.batch_commits_ms = ms);
     }
 
     /// Sends everything committed; `done` is called when it has reached the service.
@@ -217,7 +209,7 @@ impl Arbiter {
             if state.disconnected {
                 return;
             }
-            if self.0.options.by_value && self.0.options.scrape_on_flush {
+            if state.options.by_value && state.options.scrape_on_flush {
                 if state.pending.is_some() {
                     state.close_pending(None);
                 }
@@ -245,7 +237,7 @@ impl Arbiter {
 
     /// Whether there is no writer.
     pub fn is_idle(&self) -> bool {
-        self.with(|state| state.writers.is_empty())
+        self.with(|state| state.writers.len() == 0)
     }
 
     // ------------------------------------------------------------ for the transport
@@ -262,7 +254,7 @@ impl Arbiter {
                     Some(item) => item,
                     None => {
                         if state.due == Due::Batch {
-                            let ms = u64::from(state.batch_commits_ms);
+                            let ms = u64::from(state.options.batch_commits_ms);
                             state.due = Due::At(now.plus_ms(ms));
                         }
                         match state.due {
@@ -282,7 +274,8 @@ impl Arbiter {
                 Item::Scrape => (self.scrape(), None),
                 // Copying chunks and building messages needs no lock on the state: the commit has left it.
                 Item::Commit(commit, done) => {
-                    let mut reader = self.0.reader.as_ref().map(lock);
+                    let reader = self.with(|state| state.reader.clone());
+                    let mut reader = reader.as_deref().map(lock);
                     (commit.into_requests(reader.as_deref_mut()), done)
                 }
             };
@@ -299,9 +292,9 @@ impl Arbiter {
     /// Copies of all chunks in which registered writers have begun at least two fragments; the last one may not
     /// be finished.
     fn scrape(&self) -> Vec<Request> {
-        let Some(reader) = &self.0.reader else { return Vec::new() };
         let state = lock(&self.0.state);
-        let mut reader = lock(reader);
+        let Some(reader) = state.reader.clone() else { return Vec::new() };
+        let mut reader = lock(&reader);
         let (smb, mut scraped) = (&self.0.smb, Vec::new());
         for page_idx in 0..smb.page_count() {
             for chunk_idx in 0..smb.chunk_count(page_idx) {
@@ -313,7 +306,8 @@ impl Arbiter {
                 if complete || header.packets.count() < 2 {
                     continue;
                 }
-                if let Some(&buffer) = state.writers.get(&header.writer.get()) {
+                let target = state.writers.target(header.writer);
+                if let Some(buffer) = target.and_then(|target| state.reservations.buffer(target)) {
                     scraped.push(Scraped { page_idx, chunk_idx, buffer, header, payload });
                 }
             }
@@ -336,8 +330,10 @@ impl Arbiter {
         let dropped = self.with(|state| {
             state.disconnected = true;
             state.due = Due::No;
+            let held = state.reservations.abort_all();
+            state.discarded_packets += held.iter().map(Held::packet_count).sum::<u64>();
             let queues = (core::mem::take(&mut state.outbox), core::mem::take(&mut state.ready));
-            (queues, state.pending.take())
+            (queues, state.pending.take(), held)
         });
         // Dropping callbacks can run any code, so they are not dropped under the lock.
         drop(dropped);
@@ -358,10 +354,10 @@ impl Arbiter {
                 if state.disconnected {
                     return None;
                 }
-                if let Some(chunk) = state.scan(&self.0.smb, self.0.options.layout, header) {
+                if let Some(chunk) = state.scan(&self.0.smb, header) {
                     return Some(chunk);
                 }
-                if policy == BufferExhaustedPolicy::Drop {
+                if policy == BufferExhaustedPolicy::Drop || state.may_hold_memory() {
                     return None;
                 }
                 // The service can free complete chunks only after it is told of them.
@@ -386,56 +382,66 @@ impl Arbiter {
     pub(super) fn return_chunk(
         &self,
         chunk: WritableChunk,
-        buffer: BufferId,
+        target: Target,
         patches: &mut PatchList,
     ) {
-        self.update(chunk.writer(), buffer, Some(chunk), patches);
+        self.update(chunk.writer(), target, Some(chunk), patches);
     }
 
     /// Takes the patches that can be sent.
-    pub(super) fn send_patches(&self, writer: WriterId, buffer: BufferId, patches: &mut PatchList) {
+    pub(super) fn send_patches(&self, writer: WriterId, target: Target, patches: &mut PatchList) {
         if patches.is_ready() {
-            self.update(writer, buffer, None, patches);
+            self.update(writer, target, None, patches);
+        }
+    }
+
+    /// Sends everything committed; `done` is called when the data for `target` has reached the service.
+    pub(super) fn flush_target(&self, target: Target, done: Option<FlushCallback>) {
+        let done = self.with(|state| match state.reservations.held(target) {
+            Some(held) => Err(done.and_then(|done| held.add_callback(done))),
+            None => Ok(done),
+        });
+        match done {
+            Ok(done) => self.flush(done),
+            Err(dropped) => drop(dropped),
         }
     }
 
     /// A writer is gone; its last chunk was returned before.
     pub(super) fn release_writer(&self, id: WriterId) {
-        self.with(|state| state.writers.remove(&id.get()));
-        self.send(Request::UnregisterTraceWriter(UnregisterTraceWriterRequest {
-            trace_writer_id: Some(u32::from(id.get())),
-            ..Default::default()
-        }));
+        let is_registered = self.with(|state| {
+            let target = state.writers.target(id);
+            state.writers.remove(id);
+            let buffer = target.and_then(|target| state.reservations.buffer(target));
+            matches!(target, Some(Target::Buffer(_))) || buffer.is_some_and(|it| !it.is_none())
+        });
+        if is_registered {
+            self.send(Request::UnregisterTraceWriter(UnregisterTraceWriterRequest {
+                trace_writer_id: Some(u32::from(id.get())),
+                ..Default::default()
+            }));
+        }
     }
 
     fn update(
         &self,
         writer: WriterId,
-        buffer: BufferId,
+        target: Target,
         chunk: Option<WritableChunk>,
         patches: &mut PatchList,
     ) {
-        let ArbiterOptions { direct_patching, by_value, .. } = self.0.options;
         let half = self.0.smb.bytes() / 2;
         let wake = self.with(|state| {
             if state.disconnected {
                 while patches.pop_ready().is_some() {}
                 return false;
             }
+            let Some(buffer) = state.reservations.buffer(target) else {
+                state.hold(writer, target, chunk, patches);
+                return false;
+            };
             let before = state.due;
-            let pending = state.pending.get_or_insert_default();
-            if let Some(chunk) = chunk {
-                let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
-                pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));
-            }
-            let mut emitted = false;
-            while let Some(patch) = patches.pop_ready() {
-                if !(direct_patching && pending.patch_held(writer, patch, by_value)) {
-                    pending.add_patch(buffer, writer, patch);
-                    emitted = true;
-                }
-            }
-            if emitted || by_value || pending.chunk_bytes >= half || state.batch_commits_ms == 0 {
+            if state.update(writer, buffer, chunk, patches, half) {
                 state.due = Due::Now;
             } else if state.due == Due::No {
                 state.due = Due::Batch;
@@ -449,57 +455,6 @@ impl Arbiter {
 
     fn with<T>(&self, f: impl FnOnce(&mut ArbiterState) -> T) -> T {
         f(&mut lock(&self.0.state))
-    }
-}
-
-impl ArbiterState {
-    /// The next free id after the last one given out. A freed id is reused as late as possible, because the
-    /// message that unregisters it may still be on its way.
-    fn new_writer_id(&mut self, buffer: BufferId) -> Option<WriterId> {
-        if self.disconnected || self.writers.len() >= usize::from(WriterId::MAX) {
-            return None;
-        }
-        loop {
-            self.last_writer =
-                if self.last_writer >= WriterId::MAX { 1 } else { self.last_writer + 1 };
-            if !self.writers.contains_key(&self.last_writer) {
-                self.writers.insert(self.last_writer, buffer);
-                return Some(WriterId::new(self.last_writer));
-            }
-        }
-    }
-
-    fn close_pending(&mut self, done: Option<FlushCallback>) {
-        let commit = self.pending.take().unwrap_or_default();
-        self.due = Due::No;
-        self.outbox.push_back(Item::Commit(commit, done));
-    }
-
-    /// Finds a free chunk: pages round-robin from the last success, the lowest chunk of each first.
-    ///
-    /// Every [`NEAR_PAGES`] pages it starts anew if the first page is free. While the service keeps up, the writers
-    /// then use the same few pages, which stay in the caches, and never touch the rest of the memory.
-    fn scan(&mut self, smb: &Smb, layout: Layout, header: ChunkHeader) -> Option<WritableChunk> {
-        let pages = smb.page_count();
-        for i in 0..pages {
-            let page_idx = (self.page_idx + i) % pages;
-            let mut free = smb.page_hint(page_idx).free_chunks();
-            if free == 0 && smb.page_hint(page_idx).is_free() && smb.try_partition(page_idx, layout)
-            {
-                free = (1 << layout.chunk_count()) - 1;
-            }
-            while free != 0 {
-                let chunk_idx = free.trailing_zeros() as usize;
-                free &= free - 1;
-                if let Some(chunk) = smb.try_acquire(page_idx, chunk_idx, header) {
-                    let behind = page_idx + 1;
-                    let anew = behind.is_multiple_of(NEAR_PAGES) && smb.page_hint(0).is_free();
-                    self.page_idx = if anew { 0 } else { page_idx };
-                    return Some(chunk);
-                }
-            }
-        }
-        None
     }
 }
 

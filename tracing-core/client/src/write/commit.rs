@@ -20,14 +20,17 @@ const ENTRY_BYTES: usize = 32;
 /// Estimated size of a patch, its four bytes included.
 const PATCH_BYTES: usize = 4 + 16;
 
+/// Called when everything committed before has reached the service.
+pub type FlushCallback = Box<dyn FnOnce() + Send>;
+
 /// A chunk on its way to the service.
 #[derive(Debug)]
 struct Move {
     page_idx: usize,
     chunk_idx: usize,
     buffer: BufferId,
-    /// The chunk, if it is not completed yet: it needs patches that may come before the commit leaves, or
-    /// its memory is not shared and it travels by value.
+    /// The chunk, if it is not completed yet: it needs patches that may come before the commit leaves, its memory is
+    /// not shared and it travels by value, or it was written for a reservation.
     held: Option<WritableChunk>,
 }
 
@@ -67,14 +70,21 @@ impl PendingCommit {
         self.moves.push(Move { page_idx, chunk_idx, buffer, held });
     }
 
-    /// Stores a patch into its chunk, if this commit still holds it; the last patch completes the chunk. False
-    /// if the chunk was committed already: the patch is then sent.
-    pub(super) fn patch_held(
-        &mut self,
-        writer: WriterId,
-        patch: FilledPatch,
-        by_value: bool,
-    ) -> bool {
+    /// Adds all of `other` for `buffer`. It must not acknowledge a flush, nor have patches.
+    pub(super) fn append(&mut self, other: Self, buffer: BufferId) {
+        self.chunk_bytes += other.chunk_bytes;
+        self.moves.extend(other.moves.into_iter().map(|entry| Move { buffer, ..entry }));
+    }
+
+    /// Packets in chunks that it holds.
+    pub(super) fn packet_count(&self) -> u64 {
+        let held = self.moves.iter().filter_map(|entry| entry.held.as_ref());
+        held.map(WritableChunk::packet_count).sum()
+    }
+
+    /// Stores a patch into its chunk, if this commit still holds it; the last patch completes the chunk, unless
+    /// `keep`. False if the chunk was committed already: the patch is then sent.
+    pub(super) fn patch_held(&mut self, writer: WriterId, patch: FilledPatch, keep: bool) -> bool {
         for entry in self.moves.iter_mut().rev() {
             let Some(chunk) = &mut entry.held else { continue };
             if chunk.writer() != writer || chunk.id() != patch.chunk {
@@ -85,7 +95,7 @@ impl PendingCommit {
             let _ = chunk.patch(usize::from(patch.offset), patch.data);
             if !patch.has_more {
                 chunk.remove_flags(ChunkFlags::NEEDS_PATCHING);
-                if !by_value && let Some(chunk) = entry.held.take() {
+                if !keep && let Some(chunk) = entry.held.take() {
                     let _ = chunk.complete();
                 }
             }

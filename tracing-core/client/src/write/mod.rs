@@ -16,20 +16,27 @@
 //!
 //! flags: 1 continues from the previous chunk, 2 on the next, 4 needs patching.
 //!
-//! Reading order: [`policy`], [`patches`], `commit`, [`arbiter`], `sink`, [`writer`].
+//! Reading order: [`policy`], [`patches`], `commit`, [`writers`], [`reservations`], `state`, [`arbiter`], `sink`,
+//! [`writer`].
 
 pub mod arbiter;
 mod commit;
 pub mod patches;
 pub mod policy;
+pub mod reservations;
 mod sink;
+mod state;
 pub mod writer;
+pub mod writers;
 
 #[cfg(test)]
 mod props;
 #[cfg(test)]
 mod tests;
 
-pub use self::arbiter::{Arbiter, ArbiterOptions, FlushCallback, Outgoing};
+pub use self::arbiter::Arbiter;
+pub use self::commit::FlushCallback;
 pub use self::policy::{BufferExhaustedPolicy, NoWaker, Park, StallSchedule, Waker};
+pub use self::state::{ArbiterOptions, Outgoing};
 pub use self::writer::TraceWriter;
+pub use self::writers::Target;

@@ -246,6 +246,42 @@ fn check(pages: usize, page_bytes: usize, options: ArbiterOptions, packets: &[(b
     drop(writers);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
+    check_arrived(&reader, &ids, packets);
+}
+
+fn check_startup(options: ArbiterOptions, before: usize, packets: &[(bool, Vec<Node>)]) {
+    // All that is written before the service comes has to fit, because nothing waits.
+    let smb = Smb::new(Region::heap(8 << 20), PageSize::new(1 << 16).unwrap()).unwrap();
+    let park = Arc::new(ServeWhileParked {
+        arbiter: Mutex::new(None),
+        reader: Mutex::new(Reader::default()),
+    });
+    let arbiter = Arbiter::unattached(smb, options, Arc::new(NoWaker), park);
+    let reservations = [arbiter.reserve().unwrap(), arbiter.reserve().unwrap()];
+    let mut writers =
+        reservations.map(|it| arbiter.create_writer(it, BufferExhaustedPolicy::Stall));
+    let mut reader = Reader::default();
+    for (at, (second, nodes)) in packets.iter().enumerate() {
+        let mut root: Root<'_> = writers[usize::from(*second)].new_packet_as();
+        if at == before {
+            arbiter.attach(options.direct_patching, options.by_value);
+            arbiter.bind(reservations[1], BufferId::new(2));
+            reader.drain(&arbiter);
+        }
+        write(&mut root.0, nodes);
+    }
+    if packets.len() <= before {
+        arbiter.attach(options.direct_patching, options.by_value);
+        arbiter.bind(reservations[1], BufferId::new(2));
+    }
+    arbiter.bind(reservations[0], BufferId::new(1));
+    let ids = writers.each_ref().map(|writer| writer.id().get());
+    drop(writers);
+    reader.drain(&arbiter);
+    check_arrived(&reader, &ids, packets);
+}
+
+fn check_arrived(reader: &Reader, ids: &[u16], packets: &[(bool, Vec<Node>)]) {
     for (idx, id) in ids.iter().enumerate() {
         let sent = packets.iter().filter(|(second, _)| usize::from(*second) == idx);
         let mut sent: Vec<_> = sent.map(|(_, nodes)| expected(nodes)).collect();
@@ -277,6 +313,16 @@ fn options() -> impl Strategy<Value = ArbiterOptions> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// As the next one, but the service comes after some packets.
+    #[test]
+    fn what_is_written_before_the_service_arrives(
+        options in options(),
+        before in 0usize..12,
+        packets in prop::collection::vec((any::<bool>(), prop::collection::vec(node(), 0..6)), 1..12),
+    ) {
+        check_startup(options, before, &packets);
+    }
 
     #[test]
     fn what_is_written_arrives(

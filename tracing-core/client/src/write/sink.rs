@@ -21,7 +21,8 @@ use protozero::encode::{OpenSlots, Range, Sink, Slot, SwapSink};
 use crate::write::arbiter::Arbiter;
 use crate::write::patches::PatchList;
 use crate::write::policy::BufferExhaustedPolicy;
-use abi::ids::{BufferId, ChunkId, WriterId};
+use crate::write::writers::Target;
+use abi::ids::{ChunkId, WriterId};
 use abi::shm::fragment::FRAGMENT_HEADER_BYTES;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets, WritableChunk};
 
@@ -46,7 +47,7 @@ pub(super) enum SinkState {
 pub(super) struct ChunkSink {
     /// `None` for a writer that drops everything.
     home: Option<(Arbiter, WriterId)>,
-    buffer: BufferId,
+    target: Target,
     policy: BufferExhaustedPolicy,
     chunk: Option<WritableChunk>,
     next_chunk: ChunkId,
@@ -59,12 +60,12 @@ pub(super) struct ChunkSink {
 impl ChunkSink {
     pub(super) fn new(
         home: Option<(Arbiter, WriterId)>,
-        buffer: BufferId,
+        target: Target,
         policy: BufferExhaustedPolicy,
     ) -> Self {
         Self {
             home,
-            buffer,
+            target,
             policy,
             chunk: None,
             next_chunk: ChunkId::new(0),
@@ -78,8 +79,8 @@ impl ChunkSink {
         self.home.as_ref()
     }
 
-    pub(super) fn buffer(&self) -> BufferId {
-        self.buffer
+    pub(super) fn target(&self) -> Target {
+        self.target
     }
 
     pub(super) fn is_dropping(&self) -> bool {
@@ -98,7 +99,7 @@ impl ChunkSink {
         if let Some(chunk) = self.chunk.take()
             && let Some((arbiter, _)) = &self.home
         {
-            arbiter.return_chunk(chunk, self.buffer, &mut self.patches);
+            arbiter.return_chunk(chunk, self.target, &mut self.patches);
         }
     }
 
@@ -106,7 +107,7 @@ impl ChunkSink {
         if self.patches.is_ready()
             && let Some((arbiter, id)) = &self.home
         {
-            arbiter.send_patches(*id, self.buffer, &mut self.patches);
+            arbiter.send_patches(*id, self.target, &mut self.patches);
         }
     }
 

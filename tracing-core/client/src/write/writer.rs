@@ -6,9 +6,11 @@ use protos::TracePacketWriter;
 use protozero::encode::{Scope, StreamOf};
 use protozero::rt::{self, Writer};
 
-use crate::write::arbiter::{Arbiter, FlushCallback};
+use crate::write::arbiter::Arbiter;
+use crate::write::commit::FlushCallback;
 use crate::write::policy::BufferExhaustedPolicy;
 use crate::write::sink::{ChunkSink, SinkState};
+use crate::write::writers::Target;
 use abi::ids::{BufferId, WriterId};
 
 /// While packets are dropped, a chunk is asked for again after this many bytes, because each attempt locks
@@ -44,23 +46,28 @@ pub struct TraceWriter {
 }
 
 impl Arbiter {
-    /// A writer whose packets go to `buffer`.
+    /// A writer whose packets go to `target`: a buffer, or a reservation.
     ///
     /// If all 32767 ids are in use, or the connection is gone, the writer drops all its packets.
-    pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
-        let id = self.register_writer(buffer);
-        TraceWriter::new(id.map(|id| (self.clone(), id)), buffer, policy)
+    pub fn create_writer(
+        &self,
+        target: impl Into<Target>,
+        policy: BufferExhaustedPolicy,
+    ) -> TraceWriter {
+        let target = target.into();
+        let id = self.register_writer(target);
+        TraceWriter::new(id.map(|id| (self.clone(), id)), target, policy)
     }
 }
 
 impl TraceWriter {
     fn new(
         home: Option<(Arbiter, WriterId)>,
-        buffer: BufferId,
+        target: Target,
         policy: BufferExhaustedPolicy,
     ) -> Self {
         Self {
-            stream: StreamOf::new(ChunkSink::new(home, buffer, policy)),
+            stream: StreamOf::new(ChunkSink::new(home, target, policy)),
             first: true,
             lost: false,
             dropped_since: 0,
@@ -69,7 +76,7 @@ impl TraceWriter {
 
     /// A writer without an arbiter, which drops all its packets. Its id is 0.
     pub fn null() -> Self {
-        Self::new(None, BufferId::new(0), BufferExhaustedPolicy::Drop)
+        Self::new(None, BufferId::new(0).into(), BufferExhaustedPolicy::Drop)
     }
 
     /// Begins a packet; it ends when the returned writer is dropped.
@@ -154,7 +161,7 @@ impl TraceWriter {
         sink.send_patches();
         sink.retry();
         match sink.home() {
-            Some((arbiter, _)) => arbiter.flush(done),
+            Some((arbiter, _)) => arbiter.flush_target(sink.target(), done),
             None => {
                 if let Some(done) = done {
                     done();
@@ -168,9 +175,9 @@ impl TraceWriter {
         self.stream.sink().home().map_or(WriterId::new(0), |(_, id)| *id)
     }
 
-    /// The buffer its packets go to.
-    pub fn buffer(&self) -> BufferId {
-        self.stream.sink().buffer()
+    /// Where its packets go.
+    pub fn target(&self) -> Target {
+        self.stream.sink().target()
     }
 
     /// Bytes of all packets so far, dropped ones included, without the lengths of fragments.
@@ -202,7 +209,7 @@ impl fmt::Debug for TraceWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TraceWriter")
             .field("id", &self.id())
-            .field("buffer", &self.buffer())
+            .field("target", &self.target())
             .field("written", &self.written())
             .field("drop_count", &self.drop_count())
             .finish_non_exhaustive()

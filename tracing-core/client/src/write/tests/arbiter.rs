@@ -36,7 +36,7 @@ fn get_and_return_chunks() {
         let mut order = Vec::new();
         for chunk in chunks.into_iter().rev() {
             order.push((chunk.page_idx() as u32, chunk.chunk_idx() as u32));
-            arbiter.return_chunk(chunk, BufferId::new(3), &mut Default::default());
+            arbiter.return_chunk(chunk, BufferId::new(3).into(), &mut Default::default());
         }
         let commits = commits(&arbiter);
         let moved: Vec<_> = commits
@@ -58,7 +58,7 @@ fn batch_commits() {
     arbiter.set_batch_commits_ms(100);
     let give = |chunk| {
         let chunk = acquire(&arbiter, 1, chunk);
-        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
     };
     let at = |ms: u64| arbiter.poll_request(BootTime::from_ns(ms * 1_000_000)).map(|o| o.request);
     give(0);
@@ -84,7 +84,7 @@ fn flush_acks_ride_behind_the_data_and_keep_the_newest() {
     let (arbiter, _) = world(8, PAGE, options(Layout::Div1, false));
     arbiter.set_batch_commits_ms(100);
     let chunk = acquire(&arbiter, 1, 0);
-    arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+    arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
     arbiter.notify_flush_complete(FlushId::new(7));
     arbiter.notify_flush_complete(FlushId::new(5));
     let commits = commits(&arbiter);
@@ -174,7 +174,7 @@ fn commit_data_splitting_honors_ipc_buffer_size() {
         let mut chunk = acquire(&arbiter, 2, idx);
         start_fragment(&mut chunk);
         write(&mut chunk, 0, &[1, idx as u8]);
-        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
     }
     arbiter.notify_flush_complete(FlushId::new(3));
     let commits = commits(&arbiter);
@@ -199,7 +199,7 @@ fn use_shmem_emulation() {
         let mut chunk = acquire(&arbiter, 1, round.into());
         start_fragment(&mut chunk);
         write(&mut chunk, 0, &[1, 0x42]);
-        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
         assert!(arbiter.acquire(ChunkHeader::default(), BufferExhaustedPolicy::Drop).is_none());
         let commits = commits(&arbiter);
         let entry = &commits[0].chunks_to_move[0];
@@ -219,7 +219,7 @@ fn buffer_exhausted_policy_drop() {
     };
     assert!(none(&arbiter));
     for chunk in chunks {
-        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
     }
     assert!(none(&arbiter), "complete, not free");
     assert_eq!(commits(&arbiter).len(), 1);
@@ -235,7 +235,7 @@ fn memory_that_is_not_needed_is_not_touched() {
     let give = |chunk| {
         let chunk = acquire(&arbiter, 1, chunk);
         let page = chunk.page_idx();
-        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
         page
     };
     let reader = arbiter.smb().reader().unwrap();

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod arbiter;
+mod startup;
 
 use core::time::Duration;
 
@@ -467,7 +468,7 @@ fn eight_megabytes_through_a_quarter() {
 fn a_packet_that_fails_is_given_up() {
     let (arbiter, _) = div4(1);
     let home = Some((arbiter.clone(), WriterId::new(1)));
-    let mut sink = ChunkSink::new(home, BufferId::new(1), BufferExhaustedPolicy::Drop);
+    let mut sink = ChunkSink::new(home, BufferId::new(1).into(), BufferExhaustedPolicy::Drop);
     sink.begin_root(0).unwrap().unwrap();
     assert_eq!(sink.end_root(0), 0);
     let (header, payload) = peek(&arbiter, 0, 0, 4);

@@ -1,0 +1,211 @@
+//! The state of an arbiter, which its one mutex guards.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use protos::RegisterTraceWriterRequest;
+use protos::producer_port::Request;
+
+use crate::write::commit::{FlushCallback, PendingCommit};
+use crate::write::patches::PatchList;
+use crate::write::reservations::{Held, Reservations};
+use crate::write::writers::{Target, Writers};
+use abi::ids::{BufferId, WriterId};
+use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
+use abi::sync::{Arc, Mutex};
+use abi::time::BootTime;
+
+/// Every so many pages a scan checks whether it can go back to the first one.
+const NEAR_PAGES: usize = 32;
+
+/// Options of an arbiter: take the default, then set the fields that differ.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ArbiterOptions {
+    /// How pages are cut. Upstream's producers always take whole pages.
+    pub layout: Layout,
+    /// The service accepts chunks that complete late. Lengths of a chunk that is not committed yet are then
+    /// patched in shared memory.
+    pub direct_patching: bool,
+    /// The memory is not shared with the service: chunks travel by value, inside commits.
+    pub by_value: bool,
+    /// Commits are collected for this long, ms; with 0 each is sent at the next poll.
+    pub batch_commits_ms: u32,
+    /// Before a flush is acknowledged, copies of the chunks that writers still hold are sent. This is only for
+    /// chunks that travel by value: the service scrapes shared memory itself.
+    pub scrape_on_flush: bool,
+}
+
+impl Default for ArbiterOptions {
+    fn default() -> Self {
+        Self {
+            layout: Layout::Div1,
+            direct_patching: false,
+            by_value: false,
+            batch_commits_ms: 0,
+            scrape_on_flush: false,
+        }
+    }
+}
+
+/// Something to send to the service.
+pub struct Outgoing {
+    /// The request.
+    pub request: Request,
+    /// If there is one: ask for a reply, and call this when it comes, whatever it says. If the connection
+    /// ends first, drop it.
+    pub on_reply: Option<FlushCallback>,
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("on_reply", &self.on_reply.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// When the pending commit is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// No time is set.
+    No,
+    /// A batch period after the next poll, which tells the time.
+    Batch,
+    /// At this time.
+    At(BootTime),
+    /// With the next poll.
+    Now,
+}
+
+pub(super) enum Item {
+    Request(Box<Request>),
+    Commit(PendingCommit, Option<FlushCallback>),
+    /// Copies of the chunks that writers hold, made when this item is polled.
+    Scrape,
+}
+
+pub(super) struct ArbiterState {
+    /// Page of the last success: where the next scan starts.
+    pub(super) page_idx: usize,
+    pub(super) pending: Option<PendingCommit>,
+    pub(super) due: Due,
+    /// Closed commits and other requests that were not polled yet.
+    pub(super) outbox: VecDeque<Item>,
+    /// Requests of a commit that was split, ready to be polled.
+    pub(super) ready: VecDeque<Outgoing>,
+    pub(super) writers: Writers,
+    pub(super) reservations: Reservations,
+    /// Packets of reservations that were aborted.
+    pub(super) discarded_packets: u64,
+    pub(super) options: ArbiterOptions,
+    /// For chunks that travel by value: then this arbiter frees them, and no service does. Locked after
+    /// the state, if both are.
+    pub(super) reader: Option<Arc<Mutex<SmbReader>>>,
+    pub(super) is_attached: bool,
+    pub(super) disconnected: bool,
+}
+
+impl ArbiterState {
+    pub(super) fn send_registration(&mut self, id: WriterId, buffer: BufferId) {
+        self.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
+            RegisterTraceWriterRequest {
+                trace_writer_id: Some(u32::from(id.get())),
+                target_buffer: Some(u32::from(buffer.get())),
+                ..Default::default()
+            },
+        ))));
+    }
+
+    /// Whether memory may be in use for longer than the service needs to free it.
+    pub(super) fn may_hold_memory(&self) -> bool {
+        !self.is_attached || self.reservations.any_open()
+    }
+
+    /// Takes a chunk, and patches, whose buffer is not known.
+    pub(super) fn hold(
+        &mut self,
+        writer: WriterId,
+        target: Target,
+        chunk: Option<WritableChunk>,
+        patches: &mut PatchList,
+    ) {
+        if let Some(held) = self.reservations.held(target) {
+            held.update(writer, chunk, patches);
+            self.writers.set_held_chunks(writer);
+        }
+    }
+
+    /// Commits what was held for a reservation. Returns callbacks to be dropped.
+    pub(super) fn commit_held(&mut self, held: Held, buffer: BufferId) -> Vec<FlushCallback> {
+        let callbacks = held.move_to(self.pending.get_or_insert_default(), buffer);
+        self.due = Due::Now;
+        if buffer.is_none() || callbacks.is_empty() {
+            return callbacks;
+        }
+        self.close_pending(Some(Box::new(|| callbacks.into_iter().for_each(|done| done()))));
+        Vec::new()
+    }
+
+    /// Takes a chunk, and patches, for `buffer`. True if the commit should leave at once.
+    pub(super) fn update(
+        &mut self,
+        writer: WriterId,
+        buffer: BufferId,
+        chunk: Option<WritableChunk>,
+        patches: &mut PatchList,
+        half: usize,
+    ) -> bool {
+        let ArbiterOptions { direct_patching, by_value, batch_commits_ms, .. } = self.options;
+        let pending = self.pending.get_or_insert_default();
+        if let Some(chunk) = chunk {
+            if buffer.is_none() {
+                self.discarded_packets += chunk.packet_count();
+            }
+            let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
+            pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));
+        }
+        let mut emitted = false;
+        while let Some(patch) = patches.pop_ready() {
+            if !(direct_patching && pending.patch_held(writer, patch, by_value)) {
+                pending.add_patch(buffer, writer, patch);
+                emitted = true;
+            }
+        }
+        emitted || by_value || pending.chunk_bytes >= half || batch_commits_ms == 0
+    }
+
+    pub(super) fn close_pending(&mut self, done: Option<FlushCallback>) {
+        let commit = self.pending.take().unwrap_or_default();
+        self.due = Due::No;
+        self.outbox.push_back(Item::Commit(commit, done));
+    }
+
+    /// Finds a free chunk: pages round-robin from the last success, the lowest chunk of each first.
+    ///
+    /// Every [`NEAR_PAGES`] pages it starts anew if the first page is free. While the service keeps up, the writers
+    /// then use the same few pages, which stay in the caches, and never touch the rest of the memory.
+    pub(super) fn scan(&mut self, smb: &Smb, header: ChunkHeader) -> Option<WritableChunk> {
+        let layout = self.options.layout;
+        let pages = smb.page_count();
+        for i in 0..pages {
+            let page_idx = (self.page_idx + i) % pages;
+            let mut free = smb.page_hint(page_idx).free_chunks();
+            if free == 0 && smb.page_hint(page_idx).is_free() && smb.try_partition(page_idx, layout)
+            {
+                free = (1 << layout.chunk_count()) - 1;
+            }
+            while free != 0 {
+                let chunk_idx = free.trailing_zeros() as usize;
+                free &= free - 1;
+                if let Some(chunk) = smb.try_acquire(page_idx, chunk_idx, header) {
+                    let behind = page_idx + 1;
+                    let anew = behind.is_multiple_of(NEAR_PAGES) && smb.page_hint(0).is_free();
+                    self.page_idx = if anew { 0 } else { page_idx };
+                    return Some(chunk);
+                }
+            }
+        }
+        None
+    }
+}
