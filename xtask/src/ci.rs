@@ -57,7 +57,7 @@ const STEPS: &[Step] = &[
     ("outside", "outside", outside),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", "conformance", |ctx| differential::run(ctx, &[])),
-    ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &[])),
+    ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "5"].map(str::to_owned))),
 ];
 
 /// How much of a failed step's output is repeated on the terminal.

@@ -24,7 +24,6 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         .args(["--skip", "props::", "--skip", "a_few_seeds", "--skip", "random_conversations"]);
     command
         .env("CARGO_TARGET_DIR", ctx.target("tsan")?)
-        .env("CARGO_INCREMENTAL", "0")
         .env("RUSTFLAGS", "-Zsanitizer=thread")
         .env("TSAN_OPTIONS", "halt_on_error=1");
     ctx.run(&mut command)

@@ -59,8 +59,9 @@ impl World {
             "trigger_perfetto" => env!("CARGO_BIN_EXE_trigger_perfetto"),
             other => panic!("{other}"),
         };
-        let mut command = self.with_sockets(Command::new(program));
-        command.args(words);
+        // `nohup` makes all its descendants ignore SIGHUP. Tests that send it need the default.
+        let mut command = self.with_sockets(Command::new("env"));
+        command.arg("--default-signal=HUP").arg(program).args(words);
         command
     }
 

@@ -57,6 +57,7 @@
 //!
 //! Trust: a producer is hostile; a consumer is trusted with data of its user, but not with the life of the service.
 //! Nothing that comes from either may make the service panic, hang or grow; [`crate::limits`] has every bound.
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 pub mod buffer;
