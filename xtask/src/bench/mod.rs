@@ -1,7 +1,8 @@
 //! Time and instructions of the hot paths, in one table.
 //!
 //! With `--peers`, protobuf libraries instead: [`peers`]; with `--buffer` and `--service`, our trace
-//! buffer and our service beside those of C++: [`buffer`], [`service`].
+//! buffer and our service beside those of C++: [`buffer`], [`service`]; with `--sdk`, traced events beside those of
+//! other libraries: [`sdk`].
 //!
 //! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
 //! [`callgrind`]. Instructions compare between machines and runs; time is for people.
@@ -10,6 +11,7 @@ mod buffer;
 mod callgrind;
 mod peers;
 mod program;
+mod sdk;
 mod service;
 
 use self::program::{build, inside, time_of};
@@ -88,14 +90,15 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let mut take =
         |word| words.iter().position(|w| *w == word).map(|at| words.remove(at)).is_some();
     let (record, peers, buffer) = (take("--record"), take("--peers"), take("--buffer"));
-    let service = take("--service");
-    match (peers, buffer, service, &words[..]) {
-        (true, false, false, []) => return peers::run(ctx, record),
-        (false, true, false, []) => return buffer::run(ctx, record),
-        (false, false, true, rest) => return service::run(ctx, record, rest),
-        (false, false, false, []) => {}
+    let (service, sdk) = (take("--service"), take("--sdk"));
+    match (peers, buffer, service, sdk, &words[..]) {
+        (true, false, false, false, []) => return peers::run(ctx, record),
+        (false, true, false, false, []) => return buffer::run(ctx, record),
+        (false, false, true, false, rest) => return service::run(ctx, record, rest),
+        (false, false, false, true, []) => return sdk::run(ctx, record),
+        (false, false, false, false, []) => {}
         _ => {
-            let usage = "usage: bench [--peers | --buffer | --service [--rounds N] [--only TEXT]] \
+            let usage = "usage: bench [--peers | --buffer | --sdk | --service [--rounds N] [--only TEXT]] \
                          [--record]";
             return Err(usage.to_owned());
         }

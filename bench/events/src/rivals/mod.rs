@@ -1,0 +1,26 @@
+//! One file for each contender.
+
+mod cpp;
+mod fastrace;
+mod ours;
+mod perfetto_sdk;
+mod puffin;
+mod recorder;
+mod spans;
+
+use crate::contender::Contender;
+
+/// All of them, in the order of the tables.
+pub const ALL: [&Contender; 11] = [
+    &ours::MACROS,
+    &cpp::CONTENDER,
+    &perfetto_sdk::CONTENDER,
+    &recorder::CONTENDER,
+    &fastrace::CONTENDER,
+    &puffin::CONTENDER,
+    &spans::OURS,
+    &spans::PERFETTO_SDK,
+    &spans::PERFETTO,
+    &spans::CHROME,
+    &spans::NOTHING,
+];
