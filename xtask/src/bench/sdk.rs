@@ -143,13 +143,13 @@ fn rate(
 fn text(cells: &Cells, names: &[&str]) -> String {
     let mut text = String::from(
         "`cargo xtask bench --sdk`. Medians of five runs that take the contenders in turns, each in a process of\n\
-         its own. *ns*: processor time of the thread for each event; the service works in another thread. *Disabled*: no\n\
-         session. *Slice*: begin and end. *Args*: two numbers. *String*: a text of 16 bytes. A contender without\n\
-         instants records slices in their place, and a layer records events as instants and spans in all other\n\
-         columns. perfetto-recorder, fastrace and puffin keep events in memory of the process and leave the encoding\n\
-         for later, which is not measured. Shared memory of 4 MiB, a buffer of 64 MiB, nothing is lost. What our SDK and\n\
-         the C++ one write has the same size; then our service adds the id of the process to each packet, and the C++\n\
-         one inside a process adds 0, which is up to 3 bytes less.\n\n",
+         its own. *ns*: processor time of the thread for each event; the service works in another thread.\n\
+         *Disabled*: no session. *Slice*: begin and end. *Args*: two numbers. *String*: a text of 16 bytes. A\n\
+         contender without instants records slices in their place, and a layer records events as instants and\n\
+         spans in all other columns. perfetto-recorder, fastrace and puffin keep events in memory of the process\n\
+         and leave the encoding for later, which is not measured. Shared memory of 4 MiB, a buffer of 64 MiB,\n\
+         nothing is lost. What our SDK and the C++ one write has the same size; then our service adds the id of\n\
+         the process to each packet, and the C++ one inside a process adds 0, which is up to 3 bytes less.\n\n",
     );
     let _ = writeln!(text, "| ns | {} |", MODES.join(" | "));
     let _ = writeln!(text, "|---|{}", "--:|".repeat(MODES.len()));
