@@ -10,8 +10,10 @@
 //!             names and tracks are defined with their first use└── also after a clear by the service
 //! ```
 //!
-//! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening.
+//! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening; [`late`] keeps the ends of slices
+//! that found no memory.
 
+mod late;
 mod open;
 pub(crate) mod thread;
 
@@ -25,6 +27,7 @@ use std::sync::Arc;
 use client::write::{BufferExhaustedPolicy, TraceWriter};
 use protos::{TrackEventType, TrackEventWriter};
 
+use self::late::{LateEnd, LateEnds};
 use crate::category::Members;
 use crate::event::Event;
 use crate::event::counter_value::CounterValue;
@@ -114,6 +117,7 @@ pub(crate) struct Sequence {
     needs_opening: bool,
     /// Lost since the last event that was written.
     lost: u64,
+    late_ends: LateEnds,
 }
 
 impl Sequence {
@@ -128,6 +132,7 @@ impl Sequence {
             last_ns: 0,
             needs_opening: true,
             lost: 0,
+            late_ends: LateEnds::default(),
         }
     }
 
@@ -145,6 +150,28 @@ impl Sequence {
 
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
+        if self.has_late_ends() {
+            let now_ns = os::clock::boot_ns();
+            if self.needs_opening {
+                self.open_again(now_ns);
+            }
+            self.writer.flush();
+        }
+    }
+
+    /// Whether ends of slices wait for memory.
+    pub(crate) fn has_late_ends(&self) -> bool {
+        self.late_ends.len() != 0
+    }
+
+    /// The session has ended, so nothing that is written now reaches it.
+    pub(crate) fn end(mut self: Box<Self>) {
+        self.lose_late_ends();
+    }
+
+    fn lose_late_ends(&mut self) {
+        let late_ends = core::mem::take(&mut self.late_ends);
+        LOST.fetch_add(late_ends.len() as u64, Ordering::Relaxed);
     }
 
     /// Writes one event; `now_ns` is the time of an event without one.
@@ -157,9 +184,10 @@ impl Sequence {
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec.time_ns));
         if !is_ready {
-            self.count_loss();
+            self.count_loss(now_ns, spec, fill.is_some());
             return Outcome { is_stored: false, panic: None };
         }
+        let had_arguments = fill.is_some();
         let filled = match fill {
             None if self.lost == 0 => self.encode(now_ns, spec, None),
             fill => self.encode_with_arguments(now_ns, spec, fill),
@@ -167,7 +195,7 @@ impl Sequence {
         let is_stored = !self.writer.is_dropping();
         match is_stored {
             true => self.lost = 0,
-            false => self.count_loss(),
+            false => self.count_loss(now_ns, spec, had_arguments),
         }
         Outcome { is_stored, panic: filled.err() }
     }
@@ -179,16 +207,18 @@ impl Sequence {
         spec: &Spec<'_, '_>,
         fill: Option<&mut Fill<'_>>,
     ) -> std::thread::Result<()> {
-        self.encode(now_ns, spec, Some(fill))
+        self.encode(now_ns, spec, Some((self.lost, fill)))
     }
 
+    /// The arguments are the number of events that were lost before, and those of the event.
+    ///
     /// Inlined twice: without arguments nothing takes the address of the two writers, and they stay in registers.
     #[inline(always)]
     fn encode(
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        arguments: Option<Option<&mut Fill<'_>>>,
+        arguments: Option<(u64, Option<&mut Fill<'_>>)>,
     ) -> std::thread::Result<()> {
         let settings = &self.running.settings;
         let interning = &mut self.interning;
@@ -233,8 +263,8 @@ impl Sequence {
         }
         let filled = match arguments {
             None => Ok(()),
-            Some(fill) => {
-                fill_event(&mut message, interning, settings.drop_annotations, self.lost, fill)
+            Some((lost, fill)) => {
+                fill_event(&mut message, interning, settings.drop_annotations, lost, fill)
             }
         };
         drop(message);
@@ -245,10 +275,15 @@ impl Sequence {
     }
 
     #[cold]
-    fn count_loss(&mut self) {
+    fn count_loss(&mut self, now_ns: u64, spec: &Spec<'_, '_>, had_arguments: bool) {
         self.needs_opening = true;
-        self.lost += 1;
-        LOST.fetch_add(1, Ordering::Relaxed);
+        let is_end = spec.kind == TrackEventType::TYPE_SLICE_END;
+        let time_ns = spec.time_ns.unwrap_or(now_ns);
+        let late = LateEnd { time_ns, track: spec.track.map(Track::uuid), had_arguments };
+        if !is_end || !self.late_ends.push(late) {
+            self.lost += 1;
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Describes `track`, and its ancestors first, unless that was done. False if a description was lost.
@@ -290,6 +325,16 @@ impl Sequence {
             }
         }
         true
+    }
+}
+
+impl Drop for Sequence {
+    /// The thread ends, or the session.
+    fn drop(&mut self) {
+        if self.has_late_ends() {
+            self.flush();
+            self.lose_late_ends();
+        }
     }
 }
 

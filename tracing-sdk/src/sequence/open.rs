@@ -1,10 +1,13 @@
-//! The opening of a sequence: its clock, its thread and its process (track-event.md, section 5.2).
+//! The opening of a sequence: its clock, its thread and its process (track-event.md, section 5.2), and the ends of
+//! slices that found no memory before.
 
 use core::sync::atomic::Ordering;
 
 use protos::ClockSnapshotWriter;
 
-use super::Sequence;
+use super::{Sequence, Spec};
+use crate::event::Event;
+use crate::intern::StaticName;
 use crate::source::settings::{
     ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
 };
@@ -73,8 +76,33 @@ impl Sequence {
         drop(descriptor);
         drop(packet);
 
-        self.needs_opening = self.writer.is_dropping();
+        // After a loss of one of them, the next event needs another opening.
+        self.needs_opening = self.writer.is_dropping() || !self.write_late_ends(now_ns);
         !self.needs_opening
+    }
+}
+
+impl Sequence {
+    /// Writes the ends that found no memory before. False if one finds none again.
+    fn write_late_ends(&mut self, now_ns: u64) -> bool {
+        static KEY: StaticName = StaticName::key("lost_arguments");
+        while let Some(end) = self.late_ends.first() {
+            // The sequence that began the slice has described its track.
+            let track = end.track.map(Track::from_uuid);
+            let spec = Spec { time_ns: Some(end.time_ns), ..Spec::end(track.as_ref()) };
+            let mut mark = |event: &mut Event<'_, '_>| {
+                event.annotate_static(&KEY, &true);
+            };
+            let _no_panic = match end.had_arguments {
+                false => self.encode(now_ns, &spec, None),
+                true => self.encode(now_ns, &spec, Some((0, Some(&mut mark)))),
+            };
+            if self.writer.is_dropping() {
+                return false;
+            }
+            self.late_ends.remove_first();
+        }
+        true
     }
 }
 

@@ -46,7 +46,11 @@ impl Sequences {
         for (sequence, running) in self.slots.iter_mut().zip(instances.slots) {
             let serial = sequence.as_ref().map(|sequence| sequence.serial());
             if serial != running.as_ref().map(|running| running.serial) {
+                let ended = sequence.take();
                 *sequence = running.map(|running| Box::new(Sequence::new(running)));
+                if let Some(ended) = ended {
+                    ended.end();
+                }
             }
             if let Some(sequence) = sequence {
                 sequence.check_clears();
@@ -75,6 +79,12 @@ impl Sequences {
 impl Drop for Sequences {
     fn drop(&mut self) {
         self.forget_after_fork();
+        // Those of sessions that have ended must not write what is late.
+        if self.slots.iter().flatten().any(|sequence| sequence.has_late_ends())
+            && self.generation != registry::generation()
+        {
+            self.refresh();
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Barrier, MutexGuard};
 
-use protos::{DebugAnnotationValue, TracePacketData};
+use protos::{DebugAnnotationValue, TracePacket, TracePacketData};
 use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{Init, Track, categories, instant, lost_events, slice};
 
@@ -268,4 +268,176 @@ fn no_end_without_a_beginning() {
         };
         assert!(*depth >= 0, "an end without a beginning");
     }
+}
+
+/// Three threads hold a chunk each, so that the calling thread has the fourth alone, until `work` calls the function
+/// that it gets. When that returns, there is memory again.
+fn with_one_chunk(session: &Session, work: impl FnOnce(&dyn Fn())) {
+    let (held, free) = (Barrier::new(4), Barrier::new(4));
+    std::thread::scope(|scope| {
+        let holders = [(); 3].map(|()| {
+            scope.spawn(|| {
+                instant!(LOSS, "held");
+                held.wait();
+                free.wait();
+            })
+        });
+        held.wait();
+        let holders = std::cell::Cell::new(Some(holders));
+        work(&|| {
+            free.wait();
+            for holder in holders.take().into_iter().flatten() {
+                holder.join().expect("no panic");
+            }
+            // On another thread, because it also flushes the events of its own.
+            scope.spawn(|| session.flush().expect("a flush")).join().expect("no panic");
+        });
+    });
+}
+
+/// Writes until an event of the calling thread is lost.
+fn lose_one() {
+    let (text, before) = ("x".repeat(20_000), lost_events());
+    while lost_events() == before {
+        instant!(LOSS, "large", text = text.as_str());
+    }
+}
+
+/// The events of the calling thread, without those that fill the memory.
+fn own_events(trace: &[u8], first: &str) -> Vec<(String, TracePacket)> {
+    let mut sequences: HashMap<u32, Vec<_>> = HashMap::new();
+    for packet in packets(trace) {
+        let sequence = trusted_sequence(&packet.message);
+        let text = packet.text.filter(|text| !text.starts_with("instant loss large"));
+        sequences.entry(sequence).or_default().extend(text.map(|text| (text, packet.message)));
+    }
+    let is_own = |events: &Vec<(String, _)>| events.first().is_some_and(|(text, _)| text == first);
+    sequences.into_values().find(is_own).expect("the events of the thread")
+}
+
+fn texts(events: &[(String, TracePacket)]) -> Vec<&str> {
+    events.iter().map(|(text, _)| text.as_str()).collect()
+}
+
+fn started(config: &Config) -> Session {
+    let session = Session::in_process(config).expect("a session");
+    session.start().expect("a start");
+    session
+}
+
+fn stopped(session: &Session) -> Vec<u8> {
+    session.stop().expect("an end");
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    trace
+}
+
+/// A slice whose end found no memory ends all the same, at its time: otherwise the end of the slice around it would
+/// close it.
+#[test]
+fn a_lost_end_is_written_later() {
+    let _small = Small::new(16);
+    let config = protos::TrackEventConfig {
+        enabled_categories: vec!["loss".to_owned()],
+        disabled_categories: vec!["*".to_owned()],
+        disable_incremental_timestamps: Some(true),
+        ..Default::default()
+    };
+    let config = Config::new().buffer_kb(1024, Fill::Ring).track_event_config(config);
+    let session = started(&config);
+    let (mut before, mut after, lost) = (0, 0, lost_events());
+    with_one_chunk(&session, |release| {
+        let outer = slice!(LOSS, "outer");
+        let on_track = slice!(LOSS, "on a track", track = Track::named("lost end"));
+        let inner = slice!(LOSS, "inner");
+        let innermost = slice!(LOSS, "innermost");
+        lose_one();
+        before = os::clock::boot_ns();
+        drop(innermost);
+        tracing_sdk::end!(inner, sent = 1);
+        drop(on_track);
+        after = os::clock::boot_ns();
+        // No memory: they stay late. The next event looks for a chunk again.
+        tracing_sdk::flush();
+        release();
+        instant!(LOSS, "between");
+        drop(outer);
+    });
+    assert_eq!(lost_events() - lost, 1, "ends are not lost");
+    let events = own_events(&stopped(&session), "begin loss outer");
+    assert_eq!(
+        texts(&events),
+        [
+            "begin loss outer",
+            "begin loss on a track",
+            "begin loss inner",
+            "begin loss innermost",
+            "end",
+            "end lost_arguments=true",
+            "end",
+            "instant loss between lost_events_before=1",
+            "end",
+        ]
+    );
+    let times = |at: usize| events[at].1.timestamp.expect("a time");
+    assert!((before..=after).contains(&times(4)) && (times(4)..=after).contains(&times(6)));
+    let track = |at: usize| match &events[at].1.data {
+        Some(TracePacketData::TrackEvent(event)) => event.track_uuid,
+        _ => None,
+    };
+    assert_eq!([track(4), track(5), track(6)], [None, None, track(1)]);
+}
+
+/// A thread that ends, or is flushed, writes the ends of its slices that found no memory.
+#[test]
+fn a_lost_end_is_the_last_event_of_its_thread() {
+    let body = |session: &Session, is_flushed: bool| {
+        with_one_chunk(session, |release| {
+            let slice = slice!(LOSS, "slice");
+            lose_one();
+            drop(slice);
+            release();
+            if is_flushed {
+                tracing_sdk::flush();
+            }
+        });
+    };
+    for is_flushed in [true, false] {
+        let _small = Small::new(16);
+        let (session, lost) = (started(&config(Fill::Ring)), lost_events());
+        std::thread::scope(|scope| {
+            // A join also waits for values of the thread.
+            scope.spawn(|| body(&session, is_flushed)).join().expect("no panic");
+        });
+        let events = own_events(&stopped(&session), "begin loss slice");
+        assert_eq!(texts(&events), ["begin loss slice", "end"]);
+        assert_eq!(lost_events() - lost, 1);
+    }
+}
+
+/// An end that its session can no longer get is lost.
+#[test]
+fn a_lost_end_is_counted_when_its_session_has_ended() {
+    let _small = Small::new(16);
+    let (session, lost) = (started(&config(Fill::Ring)), lost_events());
+    let (done, ended) = (Barrier::new(2), Barrier::new(2));
+    let mut lost_before = 0;
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            with_one_chunk(&session, |release| {
+                let slice = slice!(LOSS, "slice");
+                lose_one();
+                drop(slice);
+                release();
+            });
+            done.wait();
+            ended.wait();
+        });
+        done.wait();
+        lost_before = lost_events();
+        drop(stopped(&session));
+        ended.wait();
+        thread.join().expect("no panic");
+    });
+    assert_eq!((lost_before - lost, lost_events() - lost), (1, 2));
 }
