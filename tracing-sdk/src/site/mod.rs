@@ -9,6 +9,8 @@
 pub(crate) mod future;
 pub(crate) mod guard;
 pub(crate) mod sticky;
+#[cfg(test)]
+mod tests;
 
 use protos::TrackEventType;
 

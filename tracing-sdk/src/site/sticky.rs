@@ -1,9 +1,10 @@
 //! Counters and states. Statics remember their last value, and every session gets it when it starts and after each
 //! clear: otherwise a value that rarely changes would be missing in most traces.
 //!
-//! The thread of the data source writes the remembered values, on its own sequence.
+//! The thread of the data source writes the remembered values, on its own sequence. Another thread may change a value at
+//! that moment. So a remembered value is written with a time at which it was true.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TrackEventType;
@@ -20,6 +21,9 @@ enum Sticky {
     Counter(&'static Counter<'static>),
     State(&'static State<'static>),
 }
+
+/// How many times a counter is read that changes all the time.
+const READS_MAX: usize = 16;
 
 static ALL: Mutex<List> = Mutex::new(Vec::new());
 
@@ -46,14 +50,13 @@ pub(crate) fn replay(bits: u32) {
         }
         match sticky {
             Sticky::Counter(counter) => {
-                if let Some(value) = counter.last() {
-                    write_counter(bits, &counter.track, value, None);
+                if let Some((time_ns, value)) = counter.settled() {
+                    write_counter(bits, &counter.track, value, Some(time_ns));
                 }
             }
             Sticky::State(state) => {
-                let last = state.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some(value) = last {
-                    write_state(bits, members, &state.track, value.as_deref(), None);
+                if let Some((time_ns, value)) = state.settled() {
+                    write_state(bits, members, &state.track, value.as_deref(), Some(time_ns));
                 }
             }
         }
@@ -133,7 +136,7 @@ impl Counter<'static> {
 
     fn store(&self, form: u8, bits: u64) {
         self.bits.store(bits, Ordering::Relaxed);
-        // `last` reads the form first: then it finds these bits.
+        // `load` reads the form first: then it finds these bits.
         self.form.store(form, Ordering::Release);
     }
 
@@ -142,6 +145,8 @@ impl Counter<'static> {
         if !self.is_listed.load(Ordering::Relaxed) {
             self.list(category);
         }
+        // The new value is stored before the categories and the clock are looked at: see `settled`.
+        fence(Ordering::SeqCst);
         self.record(category, value);
     }
 
@@ -152,14 +157,30 @@ impl Counter<'static> {
         }
     }
 
-    fn last(&self) -> Option<CounterValue> {
-        let form = self.form.load(Ordering::Acquire);
-        let bits = self.bits.load(Ordering::Relaxed);
-        match form {
-            INT => Some(CounterValue::Int(bits.cast_signed())),
-            DOUBLE => Some(CounterValue::Double(f64::from_bits(bits))),
-            _ => None,
+    /// The last value, and a time at which it was the last one. None also while it changes: the thread that changes it
+    /// sees that the session records, and writes the new value itself.
+    pub(super) fn settled(&self) -> Option<(u64, CounterValue)> {
+        for _ in 0..READS_MAX {
+            // With the fence in `changed`.
+            fence(Ordering::SeqCst);
+            let before = self.load();
+            let time_ns = os::clock::boot_ns();
+            fence(Ordering::SeqCst);
+            if self.load() == before {
+                let (form, bits) = before;
+                return match form {
+                    INT => Some((time_ns, CounterValue::Int(bits.cast_signed()))),
+                    DOUBLE => Some((time_ns, CounterValue::Double(f64::from_bits(bits)))),
+                    _ => None,
+                };
+            }
         }
+        None
+    }
+
+    fn load(&self) -> (u8, u64) {
+        let form = self.form.load(Ordering::Acquire);
+        (form, self.bits.load(Ordering::Relaxed))
     }
 }
 
@@ -288,6 +309,13 @@ impl State<'static> {
     /// Forgets the value: sessions no longer begin with it.
     pub fn forget(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The last value, and a time at which it was the last one.
+    pub(super) fn settled(&self) -> Option<(u64, Option<String>)> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock: the value does not change meanwhile.
+        last.clone().map(|value| (os::clock::boot_ns(), value))
     }
 
     fn change(&'static self, category: impl CategoryRef, value: Option<&str>) {
