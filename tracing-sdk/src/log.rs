@@ -11,7 +11,7 @@
 use core::fmt::Write as _;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
 
@@ -144,9 +144,19 @@ fn category(metadata: &Metadata<'_>) -> &'static Category {
     category
 }
 
+type Literals = Option<HashMap<&'static str, &'static StaticName>>;
+
+static ALL: Mutex<Literals> = Mutex::new(None);
+
+/// All literals, while the process forks.
+pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, Literals>);
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(ALL.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// The name of events whose message is a literal of the program.
 fn literal(text: &'static str) -> &'static StaticName {
-    static ALL: Mutex<Option<HashMap<&'static str, &'static StaticName>>> = Mutex::new(None);
     let key = (text.as_ptr().addr(), text.len());
     let find = || LITERALS.try_with(|known| known.try_borrow().ok()?.get(&key).copied());
     find().ok().flatten().unwrap_or_else(|| {

@@ -45,8 +45,13 @@ impl<S> Instances<S> {
         }
     }
 
+    /// Held while the process forks.
+    pub(super) fn lock_for_fork(&self) -> MutexGuard<'_, Slots<Running<S>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Slots<Running<S>>> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.lock_for_fork();
         let forks = fork::count();
         if self.forks.swap(forks, Ordering::Relaxed) != forks {
             // They belong to the parent process. No destructor runs.

@@ -1,6 +1,7 @@
 //! The static of a data source.
 
 use core::fmt;
+use std::any::Any;
 
 use client::producer::Producer;
 use protos::DataSourceDescriptor;
@@ -11,7 +12,7 @@ use super::context::Context;
 use super::instances::Instances;
 use super::source::DataSource;
 use super::thread::{self, Number};
-use crate::runtime;
+use crate::runtime::{self, Offer};
 
 /// A data source that all services know, those that the program connects to later, too. It is a static, because
 /// trace points of all threads use it.
@@ -46,9 +47,11 @@ impl<S: DataSource> Registered<S> {
         callback::run(self.name(), "describe", || S::describe(&mut descriptor));
         descriptor.name = Some(self.name().to_owned());
         descriptor.handles_incremental_state_clear = Some(true);
-        runtime::add_source(Box::new(move |producer: &Producer| {
+        let register = move |producer: &Producer| {
             producer.register(descriptor.clone(), Adapter::new(&self.instances, &self.number))
-        }));
+        };
+        let lock = || -> Box<dyn Any> { Box::new(self.instances.lock_for_fork()) };
+        runtime::add_source(Offer { register: Box::new(register), lock: Box::new(lock) });
     }
 
     /// Whether a session records.

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tracing::Metadata;
 use tracing::callsite::Identifier;
@@ -144,7 +144,11 @@ impl CallSite {
         if let Some(address) = piece.filter(|_| text.len() <= LITERAL_BYTES_MAX && !text.is_empty())
         {
             let make = || Literal { address, name: StaticName::event(Box::leak(Box::from(text))) };
-            let literal = self.literal.get_or_init(make);
+            let literal = self.literal.get().unwrap_or_else(|| {
+                // A fork waits for the lock, so it finds no half of a literal.
+                let _all = all();
+                self.literal.get_or_init(make)
+            });
             if literal.address == address && literal.name.text() == text {
                 return Some(&literal.name);
             }
@@ -182,6 +186,19 @@ type Table = HashMap<Identifier, &'static CallSite, BuildHasherDefault<AddressHa
 
 static ALL: Mutex<Option<Table>> = Mutex::new(None);
 
+fn all() -> MutexGuard<'static, Option<Table>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All call sites, while the process forks.
+pub(crate) struct Locked(
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Option<Table>>,
+);
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(all())
+}
+
 thread_local! {
     static KNOWN: RefCell<Table> = RefCell::default();
 }
@@ -191,7 +208,7 @@ thread_local! {
 pub(super) fn of(metadata: &'static Metadata<'static>) -> &'static CallSite {
     let id = metadata.callsite();
     known(&id).unwrap_or_else(|| {
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = all();
         let all = all.get_or_insert_default();
         let site =
             all.entry(id.clone()).or_insert_with(|| Box::leak(Box::new(CallSite::new(metadata))));
@@ -204,7 +221,7 @@ pub(super) fn of(metadata: &'static Metadata<'static>) -> &'static CallSite {
 /// The call site `id`, if its metadata was seen.
 pub(super) fn find(id: &Identifier) -> Option<&'static CallSite> {
     known(id).or_else(|| {
-        let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all();
         let site = *all.as_ref()?.get(id)?;
         remember(id.clone(), site);
         Some(site)

@@ -29,6 +29,18 @@ mod rebuild;
 mod recorder;
 mod span;
 
+#[expect(dead_code, reason = "they are held")]
+pub(crate) struct Locked(callsite::Locked, rebuild::LockedSubscribers);
+
+/// What a fork waits for, before it takes other locks.
+pub(crate) use self::rebuild::Locked as LockedRebuild;
+pub(crate) use self::rebuild::lock_for_fork as lock_rebuild_for_fork;
+
+/// Call sites and subscribers, while the process forks.
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(callsite::lock_for_fork(), rebuild::lock_subscribers_for_fork())
+}
+
 pub use self::filter::Wanted;
 pub use self::recorder::{Layer, Recorder, layer};
 pub use self::span::SpanStyle;

@@ -10,6 +10,7 @@
 //!                                     └── child: forget, release them ──> not traced until the next `init`
 //! ```
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::{MutexGuard, Once};
 use std::time::Duration;
@@ -17,8 +18,12 @@ use std::time::Duration;
 use super::state::{RUNTIME, Runtime, lock};
 use crate::fork;
 use crate::intern;
+#[cfg(feature = "tracing")]
+use crate::layer::{self, LockedRebuild};
 use crate::sequence::thread;
 use crate::site::sticky;
+#[cfg(feature = "tracing")]
+use crate::source::changes;
 use crate::source::registry;
 use crate::track::process;
 
@@ -29,8 +34,13 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 struct Locks {
     runtime: MutexGuard<'static, Runtime>,
     registry: registry::Locked,
+    _sources: Vec<Box<dyn Any>>,
     _sticky: sticky::Locked,
     _names: intern::Locked,
+    #[cfg(feature = "log")]
+    _log: crate::log::Locked,
+    #[cfg(feature = "tracing")]
+    _layer: (LockedRebuild, layer::Locked, changes::Locked),
 }
 
 thread_local! {
@@ -61,13 +71,22 @@ extern "C" fn at_exit() {
 
 extern "C" fn before_fork() {
     // In this order everywhere.
+    #[cfg(feature = "tracing")]
+    let rebuild = layer::lock_rebuild_for_fork();
     let runtime = lock();
+    #[cfg(feature = "tracing")]
+    let layer = (rebuild, layer::lock_for_fork(), changes::lock_for_fork());
     let registry = registry::lock_for_fork();
     let locks = Locks {
+        _sources: runtime.sources.iter().map(|source| (source.lock)()).collect(),
         runtime,
         registry,
         _sticky: sticky::lock_for_fork(),
         _names: intern::lock_for_fork(),
+        #[cfg(feature = "log")]
+        _log: crate::log::lock_for_fork(),
+        #[cfg(feature = "tracing")]
+        _layer: layer,
     };
     // A thread that forks while it ends has no thread locals; then the locks are released at once.
     let _ = LOCKS.try_with(|held| *held.borrow_mut() = Some(locks));

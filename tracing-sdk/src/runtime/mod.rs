@@ -204,7 +204,7 @@ pub(crate) fn add_source(source: Offer) {
 }
 
 fn offer_source(source: &Offer, producer: &Producer) {
-    if let Err(error) = source(producer) {
+    if let Err(error) = (source.register)(producer) {
         crate::macros::report!("services do not know a data source of the program: {error}");
     }
 }

@@ -1,5 +1,6 @@
 //! The producers of this process, under one lock.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use client::producer::{Producer, ProducerError};
@@ -18,8 +19,13 @@ pub(super) struct Runtime {
     pub(super) sources: Vec<Offer>,
 }
 
-/// Offers a data source to the service of a producer.
-pub(crate) type Offer = Box<dyn Fn(&Producer) -> Result<(), ProducerError> + Send + Sync>;
+/// A data source of the program's own.
+pub(crate) struct Offer {
+    /// Offers it to the service of a producer.
+    pub(crate) register: Box<dyn Fn(&Producer) -> Result<(), ProducerError> + Send + Sync>,
+    /// Locks its instances, while the process forks.
+    pub(crate) lock: Box<dyn Fn() -> Box<dyn Any> + Send + Sync>,
+}
 
 /// In place of the service inside the program: there is none.
 #[cfg(not(feature = "in-process"))]

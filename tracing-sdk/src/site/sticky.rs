@@ -1,10 +1,10 @@
 //! Counters and states. Statics remember their last value, and every session gets it when it starts and after each
 //! clear: otherwise a value that rarely changes would be missing in most traces.
 //!
-//! The thread of the data source writes the remembered values, on its own sequence. Another thread may change a value at
-//! that moment. So a remembered value is written with a time at which it was true.
+//! The thread of the data source writes the remembered values, on its own sequence. Another thread may change a value
+//! meanwhile. So a remembered value is written with a time at which it was true.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TrackEventType;
@@ -25,25 +25,34 @@ enum Sticky {
 /// How many times a counter is read that changes all the time.
 const READS_MAX: usize = 16;
 
+/// One lock for all statics: a fork must take it, and cannot find others.
 static ALL: Mutex<List> = Mutex::new(Vec::new());
 
 /// The list, while the process forks.
 pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, List>);
 
-type List = Vec<(Sticky, Members)>;
+type List = Vec<Entry>;
 
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(ALL.lock().unwrap_or_else(PoisonError::into_inner))
+#[derive(Clone)]
+struct Entry {
+    sticky: Sticky,
+    members: Members,
+    /// The last value of a state. None: it was never set, or is forgotten; `Some(None)`: it was cleared.
+    text: Option<Option<String>>,
 }
 
-fn remember(sticky: Sticky, category: impl CategoryRef) {
-    ALL.lock().unwrap_or_else(PoisonError::into_inner).push((sticky, category.members()));
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(all())
+}
+
+fn all() -> MutexGuard<'static, List> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes the last values to the instances in `bits`.
 pub(crate) fn replay(bits: u32) {
-    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for (sticky, members) in all {
+    let entries: Vec<_> = all().iter().map(|entry| (entry.sticky, entry.members)).collect();
+    for (sticky, members) in entries {
         let bits = bits & members.instances();
         if bits == 0 {
             continue;
@@ -153,7 +162,8 @@ impl Counter<'static> {
     #[cold]
     fn list(&'static self, category: impl CategoryRef) {
         if !self.is_listed.swap(true, Ordering::Relaxed) {
-            remember(Sticky::Counter(self), category);
+            let members = category.members();
+            all().push(Entry { sticky: Sticky::Counter(self), members, text: None });
         }
     }
 
@@ -280,20 +290,15 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Opt
 #[derive(Debug)]
 pub struct State<'a> {
     track: Track<'a>,
-    /// None: it was never set; `Some(None)`: it was cleared.
-    last: Mutex<Option<Option<String>>>,
-    is_listed: AtomicBool,
+    /// Its place in the list, from 1; 0 if it was never set. It changes under the lock of the list.
+    number: AtomicUsize,
 }
 
 impl State<'static> {
     /// A state below the process.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self {
-            track: Track::state(name),
-            last: Mutex::new(None),
-            is_listed: AtomicBool::new(false),
-        }
+        Self { track: Track::state(name), number: AtomicUsize::new(0) }
     }
 
     /// Sets it. It is remembered also while no session records: the next one begins with it.
@@ -308,30 +313,40 @@ impl State<'static> {
 
     /// Forgets the value: sessions no longer begin with it.
     pub fn forget(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(entry) = self.entry(&mut all()) {
+            entry.text = None;
+        }
     }
 
     /// The last value, and a time at which it was the last one.
     pub(super) fn settled(&self) -> Option<(u64, Option<String>)> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = all();
+        let text = self.entry(&mut all)?.text.clone()?;
         // Under the lock: the value does not change meanwhile.
-        last.clone().map(|value| (os::clock::boot_ns(), value))
+        Some((os::clock::boot_ns(), text))
+    }
+
+    fn entry<'l>(&self, list: &'l mut List) -> Option<&'l mut Entry> {
+        list.get_mut(self.number.load(Ordering::Relaxed).checked_sub(1)?)
     }
 
     fn change(&'static self, category: impl CategoryRef, value: Option<&str>) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&mut *last, value) {
+        let mut all = all();
+        if self.number.load(Ordering::Relaxed) == 0 {
+            let members = category.members();
+            all.push(Entry { sticky: Sticky::State(self), members, text: None });
+            self.number.store(all.len(), Ordering::Relaxed);
+        }
+        match (self.entry(&mut all).map(|entry| &mut entry.text), value) {
             // Without an allocation.
-            (Some(Some(text)), Some(value)) => {
+            (Some(Some(Some(text))), Some(value)) => {
                 text.clear();
                 text.push_str(value);
             }
-            (last, value) => *last = Some(value.map(str::to_owned)),
+            (Some(text), value) => *text = Some(value.map(str::to_owned)),
+            (None, _) => {}
         }
-        drop(last);
-        if !self.is_listed.swap(true, Ordering::Relaxed) {
-            remember(Sticky::State(self), category);
-        }
+        drop(all);
         self.record(category, value);
     }
 }

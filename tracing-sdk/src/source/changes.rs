@@ -1,8 +1,17 @@
 //! What other parts of the library do when instances have started or stopped.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static CALLBACKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+
+/// The functions, while the process forks.
+pub(crate) struct Locked(
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<fn()>>,
+);
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner))
+}
 
 /// Calls `callback` after each start and stop of an instance, on the thread of the data source, without a lock. Adding
 /// the same function twice does nothing.

@@ -7,6 +7,7 @@
 #[path = "../it/trace.rs"]
 mod trace;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,9 +16,10 @@ use std::time::Duration;
 use daemon::in_process::InProcessService;
 use daemon::serve::{Server, ServerOptions, service_config};
 use os::socket::Address;
-use protos::TracePacketData;
+use protos::{DataSourceConfig, TracePacketData};
+use tracing_sdk::data_source::{DataSource, Registered};
 use tracing_sdk::session::{Config, Session};
-use tracing_sdk::{Init, categories, instant, slice};
+use tracing_sdk::{Category, Init, State, categories, instant, slice};
 
 use crate::trace::{packets, trusted_sequence};
 
@@ -35,11 +37,13 @@ fn main() {
         Ok("outlives its services") => outlive(),
         Ok("exits") => exit(),
         Ok("forks") => fork(),
+        Ok("forks while others hold locks") => fork_beside_others(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             a_process_outlives_its_services();
             the_last_events_of_all_threads_arrive();
             a_forked_process_is_a_producer_of_its_own();
+            a_fork_leaves_no_lock_behind();
         }
     }
 }
@@ -226,4 +230,78 @@ fn fork() {
     assert_eq!((ended, status), (child, 0), "the child");
     instant!(LIFE, "after");
     drop(slice);
+}
+
+fn a_fork_leaves_no_lock_behind() {
+    // It records more than a buffer has room for.
+    traced("locks", "forks while others hold locks");
+}
+
+struct Data;
+
+impl DataSource for Data {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+}
+
+static DATA: Registered<Data> = Registered::new("com.example.life");
+static POWER: State = State::new("life power");
+
+/// Uses each lock that other threads may hold at the moment of a fork.
+fn use_locks(text: &str) {
+    POWER.set(&LIFE, text);
+    DATA.trace(|context| {
+        context.packet(|_| {});
+    });
+    let _ = Category::dynamic(text);
+}
+
+fn fork_beside_others() {
+    tracing_sdk::init().expect("a producer");
+    wait_for_session();
+    DATA.register();
+    let is_done = AtomicBool::new(false);
+    let is_done = &is_done;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let text = "x".repeat(100_000);
+            while !is_done.load(Ordering::Relaxed) {
+                use_locks(&text);
+            }
+        });
+        scope.spawn(|| {
+            let config = Config::new().data_source_named("com.example.life");
+            while !is_done.load(Ordering::Relaxed) {
+                let session = Session::in_process(&config).expect("a session");
+                session.start().expect("a start");
+                session.stop().expect("an end");
+            }
+        });
+        let mut ended = true;
+        for _ in 0..200 {
+            // SAFETY: the child runs on the stack of this thread. Before it allocates, the C library has released the
+            // locks of its memory.
+            let child = unsafe { libc::fork() };
+            assert!(child >= 0, "cannot fork");
+            if child == 0 {
+                // SAFETY: both calls have no condition. A child that waits for a lock of a thread that it does not
+                // have would wait for ever.
+                unsafe { libc::alarm(30) };
+                use_locks("child");
+                // SAFETY: as above.
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = 0;
+            // SAFETY: `status` is ours alone and lives until the call returns.
+            ended &= unsafe { libc::waitpid(child, &raw mut status, 0) } == child && status == 0;
+            if !ended {
+                break;
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(ended, "a child waits for a lock");
+    });
 }
