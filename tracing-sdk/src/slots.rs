@@ -16,16 +16,20 @@ impl<T> Slots<T> {
         Self { entries: [const { None }; COUNT], last_serial: 0 }
     }
 
-    /// Puts a value into a free slot; `make` gets its serial number, which counts up and wraps. None if all slots are
-    /// taken.
-    pub(crate) fn put(&mut self, make: impl FnOnce(u32) -> T) -> Option<(usize, Arc<T>)> {
-        let slot = self.entries.iter().position(Option::is_none)?;
+    /// Puts what `make` makes of `parts` into a free slot; it also gets a serial number, which counts up and wraps.
+    /// Gives the parts back if all slots are taken.
+    pub(crate) fn put<P>(
+        &mut self,
+        parts: P,
+        make: impl FnOnce(P, u32) -> T,
+    ) -> Result<(usize, Arc<T>), P> {
+        let Some(slot) = self.entries.iter().position(Option::is_none) else { return Err(parts) };
         self.last_serial = self.last_serial.wrapping_add(1);
-        let value = Arc::new(make(self.last_serial));
+        let value = Arc::new(make(parts, self.last_serial));
         if let Some(entry) = self.entries.get_mut(slot) {
             *entry = Some(value.clone());
         }
-        Some((slot, value))
+        Ok((slot, value))
     }
 
     pub(crate) fn get(&self, slot: usize) -> Option<&Arc<T>> {

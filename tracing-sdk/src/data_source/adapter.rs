@@ -60,14 +60,18 @@ impl<S: DataSource> Source for Adapter<S> {
 
     fn start(&mut self, instance: &Instance) {
         let Some(Known::SetUp(value)) = self.take(instance) else { return };
-        let Some((slot, running)) = self.instances.start(instance.clone(), value) else {
-            crate::macros::report!(
-                "a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
-                 stop one of them",
-                slots::COUNT,
-                self.instances.name
-            );
-            return;
+        let (slot, running) = match self.instances.start(instance.clone(), value) {
+            Ok(started) => started,
+            Err(value) => {
+                crate::macros::report!(
+                    "a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
+                     stop one of them",
+                    slots::COUNT,
+                    self.instances.name
+                );
+                self.call("drop", || drop(value));
+                return;
+            }
         };
         self.call("start", || running.value.start());
         self.known.push((instance.id(), Known::Started(slot, running)));

@@ -9,7 +9,6 @@ thread_local! {
 }
 
 /// Whether the calling thread is one of the library's that runs code of the program. A service waits for it.
-#[cfg(feature = "in-process")]
 pub(crate) fn in_callback() -> bool {
     IN_CALLBACK.try_with(Cell::get).unwrap_or(false)
 }

@@ -56,11 +56,13 @@ impl<'c, S: DataSource> Context<'c, S> {
         if size_of::<S::Incremental>() != 0 {
             packet.sequence_flags(if local.is_cleared { CLEARED } else { NEEDS_STATE });
         }
+        // If `fill` panics, the packet may lack what the incremental state says that it defines.
+        let had_lost = core::mem::replace(&mut local.has_lost, true);
         fill(&mut packet, &mut local.incremental);
         drop(packet);
         // After a loss the next trace point begins anew. Packets before that need the state, so readers skip them.
         local.is_cleared = false;
-        local.has_lost |= local.writer.is_dropping();
+        local.has_lost = had_lost || local.writer.is_dropping();
     }
 
     /// Hands what this thread has written over to the service at once.

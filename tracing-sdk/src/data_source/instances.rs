@@ -93,14 +93,19 @@ impl<S> Instances<S> {
         (self.generation.load(Ordering::Relaxed), slots.all())
     }
 
-    /// Starts an instance; none if all slots are taken.
-    pub(super) fn start(&self, instance: Instance, value: S) -> Option<(usize, Arc<Running<S>>)> {
+    /// Starts an instance. Gives the value back if all slots are taken: it is of the program, and must not be dropped
+    /// under the lock.
+    pub(super) fn start(
+        &self,
+        instance: Instance,
+        value: S,
+    ) -> Result<(usize, Arc<Running<S>>), S> {
         let mut slots = self.lock();
-        let started =
-            slots.put(|serial| Running { serial, instance, value, clears: AtomicU32::new(0) })?;
+        let make = |value, serial| Running { serial, instance, value, clears: AtomicU32::new(0) };
+        let started = slots.put(value, make)?;
         self.generation.fetch_add(1, Ordering::Relaxed);
         self.bits.fetch_or(1 << started.0, Ordering::Release);
-        Some(started)
+        Ok(started)
     }
 
     /// Makes every thread begin anew in the instance.

@@ -52,7 +52,6 @@ mod registered;
 mod source;
 mod thread;
 
-#[cfg(feature = "in-process")]
 pub(crate) use self::callback::in_callback;
 pub use self::context::Context;
 pub use self::guard::{FlushGuard, FlushReason, StopGuard};

@@ -3,7 +3,7 @@
 //! One producer for each kind of service: `traced`, and the service inside the program (feature `in-process`). They
 //! share all categories, so that a session of either records the same events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use client::producer::{Producer, ProducerError, ProducerOptions, Scraping};
@@ -176,14 +176,25 @@ pub fn trigger(names: &[&str]) {
 /// Ends all connections: the events of the calling thread and of threads that have ended are sent; those of other
 /// threads are read by the service. Sessions of a service inside the program end.
 ///
-/// A program may call [`init`] again after it.
+/// A program may call [`init`] again after it. In a callback of a data source this does not wait, because the
+/// connections end after the callback.
 pub fn shutdown() {
     crate::sequence::thread::flush();
     // They end without the lock, because their threads may need it.
-    let _ended = {
+    let ended = {
         let mut runtime = lock();
         (runtime.system.take(), runtime.in_process.take())
     };
+    if !crate::data_source::in_callback() {
+        return drop(ended);
+    }
+    // The end of a producer waits for the thread that called this. Without another thread they stay as they are.
+    let kept = Arc::new(Mutex::new(Some(ended)));
+    let taken = kept.clone();
+    let end = move || drop(taken.lock().unwrap_or_else(PoisonError::into_inner).take());
+    if std::thread::Builder::new().name("tracing-shutdown".into()).spawn(end).is_err() {
+        core::mem::forget(kept);
+    }
 }
 
 /// The id of the data source: it lets a producer change the descriptor later.

@@ -19,10 +19,12 @@ pub(super) struct Runtime {
     pub(super) sources: Vec<Offer>,
 }
 
+/// Offers a data source to the service of a producer.
+pub(crate) type Register = Box<dyn Fn(&Producer) -> Result<(), ProducerError> + Send + Sync>;
+
 /// A data source of the program's own.
 pub(crate) struct Offer {
-    /// Offers it to the service of a producer.
-    pub(crate) register: Box<dyn Fn(&Producer) -> Result<(), ProducerError> + Send + Sync>,
+    pub(crate) register: Register,
     /// Locks its instances, while the process forks.
     pub(crate) lock: Box<dyn Fn() -> Box<dyn Any> + Send + Sync>,
 }

@@ -176,8 +176,8 @@ pub(crate) fn listed() -> Vec<&'static Category> {
 pub(crate) fn start(instance: Instance) -> Option<usize> {
     let mut registry = lock();
     let settings = Settings::new(instance.config().track_event_config.as_ref());
-    let running = |serial| Running { serial, instance, settings, clears: AtomicU32::new(0) };
-    let (slot, _) = registry.slots.put(running)?;
+    let make = |settings, serial| Running { serial, instance, settings, clears: AtomicU32::new(0) };
+    let (slot, _) = registry.slots.put(settings, make).ok()?;
     RUNNING.fetch_or(1 << slot, Ordering::Relaxed);
     // Before the bits: see `generation`.
     GENERATION.fetch_add(1, Ordering::Relaxed);

@@ -380,3 +380,95 @@ fn a_ninth_session_is_not_recorded() {
     assert_eq!(count.get(), 8);
     drop(sessions);
 }
+
+/// A data source whose value is used when it is dropped.
+struct Traces;
+
+impl DataSource for Traces {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+}
+
+impl Drop for Traces {
+    fn drop(&mut self) {
+        TRACES.trace(|context| context.packet(|_| {}));
+        DROPS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+static TRACES: Registered<Traces> = Registered::new("com.example.traces");
+static DROPS: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn a_value_is_dropped_without_a_lock() {
+    let _alone = alone();
+    TRACES.register();
+    let config =
+        DataSourceConfig { name: Some("com.example.traces".to_owned()), ..Default::default() };
+    let nine = (0..9).fold(Config::new(), |all, _| all.data_source(config.clone()));
+    let session = Session::in_process(&nine).expect("a session");
+    session.start().expect("a start");
+    assert_eq!(DROPS.load(Ordering::Relaxed), 1, "the ninth");
+    session.stop().expect("a stop");
+}
+
+struct ShutsDown;
+
+impl DataSource for ShutsDown {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+
+    fn start(&self) {
+        tracing_sdk::shutdown();
+        SHUT_DOWN.store(true, Ordering::Release);
+    }
+}
+
+static SHUT_DOWN: AtomicBool = AtomicBool::new(false);
+
+static SHUTS_DOWN: Registered<ShutsDown> = Registered::new("com.example.shuts.down");
+
+#[test]
+fn a_callback_may_shut_tracing_down() {
+    let _alone = alone();
+    SHUTS_DOWN.register();
+    let session = session("com.example.shuts.down", "");
+    // The service may end before it answers.
+    let _ = session.start();
+    while !SHUT_DOWN.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    // Another one starts.
+    drop(started("com.example.late.or.never", ""));
+}
+
+/// A packet whose names are defined, but which is not complete: the next one defines them again.
+#[test]
+fn a_panic_in_a_packet_begins_anew() {
+    let _alone = alone();
+    LOGGED.register();
+    let session = started("com.example.logged", "panic");
+    LOGGED.trace(|context| write(context, "before"));
+    let panics = || {
+        LOGGED.trace(|context| {
+            context.packet_with(|_, names| {
+                names.push("not written".to_owned());
+                std::panic::resume_unwind(Box::new(()));
+            });
+        });
+    };
+    assert!(std::panic::catch_unwind(panics).is_err());
+    LOGGED.trace(|context| write(context, "after"));
+    LOGGED.trace(|context| write(context, "later"));
+    session.stop().expect("a stop");
+    let mut texts = texts(&session);
+    texts.retain(|text| !text.contains(" in "));
+    assert_eq!(texts, ["1 panic before 1", "1 panic after 1", "2 panic later 2"]);
+    calls();
+}
