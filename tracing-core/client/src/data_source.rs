@@ -7,14 +7,17 @@
 //! ```text
 //!   setup ──> start ──> ( flush | clear_incremental_state )* ──> stop
 //! ```
+//!
+//! A producer can also start instances by itself, before a session wants them
+//! ([`StartupOptions`](super::producer::StartupOptions)).
 
 use core::fmt;
 
 use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy};
 
-use crate::write::{Arbiter, BufferExhaustedPolicy, TraceWriter};
-use abi::ids::{BufferId, InstanceId};
-use abi::sync::{Arc, Mutex, lock};
+use crate::write::{Arbiter, BufferExhaustedPolicy, Target, TraceWriter};
+use abi::ids::{BufferId, InstanceId, ReservationId};
+use abi::sync::{Arc, Mutex, OnceLock, lock};
 
 /// A source of trace data.
 ///
@@ -44,9 +47,29 @@ pub trait DataSource: Send {
         let _ = instance;
     }
 
+    /// Whether an instance that the producer started by itself, with the config `startup`, can go on as the one that
+    /// the service asks for with `config` (see [`StartupOptions`](super::producer::StartupOptions)).
+    fn can_adopt(&self, startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
+        without_session(startup) == without_session(config)
+    }
+
     /// Stop recording and drop all writers of the instance, which commits their data; then drop `done`. The service
     /// waits for that up to a timeout (5 seconds unless configured).
     fn stop(&mut self, instance: &Instance, done: Ack);
+}
+
+/// The config less what only tells one session from another.
+fn without_session(config: &DataSourceConfig) -> DataSourceConfig {
+    DataSourceConfig {
+        target_buffer: None,
+        target_buffer_name: None,
+        tracing_session_id: None,
+        session_initiator: None,
+        trace_duration_ms: None,
+        stop_timeout_ms: None,
+        enable_extra_guardrails: None,
+        ..config.clone()
+    }
 }
 
 /// Why a flush was asked for.
@@ -87,7 +110,10 @@ impl fmt::Debug for Ack {
     }
 }
 
-/// One data source in one session. Clones are the same instance; any thread may use them.
+/// One data source in one session. Clones are the same instance, and equal; any thread may use them.
+///
+/// An instance that the producer has started by itself has the id 0, until a session adopts it: then it gets the id and
+/// the config of the service.
 #[derive(Clone, Debug)]
 pub struct Instance(Arc<Inner>);
 
@@ -96,11 +122,44 @@ struct Inner {
     id: InstanceId,
     config: DataSourceConfig,
     arbiter: Option<Arbiter>,
+    /// Of an instance that the producer has started by itself.
+    reservation: Option<ReservationId>,
+    adopted: OnceLock<(InstanceId, DataSourceConfig)>,
 }
+
+impl PartialEq for Instance {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Instance {}
 
 impl Instance {
     pub(super) fn new(id: InstanceId, config: DataSourceConfig, arbiter: Option<Arbiter>) -> Self {
-        Self(Arc::new(Inner { id, config, arbiter }))
+        let adopted = OnceLock::new();
+        Self(Arc::new(Inner { id, config, arbiter, reservation: None, adopted }))
+    }
+
+    /// An instance that the producer starts by itself.
+    pub(super) fn startup(
+        config: DataSourceConfig,
+        arbiter: Arbiter,
+        reservation: ReservationId,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            id: InstanceId::new(0),
+            config,
+            arbiter: Some(arbiter),
+            reservation: Some(reservation),
+            adopted: OnceLock::new(),
+        }))
+    }
+
+    /// The service asks for this instance.
+    pub(super) fn adopt(&self, id: InstanceId, config: DataSourceConfig) {
+        // A second session never gets the same instance.
+        let _ = self.0.adopted.set((id, config));
     }
 
     /// An instance without a service, for tests of a source: its writers drop all packets.
@@ -116,18 +175,21 @@ impl Instance {
 
     /// The id, unique in the service.
     pub fn id(&self) -> InstanceId {
-        self.0.id
+        self.0.adopted.get().map_or(self.0.id, |(id, _)| *id)
     }
 
     /// The config of the data source in this session.
     pub fn config(&self) -> &DataSourceConfig {
-        &self.0.config
+        self.0.adopted.get().map_or(&self.0.config, |(_, config)| config)
     }
 
-    /// The buffer for its packets.
+    /// The buffer for its packets; 0 while no session has adopted it.
     pub fn buffer(&self) -> BufferId {
+        if self.0.reservation.is_some() && self.0.adopted.get().is_none() {
+            return BufferId::new(0);
+        }
         // The service sets a global id, which has 16 bits.
-        let id = self.0.config.target_buffer.unwrap_or(0);
+        let id = self.config().target_buffer.unwrap_or(0);
         BufferId::new(u16::try_from(id).unwrap_or(0))
     }
 
@@ -136,15 +198,17 @@ impl Instance {
     ///
     /// A writer of an instance whose connection has ended drops all packets.
     pub fn trace_writer(&self, policy: BufferExhaustedPolicy) -> TraceWriter {
+        let target =
+            self.0.reservation.map_or_else(|| Target::from(self.buffer()), Target::Reservation);
         match &self.0.arbiter {
-            Some(arbiter) => arbiter.create_writer(self.buffer(), policy),
+            Some(arbiter) => arbiter.create_writer(target, policy),
             None => TraceWriter::null(),
         }
     }
 
     /// The policy in the config of the session, else `default`: for sources that let users choose.
     pub fn policy_or(&self, default: BufferExhaustedPolicy) -> BufferExhaustedPolicy {
-        match self.0.config.buffer_exhausted_policy {
+        match self.config().buffer_exhausted_policy {
             Some(ConfiguredPolicy::BUFFER_EXHAUSTED_DROP) => BufferExhaustedPolicy::Drop,
             Some(ConfiguredPolicy::BUFFER_EXHAUSTED_STALL_THEN_ABORT) => {
                 BufferExhaustedPolicy::Stall

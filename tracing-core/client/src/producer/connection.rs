@@ -10,17 +10,16 @@ use protos::{
 };
 use protozero::Message;
 
-use super::Scraping;
 use super::event::{Setup, SourceEvent};
 use super::queue::Sender;
 use super::shared::{Control, Shared, register_request};
 use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
-use crate::write::{Arbiter, ArbiterOptions, FlushCallback, Park, Waker};
+use crate::write::{Arbiter, FlushCallback, Park, Waker};
 use abi::ids::{CallId, FlushId, InstanceId};
 use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
 use abi::map::SortedMap;
-use abi::shm::{Layout, PageSize, Region, Smb};
+use abi::shm::{PageSize, Region, Smb};
 use abi::sync::Arc;
 use abi::time::BootTime;
 use os::{clock, shm};
@@ -62,6 +61,8 @@ pub(super) struct ProducerConnection {
     accepted: bool,
     /// Memory that this producer made, until the service has accepted or refused it.
     own: Option<Region>,
+    /// This memory is that of startup tracing.
+    offers_startup: bool,
     finishing: Option<Instant>,
 }
 
@@ -95,18 +96,25 @@ impl ProducerConnection {
             by_value: false,
             accepted: false,
             own: None,
+            offers_startup: false,
             finishing: None,
         }
     }
 
     /// Sends the first requests. False if the service has closed the connection.
     pub(super) fn begin(&mut self) -> bool {
-        if self.shared.options.own_memory {
+        let options = &self.shared.options;
+        let mut sizes = options.own_sizes();
+        if let Some(startup) = &self.shared.lock().startup {
+            sizes = options.startup_sizes();
+            self.own = Some(startup.arbiter().smb().region().clone());
+            self.offers_startup = true;
+        } else if options.own_memory {
             // If memory cannot be made, the service makes it.
-            self.own = shm::create(self.shared.options.own_sizes().0).ok();
+            self.own = shm::create(sizes.0).ok();
         }
-        let initialize = self.shared.options.initialize_request(self.own.is_some());
-        let initialize = Request::InitializeConnection(initialize);
+        let sizes = self.own.is_some().then_some(sizes);
+        let initialize = Request::InitializeConnection(options.initialize_request(sizes));
         let attachment = self.own.clone().map_or(Attachment::None, Attachment::Region);
         let Ok(call) = self.link.send(initialize, true, attachment) else { return false };
         self.expected.insert(call, Expected::Initialized);
@@ -281,8 +289,12 @@ impl ProducerConnection {
         self.direct_patching = reply.direct_smb_patching_supported == Some(true);
         self.by_value = reply.use_shmem_emulation == Some(true);
         self.accepted = true;
-        if let Some(own) = self.own.take()
-            && reply.using_shmem_provided_by_producer == Some(true)
+        let takes_own = reply.using_shmem_provided_by_producer == Some(true);
+        if self.offers_startup {
+            self.own = None;
+            self.end_startup_offer(takes_own);
+        } else if let Some(own) = self.own.take()
+            && takes_own
         {
             self.make_arbiter(own, self.shared.options.own_sizes().1);
         }
@@ -296,6 +308,18 @@ impl ProducerConnection {
         }
         drop(guard);
         self.shared.changed.notify_all();
+    }
+
+    /// Uses the memory of startup tracing if the service has taken it, or takes chunks by value.
+    fn end_startup_offer(&mut self, is_taken: bool) {
+        let Some(startup) = self.shared.lock().startup.take() else { return };
+        if is_taken || self.by_value {
+            let waker = self.link.waker();
+            self.arbiter = Some(startup.attach(waker, self.direct_patching, self.by_value));
+        } else {
+            startup.arbiter().disconnect();
+            self.shared.send_event(SourceEvent::StartupRefused);
+        }
     }
 
     /// Handles a command; false if it is malformed in a way that ends the connection.
@@ -364,13 +388,9 @@ impl ProducerConnection {
         let Ok(smb) = page_size.and_then(|page_size| Smb::new(region, page_size)) else {
             return false;
         };
-        let options = ArbiterOptions {
-            layout: Layout::Div1,
-            direct_patching: self.direct_patching,
-            by_value: self.by_value,
-            batch_commits_ms: self.shared.options.batch_commits_ms,
-            scrape_on_flush: self.shared.options.scraping == Scraping::On,
-        };
+        let mut options = self.shared.options.arbiter_options();
+        options.direct_patching = self.direct_patching;
+        options.by_value = self.by_value;
         let waker = Arc::new(WakeIo(self.link.waker()));
         self.arbiter = Some(Arbiter::new(smb, options, waker, Arc::clone(&self.park)));
         true

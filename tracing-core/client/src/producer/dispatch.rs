@@ -1,15 +1,17 @@
 //! The thread that calls the data sources.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use protos::producer_port::Request;
 use protos::{NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
 
 use super::event::{Setup, SharedSource, SourceEvent};
 use super::queue::Receiver;
+use super::startup::{Startup, StartupAbort, StartupInstance};
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
-use abi::ids::{FlushId, InstanceId};
+use abi::ids::{FlushId, InstanceId, ReservationId};
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
 
@@ -17,24 +19,44 @@ struct Running {
     instance: Instance,
     source: SharedSource,
     arbiter: Option<Arbiter>,
-    started: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    SetUp,
+    /// A startup instance, which records, but the session has not started it.
+    Adopted(ReservationId),
+    Started,
 }
 
 impl Running {
-    /// Stops the data source, which acknowledges it when its data is written.
-    fn stop(self, id: InstanceId) {
+    /// Tells the service, when it is dropped, that the instance has stopped.
+    fn stopped(&self, id: InstanceId) -> Ack {
         let arbiter = self.arbiter.clone();
-        let done = Ack::new(move || {
+        Ack::new(move || {
             if let Some(arbiter) = arbiter {
                 arbiter.send(Request::NotifyDataSourceStopped(NotifyDataSourceStoppedRequest {
                     data_source_id: Some(id.get()),
                     ..Default::default()
                 }));
             }
-        });
-        if self.started {
+        })
+    }
+
+    /// Stops the data source, which acknowledges it when its data is written.
+    fn stop(self, id: InstanceId) {
+        let done = self.stopped(id);
+        if self.phase != Phase::SetUp {
             lock(&self.source).stop(&self.instance, done);
         }
+    }
+
+    /// The reservation and the parts of an adopted instance that the session has not started.
+    fn unbound(&self) -> Option<StartupInstance> {
+        let Phase::Adopted(reservation) = self.phase else { return None };
+        let (instance, source) = (self.instance.clone(), self.source.clone());
+        Some(StartupInstance { instance, source, reservation })
     }
 }
 
@@ -42,20 +64,40 @@ pub(super) struct Dispatcher {
     inbox: Receiver<SourceEvent>,
     instances: SortedMap<InstanceId, Running>,
     flushes: Arc<Mutex<Flushes>>,
+    startup: Option<Startup>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(inbox: Receiver<SourceEvent>) -> Self {
-        Self { inbox, instances: SortedMap::new(), flushes: Arc::default() }
+    pub(super) fn new(inbox: Receiver<SourceEvent>, startup: Option<Startup>) -> Self {
+        Self { inbox, instances: SortedMap::new(), flushes: Arc::default(), startup }
     }
 
     pub(super) fn run(mut self) {
-        while let Some(event) = self.inbox.recv() {
-            if !self.take(event) {
+        loop {
+            let event = match &self.startup {
+                None => self.inbox.recv(),
+                Some(startup) => self.inbox.recv_timeout(startup.left()),
+            };
+            let goes_on = match event {
+                Some(event) => self.take(event),
+                None => !self.inbox.is_closed(),
+            };
+            if !goes_on {
                 break;
             }
+            if let Some(startup) = &self.startup {
+                self.check_timeout(startup.left());
+            }
         }
+        self.abort_startup(StartupAbort::Ended);
         self.stop_all();
+    }
+
+    /// Ends startup tracing if no time is left.
+    pub(super) fn check_timeout(&mut self, left: Duration) {
+        if left.is_zero() {
+            self.abort_startup(StartupAbort::Timeout);
+        }
     }
 
     /// Handles the events that wait, without waiting for more; false if there were none.
@@ -71,6 +113,13 @@ impl Dispatcher {
     /// Handles one event; false if it was the last.
     fn take(&mut self, event: SourceEvent) -> bool {
         match event {
+            SourceEvent::Registered(name, source) => {
+                if let Some(startup) = &mut self.startup {
+                    startup.start(&name, &source);
+                }
+            }
+            SourceEvent::StartupRefused => self.abort_startup(StartupAbort::Refused),
+            SourceEvent::Fence(done) => done.send(()),
             SourceEvent::Setup(setup) => self.setup(setup),
             SourceEvent::Start(setup) => self.start(setup),
             SourceEvent::Stop(id) => self.stop(id),
@@ -86,8 +135,11 @@ impl Dispatcher {
                 while let Some(id) = self.instance_of(&name) {
                     self.stop(id);
                 }
+                if let Some(startup) = &mut self.startup {
+                    startup.unregister(&name);
+                }
             }
-            SourceEvent::Disconnected => self.stop_all(),
+            SourceEvent::Disconnected => self.disconnected(),
             SourceEvent::End => return false,
         }
         true
@@ -95,11 +147,18 @@ impl Dispatcher {
 
     fn setup(&mut self, setup: Setup) {
         let Setup { id, config, source, arbiter } = setup;
+        let startup = self.startup.as_mut();
+        if let Some(adopted) = startup.and_then(|it| it.adopt(id, &config, arbiter.as_ref())) {
+            let StartupInstance { instance, source, reservation } = adopted;
+            let phase = Phase::Adopted(reservation);
+            self.instances.insert(id, Running { instance, source, arbiter, phase });
+            return;
+        }
         // The source was unregistered while the command was on its way. The service knows that already.
         let Some(source) = source else { return };
         let instance = Instance::new(id, config, arbiter.clone());
         lock(&source).setup(&instance);
-        self.instances.insert(id, Running { instance, source, arbiter, started: false });
+        self.instances.insert(id, Running { instance, source, arbiter, phase: Phase::SetUp });
     }
 
     fn start(&mut self, setup: Setup) {
@@ -109,10 +168,15 @@ impl Dispatcher {
             self.setup(setup);
         }
         let Some(running) = self.instances.get_mut(&id) else { return };
-        if core::mem::replace(&mut running.started, true) {
-            return;
+        match core::mem::replace(&mut running.phase, Phase::Started) {
+            Phase::Started => return,
+            Phase::SetUp => lock(&running.source).start(&running.instance),
+            Phase::Adopted(reservation) => {
+                if let Some(startup) = &self.startup {
+                    startup.bind(&running.instance, reservation);
+                }
+            }
         }
-        lock(&running.source).start(&running.instance);
         if let Some(arbiter) = &running.arbiter {
             arbiter.send(Request::NotifyDataSourceStarted(NotifyDataSourceStartedRequest {
                 data_source_id: Some(id.get()),
@@ -122,8 +186,34 @@ impl Dispatcher {
     }
 
     fn stop(&mut self, id: InstanceId) {
-        if let Some(running) = self.instances.remove(&id) {
+        let Some(running) = self.instances.remove(&id) else { return };
+        if let (Some(startup), Some(unbound)) = (&self.startup, running.unbound()) {
+            startup.abort(&unbound, StartupAbort::Ended, running.stopped(id));
+        } else {
             running.stop(id);
+        }
+    }
+
+    fn disconnected(&mut self) {
+        if self.startup.as_ref().is_some_and(Startup::is_disconnected) {
+            self.abort_startup(StartupAbort::Disconnected);
+        }
+        self.stop_all();
+    }
+
+    /// Ends startup tracing. A session that starts after the timeout starts its instances as any other.
+    fn abort_startup(&mut self, reason: StartupAbort) {
+        let Some(mut startup) = self.startup.take() else { return };
+        startup.abort_all(reason);
+        let adopted = self.instances.iter().filter_map(|(id, it)| Some((*id, it.unbound()?)));
+        let adopted: Vec<_> = adopted.collect();
+        for (id, unbound) in adopted {
+            startup.abort(&unbound, reason, Ack::ignored());
+            let arbiter = self.instances.remove(&id).and_then(|running| running.arbiter);
+            if reason == StartupAbort::Timeout {
+                let config = unbound.instance.config().clone();
+                self.setup(Setup { id, config, source: Some(unbound.source), arbiter });
+            }
         }
     }
 
@@ -154,7 +244,7 @@ impl Dispatcher {
         }));
         let request = FlushRequest { flags };
         for running in instances.iter().filter_map(|id| self.instances.get(id)) {
-            if running.started {
+            if running.phase == Phase::Started {
                 let all = all.clone();
                 let done = Ack::new(move || drop(all));
                 lock(&running.source).flush(&running.instance, &request, done);

@@ -2,6 +2,7 @@
 
 use protos::DataSourceConfig;
 
+use super::queue::Sender;
 use crate::data_source::DataSource;
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId};
@@ -9,6 +10,12 @@ use abi::sync::{Arc, Mutex};
 
 /// An event for the data sources.
 pub(super) enum SourceEvent {
+    /// A data source was registered, before the service knows it. Sent for startup tracing alone.
+    Registered(String, SharedSource),
+    /// The service did not take the memory of startup tracing.
+    StartupRefused,
+    /// All events before were handled.
+    Fence(Sender<()>),
     Setup(Setup),
     Start(Setup),
     Stop(InstanceId),

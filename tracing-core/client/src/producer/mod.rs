@@ -22,6 +22,7 @@ mod options;
 mod polled;
 mod queue;
 mod shared;
+mod startup;
 #[cfg(test)]
 mod tests;
 
@@ -35,10 +36,13 @@ use self::event::SourceEvent;
 pub use self::options::{ProducerError, ProducerOptions, Scraping};
 pub use self::polled::PolledProducer;
 use self::shared::{Control, Shared};
+use self::startup::Startup;
+pub use self::startup::{StartupAbort, StartupCallback, StartupEvent, StartupOptions};
 use super::connection::Connection;
 use super::data_source::DataSource;
+use crate::write::Arbiter;
 use abi::ipc::port::ProducerPort;
-use abi::sync::Arc;
+use abi::sync::{Arc, AtomicU64, Ordering};
 use os::clock::Deadline;
 use os::socket::{Address, defaults};
 
@@ -46,6 +50,7 @@ use os::socket::{Address, defaults};
 pub struct Producer {
     shared: Arc<Shared>,
     threads: Option<[JoinHandle<()>; 2]>,
+    startup_discarded: Option<Arc<AtomicU64>>,
 }
 
 impl Producer {
@@ -90,17 +95,26 @@ impl Producer {
         again: Option<Address>,
     ) -> Result<Self, ProducerError> {
         let (events, inbox) = queue::queue();
-        let shared = Arc::new(Shared::new(options, events.clone()));
+        let memory = match &options.startup {
+            Some(_) => Some(options.startup_memory(Arc::new(io::ParkThread::default()))?),
+            None => None,
+        };
+        let arbiter = memory.as_ref().map(|memory| memory.arbiter().clone());
+        let startup_discarded = arbiter.as_ref().map(Arbiter::discarded_packets_total);
+        let startup =
+            options.startup.clone().zip(arbiter).map(|(it, arbiter)| Startup::new(it, arbiter));
+        let shared = Arc::new(Shared::new(options, events));
+        shared.lock().startup = memory;
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let builder = std::thread::Builder::new().name(name.into());
             builder.spawn(run).map_err(|_| ProducerError::Thread)
         };
-        let dispatcher = dispatch::Dispatcher::new(inbox);
+        let dispatcher = dispatch::Dispatcher::new(inbox, startup);
         let sources = spawn("tracing-sources", Box::new(move || dispatcher.run()))?;
         let io = io::Io::new(shared.clone(), again);
         // If this thread cannot be started, the other one ends, because the sender of its events is dropped.
         let io = spawn("tracing-io", Box::new(move || io.run(first)))?;
-        Ok(Self { shared, threads: Some([sources, io]) })
+        Ok(Self { shared, threads: Some([sources, io]), startup_discarded })
     }
 
     /// Offers `source` under `descriptor.name`, at once or when the producer is connected.
@@ -143,6 +157,28 @@ impl Producer {
         let (done, wait) = queue::queue();
         self.shared.control(Control::Sync(done));
         wait.recv_timeout(timeout).is_some()
+    }
+
+    /// Waits until the startup instances (see [`StartupOptions`]) of the data sources registered so far have started:
+    /// as long as their `setup` and `start` take. On the thread that calls data sources it does not wait.
+    pub fn wait_startup(&self) {
+        let is_source_thread = |threads: &[JoinHandle<()>; 2]| {
+            threads.first().is_some_and(|it| it.thread().id() == std::thread::current().id())
+        };
+        if self.shared.options.startup.is_none()
+            || self.threads.as_ref().is_some_and(is_source_thread)
+        {
+            return;
+        }
+        let (done, wait) = queue::queue();
+        self.shared.send_event(SourceEvent::Fence(done));
+        wait.recv();
+    }
+
+    /// Packets that startup instances have written and that were discarded, because they were aborted.
+    pub fn startup_packets_discarded(&self) -> u64 {
+        let discarded = self.startup_discarded.as_ref();
+        discarded.map_or(0, |discarded| discarded.load(Ordering::Relaxed))
     }
 
     /// Whether the service has accepted this producer.

@@ -5,8 +5,16 @@ use core::fmt;
 use protos::InitializeConnectionRequest;
 use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 
+use super::startup::{StartupMemory, StartupOptions};
+use crate::write::{ArbiterOptions, Park};
 use abi::error::OsError;
-use abi::limits::{IPC_ARGS_BYTES_MAX, SMB_BYTES_DEFAULT, SMB_PAGE_BYTES_DEFAULT};
+use abi::limits::{
+    IPC_ARGS_BYTES_MAX, SMB_BYTES_DEFAULT, SMB_BYTES_MAX, SMB_PAGE_BYTES_DEFAULT,
+    SMB_PAGE_BYTES_MAX,
+};
+use abi::shm::PageSize;
+use abi::sync::Arc;
+use os::shm::MapError;
 use os::socket::{Address, AddressError};
 
 /// The options of a producer: [`new`](Self::new), then set the fields that differ.
@@ -35,6 +43,10 @@ pub struct ProducerOptions {
     /// Its contents survive the end of this process until the service notices that. With [`Scraping::On`] the service
     /// then copies the chunks that were written and not committed.
     pub own_memory: bool,
+    /// Startup tracing: what is recorded before a service asks for it. The producer then makes the shared memory, as
+    /// with [`own_memory`](Self::own_memory); sizes that services refuse are rounded up. A
+    /// [`PolledProducer`](super::PolledProducer) ignores it.
+    pub startup: Option<StartupOptions>,
 }
 
 /// Whether the service may copy chunks that writers hold, after a flush, when a session ends, and when the producer
@@ -63,6 +75,7 @@ impl ProducerOptions {
             sdk_version: concat!("tracing-core ", env!("CARGO_PKG_VERSION"), " (Rust)").into(),
             scraping: Scraping::Default,
             own_memory: false,
+            startup: None,
         }
     }
 
@@ -73,12 +86,40 @@ impl ProducerOptions {
         (whole, or(self.page_bytes_hint, SMB_PAGE_BYTES_DEFAULT))
     }
 
-    /// The first request. `own`: memory is attached.
-    pub(super) fn initialize_request(&self, own: bool) -> InitializeConnectionRequest {
+    /// Options of the arbiter, as long as nothing is known of the service.
+    pub(super) fn arbiter_options(&self) -> ArbiterOptions {
+        ArbiterOptions {
+            batch_commits_ms: self.batch_commits_ms,
+            scrape_on_flush: self.scraping == Scraping::On,
+            ..Default::default()
+        }
+    }
+
+    /// Sizes of memory that every service takes, at least as large as wanted: (whole, page), bytes.
+    pub(super) fn startup_sizes(&self) -> (usize, usize) {
+        let (whole, page) = self.own_sizes();
+        let is_legal = page <= SMB_PAGE_BYTES_MAX && PageSize::new(page).is_ok();
+        let page = if is_legal { page } else { SMB_PAGE_BYTES_DEFAULT };
+        (whole.min(SMB_BYTES_MAX).next_multiple_of(page), page)
+    }
+
+    /// The memory for startup tracing.
+    pub(super) fn startup_memory(
+        &self,
+        park: Arc<dyn Park>,
+    ) -> Result<StartupMemory, ProducerError> {
+        let memory = StartupMemory::new(self.startup_sizes(), self.arbiter_options(), park);
+        memory.map_err(ProducerError::Memory)
+    }
+
+    /// The first request, with the sizes of memory that is attached.
+    pub(super) fn initialize_request(
+        &self,
+        own: Option<(usize, usize)>,
+    ) -> InitializeConnectionRequest {
         let (mut whole, mut page) = (self.shm_bytes_hint, self.page_bytes_hint);
-        if own {
+        if let Some(sizes) = own {
             // A service refuses memory with a page size of zero.
-            let sizes = self.own_sizes();
             whole = u32::try_from(sizes.0).unwrap_or(0);
             page = u32::try_from(sizes.1).unwrap_or(0);
         }
@@ -87,7 +128,7 @@ impl ProducerOptions {
             shared_memory_size_hint_bytes: Some(whole),
             producer_name: Some(self.name.clone()),
             sdk_version: Some(self.sdk_version.clone()),
-            producer_provided_shmem: own.then_some(true),
+            producer_provided_shmem: own.map(|_| true),
             smb_scraping_mode: match self.scraping {
                 Scraping::Default => None,
                 Scraping::On => Some(Mode::SMB_SCRAPING_ENABLED),
@@ -113,6 +154,8 @@ pub enum ProducerError {
     },
     /// A thread could not be started.
     Thread,
+    /// Shared memory for startup tracing could not be made.
+    Memory(MapError),
     /// A data source without a name, or one whose name is taken in this producer.
     Name {
         /// The name.
@@ -135,6 +178,9 @@ impl fmt::Display for ProducerError {
                 write!(f, "cannot connect to {address}: {} (is traced running?)", error.reason())
             }
             Self::Thread => f.write_str("cannot start a thread"),
+            Self::Memory(error) => {
+                write!(f, "cannot make shared memory for startup tracing: {error}")
+            }
             Self::Name { name } => {
                 write!(f, "data source name {name:?} is empty or registered already")
             }

@@ -40,15 +40,16 @@ pub struct PolledProducer {
 
 impl PolledProducer {
     /// A producer over `connection`. `options.address` and `options.reconnect` are ignored: the producer ends with its
-    /// connection.
+    /// connection. `options.startup` is ignored, too.
     #[must_use]
     pub fn new(connection: Box<dyn Connection<ProducerPort>>, options: ProducerOptions) -> Self {
         let (events, inbox) = queue();
+        let options = ProducerOptions { startup: None, ..options };
         let shared = Arc::new(Shared::new(options, events));
         let park = Arc::new(ParkUnlessPolling::default());
         let mut connection = ProducerConnection::new(Arc::clone(&shared), connection, park.clone());
         let connection = connection.begin().then_some(connection);
-        Self { shared, dispatcher: Dispatcher::new(inbox), connection, park }
+        Self { shared, dispatcher: Dispatcher::new(inbox, None), connection, park }
     }
 
     /// Offers `source` under `descriptor.name`; see [`Producer::register`](super::Producer::register).

@@ -12,6 +12,7 @@ use protos::{
 use super::event::{SharedSource, SourceEvent};
 use super::options::{ProducerError, ProducerOptions};
 use super::queue::Sender;
+use super::startup::StartupMemory;
 use crate::connection::ConnectionWaker;
 use crate::data_source::DataSource;
 use crate::limits;
@@ -58,6 +59,8 @@ pub(super) struct ConnectionState {
     pub(super) finishing: bool,
     /// The I/O thread has ended.
     pub(super) ended: bool,
+    /// Memory with data of startup tracing, to be offered to the service.
+    pub(super) startup: Option<StartupMemory>,
 }
 
 pub(super) struct Shared {
@@ -115,6 +118,10 @@ impl Shared {
         let request = register_request(&descriptor);
         check_len(&name, &request)?;
         let source: SharedSource = Arc::new(Mutex::new(Box::new(source)));
+        if self.options.startup.is_some() {
+            // Before the service can ask for it.
+            self.send_event(SourceEvent::Registered(name.clone(), source.clone()));
+        }
         state.sources.insert(name, Registered { descriptor, source });
         // Otherwise it is sent with the others when the producer is connected.
         if state.connected {

@@ -30,12 +30,12 @@ use protos::producer_port::Request;
 use crate::write::commit::{self, FlushCallback, Scraped};
 use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
-use crate::write::reservations::{Held, Reservations};
+use crate::write::reservations::Reservations;
 use crate::write::state::{ArbiterOptions, ArbiterState, Due, Item, Outgoing};
 use crate::write::writers::{Target, Writers};
 use abi::ids::{BufferId, FlushId, ReservationId, WriterId};
 use abi::shm::{ChunkHeader, Smb, WritableChunk};
-use abi::sync::{Arc, Mutex, lock};
+use abi::sync::{Arc, AtomicU64, Mutex, lock};
 use abi::time::BootTime;
 
 struct Shared {
@@ -84,7 +84,6 @@ impl Arbiter {
             ready: VecDeque::new(),
             writers: Writers::default(),
             reservations: Reservations::default(),
-            discarded_packets: 0,
             options,
             reader: None,
             is_attached: false,
@@ -157,9 +156,7 @@ impl Arbiter {
         let dropped = self.with(|state| {
             let held = state.reservations.resolve(reservation, buffer)?;
             let writers = state.writers.resolve(reservation);
-            if buffer.is_none() {
-                state.discarded_packets += held.packet_count();
-            } else {
+            if !buffer.is_none() {
                 writers.into_iter().for_each(|id| state.send_registration(id, buffer));
             }
             Some(state.commit_held(held, buffer))
@@ -169,9 +166,19 @@ impl Arbiter {
         self.0.waker.wake();
     }
 
-    /// Packets that were written for reservations and discarded.
-    pub fn discarded_packets(&self) -> u64 {
-        self.with(|state| state.discarded_packets)
+    /// Packets that were written for `reservation` and discarded.
+    pub fn discarded_packets(&self, reservation: ReservationId) -> u64 {
+        self.with(|state| state.reservations.discarded(reservation))
+    }
+
+    /// Packets that were written for all reservations and discarded, as a counter that outlives the arbiter.
+    pub fn discarded_packets_total(&self) -> Arc<AtomicU64> {
+        self.with(|state| state.reservations.discarded_packets.clone())
+    }
+
+    /// Whether both are the same arbiter.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Whether [`disconnect`](Self::disconnect) was called.
@@ -331,7 +338,6 @@ impl Arbiter {
             state.disconnected = true;
             state.due = Due::No;
             let held = state.reservations.abort_all();
-            state.discarded_packets += held.iter().map(Held::packet_count).sum::<u64>();
             let queues = (core::mem::take(&mut state.outbox), core::mem::take(&mut state.ready));
             (queues, state.pending.take(), held)
         });
@@ -434,6 +440,8 @@ impl Arbiter {
         let wake = self.with(|state| {
             if state.disconnected {
                 while patches.pop_ready().is_some() {}
+                let packets = chunk.as_ref().map_or(0, WritableChunk::packet_count);
+                state.reservations.count_discarded(target, packets);
                 return false;
             }
             let Some(buffer) = state.reservations.buffer(target) else {
@@ -441,7 +449,7 @@ impl Arbiter {
                 return false;
             };
             let before = state.due;
-            if state.update(writer, buffer, chunk, patches, half) {
+            if state.update(writer, (target, buffer), chunk, patches, half) {
                 state.due = Due::Now;
             } else if state.due == Due::No {
                 state.due = Due::Batch;

@@ -1,9 +1,9 @@
 //! Reservations: buffers that the service has not named yet. Startup tracing writes for them.
 //!
 //! ```text
-//!                    ┌── bind(buffer) ──> Resolved(buffer)   what was held is committed, later chunks at once
+//!                    ┌── bind(buffer) ──> Bound     what was held is committed, later chunks at once
 //!   reserve ──> Open ┤
-//!                    └── abort ─────────> Resolved(0)        the same, but the service only frees the chunks
+//!                    └── abort ─────────> Aborted   the same, for buffer 0: the service only frees the chunks
 //! ```
 //!
 //! While a reservation is open, its chunks wait here. They keep the state "being written": so their lengths can be
@@ -21,13 +21,14 @@ use crate::write::writers::Target;
 use abi::ids::{BufferId, ReservationId, WriterId};
 use abi::map::SortedMap;
 use abi::shm::WritableChunk;
+use abi::sync::{Arc, AtomicU64, Ordering};
 
 /// What was written for a reservation that is open.
 #[derive(Default)]
 pub(super) struct Held {
     commit: PendingCommit,
     /// To be called when the service has the commit.
-    pub(super) callbacks: Vec<FlushCallback>,
+    callbacks: Vec<FlushCallback>,
 }
 
 impl Held {
@@ -56,10 +57,6 @@ impl Held {
         None
     }
 
-    pub(super) fn packet_count(&self) -> u64 {
-        self.commit.packet_count()
-    }
-
     /// Moves the chunks into `commit`, for `buffer`, and returns the callbacks.
     pub(super) fn move_to(
         self,
@@ -73,7 +70,8 @@ impl Held {
 
 enum Reservation {
     Open(Held),
-    Resolved(BufferId),
+    Bound(BufferId),
+    Aborted { discarded_packets: u64 },
 }
 
 /// See the [module](self).
@@ -81,6 +79,8 @@ enum Reservation {
 pub(super) struct Reservations {
     entries: SortedMap<u16, Reservation>,
     open_count: usize,
+    /// Packets of all aborted reservations.
+    pub(super) discarded_packets: Arc<AtomicU64>,
 }
 
 impl Reservations {
@@ -97,14 +97,14 @@ impl Reservations {
         self.open_count > 0
     }
 
-    /// The buffer behind `target`, if it is known.
+    /// The buffer behind `target`, if it is known; 0 if there will be none.
     pub(super) fn buffer(&self, target: Target) -> Option<BufferId> {
         match target {
             Target::Buffer(buffer) => Some(buffer),
             Target::Reservation(id) => match self.entries.get(&id.get()) {
                 Some(Reservation::Open(_)) => None,
-                Some(Reservation::Resolved(buffer)) => Some(*buffer),
-                None => Some(BufferId::new(0)),
+                Some(Reservation::Bound(buffer)) => Some(*buffer),
+                Some(Reservation::Aborted { .. }) | None => Some(BufferId::new(0)),
             },
         }
     }
@@ -118,17 +118,19 @@ impl Reservations {
         }
     }
 
-    /// The buffer of `id` is `buffer` from now on. Returns what was held, if the reservation was open.
+    /// The buffer of `id` is `buffer` from now on; with 0 it is aborted. Returns what was held, if it was open.
     pub(super) fn resolve(&mut self, id: ReservationId, buffer: BufferId) -> Option<Held> {
         let entry = self.entries.get_mut(&id.get())?;
-        if let Reservation::Resolved(_) = entry {
-            return None;
-        }
+        let Reservation::Open(held) = entry else { return None };
+        let held = core::mem::take(held);
         self.open_count -= 1;
-        match core::mem::replace(entry, Reservation::Resolved(buffer)) {
-            Reservation::Open(held) => Some(held),
-            Reservation::Resolved(_) => None,
+        if buffer.is_none() {
+            *entry = Reservation::Aborted { discarded_packets: 0 };
+            self.count_discarded(Target::Reservation(id), held.commit.packet_count());
+        } else {
+            *entry = Reservation::Bound(buffer);
         }
+        Some(held)
     }
 
     /// Aborts all that are open, and returns what they held.
@@ -136,5 +138,22 @@ impl Reservations {
         let ids: Vec<_> = self.entries.keys().copied().collect();
         let none = BufferId::new(0);
         ids.into_iter().filter_map(|id| self.resolve(ReservationId::new(id), none)).collect()
+    }
+
+    /// Packets for `target` are discarded, if it is a reservation that was aborted.
+    pub(super) fn count_discarded(&mut self, target: Target, packets: u64) {
+        let Target::Reservation(id) = target else { return };
+        if let Some(Reservation::Aborted { discarded_packets }) = self.entries.get_mut(&id.get()) {
+            *discarded_packets += packets;
+            self.discarded_packets.fetch_add(packets, Ordering::Relaxed);
+        }
+    }
+
+    /// Packets for `id` that were discarded.
+    pub(super) fn discarded(&self, id: ReservationId) -> u64 {
+        match self.entries.get(&id.get()) {
+            Some(Reservation::Aborted { discarded_packets }) => *discarded_packets,
+            _ => 0,
+        }
     }
 }

@@ -96,8 +96,6 @@ pub(super) struct ArbiterState {
     pub(super) ready: VecDeque<Outgoing>,
     pub(super) writers: Writers,
     pub(super) reservations: Reservations,
-    /// Packets of reservations that were aborted.
-    pub(super) discarded_packets: u64,
     pub(super) options: ArbiterOptions,
     /// For chunks that travel by value: then this arbiter frees them, and no service does. Locked after
     /// the state, if both are.
@@ -147,11 +145,11 @@ impl ArbiterState {
         Vec::new()
     }
 
-    /// Takes a chunk, and patches, for `buffer`. True if the commit should leave at once.
+    /// Takes a chunk, and patches, for `target`, which is `buffer`. True if the commit should leave at once.
     pub(super) fn update(
         &mut self,
         writer: WriterId,
-        buffer: BufferId,
+        (target, buffer): (Target, BufferId),
         chunk: Option<WritableChunk>,
         patches: &mut PatchList,
         half: usize,
@@ -160,7 +158,7 @@ impl ArbiterState {
         let pending = self.pending.get_or_insert_default();
         if let Some(chunk) = chunk {
             if buffer.is_none() {
-                self.discarded_packets += chunk.packet_count();
+                self.reservations.count_discarded(target, chunk.packet_count());
             }
             let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
             pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));

@@ -6,6 +6,7 @@ mod consumer;
 mod hostile;
 mod producer;
 mod scraping;
+mod startup;
 
 use std::time::Duration;
 

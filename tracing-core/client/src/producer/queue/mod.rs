@@ -89,6 +89,12 @@ impl<T> Receiver<T> {
         state.items.pop_front()
     }
 
+    /// Whether there is no item, and no sender is left.
+    pub(super) fn is_closed(&self) -> bool {
+        let state = lock(&self.0.state);
+        state.items.is_empty() && !state.must_wait()
+    }
+
     /// The next item, if there is one.
     pub(super) fn try_recv(&self) -> Option<T> {
         lock(&self.0.state).items.pop_front()

@@ -86,7 +86,7 @@ fn what_was_written_before_the_service_goes_to_the_bound_buffer() {
         let sent = requests(&arbiter);
         assert_eq!(registrations(&sent), [(3, 7)]);
         assert_eq!(targets(&sent), [[7], [7]], "chunks leave at once");
-        assert_eq!(arbiter.discarded_packets(), 0);
+        assert_eq!(arbiter.discarded_packets(reservation), 0);
     }
 }
 
@@ -104,13 +104,14 @@ fn what_was_written_for_an_aborted_reservation_is_freed_and_counted() {
             arbiter.attach(false, false);
         }
         arbiter.abort(reservation);
-        assert_eq!(arbiter.discarded_packets(), 2);
+        assert_eq!(arbiter.discarded_packets(reservation), 2);
         arbiter.bind(reservation, BufferId::new(7));
         drop(writer);
-        assert_eq!(arbiter.discarded_packets(), 3);
+        assert_eq!(arbiter.discarded_packets(reservation), 3);
         assert_eq!(startup_writer(&arbiter, reservation).id().get(), 0, "it writes nothing");
         arbiter.attach(false, false);
         let mut service = Reader::default();
+        assert_eq!(arbiter.discarded_packets_total().load(Ordering::Relaxed), 3);
         assert_eq!(in_use(&arbiter), 3);
         service.drain(&arbiter);
         assert_eq!(targets(&service.requests).concat(), [0, 0, 0]);
@@ -265,7 +266,7 @@ fn a_disconnect_aborts_reservations() {
     let kept = dropped.clone();
     writer.flush_with(Some(Box::new(move || drop(kept))));
     arbiter.disconnect();
-    assert_eq!((arbiter.discarded_packets(), Arc::strong_count(&dropped)), (1, 1));
+    assert_eq!((arbiter.discarded_packets(reservation), Arc::strong_count(&dropped)), (1, 1));
     str_packet(&mut writer, "two");
     drop(writer);
     arbiter.bind(reservation, BufferId::new(1));

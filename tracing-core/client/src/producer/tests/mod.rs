@@ -1,10 +1,13 @@
 //! A connection that ends, and the pauses before the next one. What a whole producer does is tested in the crate
 //! `daemon`, against a service.
 
+mod startup;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use abi::ids::CallId;
+use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
 use abi::shm::Region;
 use os::shm::MapError;
@@ -21,6 +24,7 @@ use crate::connection::{Attachment, Connection, ConnectionError, ConnectionWaker
 
 /// A service that accepts the producer and then goes away without answering any other call.
 struct Leaving {
+    response: Option<InitializeConnectionResponse>,
     replies: VecDeque<Received>,
     calls: u64,
     waker: ConnectionWaker,
@@ -28,7 +32,13 @@ struct Leaving {
 
 impl Leaving {
     fn new() -> Self {
-        Self { replies: VecDeque::new(), calls: 0, waker: ConnectionWaker::from_fn(|| {}) }
+        Self::answering(Some(InitializeConnectionResponse::default()))
+    }
+
+    /// Answers the first call with `response`; none: refuses the producer.
+    fn answering(response: Option<InitializeConnectionResponse>) -> Self {
+        let waker = ConnectionWaker::from_fn(|| {});
+        Self { response, replies: VecDeque::new(), calls: 0, waker }
     }
 }
 
@@ -42,8 +52,8 @@ impl Connection<ProducerPort> for Leaving {
         self.calls += 1;
         let call = CallId::new(self.calls);
         if let Request::InitializeConnection(_) = request {
-            let response = InitializeConnectionResponse::default().encode_to_vec();
-            let result = Ok(response);
+            let response = self.response.as_ref().map(|it| it.encode_to_vec());
+            let result = response.ok_or(Rejected);
             self.replies.push_back(Received::Reply { call, result, has_more: false });
         }
         Ok(call)
