@@ -38,6 +38,7 @@
 //! | `site` | what the macros call: guards, futures, counters and states |
 //! | `source` | the data source `track_event`: instances and their configs |
 //! | `data_source` | data that are no track events |
+//! | `stall` | whether threads wait for shared memory |
 //! | `slots` | running instances of a data source, each a bit in a word |
 //! | `session` | sessions that the program starts (feature `session`) |
 //! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
@@ -70,6 +71,7 @@ pub mod session;
 mod site;
 mod slots;
 mod source;
+mod stall;
 mod track;
 
 pub use self::category::{Category, Group, register};

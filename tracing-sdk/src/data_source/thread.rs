@@ -8,12 +8,13 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use client::write::{BufferExhaustedPolicy, TraceWriter};
+use client::write::TraceWriter;
 
 use super::instances::{Instances, Running};
 use super::source::DataSource;
 use crate::fork;
 use crate::slots::COUNT;
+use crate::stall;
 
 /// One thread in one instance.
 pub(super) struct Local<S: DataSource> {
@@ -31,7 +32,7 @@ pub(super) struct Local<S: DataSource> {
 
 impl<S: DataSource> Local<S> {
     fn new(running: &Arc<Running<S>>) -> Self {
-        let policy = running.instance.policy_or(BufferExhaustedPolicy::Drop);
+        let policy = stall::policy(&running.instance);
         Self {
             serial: running.serial,
             running: Arc::downgrade(running),

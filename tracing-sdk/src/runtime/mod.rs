@@ -21,6 +21,7 @@ use self::in_process::InProcess;
 pub(crate) use self::state::Offer;
 use self::state::lock;
 use crate::source::{TrackEventSource, descriptor, registry};
+use crate::stall;
 use crate::track::process;
 
 /// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
@@ -40,6 +41,7 @@ pub struct Init {
     name: String,
     address: Option<os::socket::Address>,
     shm_bytes: u32,
+    allow_stall: bool,
 }
 
 impl Default for Init {
@@ -54,7 +56,7 @@ impl Init {
     pub fn new() -> Self {
         let program = process::command_line().into_iter().next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-        Self { name, address: None, shm_bytes: SHM_BYTES }
+        Self { name, address: None, shm_bytes: SHM_BYTES, allow_stall: false }
     }
 
     /// The name of this producer, which users see and configs can select.
@@ -78,6 +80,17 @@ impl Init {
         self
     }
 
+    /// Lets configs of sessions decide what a thread does when the shared memory is full: `buffer_exhausted_policy` of
+    /// a `DataSourceConfig`. By default its events are lost whatever a config says, because the other policies stop the
+    /// thread until there is memory, and one of them ends the program after half a minute.
+    ///
+    /// The last call of [`system`](Self::system) or `in_process` that sets something up decides for both.
+    #[must_use]
+    pub fn allow_stall(mut self) -> Self {
+        self.allow_stall = true;
+        self
+    }
+
     fn options(&self) -> ProducerOptions {
         let mut options = ProducerOptions::new(self.name.clone());
         options.address = self.address.clone();
@@ -98,6 +111,7 @@ impl Init {
         let mut runtime = lock();
         if runtime.system.is_none() {
             install();
+            stall::allow(self.allow_stall);
             let producer = Producer::connect(self.options())?;
             offer(&producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, &producer));
@@ -115,6 +129,7 @@ impl Init {
         let mut runtime = lock();
         if runtime.in_process.is_none() {
             install();
+            stall::allow(self.allow_stall);
             let in_process = InProcess::start(self.options())?;
             let producer = in_process.producer();
             offer(producer)?;

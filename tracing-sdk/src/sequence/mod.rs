@@ -24,7 +24,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use client::write::{BufferExhaustedPolicy, TraceWriter};
+use client::write::TraceWriter;
 use protos::{TrackEventType, TrackEventWriter};
 
 use self::late::{LateEnd, LateEnds};
@@ -36,6 +36,7 @@ use crate::source::running::Running;
 use crate::source::settings::{
     ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
 };
+use crate::stall;
 use crate::track::{Track, describe};
 
 /// How many tracks a sequence remembers; then it forgets all and describes them again.
@@ -122,7 +123,7 @@ pub(crate) struct Sequence {
 
 impl Sequence {
     pub(crate) fn new(running: Arc<Running>) -> Self {
-        let policy = running.instance.policy_or(BufferExhaustedPolicy::Drop);
+        let policy = stall::policy(&running.instance);
         Self {
             writer: running.instance.trace_writer(policy),
             clears_seen: running.clears.load(Ordering::Relaxed),

@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Barrier, MutexGuard};
 
-use protos::{DebugAnnotationValue, TracePacket, TracePacketData};
+use protos::{
+    DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as BufferExhaustedPolicy,
+    DebugAnnotationValue, TracePacket, TracePacketData,
+};
 use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{Init, Track, categories, instant, lost_events, slice};
 
@@ -24,9 +27,13 @@ pub(crate) struct Small {
 
 impl Small {
     pub(crate) fn new(kb: u32) -> Self {
+        Self::with(Init::new().shm_kb(kb))
+    }
+
+    fn with(init: Init) -> Self {
         let alone = alone();
         tracing_sdk::shutdown();
-        Init::new().shm_kb(kb).in_process().expect("a service");
+        init.in_process().expect("a service");
         Self { _alone: alone }
     }
 }
@@ -440,4 +447,50 @@ fn a_lost_end_is_counted_when_its_session_has_ended() {
         thread.join().expect("no panic");
     });
     assert_eq!((lost_before - lost, lost_events() - lost), (1, 2));
+}
+
+/// A session whose config wants threads to wait for memory.
+fn stalling() -> Session {
+    let track_event = protos::TrackEventConfig {
+        enabled_categories: vec!["loss".to_owned()],
+        disabled_categories: vec!["*".to_owned()],
+        ..Default::default()
+    };
+    started(&Config::new().data_source(DataSourceConfig {
+        name: Some("track_event".to_owned()),
+        track_event_config: Some(track_event),
+        buffer_exhausted_policy: Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_ABORT),
+        ..Default::default()
+    }))
+}
+
+#[test]
+fn a_config_cannot_stop_threads() {
+    let _small = Small::new(16);
+    let session = stalling();
+    with_one_chunk(&session, |release| {
+        lose_one();
+        release();
+    });
+    stopped(&session);
+}
+
+#[test]
+fn a_program_can_let_configs_stop_threads() {
+    let _small = Small::with(Init::new().shm_kb(16).allow_stall());
+    let (session, lost) = (stalling(), lost_events());
+    let begun = Barrier::new(2);
+    with_one_chunk(&session, |release| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let text = "x".repeat(20_000);
+                begun.wait();
+                instant!(LOSS, "large", text = text.as_str());
+            });
+            begun.wait();
+            release();
+        });
+    });
+    assert_eq!(lost_events() - lost, 0);
+    stopped(&session);
 }

@@ -1,0 +1,24 @@
+//! What a thread does when shared memory is full: it drops its events, unless the program lets sessions decide.
+//!
+//! A config comes from another program. It must not be able to stop the threads of this one, so the C++ SDK takes no
+//! policy for track events from it, and one for other data sources only if the program says so.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use client::data_source::Instance;
+use client::write::BufferExhaustedPolicy;
+
+static IS_ALLOWED: AtomicBool = AtomicBool::new(false);
+
+/// Whether configs can make threads wait for memory, from now on.
+pub(crate) fn allow(is_allowed: bool) {
+    IS_ALLOWED.store(is_allowed, Ordering::Relaxed);
+}
+
+/// The policy of writers of an instance.
+pub(crate) fn policy(instance: &Instance) -> BufferExhaustedPolicy {
+    match IS_ALLOWED.load(Ordering::Relaxed) {
+        true => instance.policy_or(BufferExhaustedPolicy::Drop),
+        false => BufferExhaustedPolicy::Drop,
+    }
+}
