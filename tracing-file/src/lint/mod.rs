@@ -166,6 +166,9 @@ impl<R: Read> Linter<R> {
         let tracks = self.reader.tracks();
         // A chain of parents is up to 100 long; each track is checked once.
         for track in tracks.iter() {
+            if let (Some(place), None) = (track.first_event, track.described) {
+                find(Finding { problem: Problem::NeverDescribed, place, value: track.uuid });
+            }
             if let (Some(problem), Some(place)) =
                 (tracks.hierarchy_problem(track.uuid), track.described)
             {

@@ -159,6 +159,8 @@ fn iids_are_defined_once_and_before_use() {
 #[test]
 fn tracks_need_descriptors_and_parents() {
     check(&slice(7, 1, 2), &["0: track_never_described 7"]);
+    // The descriptor may come later.
+    check(&(slice(7, 1, 2) + &track(7, "name: 'T'")), &[]);
     check(&track(7, "parent_uuid: 8"), &["0: track_hierarchy_missing_uuid 7"]);
     check(&track(7, "parent_uuid: 7"), &["0: track_event_track_hierarchy_loop 7"]);
     let deep: String = (1..=100).map(|n| track(n, &format!("parent_uuid: {}", n - 1))).collect();

@@ -88,6 +88,7 @@ impl State {
         if is_skipped {
             return None;
         }
+        let time = head.timestamp.map(|stamp| self.time(&head, stamp));
         if let Some(descriptor) = head.descriptor {
             let mut problems = Vec::new();
             let Self { tracks, budget, .. } = self;
@@ -96,7 +97,23 @@ impl State {
         }
         let event = head.event?;
         let start = (event.as_ptr() as usize).saturating_sub(packet.as_ptr() as usize);
-        self.event(&head, event, start..start + event.len())
+        self.event(&head, time, event, start..start + event.len())
+    }
+
+    /// The time of a packet. Packets without an event have one, too: an incremental clock goes on with each.
+    fn time(&mut self, packet: &Head<'_>, stamp: u64) -> Result<u64, (Problem, u64)> {
+        let default = self.sequence(packet.sequence).clock;
+        let ns = match packet.clock.filter(|clock| *clock != 0).or(default) {
+            None | Some(0) => stamp,
+            Some(clock) => {
+                let ns = self.clocks.trace_ns(packet.sequence, clock, stamp);
+                ns.map_err(|problem| {
+                    let is_stamp = problem == Problem::InvalidTimestamp;
+                    (problem, if is_stamp { stamp } else { clock.into() })
+                })?
+            }
+        };
+        i64::try_from(ns).map(|_| ns).map_err(|_| (Problem::InvalidTimestamp, stamp))
     }
 
     /// Flags, losses, defaults and interned data. Returns whether the rest of the packet is skipped.
@@ -158,6 +175,7 @@ impl State {
     fn event(
         &mut self,
         packet: &Head<'_>,
+        time: Option<Result<u64, (Problem, u64)>>,
         body: &[u8],
         range: std::ops::Range<usize>,
     ) -> Option<Decoded> {
@@ -171,27 +189,15 @@ impl State {
             self.find(Problem::MissingSequenceId, 0);
             return None;
         }
-        let sequence = self.sequence(id);
-        let (default_clock, default_track) = (sequence.clock, sequence.track);
-        let Some(stamp) = packet.timestamp else {
-            self.find(Problem::MissingTimestamp, id.into());
-            return None;
-        };
-        let ts_ns = match packet.clock.filter(|clock| *clock != 0).or(default_clock) {
-            None | Some(0) => Ok(stamp),
-            Some(clock) => {
-                self.clocks.trace_ns(id, clock, stamp).map_err(|problem| (problem, clock.into()))
-            }
-        };
-        let ts_ns = match ts_ns {
-            Ok(ns) if i64::try_from(ns).is_ok() => ns,
-            Ok(_) => {
-                self.find(Problem::InvalidTimestamp, stamp);
+        let default_track = self.sequence(id).track;
+        let ts_ns = match time {
+            Some(Ok(ns)) => ns,
+            Some(Err((problem, value))) => {
+                self.find(problem, value);
                 return None;
             }
-            Err((problem, clock)) => {
-                let value = if problem == Problem::InvalidTimestamp { stamp } else { clock };
-                self.find(problem, value);
+            None => {
+                self.find(Problem::MissingTimestamp, id.into());
                 return None;
             }
         };
@@ -200,8 +206,8 @@ impl State {
         self.check_names(id, &event);
         let kind = self.kind(id, track, named, &event)?;
         let extra = self.extra(id, &event)?;
-        if track != 0 && self.tracks.note_undescribed(track, &mut self.budget) {
-            self.find(Problem::NeverDescribed, track);
+        if track != 0 {
+            self.tracks.note_undescribed(track, self.place, &mut self.budget);
         }
         if event.log.is_some() && self.tracks.thread(track).is_none() {
             self.find(Problem::LogTrack, track);

@@ -90,6 +90,21 @@ fn clocks_lead_to_the_time_of_the_trace() {
             "1101 ? Instant f",
         ],
     );
+    // A descriptor has a time, too, and an incremental clock goes on with it.
+    check(
+        &format!(
+            "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1
+                       trace_packet_defaults {{ timestamp_clock_id: 64 }}
+                       clock_snapshot {{ {BOTH} clocks {{ clock_id: 64 is_incremental: true }} }} }}
+             packet {{ timestamp: 5 trusted_packet_sequence_id: 1 track_descriptor {{ uuid: 7 name: 'T' }} }}
+             packet {{ timestamp: 2 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'a' track_uuid: 7 }} }}
+             packet {{ timestamp: 3 trusted_packet_sequence_id: 1 for_testing {{}} }}
+             packet {{ timestamp: 1 trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_INSTANT name: 'b' track_uuid: 7 }} }}"
+        ),
+        &["1007 T Instant a", "1011 T Instant b"],
+    );
     // The trace may have another clock, and the latest snapshot before a time counts.
     check(
         "packet { clock_snapshot { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC

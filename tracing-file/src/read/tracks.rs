@@ -68,6 +68,8 @@ pub struct Track {
     /// `sibling_order_rank`.
     pub rank: i32,
     merge: (i32, Option<Box<[u8]>>),
+    /// Where an event named it first, if no descriptor came before.
+    pub(crate) first_event: Option<Place>,
 }
 
 /// All tracks that were described so far, by uuid.
@@ -134,15 +136,22 @@ impl Tracks {
         Some(if is_loop { Problem::ParentLoop } else { Problem::TracksTooDeep })
     }
 
-    /// Notes that an event names a track without a descriptor. Returns whether that is new.
-    pub(super) fn note_undescribed(&mut self, uuid: u64, budget: &mut Budget) -> bool {
+    /// Notes that an event names a track without a descriptor, which may follow.
+    pub(super) fn note_undescribed(&mut self, uuid: u64, place: Place, budget: &mut Budget) {
         if self.known.contains_key(&uuid) || !budget.take(TRACK_COST) {
-            return false;
+            return;
         }
-        let kind = TrackKind::Named;
-        let track =
-            Track { uuid, parent: 0, name: None, kind, described: None, rank: 0, merge: (0, None) };
-        self.known.insert(uuid, track).is_none()
+        let track = Track {
+            uuid,
+            parent: 0,
+            name: None,
+            kind: TrackKind::Named,
+            described: None,
+            rank: 0,
+            merge: (0, None),
+            first_event: Some(place),
+        };
+        self.known.insert(uuid, track);
     }
 
     /// Reads a `TrackDescriptor`. `problem` is called with the number that it is about.
@@ -246,7 +255,8 @@ fn read(body: &[u8], place: Place) -> (Track, [Option<Problem>; 3]) {
     };
     let name = os_name.or(name);
     let uuid = uuid.unwrap_or(0);
-    (Track { uuid, parent, name, kind, described: Some(place), rank, merge }, flaws)
+    let described = Some(place);
+    (Track { uuid, parent, name, kind, described, rank, merge, first_event: None }, flaws)
 }
 
 impl Counter {
