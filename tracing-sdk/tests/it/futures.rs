@@ -2,10 +2,10 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use tracing_sdk::{Traced, async_slice, categories};
+use tracing_sdk::{Traced, Track, async_slice, categories};
 
 use crate::events::recorded;
-use crate::trace::{events, packets};
+use crate::trace::{events, packets, tracks};
 
 categories! { F = "futures"; }
 
@@ -66,4 +66,24 @@ fn a_future_that_is_dropped_early_was_cancelled() {
     });
     let expected = ["begin futures dropped", "begin futures dropped", "end", "end cancelled=true"];
     assert_eq!(events(&trace), expected);
+}
+
+/// Otherwise the first futures of two processes would be on one track.
+#[test]
+fn the_track_of_a_future_belongs_to_its_process() {
+    let trace = recorded("futures", || {
+        let _ = poll(pin!(two_steps().traced(async_slice!(F, "own"))));
+    });
+    let track = tracks(&trace).into_iter().find_map(|it| it.uuid.filter(|_| is_named(&it, "own")));
+    let flow = packets(&trace).into_iter().find_map(|packet| match packet.message.data {
+        Some(protos::TracePacketData::TrackEvent(event)) => event.flow_ids.first().copied(),
+        _ => None,
+    });
+    // The uuid of the process is in the flow, so it must not be in what makes the track of it.
+    let between = Track::named("own").uuid() ^ Track::process().uuid();
+    assert_eq!(track.expect("a track") ^ flow.expect("a flow"), between);
+}
+
+fn is_named(track: &protos::TrackDescriptor, wanted: &str) -> bool {
+    format!("{:?}", track.static_or_dynamic_name).contains(wanted)
 }
