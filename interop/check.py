@@ -203,6 +203,11 @@ def check_sdk(trace):
     return f"{count} test packets, {len(numbers)} track events"
 
 
+def check_events(trace):
+    """events.py checks them."""
+    return f"{len(trace.of('track_event'))} track events, {len(trace.of('track_descriptor'))} descriptors"
+
+
 def check_ftrace(trace):
     switches = wakings = 0
     last = {}
@@ -308,6 +313,9 @@ def check_drop(trace):
 
 CHECKS = {
     "sdk": check_sdk,
+    "events": check_events,
+    "inside": check_events,
+    "both": check_events,
     "ftrace": check_ftrace,
     "drop": check_drop,
     "probes": check_probes,

@@ -137,7 +137,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "interop",
-        arguments: "[CELL...] [--list] [--keep]",
+        arguments: "[CELL...] [--list] [--keep] [--bless]",
         about: "fetch the C++ programs and trace with every combination of them and ours",
         run: interop::run,
     },

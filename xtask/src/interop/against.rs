@@ -1,7 +1,6 @@
 //! Our tests with another service under them, and one script for both services.
 
 use crate::ctx::{Ctx, FEATURES, Outcome};
-use std::path::Path;
 use std::process::Command;
 
 use super::place::Place;
@@ -40,8 +39,8 @@ fn scenario(ctx: &Ctx, place: &Place) -> Outcome {
     command.env("TRACED_UNDER_TEST", place.peer.join("traced"));
     ctx.run(command.env("SCENARIO_OUT", &cpp))?;
     let mut compare = ctx.command(&place.python);
-    compare.arg(place.beside("scenario.py")).arg(cpp).arg(ours);
-    ctx.run(compare.arg(place.beside("differences.txt")))
+    compare.arg(place.script("scenario.py")).arg(cpp).arg(ours);
+    ctx.run(compare.arg(place.script("differences.txt")))
 }
 
 /// The tests of the programs, as the step before built them.
@@ -50,11 +49,4 @@ fn it(ctx: &Ctx, names: &[&str]) -> Command {
     command.args(["test", "--workspace", "--test", "it"]).args(FEATURES).arg("--").args(names);
     command.env_remove("TRACED_UNDER_TEST").env_remove("SCENARIO_OUT");
     command
-}
-
-impl Place {
-    /// A file next to the checker.
-    fn beside(&self, name: &str) -> std::path::PathBuf {
-        Path::new(&self.check).with_file_name(name)
-    }
 }

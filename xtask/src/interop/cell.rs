@@ -54,13 +54,11 @@ impl Cell {
     }
 
     fn record(&self, place: &Place, folder: &Path) -> Result<String, String> {
-        if self.source == Source::Alone {
+        if let Some(program) = self.alone(place) {
             let trace = folder.join("trace.pftrace");
-            let mut tracebox = Command::new(place.ours.join("tracebox"));
-            tracebox.arg("-t").arg(format!("{}ms", TRACE.as_millis())).arg("-o").arg(&trace);
-            let tracebox = Running::start("consumer", tracebox, folder)?;
-            let id = tracebox.id();
-            tracebox.wait(0)?;
+            let program = Running::start("source", program, folder)?;
+            let id = program.id();
+            program.wait(0)?;
             return self.check(place, &trace, id);
         }
         std::fs::write(folder.join("config.pbtx"), self.config())
@@ -69,7 +67,45 @@ impl Cell {
         for socket in ["producer", "consumer"] {
             wait_for_socket(&mut service, &folder.join(socket))?;
         }
-        let source = match self.source {
+        let mut source = Running::start("source", self.program(place), folder)?;
+        let stage = Stage { place, folder, consumer: self.consumer, source: self.source };
+        // A source that connects later would have less time.
+        match self.source {
+            Source::Example | Source::Drop => stage.wait_for("com.example.rust", &mut source)?,
+            Source::Sdk => stage.wait_for("interop.sdk", &mut source)?,
+            Source::Events | Source::Both => stage.wait_for("track_event", &mut source)?,
+            Source::Probes | Source::Ftrace | Source::Alone | Source::Inside => {}
+        }
+        let traces = stage.play(self.play)?;
+        service.still_runs()?;
+        source.still_runs()?;
+        let mut output = String::new();
+        for trace in traces {
+            output = self.check(place, &trace, source.id())?;
+        }
+        Ok(output)
+    }
+
+    /// A program that records itself into `trace.pftrace`.
+    fn alone(&self, place: &Place) -> Option<Command> {
+        let mut program = place.program(
+            Side::Ours,
+            match self.source {
+                Source::Alone => "tracebox",
+                Source::Inside => "examples/everything",
+                _ => return None,
+            },
+        );
+        if self.source == Source::Alone {
+            program.arg("-t").arg(format!("{}ms", TRACE.as_millis())).arg("-o");
+        }
+        program.arg("trace.pftrace");
+        Some(program)
+    }
+
+    /// A program that connects to a service.
+    fn program(&self, place: &Place) -> Command {
+        match self.source {
             Source::Example => {
                 let mut command = place.program(Side::Ours, "examples/producer");
                 command.args(["--threads", "4", "--events", "2000"]);
@@ -87,37 +123,53 @@ impl Cell {
             }
             Source::Ftrace => place.program(Side::Cpp, "traced_probes"),
             Source::Sdk => Command::new(place.sdk.join("sdk-producer")),
-        };
-        let mut source = Running::start("source", source, folder)?;
-        let stage = Stage { place, folder, consumer: self.consumer, source: self.source };
-        // A source that connects later would have less time.
-        match self.source {
-            Source::Example | Source::Drop => stage.wait_for("com.example.rust", &mut source)?,
-            Source::Sdk => stage.wait_for("interop.sdk", &mut source)?,
-            Source::Probes | Source::Ftrace | Source::Alone => {}
+            Source::Events | Source::Inside => place.program(Side::Ours, "examples/everything"),
+            Source::Both => Command::new(place.sdk.join("sdk-both")),
         }
-        let traces = stage.play(self.play)?;
-        service.still_runs()?;
-        source.still_runs()?;
-        let mut output = String::new();
-        for trace in traces {
-            output = self.check(place, &trace, source.id())?;
-        }
-        Ok(output)
     }
 
     fn check(&self, place: &Place, trace: &Path, source: u32) -> Result<String, String> {
-        let output = Command::new(&place.python)
-            .arg(&place.check)
+        let mut check = Command::new(&place.python);
+        check
+            .arg(place.script("check.py"))
             .args([self.source.name(), self.service.name(), self.play.name()])
             .arg(trace)
-            .args([source.to_string(), TRACE.as_millis().to_string()])
-            .output()
-            .map_err(|e| format!("python: {e}"))?;
-        let facts = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            .args([source.to_string(), TRACE.as_millis().to_string()]);
         let name = trace.file_name().unwrap_or_default().display();
-        if output.status.success() { Ok(facts) } else { Err(format!("{name}: {facts}{complaint}")) }
+        let facts = output(&mut check).map_err(|error| format!("{name}: {error}"))?;
+        self.lint(place, trace).map_err(|error| format!("{name}: tracebox lint: {error}"))?;
+        if self.source.has_events() {
+            self.compare(place, trace).map_err(|error| format!("{name}: {error}"))?;
+        }
+        Ok(facts)
+    }
+
+    /// The linter finds nothing.
+    fn lint(&self, place: &Place, trace: &Path) -> Result<(), String> {
+        // This one goes on after a loss without opening its sequences again.
+        if self.source == Source::Drop {
+            return Ok(());
+        }
+        let mut lint = place.program(Side::Ours, "tracebox");
+        output(lint.arg("lint").arg(trace)).map(drop)
+    }
+
+    /// The official schema and our reader see the same events, and those that are expected.
+    fn compare(&self, place: &Place, trace: &Path) -> Result<(), String> {
+        let mut read = place.program(Side::Ours, "examples/events");
+        let events = output(read.arg(trace))?;
+        let read = trace.with_extension("events");
+        std::fs::write(&read, events).map_err(|e| format!("{}: {e}", read.display()))?;
+        let mut compare = Command::new(&place.python);
+        compare.arg(place.script("events.py")).arg(trace).arg(read);
+        match self.source.expected() {
+            Some(expected) => compare.arg(place.script(expected)),
+            None => compare.arg("-"),
+        };
+        if place.is_blessing {
+            compare.arg("--bless");
+        }
+        output(&mut compare).map(drop)
     }
 
     fn config(&self) -> String {
@@ -137,6 +189,15 @@ impl Cell {
                    ftrace_events: \"sched/sched_switch\" ftrace_events: \"sched/sched_waking\"
                    drain_period_ms: 250 } } }"
             }
+            Source::Events | Source::Inside => {
+                "data_sources { config { name: \"track_event\" track_event_config {
+                   enabled_categories: \"app\" enabled_categories: \"net\"
+                   disabled_categories: \"*\" } } }"
+            }
+            Source::Both => {
+                "data_sources { config { name: \"track_event\" track_event_config {
+                   enabled_categories: \"*\" } } }"
+            }
             Source::Sdk => {
                 "data_sources { config { name: \"interop.sdk\" } }
                  data_sources { config { name: \"track_event\" track_event_config {
@@ -145,10 +206,21 @@ impl Cell {
         };
         let producer = match self.source {
             Source::Sdk => "sdk-producer",
+            Source::Events => "everything",
+            Source::Both => "sdk-both",
             _ => "rust-example",
         };
         format!("{}{sources}\n", self.play.config(TRACE.as_millis(), producer))
     }
+}
+
+/// What a program says. An error if it does not end well.
+fn output(command: &mut Command) -> Result<String, String> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_owned();
+    let output = command.output().map_err(|e| format!("{}: {e}", name.display()))?;
+    let facts = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(facts) } else { Err(format!("{facts}{complaint}")) }
 }
 
 /// The ends of the logs, for a cell that failed.

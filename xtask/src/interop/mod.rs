@@ -2,7 +2,9 @@
 //!
 //! A cell is a service, a consumer and a source of data, each in a process of its own, with their own folder and
 //! sockets. The consumer records, detaches, clones or waits for triggers. Then `interop/check.py` decodes the files
-//! with the official Python schema and compares them with what the source sends. `peer` fetches the C++ programs.
+//! with the official Python schema and compares them with what the source sends. `tracebox lint` must find nothing.
+//! Track events of the SDKs are read twice, by `interop/events.py` with the official schema and by our reader, and
+//! compared with the lists in `interop/*.txt`; `--bless` writes these. `peer` fetches the C++ programs.
 //! In addition, `tests` runs our tests with the C++ service, and `scenario` compares the output of both services for
 //! one script.
 
@@ -41,7 +43,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if cells.is_empty() && others.is_empty() {
         return Err("no such cell; --list names them".to_owned());
     }
-    let place = prepare(ctx, &cells)?;
+    let mut place = prepare(ctx, &cells)?;
+    place.is_blessing = arguments.iter().any(|a| a == "--bless");
     let mut failures = run_cells(ctx, &place, cells, keep);
     for name in others {
         if let Err(error) = against::run(ctx, &place, name) {
@@ -57,6 +60,7 @@ fn matrix() -> Vec<Cell> {
     let ours = |service, source, play| Cell { service, consumer: Side::Ours, source, play };
     let mut cells = vec![
         ours(Side::Ours, Source::Alone, Play::Record),
+        ours(Side::Ours, Source::Inside, Play::Pages4),
         ours(Side::Ours, Source::Drop, Play::Record),
         ours(Side::Cpp, Source::Drop, Play::Record),
         ours(Side::Ours, Source::Example, Play::Zstd),
@@ -67,7 +71,8 @@ fn matrix() -> Vec<Cell> {
     // For producers of the other side.
     let noticed =
         [Play::File, Play::Deflate, Play::Pages32, Play::V2].map(|play| (Source::Sdk, play));
-    for (source, play) in recorded.into_iter().chain(played).chain(noticed) {
+    let events = [Source::Events, Source::Both].map(|source| (source, Play::Pages4));
+    for (source, play) in recorded.into_iter().chain(played).chain(noticed).chain(events) {
         for service in [Side::Ours, Side::Cpp] {
             for consumer in [Side::Ours, Side::Cpp] {
                 cells.push(Cell { service, consumer, source, play });
@@ -84,7 +89,7 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
     let ours = ctx.root().join("target/debug");
     ctx.build_workspace()?;
     let sdk = ctx.target("interop")?;
-    if cells.iter().any(|c| c.source == Source::Sdk) {
+    if cells.iter().any(|c| matches!(c.source, Source::Sdk | Source::Both)) {
         machine::need(ctx, "c++", "g++")?;
         let mut command = ctx.cargo();
         command.args(["build", "--manifest-path", "interop/Cargo.toml"]);
@@ -93,8 +98,8 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
     if cells.iter().any(|c| c.source == Source::Ftrace) {
         machine::tracefs(ctx).map_err(|e| format!("cells with ftrace cannot run: {e}"))?;
     }
-    let check = ctx.root().join("interop/check.py");
-    Ok(Place { ours, peer, sdk: sdk.join("debug"), python, check })
+    let scripts = ctx.root().join("interop");
+    Ok(Place { ours, peer, sdk: sdk.join("debug"), python, scripts, is_blessing: false })
 }
 
 /// Two at a time, but ftrace one after the other, as the kernel has one instance of it.

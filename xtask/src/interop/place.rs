@@ -32,6 +32,12 @@ pub enum Source {
     Ftrace,
     /// The C++ SDK, `interop/sdk-producer`.
     Sdk,
+    /// `tracing-sdk/examples/everything.rs`: every kind of event.
+    Events,
+    /// The same with the service inside the program, and no sockets.
+    Inside,
+    /// Both SDKs in one process, `interop/sdk-both`.
+    Both,
     /// The README's first command: service, sources and consumer in one process, and no sockets.
     Alone,
 }
@@ -40,6 +46,20 @@ impl Source {
     /// Those that are combined with every service and consumer.
     pub const ALL: [Self; 4] = [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes];
 
+    /// Whether it writes track events with all that belongs to them.
+    pub fn has_events(self) -> bool {
+        matches!(self, Self::Sdk | Self::Events | Self::Inside | Self::Both)
+    }
+
+    /// The file with the events that a trace of it must have, if there is one.
+    pub fn expected(self) -> Option<&'static str> {
+        match self {
+            Self::Events | Self::Inside => Some("events.txt"),
+            Self::Both => Some("both.txt"),
+            _ => None,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Example => "example",
@@ -47,6 +67,9 @@ impl Source {
             Self::Probes => "probes",
             Self::Ftrace => "ftrace",
             Self::Sdk => "sdk",
+            Self::Events => "events",
+            Self::Inside => "inside",
+            Self::Both => "both",
             Self::Alone => "alone",
         }
     }
@@ -58,10 +81,18 @@ pub struct Place {
     pub peer: PathBuf,
     pub sdk: PathBuf,
     pub python: PathBuf,
-    pub check: PathBuf,
+    /// The folder `interop`.
+    pub scripts: PathBuf,
+    /// Lists of events are written, not compared.
+    pub is_blessing: bool,
 }
 
 impl Place {
+    /// A file of the folder `interop`.
+    pub fn script(&self, name: &str) -> PathBuf {
+        self.scripts.join(name)
+    }
+
     /// A program of one of the sides.
     pub fn program(&self, side: Side, name: &str) -> Command {
         match side {

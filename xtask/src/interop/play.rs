@@ -210,9 +210,12 @@ impl Stage<'_> {
     fn begin(&self) -> Result<Running, String> {
         let mut consumer = self.perfetto("consumer", &RECORD)?;
         self.wait_for("\"unique_session_name\": \"interop\"", &mut consumer)?;
-        if self.source == Source::Sdk {
-            wait_until("two writers", || Ok(self.log("source").matches("written").count() == 2))?;
-        }
+        let writers = match self.source {
+            Source::Sdk => 2,
+            Source::Events | Source::Both => 1,
+            _ => 0,
+        };
+        wait_until("a writer", || Ok(self.log("source").matches("written").count() == writers))?;
         Ok(consumer)
     }
 
