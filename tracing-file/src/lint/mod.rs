@@ -14,14 +14,15 @@
 //!
 //! The reader of [`read`](crate::read) notes what it refuses. On top of that, `lint` follows the slices of each track
 //! and the flows, and checks annotations and, at the end, the tracks. It reads the file once, in its order, with
-//! bounded memory; so it compares a slice with the last 64 of its track only.
+//! bounded memory; so it compares a slice with the last 64 of its track only. Findings about slices and flows may
+//! come later than the packets that they are about.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use crate::packets::ReadError;
+use crate::packets::{Place, ReadError};
 use crate::read::{EventKind, Finding, MEMORY_MAX, Problem, Severity, TraceReader};
-use crate::slices::{Outcome, Slices};
+use crate::slices::{Outcome, OutcomeKind, Slices};
 
 #[cfg(test)]
 mod tests;
@@ -90,27 +91,46 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
     Report { packets, events, counts, error }
 }
 
-/// Flows that were begun.
+/// Flows that were begun, and ends of others: of two sequences, that with the end may come first in the file.
 struct Flows {
-    known: BTreeSet<u64>,
+    begun: BTreeSet<u64>,
+    ended: BTreeMap<u64, Place>,
     max: usize,
 }
 
 impl Flows {
     fn with_max(max: usize) -> Self {
-        Self { known: BTreeSet::new(), max }
+        Self { begun: BTreeSet::new(), ended: BTreeMap::new(), max }
     }
 
     fn begin(&mut self, flow: u64) {
-        if self.known.len() < self.max {
-            self.known.insert(flow);
+        self.ended.remove(&flow);
+        if self.begun.len() < self.max {
+            self.begun.insert(flow);
         }
     }
 
-    /// Whether no event has begun the flow. When flows were forgotten, that cannot be told.
-    fn is_unknown(&self, flow: u64) -> bool {
-        self.known.len() < self.max && !self.known.contains(&flow)
+    /// When flows were forgotten, it cannot be told whether this one was begun.
+    fn end(&mut self, flow: u64, place: Place) {
+        let is_known = self.begun.len() >= self.max || self.begun.contains(&flow);
+        if !is_known && self.ended.len() < self.max {
+            self.ended.entry(flow).or_insert(place);
+        }
     }
+}
+
+/// What is wrong with a slice, and the number that it is about.
+fn problem_of(Outcome { track, kind, .. }: Outcome) -> Option<(Problem, u64)> {
+    let problem = match kind {
+        OutcomeKind::Closed { is_crossing: false, .. } => return None,
+        OutcomeKind::Closed { is_crossing: true, .. } => Problem::CrossingSlices,
+        OutcomeKind::Refused { sequence } => return Some((Problem::LimitReached, sequence.into())),
+        OutcomeKind::TooDeep => Problem::SliceTooDeep,
+        OutcomeKind::NotOpen => Problem::EndWithoutBegin,
+        OutcomeKind::EndsBeforeBegin => Problem::EndBeforeBegin,
+        OutcomeKind::NotEnded => Problem::SliceNotEnded,
+    };
+    Some((problem, track))
 }
 
 struct Linter<R> {
@@ -126,31 +146,17 @@ impl<R: Read> Linter<R> {
     fn follow(&mut self) -> Vec<Finding> {
         let mut more = Vec::new();
         let Some(event) = self.reader.event() else { return more };
-        let (place, track) = (event.place(), event.track_uuid());
-        let mut find = |problem, value| {
-            *self.counts.entry(problem).or_insert(0) += 1;
-            more.push(Finding { problem, place, value });
-        };
-        let outcome = match event.kind() {
-            EventKind::SliceBegin => self.slices.begin(&event, 0),
-            EventKind::SliceEnd => self.slices.end(&event),
-            _ => Outcome::Fine,
-        };
-        match outcome {
-            Outcome::Fine | Outcome::Closed { is_crossing: false, .. } => {}
-            Outcome::Closed { is_crossing: true, .. } => find(Problem::CrossingSlices, track),
-            Outcome::Refused => find(Problem::LimitReached, event.sequence().into()),
-            Outcome::TooDeep => find(Problem::SliceTooDeep, track),
-            Outcome::NotOpen => find(Problem::EndWithoutBegin, track),
-            Outcome::EndsBeforeBegin => find(Problem::EndBeforeBegin, track),
-        }
+        self.slices.add(&event, 0, |outcome| {
+            if let Some((problem, value)) = problem_of(outcome) {
+                *self.counts.entry(problem).or_insert(0) += 1;
+                more.push(Finding { problem, place: outcome.place, value });
+            }
+        });
         if matches!(event.kind(), EventKind::Counter(_) | EventKind::State) {
             return more;
         }
         event.flows().for_each(|flow| self.flows.begin(flow));
-        if let Some(flow) = event.ended_flows().find(|flow| self.flows.is_unknown(*flow)) {
-            find(Problem::UnknownFlowEnd, flow);
-        }
+        event.ended_flows().for_each(|flow| self.flows.end(flow, event.place()));
         more
     }
 
@@ -160,8 +166,13 @@ impl<R: Read> Linter<R> {
             *self.counts.entry(finding.problem).or_insert(0) += 1;
             found(&finding);
         };
-        for (value, slice) in self.slices.open() {
-            find(Finding { problem: Problem::SliceNotEnded, place: slice.place, value });
+        self.slices.finish(|outcome| {
+            if let Some((problem, value)) = problem_of(outcome) {
+                find(Finding { problem, place: outcome.place, value });
+            }
+        });
+        for (value, place) in std::mem::take(&mut self.flows.ended) {
+            find(Finding { problem: Problem::UnknownFlowEnd, place, value });
         }
         let tracks = self.reader.tracks();
         // A chain of parents is up to 100 long; each track is checked once.

@@ -6,6 +6,7 @@ use protozero::Reader;
 
 use super::budget::Budget;
 use super::problem::Problem;
+use super::sequence::SequenceId;
 
 /// `BUILTIN_CLOCK_BOOTTIME`.
 const BOOTTIME: u32 = 6;
@@ -26,11 +27,11 @@ pub(super) fn is_own(id: u32) -> bool {
     OWN.contains(&id)
 }
 
-/// All clocks. Those of a sequence have its id in their key.
+/// All clocks. Those of a machine have its id in their key, and those of a sequence the id of that, too.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     trace_clock: Option<u32>,
-    known: BTreeMap<(u32, u32), Clock>,
+    known: BTreeMap<(SequenceId, u32), Clock>,
 }
 
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Clocks {
     /// Reads a `ClockSnapshot`. An error comes with the id of the clock that is wrong.
     pub(super) fn snapshot(
         &mut self,
-        sequence: u32,
+        sequence: SequenceId,
         body: &[u8],
         budget: &mut Budget,
     ) -> Result<(), (Problem, u32)> {
@@ -70,7 +71,7 @@ impl Clocks {
             }
         }
         for (at, clock) in shown.iter().enumerate() {
-            if is_own(clock.id) && sequence == 0 {
+            if is_own(clock.id) && sequence.id == 0 {
                 return Err((Problem::FatalSequence, clock.id));
             }
             let is_twice = shown.iter().skip(at + 1).any(|other| other.id == clock.id);
@@ -109,7 +110,7 @@ impl Clocks {
     }
 
     /// The time of the trace at a snapshot: that of its clock if it is there, else of a clock that is related.
-    fn anchor(&self, sequence: u32, shown: &[Shown]) -> Option<u64> {
+    fn anchor(&self, sequence: SequenceId, shown: &[Shown]) -> Option<u64> {
         let trace_clock = self.trace_clock();
         if let Some(clock) = shown.iter().find(|clock| clock.id == trace_clock) {
             return Some(clock.value.saturating_mul(clock.unit_ns));
@@ -125,7 +126,12 @@ impl Clocks {
     }
 
     /// The time of the trace at `value` of the clock `id`. An incremental clock advances by `value`.
-    pub(super) fn trace_ns(&mut self, sequence: u32, id: u32, value: u64) -> Result<u64, Problem> {
+    pub(super) fn trace_ns(
+        &mut self,
+        sequence: SequenceId,
+        id: u32,
+        value: u64,
+    ) -> Result<u64, Problem> {
         if id == self.trace_clock() {
             return Ok(value);
         }
@@ -172,6 +178,7 @@ impl Shown {
     }
 }
 
-fn key(sequence: u32, id: u32) -> (u32, u32) {
-    (if is_own(id) { sequence } else { 0 }, id)
+fn key(sequence: SequenceId, clock: u32) -> (SequenceId, u32) {
+    let id = if is_own(clock) { sequence.id } else { 0 };
+    (SequenceId { id, ..sequence }, clock)
 }

@@ -1,5 +1,7 @@
 //! What is known of an event beside the bytes of its packet.
 
+use super::sequence::SequenceId;
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -43,7 +45,7 @@ impl CounterValue {
 pub(super) struct Decoded {
     pub(super) kind: EventKind,
     pub(super) ts_ns: u64,
-    pub(super) sequence: u32,
+    pub(super) sequence: SequenceId,
     pub(super) track: u64,
     /// Where the `TrackEvent` is in the packet.
     pub(super) body: std::ops::Range<usize>,

@@ -66,7 +66,13 @@ impl<'r> Event<'r> {
     /// The `trusted_packet_sequence_id`.
     #[must_use]
     pub const fn sequence(&self) -> u32 {
-        self.decoded.sequence
+        self.decoded.sequence.id
+    }
+
+    /// The `machine_id`: 0 for the machine of the service. Other machines have sequences and clocks of their own.
+    #[must_use]
+    pub const fn machine(&self) -> u32 {
+        self.decoded.sequence.machine
     }
 
     /// Uuid of its track. 0 is the track of everything that names none.

@@ -2,13 +2,15 @@
 
 use protozero::{DecodeError, Reader, Value};
 
+use super::sequence::SequenceId;
+
 /// Extra counter values of one event that are kept: one more than a reader accepts.
 const EXTRA_MAX: usize = 9;
 
 /// A packet.
 #[derive(Default)]
 pub(super) struct Head<'p> {
-    pub(super) sequence: u32,
+    pub(super) sequence: SequenceId,
     pub(super) timestamp: Option<u64>,
     pub(super) clock: Option<u32>,
     pub(super) flags: u32,
@@ -30,7 +32,7 @@ impl<'p> Head<'p> {
             match (field.number, field.value) {
                 (6, Value::Len(body)) => head.snapshot = Some(body),
                 (8, Value::Varint(value)) => head.timestamp = Some(value),
-                (10, Value::Varint(value)) => head.sequence = value as u32,
+                (10, Value::Varint(value)) => head.sequence.id = value as u32,
                 (11, Value::Len(body)) => head.event = Some(body),
                 (12, Value::Len(body)) => head.interned = Some(body),
                 (13, Value::Varint(value)) => head.flags = value as u32,
@@ -40,6 +42,7 @@ impl<'p> Head<'p> {
                 (59, Value::Len(body)) => head.defaults = Some(body),
                 (60, Value::Len(body)) => head.descriptor = Some(body),
                 (72, Value::Len(_)) => head.has_extensions = true,
+                (98, Value::Varint(value)) => head.sequence.machine = value as u32,
                 _ => {}
             }
         }

@@ -26,7 +26,8 @@
 //!
 //! Limits, all of them counted: tables take at most 256 MiB ([`TraceReader::with_memory`]), a packet has at most
 //! 64 MiB, compressed packets unpack to at most 256 MiB each. A clock is known from the first snapshot on that has it;
-//! the last 64 snapshots of each clock are kept. Sequences of all machines of a trace share their ids here.
+//! the last 64 snapshots of each clock are kept. Each machine has sequences and clocks of its own; the times of another
+//! machine are those of its own clock.
 
 mod annotation;
 mod budget;
@@ -48,4 +49,5 @@ pub use decoded::{CounterValue, EventKind};
 pub use event::{Event, LogMessage, SourceLocation};
 pub use problem::{Finding, Problem, Severity};
 pub use reader::{MEMORY_MAX, TraceReader};
+pub use sequence::SequenceId;
 pub use tracks::{Counter, LEVELS_MAX, Track, TrackKind, Tracks};

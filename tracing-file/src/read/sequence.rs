@@ -30,6 +30,15 @@ pub(super) const CORRELATION_IDS: u32 = 43;
 const KEPT: [u32; 8] =
     [CATEGORIES, NAMES, ARG_NAMES, LOCATIONS, LOG_BODIES, PROTO_NAMES, ARG_TEXTS, CORRELATION_IDS];
 
+/// Which sequence: ids are those of the writers of one machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SequenceId {
+    /// The `machine_id`. 0 is the machine of the service.
+    pub machine: u32,
+    /// The `trusted_packet_sequence_id`. 0: there is none.
+    pub id: u32,
+}
+
 /// The state of one sequence.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {

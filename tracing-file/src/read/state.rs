@@ -8,7 +8,7 @@ use super::decoded::{CounterValue, Decoded, EventKind};
 use super::head::{EventHead, Head};
 use super::problem::{Finding, Problem};
 use super::sequence::{
-    ARG_NAMES, CATEGORIES, LOCATIONS, LOG_BODIES, NAMES, SEQUENCE_COST, Sequence,
+    ARG_NAMES, CATEGORIES, LOCATIONS, LOG_BODIES, NAMES, SEQUENCE_COST, Sequence, SequenceId,
 };
 use super::tracks::{TrackKind, Tracks};
 use crate::packets::Place;
@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(super) budget: Budget,
     pub(super) clocks: Clocks,
     pub(super) tracks: Tracks,
-    pub(super) sequences: BTreeMap<u32, Sequence>,
+    pub(super) sequences: BTreeMap<SequenceId, Sequence>,
     pub(super) findings: Vec<Finding>,
     pub(super) counts: BTreeMap<Problem, u64>,
     pub(super) losses: u64,
@@ -81,7 +81,7 @@ impl State {
                 self.find(problem, clock.into());
             }
             if head.event.is_some() || head.descriptor.is_some() {
-                self.find(Problem::EventWithSnapshot, head.sequence.into());
+                self.find(Problem::EventWithSnapshot, head.sequence.id.into());
             }
             return None;
         }
@@ -92,7 +92,9 @@ impl State {
         if let Some(descriptor) = head.descriptor {
             let mut problems = Vec::new();
             let Self { tracks, budget, .. } = self;
-            tracks.describe(descriptor, place, budget, |it, value| problems.push((it, value)));
+            tracks.describe(descriptor, head.sequence.machine, place, budget, |it, value| {
+                problems.push((it, value))
+            });
             problems.into_iter().for_each(|(problem, value)| self.find(problem, value));
         }
         let event = head.event?;
@@ -119,7 +121,7 @@ impl State {
     /// Flags, losses, defaults and interned data. Returns whether the rest of the packet is skipped.
     fn follow_sequence(&mut self, head: &Head<'_>) -> bool {
         let needs_state = head.flags & 2 != 0;
-        let id = head.sequence;
+        let (key, id) = (head.sequence, head.sequence.id);
         if id == 0 {
             let clock = head.clock.unwrap_or(0);
             if needs_state || is_own(clock) {
@@ -131,12 +133,12 @@ impl State {
             }
             return false;
         }
-        if !self.sequences.contains_key(&id) && !self.budget.take(SEQUENCE_COST) {
+        if !self.sequences.contains_key(&key) && !self.budget.take(SEQUENCE_COST) {
             self.find(Problem::LimitReached, id.into());
             return needs_state;
         }
         let Self { sequences, budget, .. } = self;
-        let sequence = sequences.entry(id).or_default();
+        let sequence = sequences.entry(key).or_default();
         let mut problems = Vec::new();
         sequence.packets += 1;
         // Services set bit 1 alone in the first packet of every sequence.
@@ -168,7 +170,7 @@ impl State {
     }
 
     /// The sequence of an event.
-    pub(super) fn sequence(&self, id: u32) -> &Sequence {
+    pub(super) fn sequence(&self, id: SequenceId) -> &Sequence {
         self.sequences.get(&id).unwrap_or(&self.no_sequence)
     }
 
@@ -185,7 +187,7 @@ impl State {
             self.find(Problem::BrokenPacket, (range.start + error.offset) as u64);
             return None;
         }
-        if id == 0 {
+        if id.id == 0 {
             self.find(Problem::MissingSequenceId, 0);
             return None;
         }
@@ -197,7 +199,7 @@ impl State {
                 return None;
             }
             None => {
-                self.find(Problem::MissingTimestamp, id.into());
+                self.find(Problem::MissingTimestamp, id.id.into());
                 return None;
             }
         };
@@ -218,7 +220,7 @@ impl State {
     /// What the event is. `None` if it is refused.
     fn kind(
         &mut self,
-        id: u32,
+        id: SequenceId,
         track: u64,
         named: Option<u64>,
         event: &EventHead<'_>,
@@ -246,7 +248,7 @@ impl State {
                 value.map(EventKind::Counter)
             }
             5 if named.is_none() => {
-                self.find(Problem::StateNoTrack, id.into());
+                self.find(Problem::StateNoTrack, id.id.into());
                 None
             }
             5 => {
@@ -260,14 +262,14 @@ impl State {
                 is_state.then_some(EventKind::State)
             }
             _ => {
-                self.find(Problem::NoType, id.into());
+                self.find(Problem::NoType, id.id.into());
                 None
             }
         }
     }
 
     /// The value that a counter has, with its unit and its sum. `None`: the track is no counter.
-    fn value(&mut self, id: u32, track: u64, value: CounterValue) -> Option<CounterValue> {
+    fn value(&mut self, id: SequenceId, track: u64, value: CounterValue) -> Option<CounterValue> {
         let TrackKind::Counter(counter) = &self.tracks.get(track)?.kind else { return None };
         let (multiplier, is_incremental) = (counter.multiplier, counter.is_incremental);
         let value = match value {
@@ -286,7 +288,7 @@ impl State {
     }
 
     /// Extra values with their tracks. `None`: the event is lost.
-    fn extra(&mut self, id: u32, event: &EventHead<'_>) -> Option<Vec<(u64, CounterValue)>> {
+    fn extra(&mut self, id: SequenceId, event: &EventHead<'_>) -> Option<Vec<(u64, CounterValue)>> {
         let ints = event.extra.iter().map(|value| CounterValue::Int(*value));
         let doubles = event.extra_double.iter().map(|value| CounterValue::Double(*value));
         let sequence = self.sequence(id);
@@ -307,7 +309,7 @@ impl State {
             None
         };
         if let Some(problem) = problem {
-            self.find(problem, id.into());
+            self.find(problem, id.id.into());
             return None;
         }
         let pairs = int_tracks.iter().copied().zip(ints);
@@ -315,7 +317,7 @@ impl State {
         let mut values = Vec::with_capacity(pairs.len());
         for (track, value) in pairs {
             let Some(value) = self.value(id, track, value) else {
-                self.find(Problem::ExtraTrack, id.into());
+                self.find(Problem::ExtraTrack, id.id.into());
                 return None;
             };
             values.push((track, value));
@@ -324,9 +326,9 @@ impl State {
     }
 
     /// Names that nothing defines, and fields that are misread.
-    fn check_names(&mut self, id: u32, event: &EventHead<'_>) {
+    fn check_names(&mut self, id: SequenceId, event: &EventHead<'_>) {
         match event.name_iid {
-            Some(0) => self.find(Problem::ZeroIid, id.into()),
+            Some(0) => self.find(Problem::ZeroIid, id.id.into()),
             Some(iid) if self.sequence(id).entry(NAMES, iid).is_none() => {
                 self.find(Problem::UnknownIid, iid);
             }
@@ -359,7 +361,7 @@ impl State {
             match (field.number, field.value) {
                 (3, protozero::Value::Varint(iid)) => {
                     if iid == 0 {
-                        self.find(Problem::ZeroIid, id.into());
+                        self.find(Problem::ZeroIid, id.id.into());
                     } else if self.sequence(id).entry(CATEGORIES, iid).is_none() {
                         self.find(Problem::UnknownIid, iid);
                     }
@@ -381,14 +383,14 @@ impl State {
         }
     }
 
-    fn check_annotation(&mut self, id: u32, annotation: &[u8]) {
+    fn check_annotation(&mut self, id: SequenceId, annotation: &[u8]) {
         let iid = super::sequence::number(annotation, 1);
         match iid {
             Some(iid) if iid != 0 && self.sequence(id).entry(ARG_NAMES, iid).is_none() => {
                 self.find(Problem::UnknownIid, iid);
             }
             None | Some(0) if super::sequence::string(annotation, 10).is_none() => {
-                self.find(Problem::NamelessAnnotation, id.into());
+                self.find(Problem::NamelessAnnotation, id.id.into());
             }
             _ => {}
         }

@@ -76,7 +76,8 @@ pub struct Track {
 #[derive(Debug, Default)]
 pub struct Tracks {
     known: BTreeMap<u64, Track>,
-    threads: BTreeMap<(i32, i64), u64>,
+    /// By machine, process and thread.
+    threads: BTreeMap<(u32, i32, i64), u64>,
 }
 
 impl Tracks {
@@ -158,6 +159,7 @@ impl Tracks {
     pub(super) fn describe(
         &mut self,
         body: &[u8],
+        machine: u32,
         place: Place,
         budget: &mut Budget,
         mut problem: impl FnMut(Problem, u64),
@@ -188,7 +190,7 @@ impl Tracks {
             return problem(Problem::LimitReached, track.uuid);
         }
         if let TrackKind::Thread { pid, tid } = track.kind {
-            let first = *self.threads.entry((pid, tid)).or_insert(track.uuid);
+            let first = *self.threads.entry((machine, pid, tid)).or_insert(track.uuid);
             if first != track.uuid {
                 problem(Problem::ThreadTwice, track.uuid);
             }

@@ -1,19 +1,34 @@
-//! The open slices of all tracks of a trace, in the order of the file.
+//! The slices of all tracks of a trace: which end belongs to which begin.
+//!
+//! ```text
+//!   a track of one sequence      paired in the order of the file, as its writer meant it
+//!   a track of several           paired in the order of time, as readers show it: the end may come before
+//!                                the begin in the file
+//! ```
+//!
+//! That a track has several sequences is known when the second one writes to it. So the last pairs of each track wait
+//! until then, or until the end of the trace. Of a track of several, the last 4,096 marks are put in order.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::packets::Place;
-use crate::read::{Budget, Event};
+use crate::read::{Budget, Event, EventKind};
+
+#[cfg(test)]
+mod tests;
 
 /// Slices of one track that upstream's reader keeps open.
 const DEPTH_MAX: usize = 512;
 
-/// Closed slices of a track that later ones are compared with.
-const CLOSED_MAX: usize = 64;
+/// Pairs of a track that later ones are compared with, and ends without a begin that wait for one.
+const PAIRS_MAX: usize = 64;
 
-/// Bytes of one open slice, and of a track.
-const OPEN_COST: usize = 64;
-const TRACK_COST: usize = 128 + CLOSED_MAX * 16;
+/// Begins and ends of a track that are put in order.
+const MARKS_MAX: usize = 4096;
+
+/// Bytes of a begin or an end, and of a track.
+const MARK_COST: usize = 128;
+const TRACK_COST: usize = 256;
 
 /// Open slices, and what was wrong with them.
 #[derive(Debug)]
@@ -24,34 +39,57 @@ pub(crate) struct Slices {
 
 #[derive(Debug, Default)]
 struct TrackSlices {
-    open: Vec<OpenSlice>,
-    closed: VecDeque<(u64, u64)>,
+    sequence: (u32, u32),
+    open: Vec<Mark>,
+    pairs: VecDeque<Pair>,
     latest_end: u64,
+    /// Ends that found no begin.
+    loose: Vec<Mark>,
+    /// There are several sequences: what is not yet paired.
+    unordered: Option<Vec<Mark>>,
 }
 
-/// A slice that has begun.
+/// The begin or the end of a slice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenSlice {
-    pub(crate) begin_ns: u64,
-    pub(crate) place: Place,
-    /// What the caller wants to remember of it.
-    pub(crate) tag: u32,
+struct Mark {
+    at_ns: u64,
+    is_begin: bool,
+    place: Place,
+    tag: u32,
     name: Option<u64>,
     categories: Option<u64>,
 }
 
-/// How an event changed the slices of its track.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
-    Fine,
+struct Pair {
+    begin: Mark,
+    end: Mark,
+    is_crossing: bool,
+}
+
+/// The result for a begin or an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) track: u64,
+    pub(crate) place: Place,
+    pub(crate) kind: OutcomeKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutcomeKind {
     /// No memory is left.
-    Refused,
+    Refused {
+        sequence: u32,
+    },
     TooDeep,
     /// No open slice fits the end.
     NotOpen,
     EndsBeforeBegin,
+    /// It is open at the end of the trace.
+    NotEnded,
     /// A slice is over.
     Closed {
+        /// What the caller wanted to remember of it.
         tag: u32,
         duration_ns: u64,
         /// It overlaps an earlier slice of its track, and neither contains the other.
@@ -64,67 +102,164 @@ impl Slices {
         Self { tracks: BTreeMap::new(), budget: Budget::new(bytes) }
     }
 
-    pub(crate) fn begin(&mut self, event: &Event<'_>, tag: u32) -> Outcome {
-        let uuid = event.track_uuid();
-        if !self.tracks.contains_key(&uuid) && !self.budget.take(TRACK_COST) {
-            return Outcome::Refused;
+    /// Adds an event, if it is a begin or an end. `done` is called with what is decided by it.
+    pub(crate) fn add(&mut self, event: &Event<'_>, tag: u32, mut done: impl FnMut(Outcome)) {
+        let is_begin = match event.kind() {
+            EventKind::SliceBegin => true,
+            EventKind::SliceEnd => false,
+            _ => return,
+        };
+        let (track, place) = (event.track_uuid(), event.place());
+        let mut done = |place, kind| done(Outcome { track, place, kind });
+        let cost = MARK_COST + if self.tracks.contains_key(&track) { 0 } else { TRACK_COST };
+        if !self.budget.take(cost) && !self.take_from(track, cost, &mut done) {
+            return done(place, OutcomeKind::Refused { sequence: event.sequence() });
         }
-        let track = self.tracks.entry(uuid).or_default();
-        if track.open.len() >= DEPTH_MAX {
-            return Outcome::TooDeep;
-        }
-        if !self.budget.take(OPEN_COST) {
-            return Outcome::Refused;
-        }
+        let sequence = (event.machine(), event.sequence());
+        let slices = self
+            .tracks
+            .entry(track)
+            .or_insert_with(|| TrackSlices { sequence, ..TrackSlices::default() });
         let (name, categories) = labels(event);
-        let (begin_ns, place) = (event.timestamp_ns(), event.place());
-        track.open.push(OpenSlice { begin_ns, place, tag, name, categories });
-        Outcome::Fine
+        let at_ns = event.timestamp_ns();
+        let mark = Mark { at_ns, is_begin, place, tag, name, categories };
+        if slices.sequence != sequence && slices.unordered.is_none() {
+            slices.unpair();
+        }
+        let before = slices.marks();
+        match &mut slices.unordered {
+            Some(marks) => {
+                marks.push(mark);
+                if marks.len() >= MARKS_MAX {
+                    slices.pair_in_order(MARKS_MAX / 2, &mut done);
+                }
+            }
+            None => slices.pair_as_written(mark, &mut done),
+        }
+        // The new one is paid for.
+        let freed = (before + 1).saturating_sub(slices.marks());
+        self.budget.give_back(freed * MARK_COST);
     }
 
-    pub(crate) fn end(&mut self, event: &Event<'_>) -> Outcome {
-        let Some(track) = self.tracks.get_mut(&event.track_uuid()) else {
-            return Outcome::NotOpen;
-        };
-        let (name, categories) = labels(event);
-        // A name or category that the end leaves out fits any slice.
-        let fits = |slice: &OpenSlice| {
-            (name.is_none() || name == slice.name)
-                && (categories.is_none() || categories == slice.categories)
-        };
-        let Some(at) = track.open.iter().rposition(fits) else { return Outcome::NotOpen };
-        let Some(slice) = track.open.get(at).copied() else { return Outcome::NotOpen };
-        // The slices within it end with it.
-        self.budget.give_back((track.open.len() - at) * OPEN_COST);
-        track.open.truncate(at);
-        let end_ns = event.timestamp_ns();
-        let Some(duration_ns) = end_ns.checked_sub(slice.begin_ns) else {
-            return Outcome::EndsBeforeBegin;
-        };
-        let is_crossing = track.close(slice.begin_ns, end_ns);
-        Outcome::Closed { tag: slice.tag, duration_ns, is_crossing }
+    /// Takes memory that pairs of the track hold, which are decided early then.
+    fn take_from(
+        &mut self,
+        track: u64,
+        cost: usize,
+        done: &mut impl FnMut(Place, OutcomeKind),
+    ) -> bool {
+        let Some(slices) = self.tracks.get_mut(&track) else { return false };
+        let before = slices.marks();
+        slices.pairs.drain(..).for_each(|pair| pair.close(done));
+        let unordered = slices.unordered.as_ref().map_or(0, Vec::len);
+        slices.pair_in_order(unordered.div_ceil(2), done);
+        self.budget.give_back(before.saturating_sub(slices.marks()) * MARK_COST);
+        self.budget.take(cost)
     }
 
-    /// Open slices, with their tracks.
-    pub(crate) fn open(&self) -> impl Iterator<Item = (u64, &OpenSlice)> {
-        self.tracks.iter().flat_map(|(uuid, track)| track.open.iter().map(|open| (*uuid, open)))
+    /// At the end of the trace.
+    pub(crate) fn finish(&mut self, mut done: impl FnMut(Outcome)) {
+        for (track, mut slices) in std::mem::take(&mut self.tracks) {
+            let mut done = |place, kind| done(Outcome { track, place, kind });
+            slices.pair_in_order(usize::MAX, &mut done);
+            slices.pairs.iter().for_each(|pair| pair.close(&mut done));
+            slices.loose.iter().for_each(|end| done(end.place, OutcomeKind::NotOpen));
+            slices.open.iter().for_each(|begin| done(begin.place, OutcomeKind::NotEnded));
+        }
     }
 }
 
 impl TrackSlices {
-    /// Notes a closed slice. Returns whether it crosses an earlier one.
-    fn close(&mut self, begin: u64, end: u64) -> bool {
-        let crosses = |(other_begin, other_end): &(u64, u64)| {
-            let (b, e) = (*other_begin, *other_end);
-            (b < begin && begin < e && e < end) || (begin < b && b < end && end < e)
-        };
-        let is_crossing = begin < self.latest_end && self.closed.iter().any(crosses);
-        self.latest_end = self.latest_end.max(end);
-        if self.closed.len() >= CLOSED_MAX {
-            self.closed.pop_front();
+    fn marks(&self) -> usize {
+        let unordered = self.unordered.as_ref().map_or(0, Vec::len);
+        self.open.len() + 2 * self.pairs.len() + self.loose.len() + unordered
+    }
+
+    fn begin(&mut self, begin: Mark, done: &mut impl FnMut(Place, OutcomeKind)) {
+        if self.open.len() >= DEPTH_MAX {
+            done(begin.place, OutcomeKind::TooDeep);
+        } else {
+            self.open.push(begin);
         }
-        self.closed.push_back((begin, end));
-        is_crossing
+    }
+
+    /// The begin of an end. The slices within it end with it.
+    fn take_begin(&mut self, end: &Mark) -> Option<Mark> {
+        let at = self.open.iter().rposition(|begin| begin.fits(end))?;
+        self.open.drain(at..).next()
+    }
+
+    fn pair_as_written(&mut self, mark: Mark, done: &mut impl FnMut(Place, OutcomeKind)) {
+        if mark.is_begin {
+            return self.begin(mark, done);
+        }
+        let Some(begin) = self.take_begin(&mark) else {
+            if self.loose.len() < PAIRS_MAX {
+                self.loose.push(mark);
+            } else {
+                done(mark.place, OutcomeKind::NotOpen);
+            }
+            return;
+        };
+        if mark.at_ns < begin.at_ns {
+            return done(mark.place, OutcomeKind::EndsBeforeBegin);
+        }
+        let is_crossing =
+            begin.at_ns < self.latest_end && self.pairs.iter().any(|it| it.crosses(&begin, &mark));
+        self.latest_end = self.latest_end.max(mark.at_ns);
+        if self.pairs.len() >= PAIRS_MAX
+            && let Some(pair) = self.pairs.pop_front()
+        {
+            pair.close(done);
+        }
+        self.pairs.push_back(Pair { begin, end: mark, is_crossing });
+    }
+
+    /// A second sequence writes to the track: its slices are paired anew, in the order of time.
+    fn unpair(&mut self) {
+        let mut marks = std::mem::take(&mut self.open);
+        marks.append(&mut self.loose);
+        marks.extend(self.pairs.drain(..).flat_map(|pair| [pair.begin, pair.end]));
+        self.unordered = Some(marks);
+    }
+
+    /// Pairs the `count` earliest marks.
+    fn pair_in_order(&mut self, count: usize, done: &mut impl FnMut(Place, OutcomeKind)) {
+        let Some(mut marks) = self.unordered.take() else { return };
+        marks.sort_unstable_by_key(|mark| (mark.at_ns, mark.place));
+        let later = marks.split_off(count.min(marks.len()));
+        for mark in marks {
+            if mark.is_begin {
+                self.begin(mark, done);
+            } else if let Some(begin) = self.take_begin(&mark) {
+                Pair { begin, end: mark, is_crossing: false }.close(done);
+            } else {
+                done(mark.place, OutcomeKind::NotOpen);
+            }
+        }
+        self.unordered = Some(later);
+    }
+}
+
+impl Mark {
+    /// Whether `end` may end it. A name or category that the end leaves out fits any slice.
+    fn fits(&self, end: &Self) -> bool {
+        (end.name.is_none() || end.name == self.name)
+            && (end.categories.is_none() || end.categories == self.categories)
+    }
+}
+
+impl Pair {
+    fn crosses(&self, begin: &Mark, end: &Mark) -> bool {
+        let (b, e) = (self.begin.at_ns, self.end.at_ns);
+        let (begin, end) = (begin.at_ns, end.at_ns);
+        (b < begin && begin < e && e < end) || (begin < b && b < end && end < e)
+    }
+
+    fn close(&self, done: &mut impl FnMut(Place, OutcomeKind)) {
+        let duration_ns = self.end.at_ns.saturating_sub(self.begin.at_ns);
+        let (tag, is_crossing) = (self.begin.tag, self.is_crossing);
+        done(self.end.place, OutcomeKind::Closed { tag, duration_ns, is_crossing });
     }
 }
 

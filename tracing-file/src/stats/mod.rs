@@ -26,8 +26,8 @@ use std::io::Read;
 use protozero::{Reader, Value};
 
 use crate::packets::ReadError;
-use crate::read::{EventKind, MEMORY_MAX, Problem, TraceReader};
-use crate::slices::{Outcome, Slices};
+use crate::read::{EventKind, MEMORY_MAX, Problem, SequenceId, TraceReader};
+use crate::slices::{OutcomeKind, Slices};
 
 pub use kind::kind_name;
 
@@ -87,8 +87,8 @@ pub struct Stats {
     pub losses: u64,
     /// Packets by what they carry: the field of `TracePacket`, or 0 for none. [`kind_name`] has the names.
     pub kinds: BTreeMap<u32, Total>,
-    /// Sequences by id.
-    pub sequences: BTreeMap<u32, SequenceStats>,
+    /// Sequences.
+    pub sequences: BTreeMap<SequenceId, SequenceStats>,
     /// Slices by name.
     pub slices: BTreeMap<Box<str>, SliceStats>,
     /// Sequences and names of slices that found no place.
@@ -133,7 +133,8 @@ pub fn stats(input: impl Read) -> Stats {
             Err(error) => break Some(error),
         }
     };
-    let Counting { reader, names, mut stats, .. } = counter;
+    let Counting { reader, mut slices, mut names, mut stats, .. } = counter;
+    slices.finish(|outcome| count(&mut names, outcome.kind));
     stats.slices = names.into_iter().filter(|(_, slices)| slices.count > 0).collect();
     stats.problems = reader.counts().clone();
     stats.losses = reader.counts().get(&Problem::Loss).copied().unwrap_or(0);
@@ -153,7 +154,7 @@ struct Counting<R> {
 #[derive(Default)]
 struct Origin {
     kind: u32,
-    sequence: u32,
+    sequence: SequenceId,
     pid: Option<i32>,
     uid: Option<i32>,
 }
@@ -165,7 +166,8 @@ impl Origin {
         while let Ok(Some(field)) = reader.next_field() {
             match (field.number, field.value) {
                 (3, Value::Varint(uid)) => origin.uid = Some(uid as i32),
-                (10, Value::Varint(id)) => origin.sequence = id as u32,
+                (10, Value::Varint(id)) => origin.sequence.id = id as u32,
+                (98, Value::Varint(id)) => origin.sequence.machine = id as u32,
                 (79, Value::Varint(pid)) => origin.pid = Some(pid as i32),
                 (number, Value::Len(_)) if !kind_name(number).is_empty() => origin.kind = number,
                 _ => {}
@@ -212,36 +214,33 @@ impl<R: Read> Counting<R> {
         self.stats.events += 1;
         let (first, last) = self.stats.span_ns.unwrap_or((at, at));
         self.stats.span_ns = Some((first.min(at), last.max(at)));
-        match event.kind() {
-            EventKind::SliceBegin => {
-                let name = event.name().unwrap_or_default();
-                let end = name.floor_char_boundary(NAME_BYTES_MAX);
-                let name = name.get(..end).unwrap_or_default();
-                let number = match self.numbers.get(name) {
-                    Some(number) => *number,
-                    None if self.names.len() < ROWS_MAX => {
-                        let number = self.names.len() as u32;
-                        self.names.push((name.into(), SliceStats::default()));
-                        self.numbers.insert(name.into(), number);
-                        number
-                    }
-                    None => {
-                        self.stats.left_out += 1;
-                        u32::MAX
-                    }
-                };
-                self.slices.begin(&event, number);
-            }
-            EventKind::SliceEnd => {
-                if let Outcome::Closed { tag, duration_ns, .. } = self.slices.end(&event)
-                    && let Some((_, slices)) = self.names.get_mut(tag as usize)
-                {
-                    slices.count += 1;
-                    slices.total_ns = slices.total_ns.saturating_add(duration_ns);
-                    slices.max_ns = slices.max_ns.max(duration_ns);
+        let mut tag = u32::MAX;
+        if event.kind() == EventKind::SliceBegin {
+            let name = event.name().unwrap_or_default();
+            let end = name.floor_char_boundary(NAME_BYTES_MAX);
+            let name = name.get(..end).unwrap_or_default();
+            match self.numbers.get(name) {
+                Some(number) => tag = *number,
+                None if self.names.len() < ROWS_MAX => {
+                    tag = self.names.len() as u32;
+                    self.names.push((name.into(), SliceStats::default()));
+                    self.numbers.insert(name.into(), tag);
                 }
+                None => self.stats.left_out += 1,
             }
-            _ => {}
         }
+        let names = &mut self.names;
+        self.slices.add(&event, tag, |outcome| count(names, outcome.kind));
+    }
+}
+
+/// Counts a slice that is over.
+fn count(names: &mut [(Box<str>, SliceStats)], outcome: OutcomeKind) {
+    if let OutcomeKind::Closed { tag, duration_ns, .. } = outcome
+        && let Some((_, slices)) = names.get_mut(tag as usize)
+    {
+        slices.count += 1;
+        slices.total_ns = slices.total_ns.saturating_add(duration_ns);
+        slices.max_ns = slices.max_ns.max(duration_ns);
     }
 }

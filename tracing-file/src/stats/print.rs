@@ -41,12 +41,17 @@ impl Stats {
         for (id, sequence) in sequences.iter().take(rows) {
             let number = |value: Option<i32>| value.map_or("-".into(), |value| value.to_string());
             line(format_args!(
-                "{:>12} {:>14} {:>8} {:>8} {:>7}  {id}",
+                "{:>12} {:>14} {:>8} {:>8} {:>7}  {}",
                 sequence.total.packets,
                 sequence.total.bytes,
                 number(sequence.pid),
                 number(sequence.uid),
-                sequence.losses
+                sequence.losses,
+                if id.machine == 0 {
+                    id.id.to_string()
+                } else {
+                    format!("{} of machine {}", id.id, id.machine)
+                },
             ));
         }
         line(format_args!("\n{:>12} {:>14} {:>14}  SLICE", "COUNT", "TOTAL_NS", "MAX_NS"));
@@ -89,7 +94,8 @@ impl Stats {
             });
             let sequences: Vec<_> = self.sequences.iter().collect();
             json.list("sequences", &sequences, |json, (id, sequence)| {
-                json.number("id", Some(**id));
+                json.number("id", Some(id.id));
+                json.number("machine", Some(id.machine).filter(|machine| *machine != 0));
                 json.number("pid", sequence.pid);
                 json.number("uid", sequence.uid);
                 json.number("packets", Some(sequence.total.packets));

@@ -22,9 +22,12 @@ fn packets_events_and_slices_are_counted() {
     assert_eq!((stats.span_ns, stats.duration_ns()), (Some((9, 14)), 5));
     let kinds: Vec<_> = stats.kinds.iter().map(|(kind, total)| (*kind, total.packets)).collect();
     assert_eq!(kinds, [(0, 1), (11, 5), (60, 1)]);
-    let first = stats.sequences[&1];
+    let first = stats.sequences[&SequenceId { machine: 0, id: 1 }];
     assert_eq!((first.pid, first.uid, first.losses), (Some(5), Some(6), 1));
-    assert_eq!((first.total.packets, stats.sequences[&2].total.packets), (4, 2));
+    assert_eq!(
+        (first.total.packets, stats.sequences[&SequenceId { machine: 0, id: 2 }].total.packets),
+        (4, 2)
+    );
     assert_eq!(stats.sequences.values().map(|it| it.total.bytes).sum::<u64>(), stats.bytes);
     let slices = |count, total_ns| SliceStats { count, total_ns, max_ns: total_ns };
     assert_eq!(stats.top_slices(9), [("a", slices(1, 4)), ("b\n", slices(1, 1))]);
