@@ -1,4 +1,4 @@
-//! Every kind of event, on three threads:
+//! Every kind of event, on two threads:
 //!
 //! ```text
 //! cargo run -p tracing-sdk --features in-process --example everything -- everything.pftrace
@@ -11,11 +11,13 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
 
 use tracing_sdk::session::record_to_file;
 use tracing_sdk::{
-    Annotate, Counter, Flow, Group, Location, Merge, Order, Priority, State, Traced, Track, Unit,
-    Value, async_slice, categories, counter, end, function, instant, slice, state,
+    Annotate, Counter, Flow, Group, Location, Merge, Order, Priority, State, Traced, Track,
+    TrackSlice, Unit, Value, async_slice, categories, counter, end, function, instant, slice,
+    state,
 };
 
 categories! {
@@ -60,28 +62,36 @@ fn produce() -> Result<(), tracing_sdk::InitError> {
     }
 }
 
-/// The threads run one after the other, so that each run records the same.
+/// Only one thread records at a time, so that each run records the same.
 fn run() {
-    let (send, receive) = mpsc::channel();
-    let first = std::thread::Builder::new().name("first".to_owned()).spawn(move || {
+    let (there, from_first) = mpsc::channel();
+    let (back, from_second) = mpsc::channel::<TrackSlice<'_>>();
+    let first = spawn("first", move || {
         slices();
         annotations();
         names();
         values();
         tracks();
         futures();
-        let _ = send.send(slice!(NET, "handed over", track = STEPS, flow = Flow::process(1)));
+        let _ = there.send(slice!(NET, "handed over", track = STEPS, flow = Flow::process(1)));
+        if let Ok(slice) = from_second.recv() {
+            end!(slice, back = true);
+        }
     });
-    let ended = first.map(std::thread::JoinHandle::join);
-    assert!(matches!(ended, Ok(Ok(()))), "the first thread");
-    let second = std::thread::Builder::new().name("second".to_owned()).spawn(move || {
+    let second = spawn("second", move || {
+        // Slices of one thread may end on another one.
+        drop(from_first.recv());
         instant!(NET, "taken over", end_flow = Flow::process(1));
-        // A slice of the other thread ends here.
-        drop(receive.recv());
-        slice!(NET, "after it", track = STEPS, in_turn = true).end();
+        let _ = back.send(slice!(NET, "handed back", track = STEPS));
     });
-    let ended = second.map(std::thread::JoinHandle::join);
-    assert!(matches!(ended, Ok(Ok(()))), "the second thread");
+    for thread in [first, second] {
+        assert!(thread.join().is_ok(), "a thread panicked");
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(work).unwrap_or_else(|error| panic!("no thread: {error}"))
 }
 
 fn slices() {
