@@ -2,8 +2,18 @@ use super::*;
 use crate::read::TraceReader;
 use crate::testing::trace_bytes;
 
-/// What becomes of marks: sequence, time, and whether it is a begin.
+/// The results for marks: sequence, time, and whether it is a begin.
 fn outcomes(memory: usize, marks: impl Iterator<Item = (u32, u64, bool)>) -> Vec<OutcomeKind> {
+    let (mut early, mut late) = early_and_late(memory, marks);
+    early.append(&mut late);
+    early
+}
+
+/// Those before the end of the trace, and those at it.
+fn early_and_late(
+    memory: usize,
+    marks: impl Iterator<Item = (u32, u64, bool)>,
+) -> (Vec<OutcomeKind>, Vec<OutcomeKind>) {
     let text: String = marks
         .map(|(sequence, at, is_begin)| {
             let kind = if is_begin { "BEGIN" } else { "END" };
@@ -16,12 +26,12 @@ fn outcomes(memory: usize, marks: impl Iterator<Item = (u32, u64, bool)>) -> Vec
     let bytes = trace_bytes(&text);
     let mut trace = TraceReader::new(bytes.as_slice());
     let mut slices = Slices::new(memory);
-    let mut outcomes = Vec::new();
+    let (mut early, mut late) = (Vec::new(), Vec::new());
     while let Some(event) = trace.next_event().unwrap() {
-        slices.add(&event, 0, |outcome| outcomes.push(outcome.kind));
+        slices.add(&event, 0, |outcome| early.push(outcome.kind));
     }
-    slices.finish(|outcome| outcomes.push(outcome.kind));
-    outcomes
+    slices.finish(|outcome| late.push(outcome.kind));
+    (early, late)
 }
 
 fn closed(duration_ns: u64) -> OutcomeKind {
@@ -49,11 +59,33 @@ fn memory_of_pairs_is_given_back() {
 
 #[test]
 fn marks_without_a_partner_have_a_bound() {
-    let ends = outcomes(1 << 20, (0..1000).map(|at| (1, at, false)));
+    let memory = TRACK_COST + (PAIRS_MAX + 1) * MARK_COST;
+    let ends = outcomes(memory, (0..1000).map(|at| (1, at, false)));
     assert_eq!(ends, vec![OutcomeKind::NotOpen; 1000]);
     let begins = outcomes(1 << 20, (0..1000).map(|at| (at as u32 % 2 + 1, at, true)));
     let too_deep = begins.iter().filter(|outcome| **outcome == OutcomeKind::TooDeep).count();
     assert_eq!((begins.len(), too_deep), (1000, 1000 - DEPTH_MAX));
     let refused = outcomes(TRACK_COST + MARK_COST, (0..2).map(|at| (1, at, true)));
     assert_eq!(refused, [OutcomeKind::Refused { sequence: 1 }, OutcomeKind::NotEnded]);
+}
+
+#[test]
+fn slices_of_several_sequences_are_not_kept_to_the_end() {
+    let marks = (0..2 * MARKS_MAX as u64).map(|n| (n as u32 % 2 + 1, n, n % 2 == 0));
+    let (early, late) = early_and_late(1 << 30, marks);
+    assert_eq!(early.len() + late.len(), MARKS_MAX);
+    assert!(late.len() < MARKS_MAX / 2, "{} at the end", late.len());
+}
+
+#[test]
+fn pairs_that_are_decided_give_their_memory_back() {
+    let memory = TRACK_COST + (2 * PAIRS_MAX + 2) * MARK_COST;
+    let short = (0..1000).flat_map(|n| [(1, n, true), (1, n, false)]);
+    let long = [(1, 2000, true), (1, 4000, false)];
+    let between = (0..63).flat_map(|n| [(1, 2500 + n, true), (1, 2500 + n, false)]);
+    let crossing = [(1, 3000, true), (1, 5000, false)];
+    let outcomes = outcomes(memory, short.chain(long).chain(between).chain(crossing));
+    let duration_ns = 2000;
+    let crossing = OutcomeKind::Closed { tag: 0, duration_ns, is_crossing: true };
+    assert_eq!(outcomes.last(), Some(&crossing));
 }
