@@ -44,6 +44,7 @@
 //! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
 //! | `log` | records of the crate `log` (feature `log`) |
 //! | `runtime` | connections to services |
+//! | `on` | nothing is recorded with the feature `off` |
 #![forbid(unsafe_code)]
 
 // For the macros of `derive`, which name this crate, in tests of this crate.
@@ -64,6 +65,7 @@ pub mod layer;
 mod level;
 #[cfg(feature = "log")]
 pub mod log;
+mod on;
 mod runtime;
 mod sequence;
 #[cfg(feature = "session")]
@@ -108,7 +110,10 @@ pub mod __private {
     pub use crate::event::annotate::{ByDebug, ByDisplay, Interned};
     pub use crate::flow::Flows;
     pub use crate::intern::StaticName;
+    pub use crate::on::ON;
     pub use crate::site::guard::{Slice, TrackSlice};
+    #[cfg(feature = "off")]
+    pub use crate::site::leak;
     pub use crate::site::sticky::StateValue;
     pub use crate::site::{Name, Site, closure};
     pub use crate::source::registry::clear_all as clear_incremental_state;

@@ -89,7 +89,7 @@ macro_rules! here {
 #[macro_export]
 macro_rules! instant {
     ($category:expr, $($rest:tt)*) => {
-        if $crate::__private::CategoryRef::is_on(&$category) {
+        if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
             $crate::__event!(@name instant $category, $($rest)*)
         }
     };
@@ -148,12 +148,12 @@ macro_rules! function {
             fn __path() -> &'static str {
                 ::core::any::type_name_of_val(&__item)
             }
-            if !$crate::__private::CategoryRef::is_on(&$category) {
+            if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
                 $crate::__private::Slice::OFF
             } else {
-                static __NAME: $crate::__private::StaticName =
-                    $crate::__private::StaticName::function(__path);
-                $crate::__event!(@args slice [$category] [$crate::__private::Name::Static(&__NAME)]
+                let name = $crate::__static!($crate::__private::StaticName =
+                    $crate::__private::StaticName::function(__path));
+                $crate::__event!(@args slice [$category] [$crate::__private::Name::Static(name)]
                     [] [] $($($rest)*)? ,)
             }
         };
@@ -165,15 +165,16 @@ macro_rules! function {
 #[macro_export]
 macro_rules! async_slice {
     ($category:expr, $name:literal $(, $($rest:tt)*)?) => {
-        if !$crate::__private::CategoryRef::is_on(&$category) {
+        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::AsyncSlice::OFF
         } else {
-            static __NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
-            let (track, flow) = $crate::AsyncSlice::lane(&__NAME);
+            let name = $crate::__static!($crate::__private::StaticName =
+                $crate::__private::StaticName::event($name));
+            let (track, flow) = $crate::AsyncSlice::lane(name);
             let slice = $crate::__event!(@args track_slice [$category]
-                [$crate::__private::Name::Static(&__NAME)] [] []
+                [$crate::__private::Name::Static(name)] [] []
                 track = track, flow = flow, $($($rest)*)? ,);
-            $crate::AsyncSlice::new(slice, flow, &$category, &__NAME)
+            $crate::AsyncSlice::new(slice, flow, &$category, name)
         }
     };
 }
@@ -183,7 +184,7 @@ macro_rules! async_slice {
 macro_rules! end {
     ($slice:expr $(, $($rest:tt)*)?) => {{
         let slice = $slice;
-        if slice.is_recorded() {
+        if $crate::__private::ON && slice.is_recorded() {
             $crate::__event!(@args end [slice] [] [] [] $($($rest)*)? ,)
         }
     }};
@@ -203,10 +204,10 @@ macro_rules! end {
 #[macro_export]
 macro_rules! counter {
     ($category:expr, $name:literal, $value:expr $(, $option:ident = $setting:expr)* $(,)?) => {
-        if $crate::__private::CategoryRef::is_on(&$category) {
-            static __COUNTER: $crate::Counter<'static> =
-                $crate::Counter::new($name)$(.$option($setting))*;
-            __COUNTER.record(&$category, $value);
+        if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
+            let counter = $crate::__static!($crate::Counter<'static> =
+                $crate::Counter::new($name)$(.$option($setting))*);
+            counter.record(&$category, $value);
         }
     };
 }
@@ -225,11 +226,33 @@ macro_rules! counter {
 #[macro_export]
 macro_rules! state {
     ($category:expr, $name:literal, $value:expr) => {
-        if $crate::__private::CategoryRef::is_on(&$category) {
-            static __STATE: $crate::State<'static> = $crate::State::new($name);
-            __STATE.record(&$category, $crate::__private::StateValue::text(&$value));
+        if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
+            let state = $crate::__static!($crate::State<'static> = $crate::State::new($name));
+            state.record(&$category, $crate::__private::StateValue::text(&$value));
         }
     };
+}
+
+/// A static of a call site.
+#[cfg(not(feature = "off"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __static {
+    ($type:ty = $value:expr) => {{
+        static __STATIC: $type = $value;
+        &__STATIC
+    }};
+}
+
+/// In code that never runs, and that must not leave a static behind.
+#[cfg(feature = "off")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __static {
+    ($type:ty = $value:expr) => {{
+        const __STATIC: $type = $value;
+        $crate::__private::leak(__STATIC)
+    }};
 }
 
 /// The machinery of the event macros: see the module.
@@ -238,7 +261,7 @@ macro_rules! state {
 macro_rules! __event {
     // ---- a slice is on the thread's track, unless `track = ...` is among the arguments
     (@slice [$category:expr] [$($all:tt)*] track = $($rest:tt)*) => {
-        if !$crate::__private::CategoryRef::is_on(&$category) {
+        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::__private::TrackSlice::off()
         } else {
             $crate::__event!(@name track_slice $category, $($all)*)
@@ -248,7 +271,7 @@ macro_rules! __event {
         $crate::__event!(@slice $category $all $($rest)*)
     };
     (@slice [$category:expr] [$($all:tt)*]) => {
-        if !$crate::__private::CategoryRef::is_on(&$category) {
+        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::__private::Slice::OFF
         } else {
             $crate::__event!(@name slice $category, $($all)*)
@@ -271,8 +294,9 @@ macro_rules! __event {
         }
     };
     (@name $verb:ident $category:expr, $name:literal $(, $($rest:tt)*)?) => {{
-        static __NAME: $crate::__private::StaticName = $crate::__private::StaticName::event($name);
-        $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(&__NAME)]
+        let name = $crate::__static!($crate::__private::StaticName =
+            $crate::__private::StaticName::event($name));
+        $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(name)]
             [] [] $($($rest)*)? ,)
     }};
     (@name $($other:tt)*) => {
@@ -360,7 +384,7 @@ macro_rules! __event {
     };
 
     // ---- a closure, last
-    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] | $event:ident | $body:expr, $($rest:tt)*) => {
+    (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] | $event:tt | $body:expr, $($rest:tt)*) => {
         match $crate::__private::closure(|$event| { $body; }) {
             mut value => $crate::__event!(
                 @args $verb $category $name $site [$($write)* (closure value)] $($rest)*),
@@ -384,8 +408,9 @@ macro_rules! __event {
         $crate::__event!(@write $event (key [$key] $($value)*))
     };
     (@write $event:ident (key [$key:expr] $($value:tt)*)) => {{
-        static __KEY: $crate::__private::StaticName = $crate::__private::StaticName::key($key);
-        $event.annotate_static(&__KEY, &$($value)*);
+        let key = $crate::__static!($crate::__private::StaticName =
+            $crate::__private::StaticName::key($key));
+        $event.annotate_static(key, &$($value)*);
     }};
     (@write $event:ident (flow $value:ident)) => {
         $crate::__private::Flows::each($value, |flow| { $event.flow(flow); })

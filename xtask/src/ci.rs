@@ -10,7 +10,7 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
-    miri, msrv, no_panic, no_std, parity, pool, sim, size, tidy, toolchain, tsan, units,
+    miri, msrv, no_panic, no_std, off, parity, pool, sim, size, tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
 use std::fs::File;
@@ -39,6 +39,7 @@ const STEPS: &[Step] = &[
     }),
     ("load", "debug", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
     ("interop", "debug", |ctx| interop::run(ctx, &[])),
+    ("off", "debug", |ctx| off::run(ctx, &[])),
     ("test-bare", "debug", |ctx| protozero(ctx, &["--no-default-features"])),
     ("test-alloc", "debug", |ctx| {
         protozero(ctx, &["--no-default-features", "--features", "alloc"])

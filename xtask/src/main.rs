@@ -21,6 +21,7 @@ mod miri;
 mod msrv;
 mod no_panic;
 mod no_std;
+mod off;
 mod parity;
 mod pool;
 mod report;
@@ -110,6 +111,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--record]",
         about: "bytes of machine code that writing adds; --record writes docs/benchmarks.md",
         run: size::run,
+    },
+    Command {
+        name: "off",
+        arguments: "",
+        about: "call sites of tracing-sdk leave no code behind when its feature `off` is on",
+        run: off::run,
     },
     Command {
         name: "fuzz",

@@ -17,6 +17,7 @@ mod tests;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::on::ON;
 use crate::source::registry;
 
 /// The bit of a category that is not registered yet.
@@ -139,7 +140,7 @@ impl Category {
 
     #[inline(always)]
     fn load(&self) -> u32 {
-        self.bits.load(Ordering::Relaxed)
+        if ON { self.bits.load(Ordering::Relaxed) } else { 0 }
     }
 
     /// The instances of `bits`, as they were loaded before. Registers the category if that was not done.
@@ -301,5 +302,7 @@ impl<T: CategoryRef> CategoryRef for &T {
 
 /// Registers categories before their first use, so that consumers can list them.
 pub fn register(categories: &[&'static Category]) {
-    registry::register(categories);
+    if ON {
+        registry::register(categories);
+    }
 }

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::instances::Instances;
 use super::source::DataSource;
 use super::thread::{self, Number};
+use crate::on::ON;
 use crate::runtime::{self, Offer};
 
 /// A data source that all services know, those that the program connects to later, too. It is a static, because
@@ -39,7 +40,7 @@ impl<S: DataSource> Registered<S> {
     /// [`trace`](Self::trace) does it, too. A data source that writes only while a session runs (on a thread that
     /// `start` makes, for example) needs this call; it may come before [`init`](crate::init).
     pub fn register(&'static self) {
-        if !self.instances.set_registered() {
+        if !ON || !self.instances.set_registered() {
             return;
         }
         // Code of the program, so before the lock of the runtime.
@@ -59,7 +60,7 @@ impl<S: DataSource> Registered<S> {
     #[must_use]
     pub fn is_enabled(&'static self) -> bool {
         let bits = self.instances.load();
-        bits != 0 && self.is_enabled_slow()
+        ON && bits != 0 && self.is_enabled_slow()
     }
 
     #[cold]
@@ -74,7 +75,7 @@ impl<S: DataSource> Registered<S> {
     /// A call of it inside `write` is left out.
     #[inline]
     pub fn trace(&'static self, mut write: impl FnMut(&mut Context<'_, S>)) {
-        if self.instances.load() != 0 {
+        if ON && self.instances.load() != 0 {
             self.trace_slow(&mut write);
         }
     }

@@ -20,6 +20,7 @@ pub use self::error::InitError;
 use self::in_process::InProcess;
 pub(crate) use self::state::Offer;
 use self::state::lock;
+use crate::on::ON;
 use crate::source::{TrackEventSource, descriptor, registry};
 use crate::stall;
 use crate::track::process;
@@ -108,6 +109,10 @@ impl Init {
     /// # Errors
     /// When the address in the environment is none, or a thread cannot be started.
     pub fn system(self) -> Result<(), InitError> {
+        if ON { self.connect() } else { Ok(()) }
+    }
+
+    fn connect(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.system.is_none() {
             install();
@@ -126,6 +131,12 @@ impl Init {
     /// When the system has no thread or descriptor left.
     #[cfg(feature = "in-process")]
     pub fn in_process(self) -> Result<(), InitError> {
+        if ON { self.start_service() } else { Ok(()) }
+    }
+
+    /// As [`in_process`](Self::in_process), also with the feature `off`: a session of the program itself asks for it.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn start_service(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if runtime.in_process.is_none() {
             install();
@@ -168,13 +179,17 @@ pub(crate) fn in_process_consumer() -> Option<client::consumer::Consumer> {
 ///
 /// # Errors
 /// When the address in the environment is none, or a thread cannot be started.
+#[inline]
 pub fn init() -> Result<(), InitError> {
-    Init::new().system()
+    if ON { Init::new().system() } else { Ok(()) }
 }
 
 /// Waits until all services know this program and its categories; true then. False after `timeout`, for example because
 /// no service runs. Programs that start a session right away need this; others do not.
 pub fn sync(timeout: Duration) -> bool {
+    if !ON {
+        return true;
+    }
     let producers: Vec<_> = lock().producers().cloned().collect();
     let deadline = Deadline::after(Some(timeout));
     let left = || deadline.left().unwrap_or_default();
@@ -183,6 +198,9 @@ pub fn sync(timeout: Duration) -> bool {
 
 /// Tells services about triggers, which sessions may wait for.
 pub fn trigger(names: &[&str]) {
+    if !ON {
+        return;
+    }
     for producer in lock().producers() {
         producer.activate_triggers(names.iter().copied());
     }
@@ -194,6 +212,9 @@ pub fn trigger(names: &[&str]) {
 /// A program may call [`init`] again after it. In a callback of a data source this does not wait, because the
 /// connections end after the callback.
 pub fn shutdown() {
+    if !ON && cfg!(not(feature = "in-process")) {
+        return;
+    }
     crate::sequence::thread::flush();
     // They end without the lock, because their threads may need it.
     let ended = {
@@ -218,6 +239,9 @@ fn source_id() -> u64 {
 }
 
 fn offer(producer: &Producer) -> Result<(), ProducerError> {
+    if !ON {
+        return Ok(());
+    }
     let descriptor = descriptor(source_id(), &registry::listed());
     producer.register(descriptor, TrackEventSource::new())
 }

@@ -8,6 +8,7 @@ use protos::TrackEventType;
 
 use super::{Fill, Sequence, Spec};
 use crate::fork;
+use crate::on::ON;
 use crate::slots::COUNT;
 use crate::source::registry;
 
@@ -222,6 +223,9 @@ pub(crate) fn refresh() {
 /// Hands the events of the calling thread to the service, which otherwise gets them when a chunk of 4 KiB is full, when
 /// the session flushes or ends, and when the thread ends.
 pub fn flush() {
+    if !ON {
+        return;
+    }
     with(|sequences| {
         sequences.slots.iter_mut().flatten().for_each(|sequence| sequence.flush());
         Written::default()

@@ -70,6 +70,7 @@ use crate::runtime;
 /// session.stop()?;
 /// let mut trace = Vec::new();
 /// session.read_into(&mut trace)?;
+/// # #[cfg(not(feature = "off"))]
 /// assert!(trace.windows(5).any(|bytes| bytes == b"hello"));
 /// # Ok(())
 /// # }
@@ -143,7 +144,7 @@ impl Session {
     /// When the service cannot be started, or refuses the config.
     #[cfg(feature = "in-process")]
     pub fn in_process(config: &Config) -> Result<Self, SessionError> {
-        runtime::Init::new().in_process()?;
+        runtime::Init::new().start_service()?;
         if !runtime::sync_in_process(TIMEOUT) {
             return Err(SessionError::TimedOut("accept the program as a producer"));
         }

@@ -13,6 +13,7 @@ use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::guard::TrackSlice;
+use super::kept::Kept;
 use super::{Site, closure};
 use crate::category::{CategoryRef, Members};
 use crate::flow::Flow;
@@ -24,7 +25,7 @@ use crate::track::Track;
 #[derive(Debug)]
 pub struct AsyncSlice {
     /// None if no session records it.
-    open: Option<Open>,
+    open: Kept<Option<Open>>,
 }
 
 #[derive(Debug)]
@@ -38,7 +39,7 @@ struct Open {
 impl AsyncSlice {
     /// A slice that no session records.
     #[doc(hidden)]
-    pub const OFF: Self = Self { open: None };
+    pub const OFF: Self = Self { open: Kept::new(None) };
 
     /// The track and the flow of a new slice.
     #[doc(hidden)]
@@ -62,15 +63,21 @@ impl AsyncSlice {
         name: &'static StaticName,
     ) -> Self {
         let open = Open { slice, flow, members: category.members(), name };
-        Self { open: Some(open).filter(|open| open.slice.is_recorded()) }
+        Self { open: Kept::new(Some(open).filter(|open| open.slice.is_recorded())) }
+    }
+
+    #[cfg_attr(feature = "off", inline)]
+    fn take(&mut self) -> Option<Open> {
+        self.open.get_mut()?.take()
     }
 }
 
 impl Drop for AsyncSlice {
     /// The future was dropped before it was ready.
+    #[cfg_attr(feature = "off", inline)]
     fn drop(&mut self) {
         static KEY: StaticName = StaticName::key("cancelled");
-        if let Some(open) = self.open.take() {
+        if let Some(open) = self.take() {
             open.slice.end_with(&mut closure(|event| {
                 event.annotate_static(&KEY, &true);
             }));
@@ -97,16 +104,23 @@ pub trait Traced: Future + Sized {
     /// }
     /// ```
     fn traced(self, slice: AsyncSlice) -> impl Future<Output = Self::Output> {
+        #[cfg(feature = "off")]
+        {
+            let _ = slice;
+            self
+        }
+        #[cfg(not(feature = "off"))]
         traced(self, slice)
     }
 }
 
 impl<F: Future> Traced for F {}
 
+#[cfg_attr(feature = "off", expect(dead_code, reason = "futures are not recorded"))]
 async fn traced<F: Future>(future: F, mut slice: AsyncSlice) -> F::Output {
     let mut future = pin!(future);
     let output = poll_fn(|context| {
-        let _poll = slice.open.as_ref().map(|open| {
+        let _poll = slice.open.get().and_then(Option::as_ref).map(|open| {
             let site = Site::of(open.members, EventName::Static(open.name));
             site.slice(Some(&mut closure(|event| {
                 event.flow(open.flow);
@@ -115,7 +129,7 @@ async fn traced<F: Future>(future: F, mut slice: AsyncSlice) -> F::Output {
         future.as_mut().poll(context)
     })
     .await;
-    if let Some(open) = slice.open.take() {
+    if let Some(open) = slice.take() {
         open.slice.end();
     }
     output

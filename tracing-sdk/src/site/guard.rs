@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use super::kept::Kept;
 use crate::sequence::thread::{self, Written};
 use crate::sequence::{Fill, Spec};
 use crate::track::Track;
@@ -13,7 +14,7 @@ use crate::track::Track;
 #[must_use = "the slice ends when the guard is dropped: name it, as in `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct Slice {
-    written: Written,
+    written: Kept<Written>,
     /// It must end on the thread on which it began.
     not_send: PhantomData<*const ()>,
 }
@@ -21,11 +22,15 @@ pub struct Slice {
 impl Slice {
     /// A slice that no session records.
     #[doc(hidden)]
-    pub const OFF: Self =
-        Self { written: Written { bits: 0, last_serial: 0 }, not_send: PhantomData };
+    pub const OFF: Self = Self::new(Written { bits: 0, last_serial: 0 });
 
-    pub(crate) fn new(written: Written) -> Self {
-        Self { written, not_send: PhantomData }
+    pub(crate) const fn new(written: Written) -> Self {
+        Self { written: Kept::new(written), not_send: PhantomData }
+    }
+
+    #[inline(always)]
+    fn written(&self) -> Written {
+        self.written.get().copied().unwrap_or_default()
     }
 
     /// Ends the slice.
@@ -34,13 +39,13 @@ impl Slice {
     /// Whether a session records this slice.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.written.bits != 0
+        self.written().bits != 0
     }
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
     pub fn end_with(mut self, fill: &mut Fill<'_>) {
-        let written = core::mem::take(&mut self.written);
+        let written = self.written.get_mut().map(core::mem::take).unwrap_or_default();
         if written.bits != 0 {
             thread::write_to(written, &Spec::end(None), Some(fill));
         }
@@ -50,8 +55,9 @@ impl Slice {
 impl Drop for Slice {
     #[inline]
     fn drop(&mut self) {
-        if self.written.bits != 0 {
-            thread::write_to(self.written, &Spec::end(None), None);
+        let written = self.written();
+        if written.bits != 0 {
+            thread::write_to(written, &Spec::end(None), None);
         }
     }
 }
@@ -60,19 +66,18 @@ impl Drop for Slice {
 #[must_use = "the slice ends when the guard is dropped: name it, as in `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct TrackSlice<'a> {
-    written: Written,
-    track: Track<'a>,
+    open: Kept<(Written, Track<'a>)>,
 }
 
 impl<'a> TrackSlice<'a> {
-    pub(crate) fn new(written: Written, track: Track<'a>) -> Self {
-        Self { written, track }
+    pub(crate) const fn new(written: Written, track: Track<'a>) -> Self {
+        Self { open: Kept::new((written, track)) }
     }
 
     /// A slice that no session records.
     #[doc(hidden)]
     pub const fn off() -> Self {
-        Self { written: Written { bits: 0, last_serial: 0 }, track: Track::GLOBAL }
+        Self::new(Written { bits: 0, last_serial: 0 }, Track::GLOBAL)
     }
 
     /// Ends the slice.
@@ -81,23 +86,28 @@ impl<'a> TrackSlice<'a> {
     /// Whether a session records this slice.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.written.bits != 0
+        self.open.get().is_some_and(|(written, _)| written.bits != 0)
     }
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
     pub fn end_with(mut self, fill: &mut Fill<'_>) {
-        let written = core::mem::take(&mut self.written);
+        self.write_end(Some(fill));
+    }
+
+    #[cfg_attr(feature = "off", inline)]
+    fn write_end(&mut self, fill: Option<&mut Fill<'_>>) {
+        let Some((written, track)) = self.open.get_mut() else { return };
+        let written = core::mem::take(written);
         if written.bits != 0 {
-            thread::write_to(written, &Spec::end(Some(&self.track)), Some(fill));
+            thread::write_to(written, &Spec::end(Some(track)), fill);
         }
     }
 }
 
 impl Drop for TrackSlice<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if self.written.bits != 0 {
-            thread::write_to(self.written, &Spec::end(Some(&self.track)), None);
-        }
+        self.write_end(None);
     }
 }

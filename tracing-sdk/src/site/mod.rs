@@ -3,11 +3,13 @@
 //! | module | what |
 //! |---|---|
 //! | [`guard`] | slices that end when a guard is dropped |
+//! | [`kept`] | what a guard keeps |
 //! | [`future`] | slices of futures: whole lives and polls |
 //! | [`sticky`] | counters and states whose last value every session gets |
 
 pub(crate) mod future;
 pub(crate) mod guard;
+mod kept;
 pub(crate) mod sticky;
 #[cfg(test)]
 mod tests;
@@ -97,4 +99,10 @@ impl<'s, 't> Site<'s, 't> {
 #[inline(always)]
 pub fn closure<F: FnMut(&mut Event<'_, '_>)>(fill: F) -> F {
     fill
+}
+
+/// A reference as to a static, for code that never runs.
+#[cfg(feature = "off")]
+pub fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }

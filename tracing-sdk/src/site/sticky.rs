@@ -12,6 +12,7 @@ use protos::TrackEventType;
 use crate::category::{CategoryRef, Members};
 use crate::event::counter_value::CounterValue;
 use crate::intern::EventName;
+use crate::on::ON;
 use crate::sequence::{Spec, thread};
 use crate::track::{Track, Unit};
 
@@ -121,6 +122,9 @@ impl Counter<'static> {
     /// Sets its value. It is remembered also while no session records: the next one begins with it.
     #[inline]
     pub fn set(&'static self, category: impl CategoryRef, value: impl Into<CounterValue>) {
+        if !ON {
+            return;
+        }
         let value = value.into();
         match value {
             CounterValue::Int(value) => self.store(INT, value.cast_unsigned()),
@@ -132,6 +136,9 @@ impl Counter<'static> {
     /// Adds to its value, from any number of threads. The first value is 0.
     #[inline]
     pub fn add(&'static self, category: impl CategoryRef, delta: i64) {
+        if !ON {
+            return;
+        }
         let before = self.bits.fetch_add(delta.cast_unsigned(), Ordering::Relaxed);
         self.form.store(INT, Ordering::Relaxed);
         self.changed(category, CounterValue::Int(before.cast_signed().wrapping_add(delta)));
@@ -331,6 +338,9 @@ impl State<'static> {
     }
 
     fn change(&'static self, category: impl CategoryRef, value: Option<&str>) {
+        if !ON {
+            return;
+        }
         let mut all = all();
         if self.number.load(Ordering::Relaxed) == 0 {
             let members = category.members();

@@ -81,7 +81,7 @@ pub(crate) fn generation() -> u32 {
 /// Whether any instance runs. The answer may be a moment old.
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) fn is_recording() -> bool {
-    RUNNING.load(Ordering::Relaxed) != 0
+    crate::on::ON && RUNNING.load(Ordering::Relaxed) != 0
 }
 
 /// The running instances at one moment.

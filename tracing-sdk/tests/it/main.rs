@@ -1,5 +1,5 @@
 //! Programs that are traced by a service inside them.
-#![cfg(feature = "in-process")]
+#![cfg(all(feature = "in-process", not(feature = "off")))]
 
 mod alone;
 mod data_source;
