@@ -15,6 +15,7 @@ use protos::{
 use protozero::Message as _;
 
 use super::error::SessionError;
+use super::file::NewFile;
 use crate::source;
 
 /// How long a session waits for its triggers if the config does not say: a day, ms.
@@ -174,8 +175,8 @@ impl Config {
     }
 
     /// The service writes the trace into this file while it records, in place of keeping it for
-    /// [`Session::read_into`](super::Session::read_into): for long traces. The file is made when the session is set
-    /// up, by this program, and replaced if it exists.
+    /// [`Session::read_into`](super::Session::read_into): for long traces. This program makes the file. It has its
+    /// name from the start of the session on, and replaces one that exists.
     ///
     /// When this program ends without stopping the session, `traced` stops it and completes the file. A service inside
     /// the program ends with it: the file then has what was written up to the last period, in whole packets.
@@ -283,16 +284,17 @@ impl Config {
         triggers.and_then(|triggers| triggers.trigger_mode) == Some(TriggerMode::START_TRACING)
     }
 
-    /// The file for the service.
-    pub(super) fn file(&self) -> Result<Option<OwnedFd>, SessionError> {
+    /// The file for the service, and what is left to do with it when the session has started.
+    pub(super) fn file(&self) -> Result<(Option<OwnedFd>, Option<NewFile>), SessionError> {
         let none = Path::new("the file of the config");
         Ok(match &self.output {
-            None => None,
+            None => (None, None),
             Some(Output::Path(path)) => {
-                Some(super::shared::open(path).map_err(SessionError::file(path))?.into())
+                let new_file = NewFile::create(path)?;
+                (Some(new_file.try_clone()?.into()), Some(new_file))
             }
             Some(Output::Open(file)) => {
-                Some(file.try_clone().map_err(SessionError::file(none))?.into())
+                (Some(file.try_clone().map_err(SessionError::file(none))?.into()), None)
             }
         })
     }

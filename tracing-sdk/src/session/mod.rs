@@ -9,6 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `config` | what a session records |
+//! | `file` | files that appear when there is something to write |
 //! | `text` | configs as text (feature `text`) |
 //! | `shared` | one consumer for several threads |
 //! | `read` | packets and bytes of a trace, at the speed of the caller |
@@ -18,6 +19,7 @@
 
 mod config;
 mod error;
+mod file;
 mod operation;
 mod read;
 #[cfg(feature = "in-process")]
@@ -44,13 +46,14 @@ use protos::{
 
 pub use self::config::{Config, Fill, Trigger};
 pub use self::error::SessionError;
+use self::file::NewFile;
 pub use self::operation::Operation;
 pub use self::read::{Packets, Reader};
 #[cfg(feature = "in-process")]
 pub use self::record::{record, record_to_file};
 #[cfg(feature = "in-process")]
 pub use self::recorder::FlightRecorder;
-use self::shared::{Inner, Shared, State, TIMEOUT, open};
+use self::shared::{Inner, Shared, State, TIMEOUT};
 #[cfg(feature = "in-process")]
 use crate::runtime;
 
@@ -152,7 +155,7 @@ impl Session {
     }
 
     fn set_up(home: Home, config: &Config) -> Result<Self, SessionError> {
-        let file = config.file()?;
+        let (file, new_file) = config.file()?;
         let mut message = config.to_message();
         if message.unique_session_name.as_deref().unwrap_or_default().is_empty() {
             // A clone names its session, and no other session has this name.
@@ -164,7 +167,7 @@ impl Session {
         consumer.observe_events(&[ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED])?;
         consumer.enable_tracing(&message, file)?;
         let state = if config.starts_by_trigger() { State::Armed } else { State::SetUp };
-        let shared = Arc::new(Shared::new(consumer, state));
+        let shared = Arc::new(Shared::new(consumer, state, new_file));
         Ok(Self { shared, home, name })
     }
 
@@ -289,14 +292,14 @@ impl Session {
     pub fn save_snapshot(&self, path: impl AsRef<Path>) -> Result<(), SessionError> {
         crate::flush();
         let path = path.as_ref();
-        let mut file = open(path).map_err(SessionError::file(path))?;
-        let lent = file.try_clone().map_err(SessionError::file(path))?;
+        let mut file = NewFile::create(path)?;
+        let lent = file.try_clone()?;
         let mut consumer = self.home.connect()?;
         let response = consumer.clone_session(clone_request(&self.name)?, Some(lent.into()))?;
         if response.was_write_into_file != Some(true) {
-            consumer.read_into(&mut file, TIMEOUT)?;
+            consumer.read_into(file.file(), TIMEOUT)?;
         }
-        Ok(())
+        file.commit()
     }
 
     /// Counters of the session, for example of data that its buffers received and lost.
@@ -358,8 +361,12 @@ impl Inner {
         match self.state {
             State::SetUp => {}
             State::Armed => {
+                if self.new_file.is_some() {
+                    // The service answers only for a session that it has accepted.
+                    self.consumer.get_trace_stats()?;
+                }
                 self.state = State::Started;
-                return Ok(());
+                return self.commit_file();
             }
             State::Started | State::Stopped => {
                 return Err(SessionError::Order("the session was started before"));
@@ -370,16 +377,21 @@ impl Inner {
         loop {
             match self.consumer.wait(Some(TIMEOUT))? {
                 Waited::Event(event) if event.all_data_sources_started == Some(true) => {
-                    return Ok(());
+                    return self.commit_file();
                 }
                 Waited::TimedOut => return Err(SessionError::TimedOut("start all data sources")),
                 Waited::Ended => {
                     self.state = State::Stopped;
-                    return Ok(());
+                    return self.commit_file();
                 }
                 _ => {}
             }
         }
+    }
+
+    /// The service records into the file.
+    fn commit_file(&mut self) -> Result<(), SessionError> {
+        self.new_file.take().map_or(Ok(()), NewFile::commit)
     }
 
     fn flush(&mut self) -> Result<(), SessionError> {
@@ -424,7 +436,7 @@ fn snapshot(home: &Home, name: &str) -> Result<Session, SessionError> {
     let request = clone_request(name)?;
     let mut consumer = home.connect()?;
     consumer.clone_session(request, None)?;
-    let shared = Arc::new(Shared::new(consumer, State::Stopped));
+    let shared = Arc::new(Shared::new(consumer, State::Stopped, None));
     Ok(Session { shared, home: home.clone(), name: String::new() })
 }
 

@@ -2,7 +2,6 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::Cell;
-use std::fs;
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::file::NewFile;
 use super::{Config, Session, SessionError};
 
 /// How often sequences begin anew, unless the config says: what a ring buffer has lost cannot be read from then on.
@@ -151,18 +151,9 @@ impl Running {
     fn dump(&self, path: &Path) -> Result<(), SessionError> {
         let snapshot = self.session.snapshot()?;
         // A reader of the directory finds whole traces only, and two dumps do not mix.
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", super::new_name().replace(' ', "-")));
-        let partial = path.with_file_name(name);
-        let written = fs::File::create(&partial).map_err(SessionError::file(&partial));
-        let saved = written.and_then(|mut file| {
-            snapshot.read_into(&mut file)?;
-            fs::rename(&partial, path).map_err(SessionError::file(path))
-        });
-        if saved.is_err() {
-            let _ = fs::remove_file(&partial);
-        }
-        saved
+        let mut file = NewFile::create(path)?;
+        snapshot.read_into(file.file())?;
+        file.commit()
     }
 
     fn report(&self, path: &Path) {

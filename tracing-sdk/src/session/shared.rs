@@ -7,8 +7,6 @@
 //!   stop, flush ... ── wanted + 1, wake ─┘            └─> locked, request, wanted - 1
 //! ```
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +14,7 @@ use client::connection::ConnectionWaker;
 use client::consumer::{Consumer, ConsumerError, Waited};
 
 use super::error::SessionError;
+use super::file::NewFile;
 use os::clock::Deadline;
 
 /// How long a service may take to answer.
@@ -31,16 +30,13 @@ pub(super) enum State {
     Stopped,
 }
 
-/// An empty file that a service can write into.
-pub(super) fn open(path: &Path) -> std::io::Result<File> {
-    File::options().read(true).write(true).create(true).truncate(true).open(path)
-}
-
 /// The consumer, and how far its session is.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) consumer: Consumer,
     pub(super) state: State,
+    /// The file that the service writes, until the session has started.
+    pub(super) new_file: Option<NewFile>,
 }
 
 /// What the handles of one session share.
@@ -63,10 +59,10 @@ struct Turns {
 }
 
 impl Shared {
-    pub(super) fn new(consumer: Consumer, state: State) -> Self {
+    pub(super) fn new(consumer: Consumer, state: State, new_file: Option<NewFile>) -> Self {
         Self {
             waker: consumer.waker(),
-            inner: Mutex::new(Inner { consumer, state }),
+            inner: Mutex::new(Inner { consumer, state, new_file }),
             turns: Mutex::default(),
             changed: Condvar::new(),
         }

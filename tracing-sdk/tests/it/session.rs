@@ -42,6 +42,22 @@ impl Drop for TempPath {
     }
 }
 
+struct TempFolder(std::path::PathBuf);
+
+impl TempFolder {
+    fn new(name: &str) -> Self {
+        let folder = TempPath::new(name).0.clone();
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 #[test]
 fn a_snapshot_is_a_copy_and_the_session_goes_on() {
     let _alone = alone();
@@ -202,6 +218,62 @@ fn a_file_of_the_service() {
     session.stop().expect("a stop");
     assert_eq!(events(&std::fs::read(&copy.0).expect("a file")), ["instant s again"]);
     assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s again"]);
+}
+
+/// A file keeps what it has until there is something else to write.
+#[test]
+fn a_refused_session_leaves_its_file_alone() {
+    let _alone = alone();
+    let folder = TempFolder::new("refused");
+    let path = folder.0.join("trace");
+    std::fs::write(&path, "precious").expect("a file");
+    let files = || std::fs::read_dir(&folder.0).expect("a folder").count();
+    let is_there = || std::fs::read(&path).expect("a file") == b"precious";
+
+    let first = started(Config::new().unique_name("twice"));
+    for trigger in [false, true] {
+        let config = Config::new().unique_name("twice").write_into_file(&path);
+        let config = match trigger {
+            true => config.trigger(Trigger::Start, "never", Duration::ZERO),
+            false => config,
+        };
+        let second = Session::in_process(&config).expect("a session");
+        assert!(is_there());
+        assert!(second.start().is_err(), "the name is taken");
+        drop(second);
+        assert!(is_there());
+        assert_eq!(files(), 1);
+    }
+    tracing_sdk::shutdown();
+    assert!(first.save_snapshot(&path).is_err(), "no service");
+    assert!(is_there());
+    assert_eq!(files(), 1);
+}
+
+/// A link stays, and the file behind it is replaced. A pipe is written.
+#[test]
+fn the_file_of_a_session_may_be_anything() {
+    let _alone = alone();
+    let folder = TempFolder::new("anything");
+    let (file, link) = (folder.0.join("file"), folder.0.join("link"));
+    std::fs::write(&file, "old").expect("a file");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    let session = started(Config::new().write_into_file(&link));
+    instant!(S, "linked");
+    session.stop().expect("a stop");
+    assert_eq!(events(&std::fs::read(&file).expect("a file")), ["instant s linked"]);
+    assert!(link.is_symlink());
+    let session = started(Config::new().write_into_file("/dev/null"));
+    session.stop().expect("a stop");
+    assert!(!std::path::Path::new("/dev/null").is_file());
+    let armed = Config::new().write_into_file(&link).trigger(
+        Trigger::Start,
+        "never",
+        Duration::from_secs(1),
+    );
+    let armed = Session::in_process(&armed.track_events(&["s"])).expect("a session");
+    armed.start().expect("a start");
+    assert_eq!(std::fs::read(&file).expect("a file"), b"", "the service has the file");
 }
 
 #[test]
