@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(out, "{line}")?;
     }
     for (problem, count) in trace.counts() {
-        writeln!(out, "{count} times: {}", problem.name())?;
+        eprintln!("{count} times: {}", problem.name());
     }
     Ok(out.flush()?)
 }

@@ -1,6 +1,8 @@
 //! The life of a traced process: before and after its service, at its end, in a fork.
 //!
 //! A test starts this program again, as the process that is traced. The service and the session are in the first one.
+//! `TRACED_UNDER_TEST` names another `traced`, which is the service then, and `TRACES_OUT` a folder for the traces:
+//! `cargo xtask interop` sets them.
 #![allow(unsafe_code)]
 
 #[allow(dead_code, reason = "shared with other tests")]
@@ -9,10 +11,12 @@ mod trace;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use client::consumer::Consumer;
 use daemon::in_process::InProcessService;
 use daemon::serve::{Server, ServerOptions, service_config};
 use os::socket::Address;
@@ -41,12 +45,14 @@ fn main() {
         Ok("exits") => exit(),
         Ok("forks") => fork(),
         Ok("forks while others hold locks") => fork_beside_others(),
+        Ok("floods") => flood(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             a_process_outlives_its_services();
             the_last_events_of_all_threads_arrive();
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
+            what_is_lost_is_counted_and_the_rest_can_be_read();
         }
     }
 }
@@ -81,12 +87,50 @@ fn address(socket: &Path) -> Address {
     Address::parse(socket.to_str().expect("a path")).expect("an address")
 }
 
-fn service(folder: &Path) -> InProcessService {
-    let config = service_config("test").expect("a config");
-    let mut options = ServerOptions::new(config, Box::new(|_, _| {}));
-    options.producer_sockets.push(address(&folder.join("producer")));
-    options.consumer_sockets.push(address(&folder.join("consumer")));
-    InProcessService::run(Server::bind(options).expect("sockets")).expect("a thread")
+/// A service with sockets in a folder. It ends when this is dropped.
+enum Service {
+    Here { _service: InProcessService },
+    Program(Child),
+}
+
+impl Service {
+    fn start(folder: &Path) -> Self {
+        let (producer, consumer) = (folder.join("producer"), folder.join("consumer"));
+        let Some(program) = std::env::var_os("TRACED_UNDER_TEST") else {
+            let config = service_config("test").expect("a config");
+            let mut options = ServerOptions::new(config, Box::new(|_, _| {}));
+            options.producer_sockets.push(address(&producer));
+            options.consumer_sockets.push(address(&consumer));
+            let server = Server::bind(options).expect("sockets");
+            return Self::Here { _service: InProcessService::run(server).expect("a thread") };
+        };
+        let mut command = Command::new(program);
+        command.env("PERFETTO_PRODUCER_SOCK_NAME", &producer);
+        command.env("PERFETTO_CONSUMER_SOCK_NAME", &consumer).stderr(Stdio::null());
+        let child = command.spawn().expect("the service");
+        // The sockets of the one before may still be there, but nobody listens.
+        while [&producer, &consumer].into_iter().any(|path| UnixStream::connect(path).is_err()) {
+            std::thread::yield_now();
+        }
+        Self::Program(child)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Self::Program(child) = self {
+            child.kill().expect("a process");
+            child.wait().expect("a process");
+        }
+    }
+}
+
+/// Keeps a trace for the linter, if somebody wants it.
+fn keep(name: &str, trace: &[u8]) {
+    if let Some(folder) = std::env::var_os("TRACES_OUT") {
+        let path = Path::new(&folder).join(format!("{name}.pftrace"));
+        std::fs::write(path, trace).expect("a file");
+    }
 }
 
 fn config() -> Config {
@@ -99,14 +143,17 @@ fn wait_for_session() {
     }
 }
 
-/// What a process that is started as `part` leaves in a session of a service that runs all the time.
-fn traced(name: &str, part: &str) -> Vec<u8> {
+/// What a process that is started as `part` leaves in a session of a service that runs all the time, and what it prints.
+fn traced(name: &str, part: &str) -> (Vec<u8>, String) {
     let place = Place::new(name);
-    let service = service(&place.0);
-    let mut consumer = service.consumer();
+    let _service = Service::start(&place.0);
+    let mut consumer = Consumer::connect(&address(&place.0.join("consumer"))).expect("a service");
     consumer.enable_tracing(&config().to_message(), None).expect("a session");
-    let status = place.command(part).status().expect("a process");
-    assert!(status.success(), "{part}: {status}");
+    // The answer shows that the service has the session.
+    consumer.query_capabilities().expect("an answer");
+    let mut command = place.command(part);
+    let output = command.stderr(Stdio::inherit()).output().expect("a process");
+    assert!(output.status.success(), "{part}: {}", output.status);
     consumer.flush(LONG).expect("a flush");
     consumer.disable_tracing().expect("an end");
     while !matches!(consumer.wait(Some(LONG)).expect("a service"), client::consumer::Waited::Ended)
@@ -114,7 +161,8 @@ fn traced(name: &str, part: &str) -> Vec<u8> {
     }
     let mut trace = Vec::new();
     consumer.read_into(&mut trace, LONG).expect("a trace");
-    trace
+    keep(name, &trace);
+    (trace, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn a_process_outlives_its_services() {
@@ -134,13 +182,14 @@ fn outlive() {
         session.stop().expect("an end");
         let mut trace = Vec::new();
         session.read_into(&mut trace).expect("a trace");
+        keep(name, &trace);
         assert_eq!(trace::events(&trace), [format!("instant life {name}")]);
     };
     instant!(LIFE, "before init");
     // Without a service.
     tracing_sdk::init().expect("a producer");
     instant!(LIFE, "before the service");
-    let first = service(folder);
+    let first = Service::start(folder);
     record("first");
     let session = Session::system(&config()).expect("a session");
     session.start().expect("a start");
@@ -148,7 +197,7 @@ fn outlive() {
     drop(first);
     instant!(LIFE, "without a service");
     drop(session);
-    let second = service(folder);
+    let second = Service::start(folder);
     drop(open);
     record("second");
     tracing_sdk::shutdown();
@@ -159,7 +208,7 @@ fn outlive() {
 }
 
 fn the_last_events_of_all_threads_arrive() {
-    let mut events = trace::events(&traced("exit", "exits"));
+    let mut events = trace::events(&traced("exit", "exits").0);
     events.sort();
     let large = events.remove(10);
     assert_eq!(large.len(), "instant life main text=".len() + 2_000_000);
@@ -189,7 +238,7 @@ fn exit() {
 fn a_forked_process_is_a_producer_of_its_own() {
     let mut events: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let mut processes = BTreeSet::new();
-    for packet in packets(&traced("fork", "forks")) {
+    for packet in packets(&traced("fork", "forks").0) {
         let sequence = trusted_sequence(&packet.message);
         if let Some(TracePacketData::TrackDescriptor(track)) = &packet.message.data
             && let Some(process) = &track.process
@@ -237,7 +286,7 @@ fn fork() {
 
 fn a_fork_leaves_no_lock_behind() {
     // It records more than a buffer has room for.
-    traced("locks", "forks while others hold locks");
+    let _trace = traced("locks", "forks while others hold locks");
 }
 
 struct Data;
@@ -307,4 +356,25 @@ fn fork_beside_others() {
         is_done.store(true, Ordering::Relaxed);
         assert!(ended, "a child waits for a lock");
     });
+}
+
+/// Threads and events of each, more than shared memory can hold while they are written.
+const FLOOD: (u64, u64) = (4, 20_000);
+
+fn what_is_lost_is_counted_and_the_rest_can_be_read() {
+    let (trace, lost) = traced("flood", "floods");
+    let lost: u64 = lost.trim().parse().expect("a number");
+    // This reader panics at a packet that it cannot read.
+    assert_eq!(trace::events(&trace).len() as u64 + lost, FLOOD.0 * FLOOD.1);
+}
+
+fn flood() {
+    Init::new().shm_kb(16).system().expect("a producer");
+    wait_for_session();
+    std::thread::scope(|scope| {
+        for _ in 0..FLOOD.0 {
+            scope.spawn(|| (0..FLOOD.1).for_each(|number| instant!(LIFE, "n", number = number)));
+        }
+    });
+    println!("{}", tracing_sdk::lost_events());
 }

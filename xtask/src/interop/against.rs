@@ -1,6 +1,7 @@
 //! Our tests with another service under them, and one script for both services.
 
 use crate::ctx::{Ctx, FEATURES, Outcome};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::place::Place;
@@ -9,12 +10,13 @@ use super::place::Place;
 const TESTS: [&str; 6] = ["sessions", "triggers", "snapshots", "tools", "strict", "scripts"];
 
 /// Names of what is run besides the cells.
-pub const NAMES: [&str; 2] = ["tests", "scenario"];
+pub const NAMES: [&str; 3] = ["tests", "life", "scenario"];
 
 /// Runs the one called `name`.
 pub fn run(ctx: &Ctx, place: &Place, name: &str) -> Outcome {
     match name {
         "tests" => tests(ctx, place),
+        "life" => life(ctx, place),
         _ => scenario(ctx, place),
     }
 }
@@ -24,15 +26,27 @@ fn tests(ctx: &Ctx, place: &Place) -> Outcome {
     ctx.run(it(ctx, &TESTS).env("TRACED_UNDER_TEST", place.peer.join("traced")))
 }
 
+/// The life of processes that tracing-sdk traces, with the C++ service: their ends and forks, its end, and loss. The
+/// linter finds nothing in these traces but the loss, and the official schema reads the same as our reader.
+fn life(ctx: &Ctx, place: &Place) -> Outcome {
+    let folder = fresh(&ctx.target("interop")?.join("life"))?;
+    let mut command = tests_called(ctx, "life");
+    command.env("TRACED_UNDER_TEST", place.peer.join("traced")).env("TRACES_OUT", &folder);
+    ctx.run(&mut command)?;
+    for name in ["again", "exit", "first", "flood", "fork", "second"] {
+        let trace = folder.join(name).with_extension("pftrace");
+        place.lint(&trace, name == "flood").map_err(|error| format!("{name}: {error}"))?;
+        place.compare(&trace, None).map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(())
+}
+
 /// What the services emit for one script, compared packet by packet.
 fn scenario(ctx: &Ctx, place: &Place) -> Outcome {
     let folder = ctx.target("interop")?.join("scenario");
     let (cpp, ours) = (folder.join("cpp"), folder.join("ours"));
     for out in [&cpp, &ours] {
-        // From an earlier run.
-        if out.exists() {
-            std::fs::remove_dir_all(out).map_err(|e| format!("{}: {e}", out.display()))?;
-        }
+        fresh(out)?;
     }
     ctx.run(it(ctx, &["scenario"]).env("SCENARIO_OUT", &ours))?;
     let mut command = it(ctx, &["scenario"]);
@@ -43,10 +57,29 @@ fn scenario(ctx: &Ctx, place: &Place) -> Outcome {
     ctx.run(compare.arg(place.script("differences.txt")))
 }
 
-/// The tests of the programs, as the step before built them.
+/// The tests of the programs.
 fn it(ctx: &Ctx, names: &[&str]) -> Command {
-    let mut command = ctx.cargo();
-    command.args(["test", "--workspace", "--test", "it"]).args(FEATURES).arg("--").args(names);
-    command.env_remove("TRACED_UNDER_TEST").env_remove("SCENARIO_OUT");
+    let mut command = tests_called(ctx, "it");
+    command.arg("--").args(names);
     command
+}
+
+/// Tests, as the step before built them.
+fn tests_called(ctx: &Ctx, target: &str) -> Command {
+    let mut command = ctx.cargo();
+    command.args(["test", "--workspace", "--test", target]).args(FEATURES);
+    for name in ["TRACED_UNDER_TEST", "SCENARIO_OUT", "TRACES_OUT"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// An empty folder, also if an earlier run left something in it.
+fn fresh(folder: &Path) -> Result<PathBuf, String> {
+    let failed = |e| format!("{}: {e}", folder.display());
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    Ok(folder.to_path_buf())
 }

@@ -3,6 +3,7 @@
 use super::place::{Place, Side, Source};
 use super::play::{Play, Stage};
 use super::process::{Running, wait_for_socket};
+use super::trace::output;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -137,39 +138,15 @@ impl Cell {
             .args([source.to_string(), TRACE.as_millis().to_string()]);
         let name = trace.file_name().unwrap_or_default().display();
         let facts = output(&mut check).map_err(|error| format!("{name}: {error}"))?;
-        self.lint(place, trace).map_err(|error| format!("{name}: tracebox lint: {error}"))?;
+        let failed = |error| format!("{name}: {error}");
+        // This one goes on after a loss without opening its sequences again.
+        if self.source != Source::Drop {
+            place.lint(trace, false).map_err(failed)?;
+        }
         if self.source.has_events() {
-            self.compare(place, trace).map_err(|error| format!("{name}: {error}"))?;
+            place.compare(trace, self.source.expected()).map_err(failed)?;
         }
         Ok(facts)
-    }
-
-    /// The linter finds nothing.
-    fn lint(&self, place: &Place, trace: &Path) -> Result<(), String> {
-        // This one goes on after a loss without opening its sequences again.
-        if self.source == Source::Drop {
-            return Ok(());
-        }
-        let mut lint = place.program(Side::Ours, "tracebox");
-        output(lint.arg("lint").arg(trace)).map(drop)
-    }
-
-    /// The official schema and our reader see the same events, and those that are expected.
-    fn compare(&self, place: &Place, trace: &Path) -> Result<(), String> {
-        let mut read = place.program(Side::Ours, "examples/events");
-        let events = output(read.arg(trace))?;
-        let read = trace.with_extension("events");
-        std::fs::write(&read, events).map_err(|e| format!("{}: {e}", read.display()))?;
-        let mut compare = Command::new(&place.python);
-        compare.arg(place.script("events.py")).arg(trace).arg(read);
-        match self.source.expected() {
-            Some(expected) => compare.arg(place.script(expected)),
-            None => compare.arg("-"),
-        };
-        if place.is_blessing {
-            compare.arg("--bless");
-        }
-        output(&mut compare).map(drop)
     }
 
     fn config(&self) -> String {
@@ -212,15 +189,6 @@ impl Cell {
         };
         format!("{}{sources}\n", self.play.config(TRACE.as_millis(), producer))
     }
-}
-
-/// What a program says. An error if it does not end well.
-fn output(command: &mut Command) -> Result<String, String> {
-    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_owned();
-    let output = command.output().map_err(|e| format!("{}: {e}", name.display()))?;
-    let facts = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(facts) } else { Err(format!("{facts}{complaint}")) }
 }
 
 /// The ends of the logs, for a cell that failed.

@@ -5,8 +5,8 @@
 //! with the official Python schema and compares them with what the source sends. `tracebox lint` must find nothing.
 //! Track events of the SDKs are read twice, by `interop/events.py` with the official schema and by our reader, and
 //! compared with the lists in `interop/*.txt`; `--bless` writes these. `peer` fetches the C++ programs.
-//! In addition, `tests` runs our tests with the C++ service, and `scenario` compares the output of both services for
-//! one script.
+//! In addition, `tests` and `life` run our tests with the C++ service, and `scenario` compares the output of both
+//! services for one script.
 
 mod against;
 mod cell;
@@ -14,6 +14,7 @@ pub mod peer;
 mod place;
 mod play;
 mod process;
+mod trace;
 
 use crate::ctx::{Ctx, Outcome};
 use crate::machine;
