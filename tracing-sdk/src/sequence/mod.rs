@@ -301,14 +301,14 @@ impl Sequence {
         if self.tracks.len() >= TRACKS_MAX {
             self.tracks.clear();
         }
-        let mut chain = vec![track];
-        while let Some(parent) = chain.last().and_then(|track| track.parent_track()) {
-            if chain.len() >= DEPTH_MAX {
-                break;
-            }
-            chain.push(parent);
+        // Without an allocation: each future and each span may have a track of its own.
+        let mut chain = [None; DEPTH_MAX];
+        let mut next = Some(track);
+        for place in &mut chain {
+            *place = next;
+            next = next.and_then(Track::parent_track);
         }
-        for track in chain.into_iter().rev().filter(|track| track.needs_descriptor()) {
+        for track in chain.into_iter().rev().flatten().filter(|track| track.needs_descriptor()) {
             if !self.tracks.insert(track.uuid()) {
                 continue;
             }

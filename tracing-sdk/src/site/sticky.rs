@@ -38,8 +38,17 @@ type List = Vec<Entry>;
 struct Entry {
     sticky: Sticky,
     members: Members,
-    /// The last value of a state. None: it was never set, or is forgotten; `Some(None)`: it was cleared.
-    text: Option<Option<String>>,
+    last: Last,
+}
+
+/// The last value of a state. The memory of the text is kept, so that a change allocates nothing.
+#[derive(Clone, Debug, Default)]
+struct Last {
+    /// It was set or cleared, and is not forgotten.
+    is_known: bool,
+    /// It is in no state.
+    is_cleared: bool,
+    text: String,
 }
 
 pub(crate) fn lock_for_fork() -> Locked {
@@ -170,7 +179,7 @@ impl Counter<'static> {
     fn list(&'static self, category: impl CategoryRef) {
         if !self.is_listed.swap(true, Ordering::Relaxed) {
             let members = category.members();
-            all().push(Entry { sticky: Sticky::Counter(self), members, text: None });
+            all().push(Entry { sticky: Sticky::Counter(self), members, last: Last::default() });
         }
     }
 
@@ -321,14 +330,15 @@ impl State<'static> {
     /// Forgets the value: sessions no longer begin with it.
     pub fn forget(&self) {
         if let Some(entry) = self.entry(&mut all()) {
-            entry.text = None;
+            entry.last = Last::default();
         }
     }
 
     /// The last value, and a time at which it was the last one.
     pub(super) fn settled(&self) -> Option<(u64, Option<String>)> {
         let mut all = all();
-        let text = self.entry(&mut all)?.text.clone()?;
+        let last = Some(&self.entry(&mut all)?.last).filter(|last| last.is_known)?;
+        let text = (!last.is_cleared).then(|| last.text.clone());
         // Under the lock: the value does not change meanwhile.
         Some((os::clock::boot_ns(), text))
     }
@@ -344,17 +354,14 @@ impl State<'static> {
         let mut all = all();
         if self.number.load(Ordering::Relaxed) == 0 {
             let members = category.members();
-            all.push(Entry { sticky: Sticky::State(self), members, text: None });
+            all.push(Entry { sticky: Sticky::State(self), members, last: Last::default() });
             self.number.store(all.len(), Ordering::Relaxed);
         }
-        match (self.entry(&mut all).map(|entry| &mut entry.text), value) {
-            // Without an allocation.
-            (Some(Some(Some(text))), Some(value)) => {
-                text.clear();
-                text.push_str(value);
-            }
-            (Some(text), value) => *text = Some(value.map(str::to_owned)),
-            (None, _) => {}
+        if let Some(Entry { last, .. }) = self.entry(&mut all) {
+            last.is_known = true;
+            last.is_cleared = value.is_none();
+            last.text.clear();
+            last.text.push_str(value.unwrap_or_default());
         }
         drop(all);
         self.record(category, value);

@@ -27,11 +27,11 @@ use std::collections::VecDeque;
 use protos::UnregisterTraceWriterRequest;
 use protos::producer_port::Request;
 
-use crate::write::commit::{self, FlushCallback, Scraped};
+use crate::write::commit::{self, FlushCallback, PendingCommit, Scraped};
 use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::write::reservations::Reservations;
-use crate::write::state::{ArbiterOptions, ArbiterState, Due, Item, Outgoing};
+use crate::write::state::{ArbiterOptions, ArbiterState, Due, Item, Outgoing, SPARE_MAX};
 use crate::write::writers::{Target, Writers};
 use abi::ids::{BufferId, FlushId, ReservationId, WriterId};
 use abi::shm::{ChunkHeader, Smb, WritableChunk};
@@ -76,9 +76,12 @@ impl Arbiter {
         waker: Arc<dyn Waker>,
         park: Arc<dyn Park>,
     ) -> Self {
+        let chunk_count = smb.page_count() * options.layout.chunk_count();
         let state = ArbiterState {
             page_idx: 0,
             pending: None,
+            spare: (0..SPARE_MAX).map(|_| PendingCommit::with_capacity(chunk_count)).collect(),
+            chunk_count,
             due: Due::No,
             outbox: VecDeque::new(),
             ready: VecDeque::new(),
@@ -222,7 +225,7 @@ impl Arbiter {
                 }
                 state.outbox.push_back(Item::Scrape);
             }
-            state.pending.get_or_insert_default().ack_flush(id);
+            state.pending().ack_flush(id);
             state.due = Due::Now;
         });
         self.0.waker.wake();
@@ -280,10 +283,12 @@ impl Arbiter {
                 }
                 Item::Scrape => (self.scrape(), None),
                 // Copying chunks and building messages needs no lock on the state: the commit has left it.
-                Item::Commit(commit, done) => {
+                Item::Commit(mut commit, done) => {
                     let reader = self.with(|state| state.reader.clone());
                     let mut reader = reader.as_deref().map(lock);
-                    (commit.into_requests(reader.as_deref_mut()), done)
+                    let requests = commit.drain_requests(reader.as_deref_mut());
+                    self.with(|state| state.recycle(commit));
+                    (requests, done)
                 }
             };
             let mut state = lock(&self.0.state);

@@ -7,7 +7,7 @@ use protos::{
 };
 
 use crate::write::patches::FilledPatch;
-use abi::ids::{BufferId, ChunkId, FlushId, WriterId};
+use abi::ids::{BufferId, FlushId, WriterId};
 use abi::limits::PATCHES_PER_CHUNK_MAX;
 use abi::shm::{ChunkFlags, ChunkHeader, SmbReader, WritableChunk};
 
@@ -34,27 +34,37 @@ struct Move {
     held: Option<WritableChunk>,
 }
 
-/// Patches of one chunk that was committed before.
+/// A patch of a chunk that was committed before.
 #[derive(Debug)]
-struct ChunkPatches {
+struct LatePatch {
     buffer: BufferId,
     writer: WriterId,
-    chunk: ChunkId,
-    patches: Vec<(u16, [u8; 4])>,
-    has_more: bool,
+    patch: FilledPatch,
 }
 
-/// A commit being put together.
+/// How many patches have room without an allocation. Few packets need one: those that lie in two chunks.
+const PATCHES_RESERVED: usize = 256;
+
+/// A commit being put together. It is emptied and used again, so that handing a chunk over allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct PendingCommit {
     moves: Vec<Move>,
-    patches: Vec<ChunkPatches>,
+    patches: Vec<LatePatch>,
     flush: Option<FlushId>,
     /// Sizes of the chunks in it, headers included.
     pub(super) chunk_bytes: usize,
 }
 
 impl PendingCommit {
+    /// With room for all chunks that there are.
+    pub(super) fn with_capacity(chunk_count: usize) -> Self {
+        Self {
+            moves: Vec::with_capacity(chunk_count),
+            patches: Vec::with_capacity(PATCHES_RESERVED),
+            ..Self::default()
+        }
+    }
+
     /// Adds a chunk. It is completed at once unless `hold`.
     pub(super) fn add_chunk(&mut self, chunk: WritableChunk, buffer: BufferId, hold: bool) {
         self.chunk_bytes += chunk.bytes();
@@ -106,26 +116,7 @@ impl PendingCommit {
 
     /// Adds a patch for a chunk that left already.
     pub(super) fn add_patch(&mut self, buffer: BufferId, writer: WriterId, patch: FilledPatch) {
-        let data = (patch.offset, patch.data);
-        if let Some(last) = self.patches.last_mut()
-            && last.writer == writer
-            && last.chunk == patch.chunk
-        {
-            if last.patches.len() < PATCHES_PER_CHUNK_MAX {
-                last.patches.push(data);
-                last.has_more = patch.has_more;
-                return;
-            }
-            // The service ignores more patches in one entry.
-            last.has_more = true;
-        }
-        self.patches.push(ChunkPatches {
-            buffer,
-            writer,
-            chunk: patch.chunk,
-            patches: vec![data],
-            has_more: patch.has_more,
-        });
+        self.patches.push(LatePatch { buffer, writer, patch });
     }
 
     /// Acknowledges flush `id`, and all older ones, with this commit.
@@ -136,10 +127,11 @@ impl PendingCommit {
     /// The requests of this commit: one, or several if one would not fit into a frame. Moves come before
     /// patches, both in order; the flush id is in the last request.
     ///
-    /// With a reader the memory is not shared, and chunks travel by value.
-    pub(super) fn into_requests(self, mut reader: Option<&mut SmbReader>) -> Vec<Request> {
+    /// With a reader the memory is not shared, and chunks travel by value. The commit is empty afterwards, and keeps
+    /// its memory.
+    pub(super) fn drain_requests(&mut self, mut reader: Option<&mut SmbReader>) -> Vec<Request> {
         let mut split = Split::default();
-        for entry in self.moves {
+        for entry in self.moves.drain(..) {
             let data = entry.held.and_then(|chunk| {
                 if let Some(reader) = &mut reader {
                     let mut data = Vec::with_capacity(chunk.bytes());
@@ -160,18 +152,28 @@ impl PendingCommit {
                 ..Default::default()
             });
         }
-        for entry in self.patches {
-            let cost = ENTRY_BYTES + entry.patches.len() * PATCH_BYTES;
-            split.with_space_for(cost).chunks_to_patch.push(CommitDataRequestChunkToPatch {
-                target_buffer: Some(u32::from(entry.buffer.get())),
-                writer_id: Some(u32::from(entry.writer.get())),
-                chunk_id: Some(entry.chunk.get()),
-                patches: entry.patches.into_iter().map(patch_message).collect(),
-                has_more_patches: Some(entry.has_more),
-                ..Default::default()
-            });
+        let is_same_chunk = |one: &LatePatch, other: &LatePatch| {
+            one.writer == other.writer && one.patch.chunk == other.patch.chunk
+        };
+        for patches in self.patches.chunk_by(is_same_chunk) {
+            // The service ignores more patches in one entry.
+            let mut parts = patches.chunks(PATCHES_PER_CHUNK_MAX).peekable();
+            while let Some(part) = parts.next() {
+                let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
+                let cost = ENTRY_BYTES + part.len() * PATCH_BYTES;
+                split.with_space_for(cost).chunks_to_patch.push(CommitDataRequestChunkToPatch {
+                    target_buffer: Some(u32::from(first.buffer.get())),
+                    writer_id: Some(u32::from(first.writer.get())),
+                    chunk_id: Some(first.patch.chunk.get()),
+                    patches: part.iter().map(|late| patch_message(&late.patch)).collect(),
+                    has_more_patches: Some(parts.peek().is_some() || last.patch.has_more),
+                    ..Default::default()
+                });
+            }
         }
-        split.current.flush_request_id = self.flush.map(|id| id.get());
+        self.patches.clear();
+        self.chunk_bytes = 0;
+        split.current.flush_request_id = self.flush.take().map(|id| id.get());
         split.done.push(Request::CommitData(split.current));
         split.done
     }
@@ -209,10 +211,10 @@ pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
     split.done
 }
 
-fn patch_message((offset, data): (u16, [u8; 4])) -> CommitDataRequestChunkToPatchPatch {
+fn patch_message(patch: &FilledPatch) -> CommitDataRequestChunkToPatchPatch {
     CommitDataRequestChunkToPatchPatch {
-        offset: Some(u32::from(offset)),
-        data: Some(data.to_vec()),
+        offset: Some(u32::from(patch.offset)),
+        data: Some(patch.data.to_vec()),
         ..Default::default()
     }
 }

@@ -15,6 +15,9 @@ use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
 use abi::sync::{Arc, Mutex};
 use abi::time::BootTime;
 
+/// How many empty commits are kept: while one is sent, the next is put together.
+pub(super) const SPARE_MAX: usize = 2;
+
 /// Every so many pages a scan checks whether it can go back to the first one.
 const NEAR_PAGES: usize = 32;
 
@@ -89,6 +92,10 @@ pub(super) struct ArbiterState {
     /// Page of the last success: where the next scan starts.
     pub(super) page_idx: usize,
     pub(super) pending: Option<PendingCommit>,
+    /// Empty commits, for their memory.
+    pub(super) spare: Vec<PendingCommit>,
+    /// How many chunks the memory can have.
+    pub(super) chunk_count: usize,
     pub(super) due: Due,
     /// Closed commits and other requests that were not polled yet.
     pub(super) outbox: VecDeque<Item>,
@@ -136,13 +143,28 @@ impl ArbiterState {
 
     /// Commits what was held for a reservation. Returns callbacks to be dropped.
     pub(super) fn commit_held(&mut self, held: Held, buffer: BufferId) -> Vec<FlushCallback> {
-        let callbacks = held.move_to(self.pending.get_or_insert_default(), buffer);
+        let callbacks = held.move_to(self.pending(), buffer);
         self.due = Due::Now;
         if buffer.is_none() || callbacks.is_empty() {
             return callbacks;
         }
         self.close_pending(Some(Box::new(|| callbacks.into_iter().for_each(|done| done()))));
         Vec::new()
+    }
+
+    /// The commit that is being put together.
+    pub(super) fn pending(&mut self) -> &mut PendingCommit {
+        let (spare, chunk_count) = (&mut self.spare, self.chunk_count);
+        self.pending.get_or_insert_with(|| {
+            spare.pop().unwrap_or_else(|| PendingCommit::with_capacity(chunk_count))
+        })
+    }
+
+    /// Keeps the memory of a commit that was sent.
+    pub(super) fn recycle(&mut self, commit: PendingCommit) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(commit);
+        }
     }
 
     /// Takes a chunk, and patches, for `target`, which is `buffer`. True if the commit should leave at once.
@@ -155,11 +177,11 @@ impl ArbiterState {
         half: usize,
     ) -> bool {
         let ArbiterOptions { direct_patching, by_value, batch_commits_ms, .. } = self.options;
-        let pending = self.pending.get_or_insert_default();
+        if let Some(chunk) = chunk.as_ref().filter(|_| buffer.is_none()) {
+            self.reservations.count_discarded(target, chunk.packet_count());
+        }
+        let pending = self.pending();
         if let Some(chunk) = chunk {
-            if buffer.is_none() {
-                self.reservations.count_discarded(target, chunk.packet_count());
-            }
             let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
             pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));
         }
@@ -174,6 +196,7 @@ impl ArbiterState {
     }
 
     pub(super) fn close_pending(&mut self, done: Option<FlushCallback>) {
+        self.pending();
         let commit = self.pending.take().unwrap_or_default();
         self.due = Due::No;
         self.outbox.push_back(Item::Commit(commit, done));

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod arbiter;
+mod commit;
 mod startup;
 
 use core::time::Duration;

@@ -1,0 +1,174 @@
+//! After a thread has recorded each kind of event once, further events allocate nothing on it: no call site, no name
+//! and no full chunk does.
+#![cfg(all(feature = "in-process", not(feature = "off")))]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tracing_sdk::data_source::{DataSource, Registered};
+use tracing_sdk::protos::DataSourceConfig;
+use tracing_sdk::session::{Config, Fill, Session};
+use tracing_sdk::{
+    Annotate, Counter, Flow, State, Track, Unit, async_slice, categories, counter, end, here,
+    instant, lost_events, slice, state,
+};
+
+categories! {
+    MEMORY = "allocations";
+}
+
+static DEPTH: Counter = Counter::new("depth");
+static POWER: State = State::new("power");
+static LANES: Track = Track::named("lanes");
+static PACKETS: Registered<Packets> = Registered::new("allocations.packets");
+
+/// How many events of a kind are counted. They fill several chunks.
+const EVENTS: u64 = 2000;
+/// How long the service may take to answer.
+const LONG: Duration = Duration::from_secs(60);
+
+struct Packets;
+
+impl DataSource for Packets {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+}
+
+#[derive(Debug)]
+struct Request {
+    id: u64,
+}
+
+impl Annotate for Request {
+    fn annotate(&self, value: tracing_sdk::Value<'_, '_>) {
+        value.map(|map| {
+            map.entry("id", &self.id);
+        });
+    }
+}
+
+/// A kind of event: its name, and a function that records one, number `n`.
+type Kind = (&'static str, fn(u64));
+
+const EVENT_KINDS: &[Kind] = &[
+    ("instant", |_| instant!(MEMORY, "instant")),
+    ("slice", |_| drop(slice!(MEMORY, "slice"))),
+    ("slice with an end", |n| end!(slice!(MEMORY, "slice"), n = n)),
+    ("slice on a track", |n| {
+        let track = LANES.child("lane").id(n % 4);
+        drop(slice!(MEMORY, "slice", track = track));
+    }),
+    ("two integers", |n| instant!(MEMORY, "event", n = n, m = -5_i64)),
+    ("text", |_| instant!(MEMORY, "event", text = "sixteen letters.")),
+    ("formatted", |n| instant!(MEMORY, "event", shown = %n, debug = ?Request { id: n })),
+    ("text that repeats", |n| instant!(MEMORY, "event", text = @["a", "b"][n as usize % 2])),
+    ("map and list", |n| instant!(MEMORY, "event", request = Request { id: n }, list = [n, 1])),
+    ("counter", |n| counter!(MEMORY, "queue", n, unit = Unit::Count)),
+    ("counter that is remembered", |n| DEPTH.set(&MEMORY, n)),
+    ("state", |n| match n % 2 {
+        0 => state!(MEMORY, "mode", "busy"),
+        _ => state!(MEMORY, "mode", None),
+    }),
+    ("state that is remembered", |n| match n % 2 {
+        0 => POWER.set(&MEMORY, "on"),
+        _ => POWER.clear(&MEMORY),
+    }),
+    ("flow", |n| instant!(MEMORY, "event", flow = Flow::process(n), end_flow = Flow::new())),
+    ("name at run time", |n| instant!(MEMORY, name = ["a name", "another"][n as usize % 2])),
+    ("name that repeats", |n| instant!(MEMORY, name = @["a name", "another"][n as usize % 2])),
+    ("log and location", |_| {
+        instant!(MEMORY, "event", location = here!(), |event| {
+            event.log("a line", tracing_sdk::Priority::Info);
+        });
+    }),
+    ("packet", |_| PACKETS.trace(|context| context.packet(|packet| drop(packet.for_testing())))),
+];
+
+/// Each future is a track of its own, which threads remember: a table grows at times, but not with each future.
+fn future(n: u64) {
+    drop(async_slice!(MEMORY, "future", n = n));
+}
+
+/// One test at a time: what others hand to the service needs memory, too.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn session(categories: &[&str]) -> Session {
+    let packets = DataSourceConfig { name: Some(PACKETS.name().into()), ..Default::default() };
+    let config = Config::new().buffer_kb(32_768, Fill::Ring).track_events(categories);
+    let session = Session::in_process(&config.data_source(packets)).expect("a session");
+    session.start().expect("a start");
+    session
+}
+
+/// How often the calling thread allocates while it records `EVENTS` events, after as many others.
+fn allocations(record: impl Fn(u64)) -> u64 {
+    let mut count = 0;
+    for round in 0..4 {
+        let measured = allocation_counter::measure(|| (0..EVENTS).for_each(&record));
+        // Memory for the next round: an event that is lost is no event.
+        tracing_sdk::flush();
+        assert!(tracing_sdk::sync(LONG), "no service");
+        count = if round == 0 { 0 } else { count + measured.count_total };
+    }
+    assert_eq!(lost_events(), 0);
+    count
+}
+
+fn check(kinds: &[Kind]) {
+    let counts = kinds.iter().map(|(name, record)| (*name, allocations(record)));
+    let wrong: Vec<_> = counts.filter(|(_, count)| *count != 0).collect();
+    assert_eq!(wrong, [], "allocations in {} events", 3 * EVENTS);
+}
+
+#[test]
+fn events_allocate_nothing() {
+    PACKETS.register();
+    let _alone = alone();
+    let session = session(&["allocations"]);
+    check(EVENT_KINDS);
+    // A second session must not change that.
+    let second = Session::in_process(&Config::new().track_events(&["allocations"]));
+    let second = second.expect("a session");
+    second.start().expect("a start");
+    check(&EVENT_KINDS[..3]);
+    assert!(allocations(future) < 40);
+    drop((session, second));
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn events_of_tracing_allocate_nothing() {
+    use tracing_subscriber::prelude::*;
+
+    const KINDS: &[Kind] = &[
+        ("event", |_| tracing::info!("a message")),
+        ("event with values", |n| tracing::info!(n, yes = true, text = "a text", "message {n}")),
+        ("counter", |n| tracing::info!(counter.depth = n)),
+    ];
+    let _alone = alone();
+    let session = session(&["allocations"]);
+    let subscriber = tracing_subscriber::registry().with(tracing_sdk::layer::layer());
+    tracing::subscriber::with_default(subscriber, || check(KINDS));
+    drop(session);
+}
+
+#[cfg(feature = "log")]
+#[test]
+fn records_of_log_allocate_nothing() {
+    const KINDS: &[Kind] = &[
+        ("literal", |_| log::info!("a message")),
+        ("formatted", |n| log::info!("message {n}")),
+        ("target", |n| log::warn!(target: "allocations", "message {n}")),
+    ];
+    let _alone = alone();
+    let session = session(&["allocations"]);
+    tracing_sdk::log::logger().install(log::LevelFilter::Trace).expect("the only logger");
+    check(KINDS);
+    drop(session);
+}
