@@ -143,10 +143,26 @@ fn events_allocate_nothing() {
 
 #[cfg(feature = "tracing")]
 #[test]
-fn events_of_tracing_allocate_nothing() {
+fn spans_and_events_of_tracing_allocate_nothing() {
     use tracing_subscriber::prelude::*;
 
     const KINDS: &[Kind] = &[
+        ("span", |_| drop(tracing::info_span!("span").entered())),
+        ("span with values", |n| {
+            let span = tracing::info_span!("span", n, yes = true, text = "a text", shown = %n);
+            drop(span.entered());
+        }),
+        ("span with late values", |n| {
+            let span = tracing::info_span!("span", n, text = tracing::field::Empty).entered();
+            span.record("text", "a text");
+        }),
+        ("span with a value that changes", |_| {
+            // Longer than what is kept, if no text gave way to the next.
+            let span = tracing::info_span!("span", text = "x").entered();
+            (0..100).for_each(|_| {
+                _ = span.record("text", "a text of fifty letters, which counts up to 5000 bytes")
+            });
+        }),
         ("event", |_| tracing::info!("a message")),
         ("event with values", |n| tracing::info!(n, yes = true, text = "a text", "message {n}")),
         ("counter", |n| tracing::info!(counter.depth = n)),

@@ -1,4 +1,4 @@
-//! Fields of spans and events, as annotations, messages, counters and names of tracks.
+//! Fields of events, as annotations, messages, counters and names of tracks.
 
 use core::fmt::{self, Write as _};
 use std::error::Error;
@@ -15,10 +15,10 @@ use crate::site::sticky::Counter;
 const CAUSES_MAX: usize = 16;
 
 /// An error and its causes, outermost first.
-struct Causes<'a>(&'a (dyn Error + 'static));
+pub(super) struct Causes<'a>(pub(super) &'a (dyn Error + 'static));
 
 impl Causes<'_> {
-    fn each(&self, mut f: impl FnMut(&dyn fmt::Display)) {
+    pub(super) fn each(&self, mut f: impl FnMut(&dyn fmt::Display)) {
         let mut next = Some(self.0);
         for _ in 0..CAUSES_MAX {
             let Some(error) = next else { break };
@@ -167,90 +167,5 @@ impl Visit for SpecialVisitor<'_> {
             Some(Role::Track) => write!(self.out.track, "{value:?}"),
             _ => Ok(()),
         };
-    }
-}
-
-/// A value of a span. `tracing` gives it when the span is made, and its slice begins later.
-#[derive(Debug, Default)]
-pub(super) enum Stored {
-    #[default]
-    None,
-    U64(u64),
-    I64(i64),
-    F64(f64),
-    Bool(bool),
-    Text(String),
-    Causes(Vec<String>),
-}
-
-impl Annotate for Stored {
-    fn annotate(&self, value: Value<'_, '_>) {
-        match self {
-            Self::None => {}
-            Self::U64(number) => value.uint(*number),
-            Self::I64(number) => value.int(*number),
-            Self::F64(number) => value.double(*number),
-            Self::Bool(truth) => value.bool(*truth),
-            Self::Text(text) => value.str(text),
-            Self::Causes(texts) => texts.annotate(value),
-        }
-    }
-
-    fn is_absent(&self) -> bool {
-        matches!(self, Self::None)
-    }
-}
-
-/// Collects values of a span, with the index of their fields. Records its counters.
-pub(super) struct Collect {
-    pub(super) site: &'static CallSite,
-    pub(super) values: Vec<(usize, Stored)>,
-}
-
-impl Collect {
-    fn keep(&mut self, field: &Field, value: Stored) {
-        let counter = match value {
-            Stored::U64(number) => CounterValue::from(number),
-            Stored::I64(number) => CounterValue::from(number),
-            Stored::F64(number) => CounterValue::from(number),
-            Stored::Bool(truth) => CounterValue::from(i64::from(truth)),
-            Stored::None | Stored::Text(_) | Stored::Causes(_) => return self.push(field, value),
-        };
-        match self.site.roles.get(field.index()) {
-            Some(Role::Counter(name)) => Counter::new(name).record(self.site.category, counter),
-            _ => self.push(field, value),
-        }
-    }
-
-    fn push(&mut self, field: &Field, value: Stored) {
-        self.values.push((field.index(), value));
-    }
-}
-
-macro_rules! keep {
-    ($($method:ident: $type:ty => $variant:ident,)*) => {$(
-        fn $method(&mut self, field: &Field, value: $type) {
-            self.keep(field, Stored::$variant(value));
-        }
-    )*};
-}
-
-impl Visit for Collect {
-    keep! {
-        record_f64: f64 => F64, record_i64: i64 => I64, record_u64: u64 => U64, record_bool: bool => Bool,
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.keep(field, Stored::Text(value.to_owned()));
-    }
-
-    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        let mut texts = Vec::new();
-        Causes(value).each(|error| texts.push(error.to_string()));
-        self.keep(field, Stored::Causes(texts));
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.keep(field, Stored::Text(format!("{value:?}")));
     }
 }

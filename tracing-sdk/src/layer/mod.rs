@@ -28,6 +28,8 @@ mod follow;
 mod rebuild;
 mod recorder;
 mod span;
+mod spans;
+mod values;
 
 #[expect(dead_code, reason = "they are held")]
 pub(crate) struct Locked(callsite::Locked, rebuild::LockedSubscribers);

@@ -1,5 +1,7 @@
 //! The layer.
 
+use core::fmt;
+
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Subscriber};
 use tracing_subscriber::Layer as _;
@@ -8,10 +10,11 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::callsite::{self, CallSite};
-use super::field::{Collect, Stored};
 use super::filter::Wanted;
 use super::follow;
 use super::span::{self, Span, SpanStyle};
+use super::spans::Spans;
+use super::values::{Collect, Values};
 use super::{event, rebuild};
 
 /// What [`layer`] returns: a recorder that only gets what sessions want.
@@ -46,9 +49,23 @@ where
 /// let subscriber = tracing_subscriber::registry().with(layer);
 /// # drop(subscriber);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Recorder {
     style: SpanStyle,
+    spans: Box<Spans>,
+}
+
+/// The same options. The spans are those of one subscriber, whose ids they have.
+impl Clone for Recorder {
+    fn clone(&self) -> Self {
+        Self { style: self.style, spans: Box::default() }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("style", &self.style).finish_non_exhaustive()
+    }
 }
 
 impl Recorder {
@@ -75,23 +92,16 @@ impl Recorder {
     }
 }
 
-fn collect(site: &'static CallSite, record: impl FnOnce(&mut Collect)) -> Vec<(usize, Stored)> {
-    let mut collect = Collect { site, values: Vec::new() };
+/// Collects values for the span `id`, in the memory of one that has ended.
+fn collect(
+    spans: &Spans,
+    id: &Id,
+    site: &'static CallSite,
+    record: impl FnOnce(&mut Collect),
+) -> Values {
+    let mut collect = Collect { site, values: spans.take_values(id.into_u64()) };
     record(&mut collect);
     collect.values
-}
-
-/// Calls `run` with the span `id`. The values of a span were formatted before, so no code of the program runs under the
-/// lock of its extensions.
-fn with<S>(ctx: &Context<'_, S>, id: &Id, run: impl FnOnce(&mut Span))
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    if let Some(span) = ctx.span(id)
-        && let Some(span) = span.extensions_mut().get_mut::<Span>()
-    {
-        run(span);
-    }
 }
 
 impl<S> tracing_subscriber::Layer<S> for Recorder
@@ -102,25 +112,25 @@ where
         rebuild::add(subscriber);
     }
 
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
-        let Some(span) = ctx.span(id) else { return };
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
         let site = callsite::of(attributes.metadata());
-        let values = collect(site, |values| attributes.record(values));
-        // There is one already if the program has two of these layers.
-        span.extensions_mut().replace(Span::new(site, self.style, values));
+        let values = collect(&self.spans, id, site, |values| attributes.record(values));
+        self.spans.insert(id.into_u64(), Span::new(site, self.style, values));
     }
 
     fn on_record(&self, id: &Id, record: &Record<'_>, ctx: Context<'_, S>) {
         let Some(metadata) = ctx.metadata(id) else { return };
-        let values = collect(callsite::of(metadata), |values| record.record(values));
-        with(&ctx, id, |span| span.record(values));
+        let site = callsite::of(metadata);
+        let mut values = collect(&self.spans, id, site, |values| record.record(values));
+        self.spans.with(id.into_u64(), |span| span.record(&mut values));
+        self.spans.recycle(id.into_u64(), values);
     }
 
-    fn on_follows_from(&self, id: &Id, follows: &Id, ctx: Context<'_, S>) {
+    fn on_follows_from(&self, id: &Id, follows: &Id, _: Context<'_, S>) {
         let mut flow = None;
-        with(&ctx, follows, |span| flow = follow::from(span));
+        self.spans.with(follows.into_u64(), |span| flow = follow::from(span));
         if let Some(flow) = flow {
-            with(&ctx, id, |span| span.follow(flow));
+            self.spans.with(id.into_u64(), |span| span.follow(flow));
         }
     }
 
@@ -128,15 +138,18 @@ where
         event::record(event);
     }
 
-    fn on_enter(&self, id: &Id, ctx: Context<'_, S>) {
-        with(&ctx, id, |span| span.enter(id.into_u64()));
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        self.spans.with(id.into_u64(), |span| span.enter(id.into_u64()));
     }
 
-    fn on_exit(&self, id: &Id, ctx: Context<'_, S>) {
-        span::exit(id.into_u64(), |id, run| with(&ctx, &Id::from_u64(id), run));
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        span::exit(id.into_u64(), |id, run| self.spans.with(id, run));
     }
 
-    fn on_close(&self, id: Id, ctx: Context<'_, S>) {
-        with(&ctx, &id, Span::close);
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        if let Some(mut span) = self.spans.remove(id.into_u64()) {
+            span.close();
+            self.spans.recycle(id.into_u64(), span.into_values());
+        }
     }
 }

@@ -18,8 +18,8 @@ use std::cell::RefCell;
 
 use protos::TrackEventType;
 
-use super::callsite::{CallSite, Role};
-use super::field::Stored;
+use super::callsite::CallSite;
+use super::values::Values;
 use crate::category::Members;
 use crate::event::Event;
 use crate::flow::Flow;
@@ -49,14 +49,6 @@ pub enum SpanStyle {
     Auto,
 }
 
-#[derive(Debug)]
-struct Value {
-    field: usize,
-    stored: Stored,
-    /// It came after the slice had begun.
-    is_late: bool,
-}
-
 /// The slice for the whole life of a span.
 #[derive(Clone, Copy, Default)]
 struct Life {
@@ -69,7 +61,7 @@ struct Life {
 pub(super) struct Span {
     site: &'static CallSite,
     style: SpanStyle,
-    values: Vec<Value>,
+    values: Values,
     enters: u32,
     /// Tells apart the tracks and flows of spans; 0: not needed yet.
     number: u64,
@@ -118,34 +110,18 @@ fn spec<'a>(
     }
 }
 
-/// Writes values: all, or late ones.
-fn annotate(event: &mut Event<'_, '_>, site: &'static CallSite, values: &[Value], only_late: bool) {
-    for value in values {
-        if let Some(Role::Annotation(key)) = site.roles.get(value.field)
-            && (value.is_late || !only_late)
-        {
-            event.annotate_static(key, &value.stored);
-        }
-    }
-}
-
 impl Span {
-    /// A span of `site` with these values, each with the index of its field.
-    pub(super) fn new(
-        site: &'static CallSite,
-        style: SpanStyle,
-        values: Vec<(usize, Stored)>,
-    ) -> Self {
+    /// A span of `site` with these values.
+    pub(super) fn new(site: &'static CallSite, style: SpanStyle, values: Values) -> Self {
         let style = match style {
             SpanStyle::Auto if site.habit.is_often() => SpanStyle::Async,
             style => style,
         };
         let bits = Members::One(site.category).instances();
-        let value = |(field, stored)| Value { field, stored, is_late: false };
         let mut span = Self {
             site,
             style,
-            values: values.into_iter().map(value).collect(),
+            values,
             enters: 0,
             number: 0,
             made_for: if bits == 0 { Written::default() } else { thread::instances(bits) },
@@ -164,14 +140,8 @@ impl Span {
     }
 
     /// Values that were not known when the span was made.
-    pub(super) fn record(&mut self, values: Vec<(usize, Stored)>) {
-        for (field, stored) in values {
-            let value = Value { field, stored, is_late: true };
-            match self.values.iter_mut().find(|value| value.field == field) {
-                Some(old) => *old = value,
-                None => self.values.push(value),
-            }
-        }
+    pub(super) fn record(&mut self, values: &mut Values) {
+        self.values.merge(values);
     }
 
     /// It follows from an event with this flow.
@@ -219,7 +189,7 @@ impl Span {
                 if let Some(location) = site.location {
                     event.location(location);
                 }
-                annotate(event, site, values, false);
+                values.annotate(event, site, false);
             }
             flows.iter().for_each(|flow| {
                 event.flow(*flow);
@@ -229,7 +199,7 @@ impl Span {
         if written.bits != 0 {
             self.flows.clear();
             if form != Form::Part {
-                self.values.iter_mut().for_each(|value| value.is_late = false);
+                self.values.set_written();
             }
         }
         written
@@ -253,7 +223,7 @@ impl Span {
             if let Some(location) = site.location {
                 event.location(location);
             }
-            annotate(event, site, values, false);
+            values.annotate(event, site, false);
         };
         thread::write_missing(bits, &mut life.written, self.made_for, &begin, Some(&mut fill));
         self.life = Some(life);
@@ -274,7 +244,7 @@ impl Span {
             flow.is_none() && (form == Form::Part || (values.is_empty() && flows.is_empty()));
         let mut fill = |event: &mut Event<'_, '_>| {
             if form != Form::Part {
-                annotate(event, site, values, true);
+                values.annotate(event, site, true);
             }
             flow.iter().chain(flows.iter().filter(|_| form != Form::Part)).for_each(|flow| {
                 event.flow(*flow);
@@ -294,7 +264,7 @@ impl Span {
         let track = self.track();
         let end = spec(TrackEventType::TYPE_SLICE_END, site, Some(&track));
         let mut fill = |event: &mut Event<'_, '_>| {
-            annotate(event, site, values, true);
+            values.annotate(event, site, true);
             flows.iter().for_each(|flow| {
                 event.flow(*flow);
             });
@@ -312,12 +282,12 @@ impl Span {
 
     /// The value of the field `track`.
     fn track_name(&self) -> Option<&str> {
-        self.values.iter().find_map(|value| {
-            match (self.site.roles.get(value.field), &value.stored) {
-                (Some(Role::Track), Stored::Text(name)) => Some(name.as_str()),
-                _ => None,
-            }
-        })
+        self.values.track_name(self.site)
+    }
+
+    /// The values, whose memory can be used again.
+    pub(super) fn into_values(self) -> Values {
+        self.values
     }
 
     /// Where the slice of its whole life is.

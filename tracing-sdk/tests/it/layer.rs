@@ -716,3 +716,16 @@ fn follows_from_is_a_flow() {
     assert_eq!(effect.0, "begin it::layer effect");
     assert_eq!((cause.1.len(), arrow.1.len(), &arrow.1), (0, 1, &effect.1));
 }
+
+#[test]
+fn a_value_that_is_recorded_again_leaves_others_alone() {
+    check(
+        || {
+            let span = info_span!("span", a = "first", b = "second", c = 3);
+            span.record("a", "a longer text");
+            span.record("a", "x");
+            drop(span.entered());
+        },
+        &["begin span b=second c=3 a=x", "end"],
+    );
+}

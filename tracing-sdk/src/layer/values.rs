@@ -1,0 +1,184 @@
+//! The values of a span. `tracing` gives them when the span is made, and its slice begins later.
+
+use core::fmt::{self, Write as _};
+use core::ops::Range;
+use std::error::Error;
+
+use tracing::field::{Field, Visit};
+
+use super::callsite::{CallSite, Role};
+use super::field::Causes;
+use crate::event::Event;
+use crate::event::annotate::{Annotate, Value as Out};
+use crate::event::counter_value::CounterValue;
+use crate::site::sticky::Counter;
+
+/// How much memory for texts is kept for a later span, bytes.
+const TEXT_BYTES_KEPT: usize = 4096;
+
+#[derive(Clone, Debug)]
+enum Stored {
+    U64(u64),
+    I64(i64),
+    F64(f64),
+    Bool(bool),
+    /// A part of `Values::texts`.
+    Text(Range<usize>),
+    Causes(Vec<String>),
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    field: usize,
+    stored: Stored,
+    /// It came after the slice had begun.
+    is_late: bool,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    values: Vec<Value>,
+    texts: String,
+}
+
+impl Values {
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.texts.clear();
+        self.texts.shrink_to(TEXT_BYTES_KEPT);
+    }
+
+    /// Replaces values of the same fields, and adds all others, as late ones.
+    pub(super) fn merge(&mut self, late: &mut Self) {
+        for mut value in late.values.drain(..) {
+            if let Some(at) = self.values.iter().position(|old| old.field == value.field) {
+                self.remove(at);
+            }
+            if let Stored::Text(range) = &mut value.stored {
+                let start = self.texts.len();
+                self.texts.push_str(late.texts.get(range.clone()).unwrap_or_default());
+                *range = start..self.texts.len();
+            }
+            self.values.push(Value { is_late: true, ..value });
+        }
+    }
+
+    /// Removes a value and its text: a span that records one field again and again must not grow.
+    fn remove(&mut self, at: usize) {
+        let Stored::Text(removed) = self.values.remove(at).stored else { return };
+        self.texts.replace_range(removed.clone(), "");
+        for value in &mut self.values {
+            if let Stored::Text(range) = &mut value.stored
+                && range.start >= removed.end
+            {
+                *range = range.start - removed.len()..range.end - removed.len();
+            }
+        }
+    }
+
+    /// From now on none is late.
+    pub(super) fn set_written(&mut self) {
+        self.values.iter_mut().for_each(|value| value.is_late = false);
+    }
+
+    /// Writes values: all, or late ones.
+    pub(super) fn annotate(
+        &self,
+        event: &mut Event<'_, '_>,
+        site: &'static CallSite,
+        only_late: bool,
+    ) {
+        for value in &self.values {
+            if let Some(Role::Annotation(key)) = site.roles.get(value.field)
+                && (value.is_late || !only_late)
+            {
+                event.annotate_static(key, &Shown { stored: &value.stored, texts: &self.texts });
+            }
+        }
+    }
+
+    /// The value of the field `track`.
+    pub(super) fn track_name(&self, site: &'static CallSite) -> Option<&str> {
+        self.values.iter().find_map(|value| match (site.roles.get(value.field), &value.stored) {
+            (Some(Role::Track), Stored::Text(range)) => self.texts.get(range.clone()),
+            _ => None,
+        })
+    }
+}
+
+struct Shown<'a> {
+    stored: &'a Stored,
+    texts: &'a str,
+}
+
+impl Annotate for Shown<'_> {
+    fn annotate(&self, value: Out<'_, '_>) {
+        match self.stored {
+            Stored::U64(number) => value.uint(*number),
+            Stored::I64(number) => value.int(*number),
+            Stored::F64(number) => value.double(*number),
+            Stored::Bool(truth) => value.bool(*truth),
+            Stored::Text(range) => value.str(self.texts.get(range.clone()).unwrap_or_default()),
+            Stored::Causes(texts) => texts.annotate(value),
+        }
+    }
+}
+
+/// Collects values of a span. Records its counters.
+pub(super) struct Collect {
+    pub(super) site: &'static CallSite,
+    pub(super) values: Values,
+}
+
+impl Collect {
+    fn number(&mut self, field: &Field, stored: Stored, counter: impl Into<CounterValue>) {
+        match self.site.roles.get(field.index()) {
+            Some(Role::Counter(name)) => Counter::new(name).record(self.site.category, counter),
+            _ => self.push(field, stored),
+        }
+    }
+
+    fn push(&mut self, field: &Field, stored: Stored) {
+        self.values.values.push(Value { field: field.index(), stored, is_late: false });
+    }
+}
+
+impl Visit for Collect {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.number(field, Stored::F64(value), value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.number(field, Stored::I64(value), value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.number(field, Stored::U64(value), value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.number(field, Stored::Bool(value), i64::from(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        let mut texts = Vec::new();
+        Causes(value).each(|error| texts.push(error.to_string()));
+        self.push(field, Stored::Causes(texts));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let start = self.values.texts.len();
+        // An error of the value's own: what was written stays.
+        let _ = write!(self.values.texts, "{value:?}");
+        self.push(field, Stored::Text(start..self.values.texts.len()));
+    }
+}
