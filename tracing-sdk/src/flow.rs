@@ -60,6 +60,11 @@ impl Flow {
 
 /// One flow or several, for the keys `flow` and `end_flow` of the macros.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a flow",
+    label = "not a flow",
+    note = "make one: `Flow::new()`, or `Flow::process(number)` of a number that the program has"
+)]
 pub trait Flows {
     /// Calls `f` with each.
     fn each(&self, f: impl FnMut(Flow));

@@ -117,4 +117,5 @@ pub mod __private {
     pub use crate::site::sticky::StateValue;
     pub use crate::site::{Name, Site, closure};
     pub use crate::source::registry::clear_all as clear_incremental_state;
+    pub use crate::track::TrackRef;
 }

@@ -35,6 +35,12 @@ macro_rules! categories {
         $vis static $name: $crate::Category = $crate::Category::new($text)
             $(.tags(&[$($tag),*]))? $(.description($description))?;
     )*};
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "write each category as `pub NET = \"net\";`, with a literal; `tags: [..]` and `description: ..` \
+             may follow. A name that is made at run time is for `Category::dynamic`"
+        );
+    };
 }
 
 /// A category by its name, for call sites that were ported from C++: `slice!(cat!("net"), "fetch")`.
@@ -45,6 +51,11 @@ macro_rules! cat {
             static __CATEGORY: $crate::Category = $crate::Category::new($name);
             &__CATEGORY
         }
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "`cat!` takes a literal: `cat!(\"net\")`. A name that is made at run time is for `Category::dynamic`"
+        )
     };
 }
 
@@ -93,6 +104,9 @@ macro_rules! instant {
             $crate::__event!(@name instant $category, $($rest)*)
         }
     };
+    ($($other:tt)*) => {
+        ::core::compile_error!("an event needs a category and a name: `instant!(NET, \"name\")`")
+    };
 }
 
 /// Begins a slice, and returns a guard that ends it.
@@ -124,6 +138,9 @@ macro_rules! slice {
     }};
     ($category:expr, $($rest:tt)*) => {
         $crate::__event!(@slice [$category] [$($rest)*] $($rest)*)
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!("a slice needs a category and a name: `slice!(NET, \"name\")`")
     };
 }
 
@@ -177,6 +194,9 @@ macro_rules! async_slice {
             $crate::AsyncSlice::new(slice, flow, &$category, name)
         }
     };
+    ($($other:tt)*) => {
+        ::core::compile_error!("write `async_slice!(NET, \"name\")`, with a literal; arguments may follow")
+    };
 }
 
 /// Ends a slice with annotations, in the grammar of [`instant!`](crate::instant!) without names, tracks and times.
@@ -210,6 +230,12 @@ macro_rules! counter {
             counter.record(&$category, $value);
         }
     };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "write `counter!(NET, \"name\", value)`, with a literal; methods of `Counter` may follow, \
+             such as `unit = Unit::Bytes`. For a name that is made at run time, use `instant!` with an argument"
+        )
+    };
 }
 
 /// Records a state, while a session records its category; `None` is no state. A static [`State`](crate::State) also
@@ -230,6 +256,11 @@ macro_rules! state {
             let state = $crate::__static!($crate::State<'static> = $crate::State::new($name));
             state.record(&$category, $crate::__private::StateValue::text(&$value));
         }
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "write `state!(NET, \"name\", value)`, with a literal; the value is a text, or `None`"
+        )
     };
 }
 
@@ -300,7 +331,7 @@ macro_rules! __event {
             [] [] $($($rest)*)? ,)
     }};
     (@name $($other:tt)*) => {
-        ::core::compile_error!("the name of an event is a literal, or `name = expression` for a name made at run time")
+        ::core::compile_error!("the name is a literal; for one that is made at run time, write `name = expression`")
     };
 
     // ---- no arguments are left
@@ -321,7 +352,7 @@ macro_rules! __event {
 
     // ---- arguments with a meaning of their own
     (@args $verb:ident $category:tt $name:tt [$($site:tt)*] $write:tt track = $value:expr, $($rest:tt)*) => {
-        match $crate::Track::from(&$value) {
+        match $crate::__private::TrackRef::track(&$value) {
             ref value => $crate::__event!(
                 @args $verb $category $name [$($site)* .track(value)] $write $($rest)*),
         }
@@ -392,6 +423,11 @@ macro_rules! __event {
     };
     (@args $verb:ident $category:tt $name:tt $site:tt $write:tt , $($rest:tt)*) => {
         $crate::__event!(@args $verb $category $name $site $write $($rest)*)
+    };
+    (@args $verb:ident $category:tt $name:tt $site:tt $write:tt $key:ident, $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "an argument needs a key: `", ::core::stringify!($key), " = ", ::core::stringify!($key), "`"
+        ))
     };
     (@args $verb:ident $category:tt $name:tt $site:tt $write:tt $($other:tt)*) => {
         ::core::compile_error!(::core::concat!(

@@ -100,7 +100,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             quote!(match self { #(#arms)* })
         }
         Data::Union(_) => {
-            return Err(Error::new_spanned(&input.ident, "a union cannot be an annotation"));
+            return Err(Error::new_spanned(
+                &input.ident,
+                "nothing tells which field of a union is valid: implement `Annotate` by hand",
+            ));
         }
     };
     let name = &input.ident;

@@ -39,6 +39,9 @@ pub fn derive_annotate(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let arguments = syn::parse_macro_input!(arguments as traced::Arguments);
-    let function = syn::parse_macro_input!(function as syn::ItemFn);
+    let function = match traced::function(function.into()) {
+        Ok(function) => function,
+        Err(error) => return error.into_compile_error().into(),
+    };
     traced::expand(&arguments, function).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -90,6 +90,18 @@ fn mark(input: ParseStream<'_>) -> Result<TokenStream> {
     Ok(TokenStream::new())
 }
 
+/// The function below the attribute.
+pub(crate) fn function(item: TokenStream) -> Result<ItemFn> {
+    let advice = "`#[traced]` records the calls of one function: put it on a `fn` with a body, such as each method of \
+        an `impl` block";
+    syn::parse2(item.clone()).map_err(|error| match syn::parse2::<syn::Item>(item) {
+        // An error inside the function, or a function of a trait that has no body.
+        Ok(syn::Item::Fn(_)) => error,
+        Ok(item) => Error::new_spanned(item, advice),
+        Err(_) => Error::new(error.span(), format!("{error}; {advice}")),
+    })
+}
+
 pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<TokenStream> {
     if let Some(word) = &function.sig.constness {
         return Err(Error::new_spanned(

@@ -56,10 +56,14 @@ impl Category {
     /// If the name is not valid; in a static that is an error of the compiler.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(
-            is_valid(name),
-            "a category name is empty, or contains a quote, star, comma or space"
-        );
+        if name.is_empty() {
+            refuse("a category needs a name, such as \"net\"");
+        }
+        if !is_valid(name) {
+            refuse(
+                "the name of a category must not contain a quote, star, comma or space: use `_` or `.`",
+            );
+        }
         Self::unlisted(name, &[]).listed()
     }
 
@@ -179,6 +183,12 @@ impl core::fmt::Debug for Category {
     }
 }
 
+/// As a function, so that the compiler's message leads to its caller.
+#[track_caller]
+const fn refuse(reason: &'static str) -> ! {
+    panic!("{}", reason)
+}
+
 const fn is_valid(name: &str) -> bool {
     let bytes = name.as_bytes();
     let mut at = 0;
@@ -188,7 +198,7 @@ const fn is_valid(name: &str) -> bool {
         }
         at += 1;
     }
-    !bytes.is_empty()
+    true
 }
 
 /// Whether configs give `byte` a meaning.
@@ -216,6 +226,11 @@ impl Group {
 }
 
 /// Whatever a call site can name as its category: a [`Category`], a [`Group`], or a reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a category",
+    label = "not a category",
+    note = "declare one, `categories! {{ NET = \"net\"; }}`, and name it, `instant!(NET, ..)`; or write `cat!(\"net\")`"
+)]
 pub trait CategoryRef: Copy {
     /// The bits of all members; zero if no session records and all are registered.
     #[doc(hidden)]

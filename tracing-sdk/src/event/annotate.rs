@@ -30,6 +30,12 @@ use crate::intern::{Interning, Kind};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an annotation: it does not implement `Annotate`",
+    label = "not an annotation",
+    note = "derive it: `#[derive(tracing_sdk::Annotate)]` (feature `derive`), or implement `tracing_sdk::Annotate`",
+    note = "or format the value: `key = ?value` uses its `Debug`, `key = %value` its `Display`"
+)]
 pub trait Annotate {
     /// Writes the value.
     fn annotate(&self, value: Value<'_, '_>);

@@ -21,7 +21,7 @@ use crate::intern::{EventName, StaticName};
 use crate::track::Track;
 
 /// The slice of a future, from [`async_slice!`](crate::async_slice!).
-#[must_use = "the slice ends when this is dropped: pass it to `traced`"]
+#[must_use = "the slice ends when this is dropped: pass it on, `future.traced(async_slice!(..))`"]
 #[derive(Debug)]
 pub struct AsyncSlice {
     /// None if no session records it.

@@ -11,7 +11,7 @@ use crate::track::Track;
 ///
 /// Only sessions that got the beginning get the end, so that it never closes another slice. A guard that is leaked
 /// leaves the slice open.
-#[must_use = "the slice ends when the guard is dropped: name it, as in `let _slice = slice!(..)`"]
+#[must_use = "the slice ends when the guard is dropped, at once by `let _ =`: name it, `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct Slice {
     written: Kept<Written>,
@@ -63,7 +63,7 @@ impl Drop for Slice {
 }
 
 /// An open slice on a track that the program named. It may be sent to another thread, and ends when it is dropped.
-#[must_use = "the slice ends when the guard is dropped: name it, as in `let _slice = slice!(..)`"]
+#[must_use = "the slice ends when the guard is dropped, at once by `let _ =`: name it, `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct TrackSlice<'a> {
     open: Kept<(Written, Track<'a>)>,

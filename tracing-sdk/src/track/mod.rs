@@ -284,14 +284,28 @@ impl<'a> Track<'a> {
 }
 
 /// What `track =` of the macros takes: a track, or a reference to one.
-impl<'a> From<&Track<'a>> for Track<'a> {
-    fn from(track: &Track<'a>) -> Self {
-        *track
+/// What the key `track` of the macros takes: a track, or a reference to one.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a track",
+    label = "not a track",
+    note = "make one: `track = Track::named(\"Uploads\")`, or `Track::dynamic(name)` of any text"
+)]
+pub trait TrackRef<'a> {
+    /// The track.
+    fn track(&self) -> Track<'a>;
+}
+
+impl<'a> TrackRef<'a> for Track<'a> {
+    #[inline(always)]
+    fn track(&self) -> Track<'a> {
+        *self
     }
 }
 
-impl<'a> From<&&Track<'a>> for Track<'a> {
-    fn from(track: &&Track<'a>) -> Self {
-        **track
+impl<'a, T: TrackRef<'a> + ?Sized> TrackRef<'a> for &T {
+    #[inline(always)]
+    fn track(&self) -> Track<'a> {
+        (**self).track()
     }
 }

@@ -1,0 +1,15 @@
+//! Arguments that are not of the form `key = value`, and events without a name.
+use tracing_sdk::{categories, counter, instant, slice};
+
+categories! {
+    NET = "net";
+}
+
+fn main() {
+    let url = "https://example.com";
+    instant!(NET, "connected", url);
+    instant!(NET, "connected", url: url);
+    instant!(NET);
+    let _slice = slice!(NET);
+    counter!(NET, "queue");
+}
