@@ -3,6 +3,9 @@
 //! ```text
 //! cargo run -p tracing-sdk --features in-process --example custom_data_source -- memory.pftrace
 //! ```
+//!
+//! The picture: there is none. The trace has about twenty packets, ten milliseconds apart, with a text of
+//! `/proc/self/statm` each; viewers show only packets that they know. `tracebox trace print memory.pftrace` prints them.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};

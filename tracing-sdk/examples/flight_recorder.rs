@@ -3,6 +3,10 @@
 //! ```text
 //! cargo run -p tracing-sdk --features in-process --example flight_recorder
 //! ```
+//!
+//! The pictures: `slow.pftrace` has slices `request` on the first thread; that with the argument `number` 7 lasts 50
+//! milliseconds, and the others almost nothing. `panic.pftrace` has all ten requests, and an open slice `fails` on another
+//! thread. `end.pftrace` has the same, with the slice `fails` ended by the panic.
 
 #![allow(clippy::disallowed_methods, reason = "the sleep stands for work")]
 

@@ -3,6 +3,9 @@
 //! ```text
 //! cargo run -p tracing-sdk --features in-process --example record_to_file -- work.pftrace
 //! ```
+//!
+//! The picture: the first thread has ten slices `round` of five milliseconds each, one after the other, with the argument
+//! `number`. At the beginning of each is an instant `begun`. The process has a counter `done`, a staircase from 0 to 9.
 
 #![allow(clippy::disallowed_methods, reason = "the sleep stands for work")]
 

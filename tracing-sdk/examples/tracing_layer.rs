@@ -1,5 +1,13 @@
-//! Two requests at once, recorded by a service inside the program: `cargo run -p tracing-sdk --features
-//! in-process,tracing --example tracing_layer`. Open `tracing.pftrace` with <https://ui.perfetto.dev>.
+//! Two requests at once, recorded through the crate `tracing` by a service inside the program:
+//!
+//! ```text
+//! cargo run -p tracing-sdk --features in-process,tracing --example tracing_layer -- tracing.pftrace
+//! ```
+//!
+//! The picture: each request has an instant `accepted` on the thread that runs it, also as a line of the log. Its span is
+//! entered three times: for two polls, and when the future is dropped. Each time is a slice `request` on a thread. From
+//! the second time on the span also has a slice for its whole life, below the track `tracing spans`, and arrows lead from
+//! it to the others. The process has a counter `answered`.
 
 use tracing::instrument::Instrument as _;
 use tracing_sdk::session::record;
@@ -23,6 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         });
     })?;
-    std::fs::write("tracing.pftrace", trace)?;
+    let path = std::env::args().nth(1).unwrap_or_else(|| "tracing.pftrace".to_owned());
+    std::fs::write(&path, trace)?;
+    println!("{path} opens in https://ui.perfetto.dev");
     Ok(())
 }

@@ -93,11 +93,14 @@ pub use self::track::{Merge, Order, Track, Unit};
 #[cfg(feature = "derive")]
 pub use tracing_sdk_derive::{Annotate, traced};
 
-/// Compiles and runs the examples of docs/sdk.md.
+/// Compiles and runs the examples of the guides.
 #[cfg(all(doctest, feature = "in-process"))]
 mod guide {
     #[doc = include_str!("../../docs/sdk.md")]
     mod sdk {}
+    #[cfg(feature = "tracing")]
+    #[doc = include_str!("../../docs/sdk-migration.md")]
+    mod migration {}
 }
 
 /// Perfetto's schema: configs, and writers of packets.
