@@ -11,7 +11,7 @@ pub(crate) mod future;
 pub(crate) mod guard;
 mod kept;
 pub(crate) mod sticky;
-#[cfg(test)]
+#[cfg(all(test, not(feature = "off")))]
 mod tests;
 
 use protos::TrackEventType;
