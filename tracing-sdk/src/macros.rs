@@ -199,7 +199,7 @@ macro_rules! async_slice {
     };
 }
 
-/// Ends a slice with annotations, in the grammar of [`instant!`](crate::instant!) without names, tracks and times.
+/// Ends a slice with annotations, in the grammar of [`instant!`](crate::instant!) without names and tracks.
 #[macro_export]
 macro_rules! end {
     ($slice:expr $(, $($rest:tt)*)?) => {{
@@ -335,8 +335,14 @@ macro_rules! __event {
     };
 
     // ---- no arguments are left
+    (@args end [$slice:ident] [] [.time_ns($time:ident)] [$($write:tt)*] $(,)*) => {
+        $slice.end_with(::core::option::Option::Some($time), &mut $crate::__private::closure(|event| {
+            let _ = &event;
+            $($crate::__event!(@write event $write);)*
+        }))
+    };
     (@args end [$slice:ident] [] [] [$($write:tt)*] $(,)*) => {
-        $slice.end_with(&mut $crate::__private::closure(|event| {
+        $slice.end_with(::core::option::Option::None, &mut $crate::__private::closure(|event| {
             let _ = &event;
             $($crate::__event!(@write event $write);)*
         }))

@@ -24,6 +24,7 @@ impl Sequence {
         self.last_ns = now_ns;
         let settings = &self.running.settings;
         let thread = Track::current_thread().uuid();
+        self.tracks.insert(thread);
         let process = Track::process().uuid();
         let pid = i32::try_from(std::process::id()).unwrap_or(0);
 

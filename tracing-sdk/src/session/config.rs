@@ -148,10 +148,10 @@ impl Config {
         })
     }
 
-    /// Adds a data source.
-    pub fn data_source(mut self, config: DataSourceConfig) -> Self {
+    /// Adds a data source. Without a `target_buffer` it writes into the buffer that was added last.
+    pub fn data_source(mut self, mut config: DataSourceConfig) -> Self {
         let buffer = self.message.buffers.len().saturating_sub(1);
-        let config = DataSourceConfig { target_buffer: u32::try_from(buffer).ok(), ..config };
+        config.target_buffer = config.target_buffer.or(u32::try_from(buffer).ok());
         let source = TraceConfigDataSource { config: Some(config), ..Default::default() };
         self.message.data_sources.push(source);
         self

@@ -78,9 +78,12 @@ impl Drop for AsyncSlice {
     fn drop(&mut self) {
         static KEY: StaticName = StaticName::key("cancelled");
         if let Some(open) = self.take() {
-            open.slice.end_with(&mut closure(|event| {
-                event.annotate_static(&KEY, &true);
-            }));
+            open.slice.end_with(
+                None,
+                &mut closure(|event| {
+                    event.annotate_static(&KEY, &true);
+                }),
+            );
         }
     }
 }

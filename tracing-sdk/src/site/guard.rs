@@ -44,21 +44,16 @@ impl Slice {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, fill: &mut Fill<'_>) {
+    pub fn end_with(mut self, time_ns: Option<u64>, fill: &mut Fill<'_>) {
         let written = self.written.get_mut().map(core::mem::take).unwrap_or_default();
-        if written.bits != 0 {
-            thread::write_to(written, &Spec::end(None), Some(fill));
-        }
+        write_end(written, None, time_ns, Some(fill));
     }
 }
 
 impl Drop for Slice {
     #[inline]
     fn drop(&mut self) {
-        let written = self.written();
-        if written.bits != 0 {
-            thread::write_to(written, &Spec::end(None), None);
-        }
+        write_end(self.written(), None, None, None);
     }
 }
 
@@ -91,16 +86,9 @@ impl<'a> TrackSlice<'a> {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, fill: &mut Fill<'_>) {
-        self.write_end(Some(fill));
-    }
-
-    #[cfg_attr(feature = "off", inline)]
-    fn write_end(&mut self, fill: Option<&mut Fill<'_>>) {
-        let Some((written, track)) = self.open.get_mut() else { return };
-        let written = core::mem::take(written);
-        if written.bits != 0 {
-            thread::write_to(written, &Spec::end(Some(track)), fill);
+    pub fn end_with(mut self, time_ns: Option<u64>, fill: &mut Fill<'_>) {
+        if let Some((written, track)) = self.open.get_mut() {
+            write_end(core::mem::take(written), Some(track), time_ns, Some(fill));
         }
     }
 }
@@ -108,6 +96,21 @@ impl<'a> TrackSlice<'a> {
 impl Drop for TrackSlice<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.write_end(None);
+        if let Some((written, track)) = self.open.get() {
+            write_end(*written, Some(track), None, None);
+        }
+    }
+}
+
+/// Ends a slice where its beginning was written.
+#[inline]
+fn write_end(
+    written: Written,
+    track: Option<&Track<'_>>,
+    time_ns: Option<u64>,
+    fill: Option<&mut Fill<'_>>,
+) {
+    if written.bits != 0 {
+        thread::write_to(written, &Spec { time_ns, ..Spec::end(track) }, fill);
     }
 }

@@ -100,9 +100,6 @@ pub(crate) fn replay(bits: u32) {
 #[derive(Debug)]
 pub struct Counter<'a> {
     track: Track<'a>,
-    unit: Unit<'a>,
-    multiplier: i64,
-    axis: Option<&'a str>,
     /// The last value: 64 bits and what they mean.
     bits: AtomicU64,
     form: AtomicU8,
@@ -119,9 +116,6 @@ impl Counter<'static> {
     pub const fn new(name: &'static str) -> Self {
         Self {
             track: Track::counter(name),
-            unit: Unit::None,
-            multiplier: 1,
-            axis: None,
             bits: AtomicU64::new(0),
             form: AtomicU8::new(NONE),
             is_listed: AtomicBool::new(false),
@@ -214,33 +208,28 @@ impl<'a> Counter<'a> {
     /// The unit of its values.
     #[must_use]
     pub const fn unit(mut self, unit: Unit<'a>) -> Self {
-        self.unit = unit;
-        self.with_options()
+        self.track = self.track.unit(unit);
+        self
     }
 
     /// Readers multiply each value with this; 0 counts as 1.
     #[must_use]
     pub const fn multiplier(mut self, multiplier: i64) -> Self {
-        self.multiplier = if multiplier == 0 { 1 } else { multiplier };
-        self.with_options()
+        self.track = self.track.multiplier(multiplier);
+        self
     }
 
     /// Counters with equal keys and parents are drawn on one scale.
     #[must_use]
     pub const fn axis(mut self, key: &'a str) -> Self {
-        self.axis = Some(key);
-        self.with_options()
+        self.track = self.track.axis(key);
+        self
     }
 
     /// Puts the counter below `parent`.
     #[must_use]
     pub const fn parent(mut self, parent: &'a Track<'a>) -> Self {
         self.track = self.track.parent(parent);
-        self
-    }
-
-    const fn with_options(mut self) -> Self {
-        self.track = self.track.counter_options(self.unit, self.multiplier, self.axis);
         self
     }
 

@@ -5,6 +5,7 @@ use protos::{
     TrackDescriptorSiblingMergeBehavior as MergeBehavior, TrackDescriptorWriter,
 };
 
+use super::process;
 use super::{CounterOptions, Kind, Merge, Name, Order, Parent, Track, Unit};
 
 impl<'a> Track<'a> {
@@ -18,7 +19,12 @@ impl<'a> Track<'a> {
 
     /// Whether a sequence has to describe it.
     pub(crate) fn needs_descriptor(&self) -> bool {
-        !matches!(self.kind, Kind::Known)
+        match self.kind {
+            Kind::Known => false,
+            // With another id it is not the track of the thread.
+            Kind::Thread { tid } => self.id == u64::from(tid),
+            Kind::Slices | Kind::Counter(_) | Kind::State => true,
+        }
     }
 }
 
@@ -43,6 +49,7 @@ pub(crate) fn describe(track: &Track<'_>, out: &mut TrackDescriptorWriter<'_>) {
     }
     match &track.kind {
         Kind::Known | Kind::Slices => {}
+        Kind::Thread { tid } => thread(*tid, out),
         Kind::Counter(options) => counter(options, out),
         Kind::State => {
             out.state();
@@ -73,6 +80,14 @@ pub(crate) fn describe(track: &Track<'_>, out: &mut TrackDescriptorWriter<'_>) {
             out.sibling_merge_behavior(MergeBehavior::SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY);
             out.sibling_merge_key(key);
         }
+    }
+}
+
+fn thread(tid: u32, out: &mut TrackDescriptorWriter<'_>) {
+    let mut thread = out.thread();
+    thread.pid(i32::try_from(std::process::id()).unwrap_or(0)).tid(i64::from(tid));
+    if let Some(name) = process::name_of_thread(tid) {
+        thread.thread_name(&name);
     }
 }
 

@@ -77,6 +77,10 @@ enum Name<'a> {
 enum Kind<'a> {
     /// Described with every opening of a sequence, or by somebody else.
     Known,
+    /// A thread, which may never record an event itself.
+    Thread {
+        tid: u32,
+    },
     Slices,
     Counter(CounterOptions<'a>),
     State,
@@ -143,7 +147,8 @@ impl Track<'static> {
     /// The track of the calling thread, on which events are by default. Other threads can record events there with it.
     #[must_use]
     pub fn current_thread() -> Self {
-        Self::new(Parent::Process, Name::None, Kind::Known, 0).id(u64::from(os::thread::id()))
+        let tid = os::thread::id();
+        Self::new(Parent::Process, Name::None, Kind::Thread { tid }, 0).id(u64::from(tid))
     }
 
     /// A track with a uuid that was made and is described by other code.
@@ -257,13 +262,27 @@ impl<'a> Track<'a> {
         self
     }
 
-    pub(crate) const fn counter_options(
-        mut self,
-        unit: Unit<'a>,
-        multiplier: i64,
-        axis: Option<&'a str>,
-    ) -> Self {
-        self.kind = Kind::Counter(CounterOptions { unit, multiplier, axis });
+    /// For counters.
+    pub(crate) const fn unit(mut self, unit: Unit<'a>) -> Self {
+        if let Kind::Counter(options) = &mut self.kind {
+            options.unit = unit;
+        }
+        self
+    }
+
+    /// For counters; 0 counts as 1.
+    pub(crate) const fn multiplier(mut self, multiplier: i64) -> Self {
+        if let Kind::Counter(options) = &mut self.kind {
+            options.multiplier = if multiplier == 0 { 1 } else { multiplier };
+        }
+        self
+    }
+
+    /// For counters.
+    pub(crate) const fn axis(mut self, key: &'a str) -> Self {
+        if let Kind::Counter(options) = &mut self.kind {
+            options.axis = Some(key);
+        }
         self
     }
 

@@ -58,6 +58,16 @@ pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
+/// The longest name of a thread in the kernel, bytes.
+const COMM_LEN_MAX: usize = 15;
+
+/// The name of a thread of this process; none if the kernel may have cut it.
+pub(crate) fn name_of_thread(tid: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).ok()?;
+    let name = name.trim_end_matches('\n');
+    (!name.is_empty() && name.len() < COMM_LEN_MAX).then(|| name.to_owned())
+}
+
 /// The name of the calling thread.
 pub(crate) fn thread_name() -> Option<String> {
     let name = std::fs::read_to_string("/proc/thread-self/comm").ok();

@@ -317,3 +317,49 @@ fn counters_at_call_sites_are_not_repeated() {
     assert_eq!(events(&trace), ["counter 5"]);
     assert_eq!(events(&recorded("p", || {})), [""; 0]);
 }
+
+/// A thread that records nothing has a descriptor all the same, if another one records on its track.
+#[test]
+fn the_track_of_a_silent_thread_is_described() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let silent = move || {
+        send.send(Track::current_thread()).expect("a test");
+        let _ = ended.recv();
+    };
+    let silent =
+        std::thread::Builder::new().name("silent".to_owned()).spawn(silent).expect("a thread");
+    let track = receive.recv().expect("a track");
+    let trace = recorded("a", || {
+        instant!(A, "for another thread", track = track);
+        instant!(A, "for this thread", track = Track::current_thread());
+    });
+    drop(end);
+    silent.join().expect("no panic");
+    let described = |uuid: u64| {
+        let all = tracks(&trace).into_iter().filter(move |track| track.uuid == Some(uuid));
+        all.filter_map(|track| track.thread).collect::<Vec<_>>()
+    };
+    let [thread] = &described(track.uuid())[..] else { panic!("{:?}", tracks(&trace)) };
+    assert_eq!(thread.thread_name.as_deref(), Some("silent"));
+    assert_eq!(thread.pid, i32::try_from(std::process::id()).ok());
+    assert_eq!(described(Track::current_thread().uuid()).len(), 1, "once");
+}
+
+#[test]
+fn slices_end_at_a_time_of_the_program() {
+    let now = os::clock::boot_ns();
+    let trace = recorded("a", || {
+        let on_thread = slice!(A, "on the thread", ts = now - 30);
+        let on_track = slice!(A, "on a track", track = Track::named("times"), ts = now - 20);
+        end!(on_thread, ts = now - 10);
+        end!(on_track, n = 1, ts = now - 5);
+    });
+    let times: Vec<u64> = crate::trace::packets(&trace)
+        .into_iter()
+        .filter(|packet| packet.text.is_some())
+        .map(|packet| packet.message.timestamp.expect("a time"))
+        .collect();
+    assert_eq!(times, [30, 20, 10, 5].map(|before| now - before));
+    assert_eq!(events(&trace)[2..], ["end", "end n=1"]);
+}

@@ -313,6 +313,19 @@ fn a_file_that_cannot_be_made_is_an_error() {
 }
 
 #[test]
+fn a_config_keeps_the_buffers_of_its_data_sources() {
+    let source = |target_buffer| protos::DataSourceConfig {
+        name: Some("source".to_owned()),
+        target_buffer,
+        ..Default::default()
+    };
+    let config = Config::new().buffer_kb(64, Fill::Ring).buffer_kb(64, Fill::Ring);
+    let config = config.data_source(source(Some(0))).data_source(source(None)).to_message();
+    let buffer = |at: usize| config.data_sources[at].config.as_ref().and_then(|c| c.target_buffer);
+    assert_eq!((buffer(0), buffer(1)), (Some(0), Some(1)));
+}
+
+#[test]
 fn configs_of_all_forms_are_one() {
     let built = Config::new().track_events(&["s"]).duration(Duration::from_secs(1)).to_message();
     let bytes = protozero::Message::encode_to_vec(&built);
