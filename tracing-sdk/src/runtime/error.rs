@@ -12,6 +12,8 @@ pub enum InitError {
     Producer(ProducerError),
     /// The service inside the program could not be started.
     Service(String),
+    /// Tracing runs with other options.
+    OtherOptions,
 }
 
 impl fmt::Display for InitError {
@@ -21,6 +23,9 @@ impl fmt::Display for InitError {
             Self::Service(error) => {
                 write!(f, "the service inside the program cannot start: {error}")
             }
+            Self::OtherOptions => f.write_str(
+                "tracing was set up before with other options: choose them there, or call `shutdown` first",
+            ),
         }
     }
 }

@@ -13,21 +13,19 @@ mod error;
 mod hooks;
 #[cfg(feature = "in-process")]
 mod in_process;
+mod options;
 mod state;
 
 pub use self::error::InitError;
 #[cfg(feature = "in-process")]
 use self::in_process::InProcess;
+use self::options::Options;
 pub(crate) use self::state::Offer;
 use self::state::lock;
 use crate::on::ON;
 use crate::source::{TrackEventSource, descriptor, registry};
 use crate::stall;
 use crate::track::process;
-
-/// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
-/// services, faster than these take it out.
-const SHM_BYTES: u32 = 4 * 1024 * 1024;
 
 /// Sets up tracing with options; [`init`] uses the defaults.
 ///
@@ -38,12 +36,7 @@ const SHM_BYTES: u32 = 4 * 1024 * 1024;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Init {
-    name: String,
-    address: Option<os::socket::Address>,
-    shm_bytes: u32,
-    allow_stall: bool,
-}
+pub struct Init(Options);
 
 impl Default for Init {
     fn default() -> Self {
@@ -55,29 +48,27 @@ impl Init {
     /// The defaults: the name of the program, 4 MiB of shared memory.
     #[must_use]
     pub fn new() -> Self {
-        let program = process::command_line().into_iter().next().unwrap_or_default();
-        let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-        Self { name, address: None, shm_bytes: SHM_BYTES, allow_stall: false }
+        Self(Options::new())
     }
 
     /// The name of this producer, which users see and configs can select.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.0.name = name.into();
         self
     }
 
     /// The address of `traced`; by default that of `PERFETTO_PRODUCER_SOCK_NAME`, or the usual one.
     #[must_use]
     pub fn address(mut self, address: os::socket::Address) -> Self {
-        self.address = Some(address);
+        self.0.address = Some(address);
         self
     }
 
     /// The size of the shared memory, KiB. A burst of events that does not fit is lost, and counted.
     #[must_use]
     pub fn shm_kb(mut self, kb: u32) -> Self {
-        self.shm_bytes = kb.saturating_mul(1024);
+        self.0.shm_bytes = kb.saturating_mul(1024);
         self
     }
 
@@ -88,14 +79,23 @@ impl Init {
     /// The last call of [`system`](Self::system) or `in_process` that sets something up decides for both.
     #[must_use]
     pub fn allow_stall(mut self) -> Self {
-        self.allow_stall = true;
+        self.0.allow_stall = true;
         self
     }
 
+    /// Whether tracing runs with these options, or with others where this has the defaults.
+    fn is_done(&self, running: Option<&Options>) -> Result<bool, InitError> {
+        match running {
+            None => Ok(false),
+            Some(running) if self.0 == *running || self.0 == Options::new() => Ok(true),
+            Some(_) => Err(InitError::OtherOptions),
+        }
+    }
+
     fn options(&self) -> ProducerOptions {
-        let mut options = ProducerOptions::new(self.name.clone());
-        options.address = self.address.clone();
-        options.shm_bytes_hint = self.shm_bytes;
+        let mut options = ProducerOptions::new(self.0.name.clone());
+        options.address = self.0.address.clone();
+        options.shm_bytes_hint = self.0.shm_bytes;
         options.sdk_version =
             concat!("tracing-sdk ", env!("CARGO_PKG_VERSION"), " (Rust)").to_owned();
         // Otherwise the events of a thread would be missing that records nothing more after them.
@@ -107,20 +107,22 @@ impl Init {
     /// done before.
     ///
     /// # Errors
-    /// When the address in the environment is none, or a thread cannot be started.
+    /// When the address in the environment is none, or a thread cannot be started. [`InitError::OtherOptions`] when
+    /// that was done before with other options, and this does not have the defaults.
     pub fn system(self) -> Result<(), InitError> {
         if ON { self.connect() } else { Ok(()) }
     }
 
     fn connect(self) -> Result<(), InitError> {
         let mut runtime = lock();
-        if runtime.system.is_none() {
+        if !self.is_done(runtime.system.as_ref().and(runtime.system_options.as_ref()))? {
             install();
-            stall::allow(self.allow_stall);
+            stall::allow(self.0.allow_stall);
             let producer = Producer::connect(self.options())?;
             offer(&producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, &producer));
             runtime.system = Some(Arc::new(producer));
+            runtime.system_options = Some(self.0);
         }
         Ok(())
     }
@@ -128,7 +130,7 @@ impl Init {
     /// Starts the service inside this program. Does nothing if that was done before.
     ///
     /// # Errors
-    /// When the system has no thread or descriptor left.
+    /// When the system has no thread or descriptor left. [`InitError::OtherOptions`] as for [`system`](Self::system).
     #[cfg(feature = "in-process")]
     pub fn in_process(self) -> Result<(), InitError> {
         if ON { self.start_service() } else { Ok(()) }
@@ -138,14 +140,15 @@ impl Init {
     #[cfg(feature = "in-process")]
     pub(crate) fn start_service(self) -> Result<(), InitError> {
         let mut runtime = lock();
-        if runtime.in_process.is_none() {
+        if !self.is_done(runtime.in_process.as_ref().and(runtime.in_process_options.as_ref()))? {
             install();
-            stall::allow(self.allow_stall);
+            stall::allow(self.0.allow_stall);
             let in_process = InProcess::start(self.options())?;
             let producer = in_process.producer();
             offer(producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, producer));
             runtime.in_process = Some(in_process);
+            runtime.in_process_options = Some(self.0);
         }
         Ok(())
     }

@@ -7,14 +7,25 @@ use client::producer::{Producer, ProducerError};
 
 #[cfg(feature = "in-process")]
 use super::in_process::InProcess;
+use super::options::Options;
 
-pub(super) static RUNTIME: Mutex<Runtime> =
-    Mutex::new(Runtime { system: None, in_process: None, sources: Vec::new() });
+pub(super) static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime {
+    system: None,
+    system_options: None,
+    in_process: None,
+    #[cfg(feature = "in-process")]
+    in_process_options: None,
+    sources: Vec::new(),
+});
 
 pub(super) struct Runtime {
     /// A thread that waits for it holds a reference, and not the lock.
     pub(super) system: Option<Arc<Producer>>,
+    /// What was chosen for it.
+    pub(super) system_options: Option<Options>,
     pub(super) in_process: Option<InProcess>,
+    #[cfg(feature = "in-process")]
+    pub(super) in_process_options: Option<Options>,
     /// Data sources of the program's own.
     pub(super) sources: Vec<Offer>,
 }

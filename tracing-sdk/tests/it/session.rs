@@ -7,7 +7,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use tracing_sdk::session::{Config, Fill, Session, SessionError, Trigger, record_to_file};
-use tracing_sdk::{categories, instant};
+use tracing_sdk::{Init, InitError, categories, instant};
 
 use crate::alone::alone;
 use crate::trace::events;
@@ -399,4 +399,19 @@ fn a_wait_ends_when_the_session_is_dropped() {
     let session = started(Config::new());
     drop(session.stop_async());
     assert!(session.wait(None).expect("the end"));
+}
+
+#[test]
+fn options_that_come_too_late_are_an_error() {
+    let _alone = alone();
+    tracing_sdk::shutdown();
+    let named = || Init::new().name("first");
+    named().in_process().expect("a service");
+    named().in_process().expect("the same options");
+    Init::new().in_process().expect("no options");
+    let error = Init::new().name("second").in_process().expect_err("other options");
+    assert!(matches!(error, InitError::OtherOptions), "{error}");
+    tracing_sdk::shutdown();
+    Init::new().name("second").in_process().expect("a service");
+    tracing_sdk::shutdown();
 }

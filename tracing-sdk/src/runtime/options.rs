@@ -1,0 +1,26 @@
+//! What a program can choose when it sets tracing up.
+
+use os::socket::Address;
+
+use crate::track::process;
+
+/// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
+/// services, faster than these take it out.
+const SHM_BYTES: u32 = 4 * 1024 * 1024;
+
+/// See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    pub(super) name: String,
+    pub(super) address: Option<Address>,
+    pub(super) shm_bytes: u32,
+    pub(super) allow_stall: bool,
+}
+
+impl Options {
+    pub(super) fn new() -> Self {
+        let program = process::command_line().into_iter().next().unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+        Self { name, address: None, shm_bytes: SHM_BYTES, allow_stall: false }
+    }
+}
