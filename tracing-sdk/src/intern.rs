@@ -24,7 +24,7 @@ const STATIC_MAX: u32 = 65_535;
 const DYNAMIC_MAX: usize = 4096;
 const DYNAMIC_BYTES_MAX: usize = 256;
 /// How much memory for texts of one packet a sequence keeps for the next.
-const NEWS_BYTES_KEPT: usize = 4096;
+const DEFINITION_BYTES_KEPT: usize = 4096;
 
 /// A literal at a call site: the name of an event or the key of an annotation.
 pub struct StaticName {
@@ -196,11 +196,11 @@ pub struct Location {
     pub line: u32,
 }
 
-enum News {
+enum Definition {
     Category(&'static Category),
     EventName(u32, &'static str),
     Key(u32, &'static str),
-    /// A part of `Interning::news_text`.
+    /// A part of `Interning::definition_text`.
     Text(Kind, u64, Range<usize>),
     Location(u64, Location),
 }
@@ -217,8 +217,8 @@ pub(crate) struct Interning {
     /// Numbers up to here are of locations that were forgotten.
     last_location: u64,
     /// Used by the packet at hand, which has to define it.
-    news: Vec<News>,
-    news_text: String,
+    definitions: Vec<Definition>,
+    definition_text: String,
 }
 
 impl Interning {
@@ -228,20 +228,20 @@ impl Interning {
         self.keys.clear();
         self.texts.clear();
         self.locations.clear();
-        self.news.clear();
-        self.news_text.clear();
+        self.definitions.clear();
+        self.definition_text.clear();
     }
 
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
-        !self.news.is_empty()
+    pub(crate) fn has_definitions(&self) -> bool {
+        !self.definitions.is_empty()
     }
 
     /// Makes sure that the number of a category is defined.
     #[inline(always)]
     pub(crate) fn category(&mut self, category: &'static Category) {
         if self.categories.insert(category.iid()) {
-            self.news.push(News::Category(category));
+            self.definitions.push(Definition::Category(category));
         }
     }
 
@@ -254,7 +254,7 @@ impl Interning {
                 0 => WrittenName::Text(name.text()),
                 iid => {
                     if self.event_names.insert(iid) {
-                        self.news.push(News::EventName(iid, name.text()));
+                        self.definitions.push(Definition::EventName(iid, name.text()));
                     }
                     WrittenName::Iid(iid.into())
                 }
@@ -275,7 +275,7 @@ impl Interning {
     pub(crate) fn key(&mut self, key: &'static StaticName) -> u64 {
         let iid = key.iid();
         if iid != 0 && self.keys.insert(iid) {
-            self.news.push(News::Key(iid, key.text()));
+            self.definitions.push(Definition::Key(iid, key.text()));
         }
         iid.into()
     }
@@ -313,9 +313,9 @@ impl Interning {
     }
 
     fn define_text(&mut self, kind: Kind, iid: u64, text: &str) {
-        let start = self.news_text.len();
-        self.news_text.push_str(text);
-        self.news.push(News::Text(kind, iid, start..self.news_text.len()));
+        let start = self.definition_text.len();
+        self.definition_text.push_str(text);
+        self.definitions.push(Definition::Text(kind, iid, start..self.definition_text.len()));
     }
 
     /// The number of a place in the source.
@@ -330,7 +330,7 @@ impl Interning {
         }
         let next = self.last_location + self.locations.len() as u64 + 1;
         *self.locations.entry(key).or_insert_with(|| {
-            self.news.push(News::Location(next, location));
+            self.definitions.push(Definition::Location(next, location));
             next
         })
     }
@@ -340,31 +340,31 @@ impl Interning {
     #[inline(never)]
     pub(crate) fn define(&mut self, mut packet: TracePacketWriter<'_>) {
         let mut data = packet.interned_data();
-        let text = |range: Range<usize>| self.news_text.get(range).unwrap_or_default();
-        for news in self.news.drain(..) {
-            match news {
-                News::Category(category) => {
+        let text = |range: Range<usize>| self.definition_text.get(range).unwrap_or_default();
+        for definition in self.definitions.drain(..) {
+            match definition {
+                Definition::Category(category) => {
                     data.event_categories().iid(category.iid().into()).name(category.name());
                 }
-                News::EventName(iid, name) => {
+                Definition::EventName(iid, name) => {
                     data.event_names().iid(iid.into()).name(name);
                 }
-                News::Key(iid, name) => {
+                Definition::Key(iid, name) => {
                     data.debug_annotation_names().iid(iid.into()).name(name);
                 }
-                News::Text(Kind::EventName, iid, range) => {
+                Definition::Text(Kind::EventName, iid, range) => {
                     data.event_names().iid(iid).name(text(range));
                 }
-                News::Text(Kind::StringValue, iid, range) => {
+                Definition::Text(Kind::StringValue, iid, range) => {
                     data.debug_annotation_string_values().iid(iid).str(text(range).as_bytes());
                 }
-                News::Text(Kind::LogBody, iid, range) => {
+                Definition::Text(Kind::LogBody, iid, range) => {
                     data.log_message_body().iid(iid).body(text(range));
                 }
-                News::Text(Kind::CorrelationId, iid, range) => {
+                Definition::Text(Kind::CorrelationId, iid, range) => {
                     data.correlation_id_str().iid(iid).str(text(range).as_bytes());
                 }
-                News::Location(iid, location) => {
+                Definition::Location(iid, location) => {
                     let mut out = data.source_locations();
                     out.iid(iid).file_name(location.file).line_number(location.line);
                     if !location.function.is_empty() {
@@ -374,7 +374,7 @@ impl Interning {
             }
         }
         // One long text must not occupy memory for ever.
-        self.news_text.clear();
-        self.news_text.shrink_to(NEWS_BYTES_KEPT);
+        self.definition_text.clear();
+        self.definition_text.shrink_to(DEFINITION_BYTES_KEPT);
     }
 }

@@ -187,7 +187,7 @@ macro_rules! async_slice {
         } else {
             let name = $crate::__static!($crate::__private::StaticName =
                 $crate::__private::StaticName::event($name));
-            let (track, flow) = $crate::AsyncSlice::lane(name);
+            let (track, flow) = $crate::AsyncSlice::track_and_flow(name);
             let slice = $crate::__event!(@args track_slice [$category]
                 [$crate::__private::Name::Static(name)] [] []
                 track = track, flow = flow, $($($rest)*)? ,);

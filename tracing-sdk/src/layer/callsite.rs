@@ -42,7 +42,7 @@ pub(super) struct CallSite {
     has_default_name: bool,
     /// The fields are counters and nothing else.
     pub(super) only_counters: bool,
-    pub(super) habit: Habit,
+    pub(super) enter_count: EnterCount,
     literal: OnceLock<Literal>,
     /// Its messages differ.
     is_formatted: AtomicBool,
@@ -55,13 +55,13 @@ struct Literal {
 
 /// Whether spans of a call site are entered more than once.
 #[derive(Default)]
-pub(super) struct Habit(AtomicU8);
+pub(super) struct EnterCount(AtomicU8);
 
 const UNKNOWN: u8 = 0;
 const ONCE: u8 = 1;
 const OFTEN: u8 = 2;
 
-impl Habit {
+impl EnterCount {
     pub(super) fn is_unknown(&self) -> bool {
         self.0.load(Ordering::Relaxed) == UNKNOWN
     }
@@ -71,14 +71,14 @@ impl Habit {
     }
 
     /// A span has ended that was entered once.
-    pub(super) fn saw_one(&self) {
+    pub(super) fn set_once(&self) {
         if self.is_unknown() {
             self.0.store(ONCE, Ordering::Relaxed);
         }
     }
 
     /// A span was entered for the second time.
-    pub(super) fn saw_more(&self) {
+    pub(super) fn set_often(&self) {
         self.0.store(OFTEN, Ordering::Relaxed);
     }
 }
@@ -120,7 +120,7 @@ impl CallSite {
             location: location.map(|(file, line)| Location { file, function: "", line }),
             only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
             roles,
-            habit: Habit::default(),
+            enter_count: EnterCount::default(),
             literal: OnceLock::new(),
             is_formatted: AtomicBool::new(false),
         }

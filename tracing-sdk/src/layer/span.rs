@@ -114,7 +114,7 @@ impl Span {
     /// A span of `site` with these values.
     pub(super) fn new(site: &'static CallSite, style: SpanStyle, values: Values) -> Self {
         let style = match style {
-            SpanStyle::Auto if site.habit.is_often() => SpanStyle::Async,
+            SpanStyle::Auto if site.enter_count.is_often() => SpanStyle::Async,
             style => style,
         };
         let bits = Members::One(site.category).instances();
@@ -156,7 +156,7 @@ impl Span {
         self.enters = self.enters.saturating_add(1);
         if self.enters > 1 && self.style == SpanStyle::Auto {
             self.style = SpanStyle::Async;
-            self.site.habit.saw_more();
+            self.site.enter_count.set_often();
         }
         let bits = Members::One(self.site.category).instances();
         if bits == 0 {
@@ -235,7 +235,7 @@ impl Span {
         let may_go_on = form != Form::Part
             && self.style == SpanStyle::Auto
             && self.enters == 1
-            && self.site.habit.is_unknown();
+            && self.site.enter_count.is_unknown();
         let flow = may_go_on.then(|| self.flow());
         let Self { site, values, flows, .. } = &*self;
         let named = self.track_name().map(Track::dynamic);
@@ -257,7 +257,7 @@ impl Span {
     /// The span has ended.
     pub(super) fn close(&mut self) {
         if self.enters == 1 && self.style == SpanStyle::Auto {
-            self.site.habit.saw_one();
+            self.site.enter_count.set_once();
         }
         let Some(life) = self.life.take().filter(|life| life.written.bits != 0) else { return };
         let Self { site, values, flows, .. } = &*self;

@@ -270,7 +270,7 @@ impl Sequence {
             }
         };
         drop(message);
-        if interning.has_news() {
+        if interning.has_definitions() {
             interning.define(packet);
         }
         filled

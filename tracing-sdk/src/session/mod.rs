@@ -98,21 +98,21 @@ use crate::runtime;
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
-    home: Home,
+    service: Service,
     /// The name by which it can be cloned; empty for a clone.
     name: String,
 }
 
 /// The service of a session.
 #[derive(Clone, Debug)]
-enum Home {
+enum Service {
     Default,
     Address(Address),
     #[cfg(feature = "in-process")]
     InProcess,
 }
 
-impl Home {
+impl Service {
     fn connect(&self) -> Result<Consumer, SessionError> {
         match self {
             Self::Default => Ok(Consumer::connect_default()?),
@@ -130,7 +130,7 @@ impl Session {
     /// # Errors
     /// When no service answers, or it refuses the config.
     pub fn system(config: &Config) -> Result<Self, SessionError> {
-        Self::set_up(Home::Default, config)
+        Self::set_up(Service::Default, config)
     }
 
     /// As [`system`](Self::system), with the service whose consumer socket has this address.
@@ -138,7 +138,7 @@ impl Session {
     /// # Errors
     /// As [`system`](Self::system).
     pub fn system_at(address: Address, config: &Config) -> Result<Self, SessionError> {
-        Self::set_up(Home::Address(address), config)
+        Self::set_up(Service::Address(address), config)
     }
 
     /// A session with the service inside this program, which is started if it does not run.
@@ -151,10 +151,10 @@ impl Session {
         if !runtime::sync_in_process(TIMEOUT) {
             return Err(SessionError::TimedOut("accept the program as a producer"));
         }
-        Self::set_up(Home::InProcess, config)
+        Self::set_up(Service::InProcess, config)
     }
 
-    fn set_up(home: Home, config: &Config) -> Result<Self, SessionError> {
+    fn set_up(service: Service, config: &Config) -> Result<Self, SessionError> {
         let (file, new_file) = config.file()?;
         let mut message = config.to_message();
         if message.unique_session_name.as_deref().unwrap_or_default().is_empty() {
@@ -163,12 +163,12 @@ impl Session {
         }
         let name = message.unique_session_name.clone().unwrap_or_default();
         message.deferred_start = Some(true);
-        let mut consumer = home.connect()?;
+        let mut consumer = service.connect()?;
         consumer.observe_events(&[ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED])?;
         consumer.enable_tracing(&message, file)?;
         let state = if config.starts_by_trigger() { State::Armed } else { State::SetUp };
         let shared = Arc::new(Shared::new(consumer, state, new_file));
-        Ok(Self { shared, home, name })
+        Ok(Self { shared, service, name })
     }
 
     /// Starts recording. Returns when all data sources record. For a session that a trigger starts it returns at once.
@@ -274,14 +274,14 @@ impl Session {
     /// ([`save_snapshot`](Self::save_snapshot) copies that).
     pub fn snapshot(&self) -> Result<Self, SessionError> {
         crate::flush();
-        snapshot(&self.home, &self.name)
+        snapshot(&self.service, &self.name)
     }
 
     /// As [`snapshot`](Self::snapshot), as a future.
     pub fn snapshot_async(&self) -> Operation<Self> {
         crate::flush();
-        let (home, name) = (self.home.clone(), self.name.clone());
-        Operation::new(move || snapshot(&home, &name))
+        let (service, name) = (self.service.clone(), self.name.clone());
+        Operation::new(move || snapshot(&service, &name))
     }
 
     /// Writes a copy of what this session has recorded so far to a file, which is replaced if it exists. This also
@@ -294,7 +294,7 @@ impl Session {
         let path = path.as_ref();
         let mut file = NewFile::create(path)?;
         let lent = file.try_clone()?;
-        let mut consumer = self.home.connect()?;
+        let mut consumer = self.service.connect()?;
         let response = consumer.clone_session(clone_request(&self.name)?, Some(lent.into()))?;
         if response.was_write_into_file != Some(true) {
             consumer.read_into(file.file(), TIMEOUT)?;
@@ -432,12 +432,12 @@ fn new_name() -> String {
     format!("tracing-sdk {:016x} {count}", crate::track::process::uuid())
 }
 
-fn snapshot(home: &Home, name: &str) -> Result<Session, SessionError> {
+fn snapshot(service: &Service, name: &str) -> Result<Session, SessionError> {
     let request = clone_request(name)?;
-    let mut consumer = home.connect()?;
+    let mut consumer = service.connect()?;
     consumer.clone_session(request, None)?;
     let shared = Arc::new(Shared::new(consumer, State::Stopped, None));
-    Ok(Session { shared, home: home.clone(), name: String::new() })
+    Ok(Session { shared, service: service.clone(), name: String::new() })
 }
 
 fn clone_request(name: &str) -> Result<CloneSessionRequest, SessionError> {

@@ -44,7 +44,7 @@ impl AsyncSlice {
     /// The track and the flow of a new slice.
     #[doc(hidden)]
     #[must_use]
-    pub fn lane(name: &'static StaticName) -> (Track<'static>, Flow) {
+    pub fn track_and_flow(name: &'static StaticName) -> (Track<'static>, Flow) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let flow = Flow::scoped("tracing-sdk async", number);

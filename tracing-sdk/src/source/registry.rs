@@ -116,12 +116,12 @@ fn tell_of_categories() {
 
 pub(crate) fn register(categories: &[&'static Category]) {
     let mut registry = lock();
-    let mut news = false;
+    let mut has_new = false;
     for category in categories {
-        news |= registry.register(category) && category.is_listed();
+        has_new |= registry.register(category) && category.is_listed();
     }
     drop(registry);
-    if news {
+    if has_new {
         tell_of_categories();
     }
 }
@@ -130,10 +130,10 @@ pub(crate) fn register(categories: &[&'static Category]) {
 #[cold]
 pub(crate) fn register_one(category: &'static Category) -> u32 {
     let mut registry = lock();
-    let news = registry.register(category) && category.is_listed();
+    let has_new = registry.register(category) && category.is_listed();
     let bits = registry.enabled(category);
     drop(registry);
-    if news {
+    if has_new {
         tell_of_categories();
     }
     bits
