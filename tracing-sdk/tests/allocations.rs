@@ -171,6 +171,8 @@ fn spans_and_events_of_tracing_allocate_nothing() {
     let session = session(&["allocations"]);
     let subscriber = tracing_subscriber::registry().with(tracing_sdk::layer::layer());
     tracing::subscriber::with_default(subscriber, || check(KINDS));
+    let subscriber = tracing_sdk::layer::Subscriber::default();
+    tracing::subscriber::with_default(subscriber, || check(KINDS));
     drop(session);
 }
 

@@ -17,6 +17,8 @@
 //! | field `track` | name of the track; without it, that of the thread |
 //! | `follows_from` | flow |
 //!
+//! [`layer`] stands among other layers of `tracing-subscriber`; a program without them may use [`Subscriber`] instead.
+//!
 //! While no session wants a call site, it costs what it costs without any subscriber: the layer has a filter that says
 //! so, and other layers keep theirs. A span that is made while no session wants it is not recorded later.
 
@@ -29,6 +31,7 @@ mod rebuild;
 mod recorder;
 mod span;
 mod spans;
+mod subscriber;
 mod values;
 
 #[expect(dead_code, reason = "they are held")]
@@ -46,3 +49,4 @@ pub(crate) fn lock_for_fork() -> Locked {
 pub use self::filter::Wanted;
 pub use self::recorder::{Layer, Recorder, layer};
 pub use self::span::SpanStyle;
+pub use self::subscriber::Subscriber;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Dispatch, Subscriber};
+use tracing::{Dispatch, Metadata};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::Context;
@@ -34,7 +34,7 @@ pub type Layer<S> = Filtered<Recorder, Wanted, S>;
 /// ```
 pub fn layer<S>() -> Layer<S>
 where
-    S: Subscriber + for<'a> LookupSpan<'a>,
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
     Recorder::new().build()
 }
@@ -85,15 +85,46 @@ impl Recorder {
     /// The layer.
     pub fn build<S>(self) -> Layer<S>
     where
-        S: Subscriber + for<'a> LookupSpan<'a>,
+        S: tracing::Subscriber + for<'a> LookupSpan<'a>,
     {
         rebuild::enable();
         self.with_filter(Wanted)
     }
 }
 
+impl Recorder {
+    pub(super) fn style(&self) -> SpanStyle {
+        self.style
+    }
+
+    pub(super) fn spans(&self) -> &Spans {
+        &self.spans
+    }
+
+    /// Values that were not known when the span was made.
+    pub(super) fn record(
+        &self,
+        id: &Id,
+        metadata: &'static Metadata<'static>,
+        record: &Record<'_>,
+    ) {
+        let site = callsite::of(metadata);
+        let mut values = collect(&self.spans, id, site, |values| record.record(values));
+        self.spans.with(id.into_u64(), |span| span.record(&mut values));
+        self.spans.recycle(id.into_u64(), values);
+    }
+
+    pub(super) fn follows_from(&self, id: &Id, follows: &Id) {
+        let mut flow = None;
+        self.spans.with(follows.into_u64(), |span| flow = follow::from(span));
+        if let Some(flow) = flow {
+            self.spans.with(id.into_u64(), |span| span.follow(flow));
+        }
+    }
+}
+
 /// Collects values for the span `id`, in the memory of one that has ended.
-fn collect(
+pub(super) fn collect(
     spans: &Spans,
     id: &Id,
     site: &'static CallSite,
@@ -106,7 +137,7 @@ fn collect(
 
 impl<S> tracing_subscriber::Layer<S> for Recorder
 where
-    S: Subscriber + for<'a> LookupSpan<'a>,
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
     fn on_register_dispatch(&self, subscriber: &Dispatch) {
         rebuild::add(subscriber);
@@ -115,23 +146,17 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
         let site = callsite::of(attributes.metadata());
         let values = collect(&self.spans, id, site, |values| attributes.record(values));
-        self.spans.insert(id.into_u64(), Span::new(site, self.style, values));
+        self.spans.insert(id.into_u64(), Span::new(site, self.style, values), None, None);
     }
 
     fn on_record(&self, id: &Id, record: &Record<'_>, ctx: Context<'_, S>) {
-        let Some(metadata) = ctx.metadata(id) else { return };
-        let site = callsite::of(metadata);
-        let mut values = collect(&self.spans, id, site, |values| record.record(values));
-        self.spans.with(id.into_u64(), |span| span.record(&mut values));
-        self.spans.recycle(id.into_u64(), values);
+        if let Some(metadata) = ctx.metadata(id) {
+            self.record(id, metadata, record);
+        }
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, _: Context<'_, S>) {
-        let mut flow = None;
-        self.spans.with(follows.into_u64(), |span| flow = follow::from(span));
-        if let Some(flow) = flow {
-            self.spans.with(id.into_u64(), |span| span.follow(flow));
-        }
+        self.follows_from(id, follows);
     }
 
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {

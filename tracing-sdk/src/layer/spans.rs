@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tracing::Metadata;
+
 use super::callsite::AddressHasher;
 use super::span::Span;
 use super::values::Values;
@@ -16,9 +18,17 @@ const PARTS: usize = 64;
 /// How many ended spans of a part leave their memory to later ones.
 const FREE_MAX: usize = 64;
 
+struct Live {
+    span: Span,
+    /// Handles and children, of a subscriber that counts them.
+    handles: usize,
+    metadata: Option<&'static Metadata<'static>>,
+    parent: Option<u64>,
+}
+
 #[derive(Default)]
 struct Part {
-    live: HashMap<u64, Span, BuildHasherDefault<AddressHasher>>,
+    live: HashMap<u64, Live, BuildHasherDefault<AddressHasher>>,
     free: Vec<Values>,
 }
 
@@ -54,23 +64,52 @@ impl Spans {
         }
     }
 
-    pub(super) fn insert(&self, id: u64, span: Span) {
+    /// Adds a span with one handle. Its parent was [acquired](Self::acquire) for it.
+    pub(super) fn insert(
+        &self,
+        id: u64,
+        span: Span,
+        metadata: Option<&'static Metadata<'static>>,
+        parent: Option<u64>,
+    ) {
         if let Some(mut part) = self.part(id) {
-            part.live.insert(id, span);
+            part.live.insert(id, Live { span, handles: 1, metadata, parent });
         }
     }
 
+    /// Counts one more handle. False if there is no such span.
+    pub(super) fn acquire(&self, id: u64) -> bool {
+        let Some(mut part) = self.part(id) else { return false };
+        let live = part.live.get_mut(&id);
+        live.map(|live| live.handles = live.handles.saturating_add(1)).is_some()
+    }
+
+    /// Gives a handle back. The last one returns the span and its parent.
+    pub(super) fn release(&self, id: u64) -> Option<(Span, Option<u64>)> {
+        let mut part = self.part(id)?;
+        let live = part.live.get_mut(&id)?;
+        live.handles -= 1;
+        if live.handles > 0 {
+            return None;
+        }
+        part.live.remove(&id).map(|live| (live.span, live.parent))
+    }
+
+    pub(super) fn metadata(&self, id: u64) -> Option<&'static Metadata<'static>> {
+        self.part(id)?.live.get(&id)?.metadata
+    }
+
     pub(super) fn remove(&self, id: u64) -> Option<Span> {
-        self.part(id)?.live.remove(&id)
+        self.part(id)?.live.remove(&id).map(|live| live.span)
     }
 
     /// Calls `run` with span `id`, if there is one. The values of a span were formatted before, so no code of the
     /// program runs under the lock.
     pub(super) fn with(&self, id: u64, run: impl FnOnce(&mut Span)) {
         if let Some(mut part) = self.part(id)
-            && let Some(span) = part.live.get_mut(&id)
+            && let Some(live) = part.live.get_mut(&id)
         {
-            run(span);
+            run(&mut live.span);
         }
     }
 }

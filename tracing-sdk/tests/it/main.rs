@@ -15,4 +15,6 @@ mod loss;
 mod programs;
 mod recorder;
 mod session;
+#[cfg(feature = "tracing")]
+mod subscriber;
 mod trace;

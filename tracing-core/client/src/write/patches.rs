@@ -53,8 +53,17 @@ pub struct FilledPatch {
 }
 
 /// The outstanding patches of one writer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PatchList(VecDeque<Patch>);
+
+/// How many patches have room without an allocation: one for each open message of a packet that leaves its chunk.
+const PATCHES_RESERVED: usize = 16;
+
+impl Default for PatchList {
+    fn default() -> Self {
+        Self(VecDeque::with_capacity(PATCHES_RESERVED))
+    }
+}
 
 impl PatchList {
     /// The length at `slot` of `chunk` will come later. Slots come in the order of the stream.
