@@ -1,0 +1,210 @@
+//! Names, fields and texts of spans and events.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use protos::TrackEventConfig;
+use tracing::subscriber::with_default;
+use tracing::{error, info, info_span, trace, warn};
+use tracing_sdk::layer::layer;
+use tracing_sdk::session::{Config, Session};
+use tracing_subscriber::prelude::*;
+
+use super::{body, check, named, recorded};
+use crate::alone::alone;
+use crate::trace::{Packet, events, packets};
+
+const HERE: &str = "it::layer::events";
+
+#[derive(Debug)]
+struct Failure(&'static str, Option<Box<Failure>>);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.1.as_deref()?)
+    }
+}
+
+fn failure() -> Failure {
+    Failure("no answer", Some(Box::new(Failure("closed", None))))
+}
+
+#[test]
+fn spans_and_fields() {
+    check(
+        || {
+            let failure = failure();
+            let failure: &(dyn std::error::Error + 'static) = &failure;
+            let span = info_span!(
+                "outer",
+                u = 1_u64,
+                i = -1,
+                f = 0.5,
+                b = true,
+                s = "text",
+                debug = ?Some(1),
+                display = %"shown",
+                failure,
+                late = tracing::field::Empty,
+            );
+            let entered = span.enter();
+            error!(
+                u = 1_u64,
+                i = -1,
+                f = 0.5,
+                b = true,
+                s = "text",
+                debug = ?Some(1),
+                display = %"shown",
+                failure,
+                "inside"
+            );
+            span.record("late", 7);
+            drop(entered);
+        },
+        &[
+            "begin outer u=1 i=-1 f=0.5 b=true s=text debug=Some(1) display=shown failure=[no answer,closed]",
+            "instant inside u=1 i=-1 f=0.5 b=true s=text debug=Some(1) display=shown failure=[no answer,closed]",
+            "end late=7",
+        ],
+    );
+}
+
+#[test]
+fn a_value_that_is_recorded_again_leaves_others_alone() {
+    check(
+        || {
+            let span = info_span!("span", a = "first", b = "second", c = 3);
+            span.record("a", "a longer text");
+            span.record("a", "x");
+            drop(span.entered());
+        },
+        &["begin span b=second c=3 a=x", "end"],
+    );
+}
+
+#[test]
+fn names_of_events() {
+    let line = line!() + 10;
+    let dynamic = |n: i32| info!("number {n}");
+    check(
+        || {
+            for n in 0..2 {
+                dynamic(n);
+            }
+            for _ in 0..2 {
+                info!("literal");
+            }
+            info!(n = 1);
+            info!(name: "chosen", "message");
+            info!("{}", String::from("one piece"));
+        },
+        &[
+            "instant number 0",
+            "instant number 1",
+            "instant literal",
+            "instant literal",
+            &format!("instant event tracing-sdk/tests/it/layer/events.rs:{line} n=1"),
+            "instant chosen",
+            "instant one piece",
+        ],
+    );
+}
+
+/// The name of an event whose text is not the same each time is not a literal: sessions can filter it.
+#[test]
+fn literals_are_told_from_formatted_texts() {
+    let config = TrackEventConfig {
+        enabled_categories: vec![HERE.to_owned()],
+        disabled_categories: vec!["*".to_owned()],
+        filter_dynamic_event_names: Some(true),
+        ..Default::default()
+    };
+    let _alone = alone();
+    let session =
+        Session::in_process(&Config::new().track_event_config(config)).expect("a session");
+    with_default(tracing_subscriber::registry().with(layer()), || {
+        session.start().expect("a start");
+        for n in 0..3 {
+            info!("number {n}");
+            info!("literal");
+        }
+        for text in ["first", "second", "first"] {
+            info!("{text}");
+        }
+    });
+    session.stop().expect("a stop");
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    let filtered = events(&trace).iter().filter(|text| text.ends_with("FILTERED")).count();
+    let literal = events(&trace).iter().filter(|text| text.ends_with("literal")).count();
+    assert_eq!((filtered, literal), (5, 3), "{:?}", events(&trace));
+}
+
+#[test]
+fn lines_of_the_log() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        warn!("careful");
+        for n in 0..2 {
+            trace!("details {n}");
+        }
+    });
+    let mut texts = HashMap::new();
+    let mut lines = HashMap::new();
+    let mut log = Vec::new();
+    for packet in packets(&trace) {
+        if let Some(data) = &packet.message.interned_data {
+            for entry in &data.log_message_body {
+                texts.insert(entry.iid, entry.body.clone().unwrap_or_default());
+            }
+            for entry in &data.source_locations {
+                assert_eq!(
+                    entry.file_name.as_deref(),
+                    Some("tracing-sdk/tests/it/layer/events.rs")
+                );
+                lines.insert(entry.iid, entry.line_number);
+            }
+        }
+        if let Some(message) = body(&packet).and_then(|event| event.log_message.as_ref()) {
+            assert!(lines.contains_key(&message.source_location_iid));
+            let text = texts.get(&message.body_iid).expect("a text that was defined");
+            log.push((text.clone(), message.prio.map(|priority| priority.0)));
+        }
+    }
+    let expected = [("careful", 5), ("details 0", 2), ("details 1", 2)];
+    assert_eq!(log, expected.map(|(text, priority)| (text.to_owned(), Some(priority))));
+}
+
+#[test]
+fn counters_and_tracks() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        info!(counter.queue = 17, counter.load = 0.5);
+        info!(counter.queue = 18_u64, "with a message");
+        let _span = info_span!("on a track", track = "Uploads", counter.queue = 1).entered();
+        info!(track = "Uploads", "also there");
+    });
+    assert_eq!(
+        events(&trace),
+        [
+            "counter 17",
+            "counter 0.5",
+            "counter 18",
+            "instant it::layer::events with a message",
+            "counter 1",
+            "begin it::layer::events on a track",
+            "instant it::layer::events also there",
+            "end"
+        ]
+    );
+    assert!(named(&trace, "queue").iter().all(|track| track.counter.is_some()));
+    let uploads = named(&trace, "Uploads");
+    let uploads = uploads.first().expect("a track").uuid;
+    let there = |packet: &Packet| body(packet).is_some_and(|event| event.track_uuid == uploads);
+    assert_eq!(packets(&trace).iter().filter(|packet| there(packet)).count(), 3);
+}

@@ -1,0 +1,154 @@
+//! Spans as slices of one thread: panics, overlaps, sessions that start and stop, flows.
+
+use std::fmt;
+
+use tracing::subscriber::with_default;
+use tracing::{info, info_span};
+use tracing_sdk::layer::layer;
+use tracing_sdk::session::record;
+use tracing_subscriber::prelude::*;
+
+use super::{body, check, check_nesting, named, recorded};
+use crate::alone::alone;
+use crate::trace::{Packet, events, packets};
+
+const HERE: &str = "it::layer::spans";
+
+/// A span that is entered once stays a slice of its thread, also after others of its call site were.
+#[test]
+fn sync_spans_stay_sync() {
+    let work = || info_span!("once").in_scope(|| info!("inside"));
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        work();
+        work();
+    });
+    assert!(named(&trace, "once").is_empty());
+    let flows = |packet: &Packet| body(packet).map_or(0, |event| event.flow_ids.len());
+    let flows: Vec<usize> =
+        packets(&trace).iter().filter(|packet| body(packet).is_some()).map(flows).collect();
+    // The first of its call site carries a flow, in case it is entered again.
+    assert_eq!(flows, [0, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_panic_leaves_spans() {
+    check(
+        || {
+            let work = || {
+                let _outer = info_span!("outer").entered();
+                let _inner = info_span!("inner").entered();
+                panic!("on purpose");
+            };
+            assert!(std::panic::catch_unwind(work).is_err());
+            struct Panics;
+            impl fmt::Debug for Panics {
+                fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    panic!("on purpose")
+                }
+            }
+            let value = || info!(value = ?Panics, "half");
+            assert!(std::panic::catch_unwind(value).is_err());
+            let span = || info_span!("no span", value = ?Panics);
+            assert!(std::panic::catch_unwind(span).is_err());
+            info!("after");
+        },
+        &["begin outer", "begin inner", "end", "end", "instant half value=", "instant after"],
+    );
+}
+
+/// Guards need not be dropped in order, but slices of a thread must be nested.
+#[test]
+fn spans_that_overlap_are_split() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        let [a, b] = [info_span!("a", n = 1), info_span!("b", n = 2)];
+        let a = a.entered();
+        let b = b.entered();
+        drop(a);
+        info!("inside b");
+        drop(b);
+        info!("outside");
+    });
+    assert_eq!(
+        events(&trace),
+        [
+            "begin it::layer::spans a n=1",
+            "begin it::layer::spans b n=2",
+            "end",
+            "end",
+            "begin it::layer::spans b n=2",
+            "instant it::layer::spans inside b",
+            "end",
+            "instant it::layer::spans outside",
+        ]
+    );
+}
+
+#[test]
+fn spans_that_are_open_when_sessions_start_and_stop() {
+    let _alone = alone();
+    with_default(tracing_subscriber::registry().with(layer()), || {
+        let early = info_span!("early").entered();
+        let (mut kept, mut open) = (None, None);
+        let first = record(&[HERE], || {
+            drop(early);
+            open = Some(info_span!("open").entered());
+            let again = info_span!("again");
+            again.in_scope(|| ());
+            again.in_scope(|| ());
+            kept = Some(again);
+        });
+        let first = first.expect("a recording");
+        let begun = |trace: &[u8], name: &str| {
+            let text = format!("begin {HERE} {name}");
+            events(trace).iter().filter(|event| **event == text).count()
+        };
+        assert_eq!(
+            (begun(&first, "early"), begun(&first, "open"), begun(&first, "again")),
+            (0, 1, 3)
+        );
+        let again = kept.expect("a span");
+        let second = record(&[HERE], || {
+            // It began in the first session.
+            drop(open);
+            again.in_scope(|| ());
+            drop(again);
+        });
+        let second = second.expect("a recording");
+        check_nesting(&second);
+        assert_eq!((begun(&second, "open"), begun(&second, "again")), (0, 2));
+        // The time when it was made is before the second session, so the slice begins when it is entered there.
+        let with_times = |trace: &[u8]| {
+            let own_time = |packet: &Packet| {
+                body(packet).is_some() && packet.message.timestamp_clock_id == Some(6)
+            };
+            packets(trace).iter().filter(|packet| own_time(packet)).count()
+        };
+        assert_eq!((with_times(&first), with_times(&second)), (1, 0));
+        let none = record(&[HERE], || {}).expect("a recording");
+        assert_eq!(events(&none), [""; 0]);
+    });
+}
+
+#[test]
+fn follows_from_is_a_flow() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        let cause = info_span!("cause");
+        let effect = info_span!("effect");
+        cause.in_scope(|| {
+            effect.follows_from(&cause);
+        });
+        let _effect = effect.entered();
+    });
+    let mut flows = Vec::new();
+    for packet in packets(&trace) {
+        let (Some(event), Some(text)) = (body(&packet), &packet.text) else { continue };
+        if !text.starts_with("end") {
+            flows.push((text.clone(), event.flow_ids.clone()));
+        }
+    }
+    let [cause, arrow, effect] = &flows[..] else { panic!("{flows:?}") };
+    assert_eq!(cause.0, "begin it::layer::spans cause");
+    assert_eq!(arrow.0, "instant it::layer::spans follows_from span=cause");
+    assert_eq!(effect.0, "begin it::layer::spans effect");
+    assert_eq!((cause.1.len(), arrow.1.len(), &arrow.1), (0, 1, &effect.1));
+}
