@@ -208,6 +208,27 @@ def check_events(trace):
     return f"{len(trace.of('track_event'))} track events, {len(trace.of('track_descriptor'))} descriptors"
 
 
+def check_startup(trace):
+    """What was recorded before the service ran, and one event of the session."""
+    kinds = schema.TrackEvent.Type
+    names, events = {}, []
+    for packet in trace.packets:
+        for name in packet.interned_data.event_names:
+            names[name.iid] = name.name
+        if packet.HasField("track_event"):
+            event = packet.track_event
+            numbers = [a.uint_value for a in event.debug_annotations if a.HasField("uint_value")]
+            events.append((kinds.Name(event.type), names.get(event.name_iid, event.name), *numbers))
+    expected = [("TYPE_SLICE_BEGIN", "boot")]
+    expected += [("TYPE_INSTANT", "step", number) for number in range(1000)]
+    expected += [("TYPE_SLICE_END", ""), ("TYPE_INSTANT", "adopted")]
+    wrong = next((i for i, (a, b) in enumerate(zip(events, expected)) if a != b), len(events))
+    where = f"{len(events)} events, not {len(expected)}; at {wrong}: {events[wrong : wrong + 3]}"
+    trace.need(events == expected, where)
+    trace.need(trace.of("track_descriptor"), "no track descriptor")
+    return f"{len(events)} track events"
+
+
 def check_ftrace(trace):
     switches = wakings = 0
     last = {}
@@ -316,6 +337,7 @@ CHECKS = {
     "events": check_events,
     "inside": check_events,
     "both": check_events,
+    "startup": check_startup,
     "ftrace": check_ftrace,
     "drop": check_drop,
     "probes": check_probes,

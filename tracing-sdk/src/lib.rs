@@ -82,7 +82,9 @@ pub use self::event::counter_value::CounterValue;
 pub use self::event::{Event, Priority};
 pub use self::flow::Flow;
 pub use self::intern::Location;
-pub use self::runtime::{Init, InitError, init, shutdown, sync, trigger};
+pub use self::runtime::{
+    Init, InitError, Startup, init, shutdown, startup_packets_discarded, sync, trigger,
+};
 pub use self::sequence::lost_events;
 pub use self::sequence::thread::flush;
 pub use self::site::future::{AsyncSlice, Traced};
@@ -102,6 +104,8 @@ mod guide {
     #[doc = include_str!("../../docs/sdk-migration.md")]
     mod migration {}
 }
+
+pub use client::producer::{StartupAbort, StartupEvent};
 
 /// Perfetto's schema: configs, and writers of packets.
 pub use protos;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use abi::ids::InstanceId;
 use client::data_source::{Ack, DataSource as Source, FlushRequest, Instance};
 
 use super::callback;
@@ -16,7 +15,7 @@ use crate::slots;
 pub(super) struct Adapter<S: DataSource> {
     instances: &'static Instances<S>,
     number: &'static Number,
-    known: Vec<(InstanceId, Known<S>)>,
+    known: Vec<(Instance, Known<S>)>,
 }
 
 enum Known<S> {
@@ -30,13 +29,13 @@ impl<S: DataSource> Adapter<S> {
     }
 
     fn take(&mut self, instance: &Instance) -> Option<Known<S>> {
-        let at = self.known.iter().position(|(id, _)| *id == instance.id())?;
+        let at = self.known.iter().position(|(known, _)| known == instance)?;
         Some(self.known.swap_remove(at).1)
     }
 
     fn started(&self, instance: &Instance) -> Option<(usize, &S)> {
-        self.known.iter().find_map(|(id, known)| match known {
-            Known::Started(slot, running) if *id == instance.id() => Some((*slot, &running.value)),
+        self.known.iter().find_map(|(of, known)| match known {
+            Known::Started(slot, running) if of == instance => Some((*slot, &running.value)),
             _ => None,
         })
     }
@@ -54,7 +53,7 @@ impl<S: DataSource> Adapter<S> {
 impl<S: DataSource> Source for Adapter<S> {
     fn setup(&mut self, instance: &Instance) {
         if let Some(value) = self.call("setup", || S::setup(instance.config())) {
-            self.known.push((instance.id(), Known::SetUp(value)));
+            self.known.push((instance.clone(), Known::SetUp(value)));
         }
     }
 
@@ -74,7 +73,7 @@ impl<S: DataSource> Source for Adapter<S> {
             }
         };
         self.call("start", || running.value.start());
-        self.known.push((instance.id(), Known::Started(slot, running)));
+        self.known.push((instance.clone(), Known::Started(slot, running)));
     }
 
     fn flush(&mut self, instance: &Instance, request: &FlushRequest, done: Ack) {

@@ -39,7 +39,15 @@ impl<S: DataSource> Registered<S> {
     /// Tells services of the data source, now and whenever the program connects to one. The first
     /// [`trace`](Self::trace) does it, too. A data source that writes only while a session runs (on a thread that
     /// `start` makes, for example) needs this call; it may come before [`init`](crate::init).
+    ///
+    /// With startup tracing of this data source ([`Startup`](crate::Startup)) it records when this returns, so this
+    /// waits for its `setup` and `start`.
     pub fn register(&'static self) {
+        self.offer();
+        runtime::wait_startup();
+    }
+
+    fn offer(&'static self) {
         if !ON || !self.instances.set_registered() {
             return;
         }
@@ -65,7 +73,7 @@ impl<S: DataSource> Registered<S> {
 
     #[cold]
     fn is_enabled_slow(&'static self) -> bool {
-        self.register();
+        self.offer();
         self.instances.current().0 != 0
     }
 
@@ -83,7 +91,7 @@ impl<S: DataSource> Registered<S> {
     #[inline(never)]
     fn trace_slow(&'static self, write: &mut dyn FnMut(&mut Context<'_, S>)) {
         if self.instances.is_new() {
-            self.register();
+            self.offer();
             if self.instances.load() == 0 {
                 return;
             }

@@ -14,12 +14,14 @@ mod hooks;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod options;
+mod startup;
 mod state;
 
 pub use self::error::InitError;
 #[cfg(feature = "in-process")]
 use self::in_process::InProcess;
 use self::options::Options;
+pub use self::startup::Startup;
 pub(crate) use self::state::Offer;
 use self::state::lock;
 use crate::on::ON;
@@ -83,6 +85,14 @@ impl Init {
         self
     }
 
+    /// Records at once, until a session of `traced` goes on with it. The service inside the program does not need this:
+    /// it runs at once.
+    #[must_use]
+    pub fn startup(mut self, startup: Startup) -> Self {
+        self.0.startup = Some(startup);
+        self
+    }
+
     /// Whether tracing runs with these options, or with others where this has the defaults.
     fn is_done(&self, running: Option<&Options>) -> Result<bool, InitError> {
         match running {
@@ -106,9 +116,13 @@ impl Init {
     /// Connects to `traced`, now or when it starts, and again when the connection is lost. Does nothing if that was
     /// done before.
     ///
+    /// With [`startup`](Self::startup) it records when this returns, which waits for the `setup` and `start` of data
+    /// sources of the program's own.
+    ///
     /// # Errors
-    /// When the address in the environment is none, or a thread cannot be started. [`InitError::OtherOptions`] when
-    /// that was done before with other options, and this does not have the defaults.
+    /// When the address in the environment is none, or a thread cannot be started, or with `startup` the system has no
+    /// memory or descriptor left. [`InitError::OtherOptions`] when that was done before with other options, and this
+    /// does not have the defaults.
     pub fn system(self) -> Result<(), InitError> {
         if ON { self.connect() } else { Ok(()) }
     }
@@ -118,12 +132,16 @@ impl Init {
         if !self.is_done(runtime.system.as_ref().and(runtime.system_options.as_ref()))? {
             install();
             stall::allow(self.0.allow_stall);
-            let producer = Producer::connect(self.options())?;
+            let mut options = self.options();
+            options.startup = self.0.startup.as_ref().map(Startup::options);
+            let producer = Producer::connect(options)?;
             offer(&producer)?;
             runtime.sources.iter().for_each(|source| offer_source(source, &producer));
             runtime.system = Some(Arc::new(producer));
             runtime.system_options = Some(self.0);
         }
+        drop(runtime);
+        wait_startup();
         Ok(())
     }
 
@@ -152,6 +170,22 @@ impl Init {
         }
         Ok(())
     }
+}
+
+/// Waits until data sources that were offered have begun, if they begin before a session asks for them.
+pub(crate) fn wait_startup() {
+    // Data sources may take the lock.
+    let producer = lock().system.clone();
+    if let Some(producer) = producer {
+        producer.wait_startup();
+    }
+}
+
+/// How many packets of startup tracing were discarded, because no session has started in time or its service did not
+/// take them. An event is a packet; each thread and each track add a few.
+#[must_use]
+pub fn startup_packets_discarded() -> u64 {
+    lock().system.as_ref().map_or(0, |producer| producer.startup_packets_discarded())
 }
 
 /// Before the first producer.

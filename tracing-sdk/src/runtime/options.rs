@@ -2,6 +2,7 @@
 
 use os::socket::Address;
 
+use super::startup::Startup;
 use crate::track::process;
 
 /// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
@@ -9,18 +10,20 @@ use crate::track::process;
 const SHM_BYTES: u32 = 4 * 1024 * 1024;
 
 /// See the [module](self).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) name: String,
     pub(super) address: Option<Address>,
     pub(super) shm_bytes: u32,
     pub(super) allow_stall: bool,
+    /// For `traced` alone.
+    pub(super) startup: Option<Startup>,
 }
 
 impl Options {
     pub(super) fn new() -> Self {
         let program = process::command_line().into_iter().next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-        Self { name, address: None, shm_bytes: SHM_BYTES, allow_stall: false }
+        Self { name, address: None, shm_bytes: SHM_BYTES, allow_stall: false, startup: None }
     }
 }

@@ -130,22 +130,12 @@ impl Config {
 
     /// Records events of these categories, and no others. A `*` at the end stands for any letters.
     pub fn track_events(self, categories: &[&str]) -> Self {
-        let config = TrackEventConfig {
-            enabled_categories: categories.iter().map(|&name| name.to_owned()).collect(),
-            // Otherwise the rules enable whatever they do not name.
-            disabled_categories: vec!["*".to_owned()],
-            ..Default::default()
-        };
-        self.track_event_config(config)
+        self.track_event_config(source::only(categories))
     }
 
     /// Records events by a config of the schema.
     pub fn track_event_config(self, config: TrackEventConfig) -> Self {
-        self.data_source(DataSourceConfig {
-            name: Some(source::NAME.to_owned()),
-            track_event_config: Some(config),
-            ..Default::default()
-        })
+        self.data_source(source::config_of(config))
     }
 
     /// Adds a data source. Without a `target_buffer` it writes into the buffer that was added last.

@@ -16,7 +16,10 @@ pub(crate) mod running;
 pub(crate) mod settings;
 
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use protos::{DataSourceDescriptor, TrackEventCategory, TrackEventDescriptor};
+use protos::{
+    DataSourceConfig, DataSourceDescriptor, TrackEventCategory, TrackEventConfig,
+    TrackEventDescriptor,
+};
 
 use crate::category::Category;
 use crate::sequence::thread;
@@ -29,7 +32,7 @@ pub(crate) const NAME: &str = "track_event";
 /// The data source, as one producer offers it.
 pub(crate) struct TrackEventSource {
     /// Instances of this producer, with the slot of each.
-    running: Vec<(abi::ids::InstanceId, usize)>,
+    running: Vec<(Instance, usize)>,
 }
 
 impl TrackEventSource {
@@ -38,7 +41,7 @@ impl TrackEventSource {
     }
 
     fn slot(&self, instance: &Instance) -> Option<usize> {
-        self.running.iter().find(|(id, _)| *id == instance.id()).map(|(_, slot)| *slot)
+        self.running.iter().find(|(running, _)| running == instance).map(|(_, slot)| *slot)
     }
 }
 
@@ -52,7 +55,7 @@ impl DataSource for TrackEventSource {
             );
             return;
         };
-        self.running.push((instance.id(), slot));
+        self.running.push((instance.clone(), slot));
         #[cfg(feature = "tracing")]
         changes::tell();
         sticky::replay(1 << slot);
@@ -71,8 +74,15 @@ impl DataSource for TrackEventSource {
         }
     }
 
+    fn can_adopt(&self, startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
+        match (&startup.track_event_config, &config.track_event_config) {
+            (Some(startup), Some(config)) => settings::select_the_same(startup, config),
+            _ => false,
+        }
+    }
+
     fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some(at) = self.running.iter().position(|(id, _)| *id == instance.id()) {
+        if let Some(at) = self.running.iter().position(|(running, _)| running == instance) {
             let (_, slot) = self.running.swap_remove(at);
             registry::stop(slot);
             #[cfg(feature = "tracing")]
@@ -81,6 +91,25 @@ impl DataSource for TrackEventSource {
         // This thread's writers; other threads drop theirs with their next event.
         thread::refresh();
         drop(done);
+    }
+}
+
+/// Events of these categories, and no others.
+pub(crate) fn only(categories: &[&str]) -> TrackEventConfig {
+    TrackEventConfig {
+        enabled_categories: categories.iter().map(|&name| name.to_owned()).collect(),
+        // Otherwise the rules enable whatever they do not name.
+        disabled_categories: vec!["*".to_owned()],
+        ..Default::default()
+    }
+}
+
+/// The config of the data source.
+pub(crate) fn config_of(config: TrackEventConfig) -> DataSourceConfig {
+    DataSourceConfig {
+        name: Some(NAME.to_owned()),
+        track_event_config: Some(config),
+        ..Default::default()
     }
 }
 

@@ -9,6 +9,8 @@
 #[path = "../it/trace.rs"]
 mod trace;
 
+mod startup;
+
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
@@ -46,6 +48,7 @@ fn main() {
         Ok("forks") => fork(),
         Ok("forks while others hold locks") => fork_beside_others(),
         Ok("floods") => flood(),
+        Ok("starts early") => startup::start_early(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             a_process_outlives_its_services();
@@ -53,6 +56,7 @@ fn main() {
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
             what_is_lost_is_counted_and_the_rest_can_be_read();
+            startup::what_a_process_records_before_its_service_is_in_the_trace();
         }
     }
 }
@@ -154,6 +158,12 @@ fn traced(name: &str, part: &str) -> (Vec<u8>, String) {
     let mut command = place.command(part);
     let output = command.stderr(Stdio::inherit()).output().expect("a process");
     assert!(output.status.success(), "{part}: {}", output.status);
+    let trace = read(name, consumer);
+    (trace, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Ends a session, and returns its trace.
+fn read(name: &str, mut consumer: Consumer) -> Vec<u8> {
     consumer.flush(LONG).expect("a flush");
     consumer.disable_tracing().expect("an end");
     while !matches!(consumer.wait(Some(LONG)).expect("a service"), client::consumer::Waited::Ended)
@@ -162,7 +172,7 @@ fn traced(name: &str, part: &str) -> (Vec<u8>, String) {
     let mut trace = Vec::new();
     consumer.read_into(&mut trace, LONG).expect("a trace");
     keep(name, &trace);
-    (trace, String::from_utf8_lossy(&output.stdout).into_owned())
+    trace
 }
 
 fn a_process_outlives_its_services() {

@@ -2,7 +2,7 @@
 
 use super::place::{Place, Side, Source};
 use super::play::{Play, Stage};
-use super::process::{Running, wait_for_socket};
+use super::process::{Running, wait_for_socket, wait_until};
 use super::trace::output;
 use std::path::Path;
 use std::process::Command;
@@ -64,17 +64,27 @@ impl Cell {
         }
         std::fs::write(folder.join("config.pbtx"), self.config())
             .map_err(|e| format!("config: {e}"))?;
+        // What it recorded before the service ran has to be in the trace.
+        let early = match self.source {
+            Source::Startup => Some(self.start_source(place, folder)?),
+            _ => None,
+        };
         let mut service = Running::start("service", place.program(self.service, "traced"), folder)?;
         for socket in ["producer", "consumer"] {
             wait_for_socket(&mut service, &folder.join(socket))?;
         }
-        let mut source = Running::start("source", self.program(place), folder)?;
+        let mut source = match early {
+            Some(early) => early,
+            None => self.start_source(place, folder)?,
+        };
         let stage = Stage { place, folder, consumer: self.consumer, source: self.source };
         // A source that connects later would have less time.
         match self.source {
             Source::Example | Source::Drop => stage.wait_for("com.example.rust", &mut source)?,
             Source::Sdk => stage.wait_for("interop.sdk", &mut source)?,
-            Source::Events | Source::Both => stage.wait_for("track_event", &mut source)?,
+            Source::Events | Source::Both | Source::Startup => {
+                stage.wait_for("track_event", &mut source)?;
+            }
             Source::Probes | Source::Ftrace | Source::Alone | Source::Inside => {}
         }
         let traces = stage.play(self.play)?;
@@ -85,6 +95,19 @@ impl Cell {
             output = self.check(place, &trace, source.id())?;
         }
         Ok(output)
+    }
+
+    /// Starts the program. One that records early has done so then.
+    fn start_source(&self, place: &Place, folder: &Path) -> Result<Running, String> {
+        let mut source = Running::start("source", self.program(place), folder)?;
+        if self.source == Source::Startup {
+            wait_until("a source that records early", || {
+                source.still_runs()?;
+                let log = std::fs::read_to_string(folder.join("source.log"));
+                Ok(log.is_ok_and(|log| log.contains("track_event records")))
+            })?;
+        }
+        Ok(source)
     }
 
     /// A program that records itself into `trace.pftrace`.
@@ -126,6 +149,12 @@ impl Cell {
             Source::Sdk => Command::new(place.sdk.join("sdk-producer")),
             Source::Events | Source::Inside => place.program(Side::Ours, "examples/everything"),
             Source::Both => Command::new(place.sdk.join("sdk-both")),
+            Source::Startup => {
+                let mut command = place.program(Side::Ours, "examples/startup");
+                // Seconds: more than a cell may take.
+                command.arg("600");
+                command
+            }
         }
     }
 
@@ -175,6 +204,10 @@ impl Cell {
                 "data_sources { config { name: \"track_event\" track_event_config {
                    enabled_categories: \"*\" } } }"
             }
+            Source::Startup => {
+                "data_sources { config { name: \"track_event\" track_event_config {
+                   enabled_categories: \"boot\" disabled_categories: \"*\" } } }"
+            }
             Source::Sdk => {
                 "data_sources { config { name: \"interop.sdk\" } }
                  data_sources { config { name: \"track_event\" track_event_config {
@@ -185,6 +218,7 @@ impl Cell {
             Source::Sdk => "sdk-producer",
             Source::Events => "everything",
             Source::Both => "sdk-both",
+            Source::Startup => "startup",
             _ => "rust-example",
         };
         format!("{}{sources}\n", self.play.config(TRACE.as_millis(), producer))

@@ -38,13 +38,16 @@ pub enum Source {
     Inside,
     /// Both SDKs in one process, `interop/sdk-both`.
     Both,
+    /// `tracing-sdk/examples/startup.rs`, which has recorded before the service runs.
+    Startup,
     /// The README's first command: service, sources and consumer in one process, and no sockets.
     Alone,
 }
 
 impl Source {
     /// Those that are combined with every service and consumer.
-    pub const ALL: [Self; 4] = [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes];
+    pub const ALL: [Self; 5] =
+        [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes, Self::Startup];
 
     /// Whether it writes track events with all that belongs to them.
     pub fn has_events(self) -> bool {
@@ -70,6 +73,7 @@ impl Source {
             Self::Events => "events",
             Self::Inside => "inside",
             Self::Both => "both",
+            Self::Startup => "startup",
             Self::Alone => "alone",
         }
     }

@@ -1,0 +1,106 @@
+//! What a program records before a session asks for it.
+
+use core::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::producer::{StartupCallback, StartupEvent, StartupOptions};
+use protos::DataSourceConfig;
+
+use crate::source;
+
+/// Startup tracing: a program records its beginning before a session asks for it, and before it is connected to
+/// `traced`. When a session with an equal config starts, it gets all that was recorded. When none has started after ten
+/// seconds, or [`timeout`](Self::timeout), this is discarded.
+///
+/// What is recorded meanwhile stays in the shared memory ([`Init::shm_kb`](crate::Init::shm_kb)). When that is full,
+/// further events are lost, and counted; the program never waits.
+///
+/// ```no_run
+/// # fn main() -> Result<(), tracing_sdk::InitError> {
+/// use tracing_sdk::{Init, Startup};
+///
+/// Init::new().startup(Startup::new().track_events(&["net"])).system()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Startup {
+    sources: Vec<DataSourceConfig>,
+    timeout: Option<Duration>,
+    on_event: Option<StartupCallback>,
+}
+
+impl Default for Startup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Startup {
+    /// Nothing yet, for ten seconds.
+    pub fn new() -> Self {
+        Self { sources: Vec::new(), timeout: None, on_event: None }
+    }
+
+    /// What `config` records. A later session with this config gets it.
+    #[cfg(feature = "session")]
+    pub fn of_session(config: &crate::session::Config) -> Self {
+        let sources = config.to_message().data_sources.into_iter();
+        Self { sources: sources.filter_map(|source| source.config).collect(), ..Self::new() }
+    }
+
+    /// Records events of these categories, and no others. A `*` at the end stands for any letters. The later session
+    /// must name the same categories, in any order, and disable all others: `disabled_categories: "*"`.
+    pub fn track_events(self, categories: &[&str]) -> Self {
+        self.data_source(source::config_of(source::only(categories)))
+    }
+
+    /// Records a data source. The later session must have an equal config, whatever its target buffer is.
+    pub fn data_source(mut self, config: DataSourceConfig) -> Self {
+        self.sources.push(config);
+        self
+    }
+
+    /// How long it may take until a session starts; ten seconds if this is not called.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Calls `callback` with each step of each data source, on a thread of the library.
+    pub fn on_event(mut self, callback: impl Fn(&StartupEvent) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(callback));
+        self
+    }
+
+    pub(super) fn options(&self) -> StartupOptions {
+        let mut options = StartupOptions::new(self.sources.clone());
+        if let Some(timeout) = self.timeout {
+            options.timeout = timeout;
+        }
+        options.on_event = self.on_event.clone();
+        options
+    }
+}
+
+impl PartialEq for Startup {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same_callback = match (&self.on_event, &other.on_event) {
+            (None, None) => true,
+            (Some(callback), Some(other)) => Arc::ptr_eq(callback, other),
+            _ => false,
+        };
+        is_same_callback && self.sources == other.sources && self.timeout == other.timeout
+    }
+}
+
+impl fmt::Debug for Startup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Startup")
+            .field("sources", &self.sources)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
