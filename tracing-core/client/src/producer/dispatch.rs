@@ -148,7 +148,7 @@ impl Dispatcher {
     fn setup(&mut self, setup: Setup) {
         let Setup { id, config, source, arbiter } = setup;
         let startup = self.startup.as_mut();
-        if let Some(adopted) = startup.and_then(|it| it.adopt(id, &config, arbiter.as_ref())) {
+        if let Some(adopted) = startup.and_then(|it| it.adopt(id, &config)) {
             let StartupInstance { instance, source, reservation } = adopted;
             let phase = Phase::Adopted(reservation);
             self.instances.insert(id, Running { instance, source, arbiter, phase });

@@ -232,11 +232,7 @@ impl Startup {
         &mut self,
         id: InstanceId,
         config: &DataSourceConfig,
-        arbiter: Option<&Arbiter>,
     ) -> Option<StartupInstance> {
-        if !arbiter.is_some_and(|arbiter| arbiter.is_same(&self.arbiter)) {
-            return None;
-        }
         let at = self.running.iter().position(|startup| {
             let own = startup.instance.config();
             own.name == config.name && lock(&startup.source).can_adopt(own, config)

@@ -179,11 +179,6 @@ impl Arbiter {
         self.with(|state| state.reservations.discarded_packets.clone())
     }
 
-    /// Whether both are the same arbiter.
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// Whether [`disconnect`](Self::disconnect) was called.
     pub fn is_disconnected(&self) -> bool {
         self.with(|state| state.disconnected)

@@ -50,6 +50,19 @@ impl DataSource for Source {
     }
 }
 
+/// Goes on with any config.
+struct Undemanding;
+
+impl DataSource for Undemanding {
+    fn start(&mut self, _: &Instance) {}
+
+    fn stop(&mut self, _: &Instance, _: Ack) {}
+
+    fn can_adopt(&self, _: &DataSourceConfig, _: &DataSourceConfig) -> bool {
+        true
+    }
+}
+
 fn config() -> DataSourceConfig {
     DataSourceConfig { name: Some(NAME.to_owned()), ..Default::default() }
 }
@@ -83,6 +96,11 @@ fn descriptor() -> DataSourceDescriptor {
 impl World {
     fn with_timeout(timeout: Duration) -> Self {
         let steps = Steps::default();
+        let source = Source { steps: steps.clone(), writers: Vec::new() };
+        Self::with(timeout, steps, source)
+    }
+
+    fn with(timeout: Duration, steps: Steps, source: impl DataSource + 'static) -> Self {
         let told = steps.clone();
         let mut startup = StartupOptions::new(vec![config()]);
         startup.timeout = timeout;
@@ -104,7 +122,6 @@ impl World {
         shared.lock().startup = Some(memory);
         let startup = Startup::new(startup, arbiter.clone());
         let dispatcher = Dispatcher::new(inbox, Some(startup));
-        let source = Source { steps: steps.clone(), writers: Vec::new() };
         shared.register(descriptor(), source).unwrap();
         Self { shared, dispatcher, arbiter, steps }
     }
@@ -214,6 +231,18 @@ fn an_instance_with_another_config_is_one_of_its_own() {
     world.stop();
     world.start(&config_of_session());
     assert_eq!(world.steps(), ["stop 7 5", "setup 7 5", "start 7 5"]);
+}
+
+#[test]
+fn a_source_decides_which_configs_go_on_but_never_for_another_source() {
+    let other = DataSourceConfig { name: Some("other".to_owned()), ..config() };
+    let not_equal = DataSourceConfig { legacy_config: Some("other".to_owned()), ..config() };
+    for (config, is_adopted) in [(other, false), (not_equal, true)] {
+        let mut world = World::with(Duration::MAX, Steps::default(), Undemanding);
+        world.arbiter.attach(true, false);
+        world.start(&config);
+        assert_eq!(world.steps().len(), if is_adopted { 2 } else { 1 });
+    }
 }
 
 #[test]
