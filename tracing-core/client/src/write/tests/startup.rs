@@ -87,6 +87,8 @@ fn what_was_written_before_the_service_goes_to_the_bound_buffer() {
         assert_eq!(registrations(&sent), [(3, 7)]);
         assert_eq!(targets(&sent), [[7], [7]], "chunks leave at once");
         assert_eq!(arbiter.discarded_packets(reservation), 0);
+        drop(late);
+        assert!(arbiter.is_idle(), "all ids are free again");
     }
 }
 
@@ -156,6 +158,11 @@ fn no_writer_waits_while_a_reservation_holds_memory() {
         assert!(writer.is_dropping());
     };
     lost(&mut writer);
+    let aborted = unattached(4);
+    let without_buffer = aborted.reserve().unwrap();
+    let mut unwanted = startup_writer(&aborted, without_buffer);
+    aborted.abort(without_buffer);
+    lost(&mut unwanted);
     arbiter.attach(false, false);
     lost(&mut writer);
     lost(&mut arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Stall));
