@@ -10,9 +10,8 @@ use crate::write::{ArbiterOptions, Park};
 use abi::error::OsError;
 use abi::limits::{
     IPC_ARGS_BYTES_MAX, SMB_BYTES_DEFAULT, SMB_BYTES_MAX, SMB_PAGE_BYTES_DEFAULT,
-    SMB_PAGE_BYTES_MAX,
+    SMB_PAGE_BYTES_MAX, SMB_PAGE_BYTES_MIN,
 };
-use abi::shm::PageSize;
 use abi::sync::Arc;
 use os::shm::MapError;
 use os::socket::{Address, AddressError};
@@ -98,7 +97,8 @@ impl ProducerOptions {
     /// Sizes of memory that every service takes, at least as large as wanted: (whole, page), bytes.
     pub(super) fn startup_sizes(&self) -> (usize, usize) {
         let (whole, page) = self.own_sizes();
-        let is_legal = page <= SMB_PAGE_BYTES_MAX && PageSize::new(page).is_ok();
+        let legal = SMB_PAGE_BYTES_MIN..=SMB_PAGE_BYTES_MAX;
+        let is_legal = legal.contains(&page) && page.is_power_of_two();
         let page = if is_legal { page } else { SMB_PAGE_BYTES_DEFAULT };
         (whole.min(SMB_BYTES_MAX).next_multiple_of(page), page)
     }

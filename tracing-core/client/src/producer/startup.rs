@@ -267,7 +267,6 @@ impl Startup {
 
     /// Aborts all instances that no session has adopted.
     pub(super) fn abort_all(&mut self, reason: StartupAbort) {
-        self.wanted.clear();
         for startup in core::mem::take(&mut self.running) {
             self.abort(&startup, reason, Ack::ignored());
         }

@@ -79,6 +79,8 @@ impl Early {
         let (tell, events) = mpsc::channel();
         let mut options = ProducerOptions::new("early");
         options.address = Some(address.clone());
+        // Sizes that services refuse.
+        (options.shm_bytes_hint, options.page_bytes_hint) = (250_000, 3 * 4096);
         let mut startup = StartupOptions::new(vec![config()]);
         startup.timeout = FOREVER;
         startup.on_event = Some(Arc::new(move |event| drop(tell.send(event.clone()))));

@@ -64,7 +64,8 @@ impl DataSource for Undemanding {
 }
 
 fn config() -> DataSourceConfig {
-    DataSourceConfig { name: Some(NAME.to_owned()), ..Default::default() }
+    // As in a config of a session: the first buffer of several.
+    DataSourceConfig { name: Some(NAME.to_owned()), target_buffer: Some(1), ..Default::default() }
 }
 
 /// The same, as a service sends it.
@@ -164,6 +165,15 @@ impl World {
         self.shared.send_event(SourceEvent::Start(self.setup(config.clone())));
     }
 
+    fn flush(&self) {
+        self.shared.send_event(SourceEvent::Flush {
+            arbiter: self.arbiter.clone(),
+            id: abi::ids::FlushId::new(1),
+            instances: vec![InstanceId::new(7)],
+            flags: 0,
+        });
+    }
+
     fn stop(&self) {
         self.shared.send_event(SourceEvent::Stop(InstanceId::new(7)));
     }
@@ -192,16 +202,11 @@ fn an_instance_with_an_equal_config_goes_on() {
     world.arbiter.attach(true, false);
     let config = config_of_session();
     world.ask(&config);
+    world.flush();
     assert_eq!((world.steps(), world.sent().0), (vec![], vec![]));
     world.start(&config);
     assert_eq!(world.steps(), ["adopted test.source"]);
-    let flush = SourceEvent::Flush {
-        arbiter: world.arbiter.clone(),
-        id: abi::ids::FlushId::new(1),
-        instances: vec![InstanceId::new(7)],
-        flags: 0,
-    };
-    world.shared.send_event(flush);
+    world.flush();
     world.stop();
     assert_eq!(world.steps(), ["flush 7 5", "stop 7 5"]);
     assert_eq!(world.sent(), (vec![5], vec!["started", "stopped"]));
@@ -285,6 +290,9 @@ fn an_unregistered_source_has_no_instances() {
     let mut world = World::new();
     world.shared.unregister(NAME);
     assert_eq!(world.steps(), ["stop 0 0", "aborted Ended 1"]);
+    let source = Source { steps: world.steps.clone(), writers: Vec::new() };
+    world.shared.register(descriptor(), source).unwrap();
+    assert_eq!(world.steps(), [""; 0], "it has had its startup");
 }
 
 #[test]
@@ -301,6 +309,7 @@ fn a_service_takes_the_memory_or_refuses_it() {
     world.serve(Some(response(false, false)));
     assert_eq!(world.steps(), ["stop 0 0", "aborted Refused 1"]);
     assert!(world.shared.lock().startup.is_none());
+    assert!(world.arbiter.is_disconnected(), "nobody frees its memory");
     // The connection is lost before a session adopts the instance.
     for (taken, by_value) in [(true, false), (false, true), (true, true)] {
         let mut world = World::new();
@@ -341,6 +350,8 @@ fn memory_of_startup_tracing_has_sizes_that_services_take() {
         (40_000, 32 << 10, (64 << 10, 32 << 10)),
         (1 << 20, 64 << 10, (1 << 20, 4096)),
         (1 << 20, 5000, (1 << 20, 4096)),
+        (1 << 20, 3 << 12, (1 << 20, 4096)),
+        (1 << 20, 1 << 11, (1 << 20, 4096)),
         (1 << 30, 0, (32 << 20, 4096)),
     ] {
         let mut options = ProducerOptions::new("test");

@@ -88,6 +88,8 @@ fn what_was_written_before_the_service_goes_to_the_bound_buffer() {
         assert_eq!(targets(&sent), [[7], [7]], "chunks leave at once");
         assert_eq!(arbiter.discarded_packets(reservation), 0);
         drop(late);
+        let gone = |request: &Request| matches!(request, Request::UnregisterTraceWriter(_));
+        assert_eq!(requests(&arbiter).iter().filter(|request| gone(request)).count(), 1);
         assert!(arbiter.is_idle(), "all ids are free again");
     }
 }
@@ -172,6 +174,28 @@ fn no_writer_waits_while_a_reservation_holds_memory() {
     writer.flush();
     str_packet(&mut writer, "there is memory again");
     assert!(!writer.is_dropping());
+}
+
+#[test]
+fn writers_wait_again_when_all_reservations_are_bound() {
+    let smb = Smb::new(Region::heap(4 * PAGE), PageSize::DEFAULT).unwrap();
+    let park = Arc::new(ServeWhileParked {
+        arbiter: Mutex::new(None),
+        reader: Mutex::new(Reader::default()),
+    });
+    let options = ArbiterOptions::default();
+    let arbiter = Arbiter::unattached(smb, options, Arc::new(NoWaker), park.clone());
+    *lock(&park.arbiter) = Some(arbiter.clone());
+    let reservation = arbiter.reserve().unwrap();
+    let mut writer = startup_writer(&arbiter, reservation);
+    arbiter.attach(false, false);
+    arbiter.bind(reservation, BufferId::new(1));
+    for _ in 0..50 {
+        str_packet(&mut writer, &"x".repeat(3000));
+    }
+    assert_eq!(writer.drop_count(), 0);
+    // The arbiter and its park own each other.
+    *lock(&park.arbiter) = None;
 }
 
 /// However the service takes chunks, lengths of a packet over many chunks are in their places.
