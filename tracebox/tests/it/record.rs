@@ -137,6 +137,8 @@ fn the_command_finds_the_service() {
     assert!(ran.text().contains("linux.sys_stats"), "{ran:?}");
     let ran = run(&world, "-o trace", "echo $PERFETTO_PRODUCER_SOCK_NAME");
     assert!(ran.text().starts_with(world.path("tracebox-").to_str().unwrap()), "{ran:?}");
+    let ran = run(&world, "-o trace", "echo $TRACING_INIT_WAIT_MS");
+    assert_eq!(ran.text(), "2000\n", "programs with tracing-sdk wait until they are recorded");
 }
 
 #[test]

@@ -93,6 +93,15 @@ impl Init {
         self
     }
 
+    /// Waits at most this long for `traced`, and until the sessions that run there record this program. Without it the
+    /// first milliseconds of a program are in no trace. By default it does not wait, except below `tracebox record`,
+    /// where the environment says so (`TRACING_INIT_WAIT_MS`).
+    #[must_use]
+    pub fn wait(mut self, timeout: Duration) -> Self {
+        self.0.wait = timeout;
+        self
+    }
+
     /// Whether tracing runs with these options, or with others where this has the defaults.
     fn is_done(&self, running: Option<&Options>) -> Result<bool, InitError> {
         match running {
@@ -128,6 +137,7 @@ impl Init {
     }
 
     fn connect(self) -> Result<(), InitError> {
+        let timeout = self.0.wait;
         let mut runtime = lock();
         if !self.is_done(runtime.system.as_ref().and(runtime.system_options.as_ref()))? {
             install();
@@ -140,8 +150,15 @@ impl Init {
             runtime.system = Some(Arc::new(producer));
             runtime.system_options = Some(self.0);
         }
+        let producer = runtime.system.clone();
         drop(runtime);
         wait_startup();
+        if !timeout.is_zero()
+            && let Some(producer) = producer
+        {
+            // A program without a service goes on, and is recorded when there is one.
+            let _is_recorded = producer.sync(timeout);
+        }
         Ok(())
     }
 
@@ -212,7 +229,8 @@ pub(crate) fn in_process_consumer() -> Option<client::consumer::Consumer> {
 /// A process that was forked is not traced before it calls this again; then it is a producer of its own. It never
 /// writes into the memory of its parent.
 ///
-/// Call it once, early in `main`. It does not wait for the service. Without it nothing is recorded.
+/// Call it once, early in `main`. Without it nothing is recorded. It does not wait for the service, so a session misses
+/// the first milliseconds of the program, unless [`Init::wait`] says otherwise. Below `tracebox record` it waits.
 ///
 /// # Errors
 /// When the address in the environment is none, or a thread cannot be started.
@@ -221,8 +239,9 @@ pub fn init() -> Result<(), InitError> {
     if ON { Init::new().system() } else { Ok(()) }
 }
 
-/// Waits until all services know this program and its categories; true then. False after `timeout`, for example because
-/// no service runs. Programs that start a session right away need this; others do not.
+/// Waits until all services know this program and its categories, and until the sessions that run there record it. True
+/// then; false after `timeout`, for example because no service runs. Programs that start a session right away need
+/// this, and those whose first events must not be missing; others do not.
 pub fn sync(timeout: Duration) -> bool {
     if !ON {
         return true;

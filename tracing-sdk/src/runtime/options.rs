@@ -1,5 +1,7 @@
 //! What a program can choose when it sets tracing up.
 
+use std::time::Duration;
+
 use os::socket::Address;
 
 use super::startup::Startup;
@@ -8,6 +10,10 @@ use crate::track::process;
 /// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
 /// services, faster than these take it out.
 const SHM_BYTES: u32 = 4 * 1024 * 1024;
+
+/// In the environment of a process: the default of [`Init::wait`](super::Init::wait), ms. `tracebox record` sets it for
+/// its command.
+const WAIT_MS: &str = "TRACING_INIT_WAIT_MS";
 
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
@@ -18,12 +24,22 @@ pub(super) struct Options {
     pub(super) allow_stall: bool,
     /// For `traced` alone.
     pub(super) startup: Option<Startup>,
+    /// For `traced` alone.
+    pub(super) wait: Duration,
 }
 
 impl Options {
     pub(super) fn new() -> Self {
         let program = process::command_line().into_iter().next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-        Self { name, address: None, shm_bytes: SHM_BYTES, allow_stall: false, startup: None }
+        let wait = std::env::var(WAIT_MS).ok().and_then(|text| text.parse().ok());
+        Self {
+            name,
+            address: None,
+            shm_bytes: SHM_BYTES,
+            allow_stall: false,
+            startup: None,
+            wait: Duration::from_millis(wait.unwrap_or_default()),
+        }
     }
 }

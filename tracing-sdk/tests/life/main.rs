@@ -48,11 +48,13 @@ fn main() {
         Ok("forks") => fork(),
         Ok("forks while others hold locks") => fork_beside_others(),
         Ok("floods") => flood(),
+        Ok("records at once") => record_at_once(),
         Ok("starts early") => startup::start_early(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             a_process_outlives_its_services();
             the_last_events_of_all_threads_arrive();
+            the_first_events_arrive_if_init_waits();
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
             what_is_lost_is_counted_and_the_rest_can_be_read();
@@ -225,6 +227,16 @@ fn the_last_events_of_all_threads_arrive() {
     let main = (0..10).map(|_| "instant life main".to_owned());
     let other = (0..10).map(|_| "instant life other".to_owned());
     assert_eq!(events, main.chain(other).collect::<Vec<_>>());
+}
+
+fn the_first_events_arrive_if_init_waits() {
+    let events = trace::events(&traced("at-once", "records at once").0);
+    assert_eq!(events, ["instant life first"]);
+}
+
+fn record_at_once() {
+    Init::new().wait(LONG).system().expect("a producer");
+    instant!(LIFE, "first");
 }
 
 fn exit() {

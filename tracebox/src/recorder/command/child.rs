@@ -28,6 +28,9 @@ const NOT_FOUND: u8 = 127;
 /// How long the command waits for data sources to start.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Lets a program with `tracing-sdk` wait, ms, until it is recorded. Otherwise its first events would be missing.
+const INIT_WAIT: (&str, &str) = ("TRACING_INIT_WAIT_MS", "2000");
+
 /// Whether a terminal sends its Ctrl-C to the process group of this process, wherever stdin comes from.
 fn in_foreground() -> bool {
     let foreground = std::fs::File::open("/dev/tty").ok().and_then(|tty| tcgetpgrp(tty).ok());
@@ -84,6 +87,7 @@ impl Child {
         if let Some(sockets) = &self.sockets {
             command.envs(sockets.environment());
         }
+        command.env(INIT_WAIT.0, INIT_WAIT.1);
         if self.stdout_is_trace {
             let stderr = stderr().as_fd().try_clone_to_owned();
             command.stdout(Stdio::from(stderr.context("cannot give the command our stderr")?));

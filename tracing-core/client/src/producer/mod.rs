@@ -151,23 +151,35 @@ impl Producer {
     }
 
     /// Waits until the service has handled everything sent so far, registrations and commits included. Without a
-    /// connection it first waits for one, also if one is lost meanwhile. False after `timeout`, or if there will be
-    /// no connection any more.
+    /// connection it first waits for one, also if one is lost meanwhile. Then it waits until the data sources that the
+    /// service has started have begun, unless it runs on the thread that calls them. False after `timeout`, or if
+    /// there will be no connection any more.
     pub fn sync(&self, timeout: Duration) -> bool {
+        let deadline = Deadline::after(Some(timeout));
         let (done, wait) = queue::queue();
         self.shared.control(Control::Sync(done));
-        wait.recv_timeout(timeout).is_some()
+        if wait.recv_timeout(timeout).is_none() {
+            return false;
+        }
+        if self.is_source_thread() {
+            return true;
+        }
+        // The service has answered after what it had to say, so the starts are in this queue.
+        let (done, wait) = queue::queue();
+        self.shared.send_event(SourceEvent::Fence(done));
+        wait.recv_timeout(deadline.left().unwrap_or_default()).is_some()
+    }
+
+    /// Whether the calling thread is the one that calls data sources.
+    fn is_source_thread(&self) -> bool {
+        let sources = self.threads.as_ref().and_then(|threads| threads.first());
+        sources.is_some_and(|sources| sources.thread().id() == std::thread::current().id())
     }
 
     /// Waits until the startup instances (see [`StartupOptions`]) of the data sources registered so far have started:
     /// as long as their `setup` and `start` take. On the thread that calls data sources it does not wait.
     pub fn wait_startup(&self) {
-        let is_source_thread = |threads: &[JoinHandle<()>; 2]| {
-            threads.first().is_some_and(|it| it.thread().id() == std::thread::current().id())
-        };
-        if self.shared.options.startup.is_none()
-            || self.threads.as_ref().is_some_and(is_source_thread)
-        {
+        if self.shared.options.startup.is_none() || self.is_source_thread() {
             return;
         }
         let (done, wait) = queue::queue();
