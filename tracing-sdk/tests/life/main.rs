@@ -164,8 +164,12 @@ fn traced(name: &str, part: &str) -> (Vec<u8>, String) {
     (trace, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Ends a session, and returns its trace.
+/// Ends a session whose processes have ended, and returns its trace.
 fn read(name: &str, mut consumer: Consumer) -> Vec<u8> {
+    // The C++ service waits for the answer of a producer that ends during a flush.
+    while !consumer.query_service_state(false).expect("an answer").producers.is_empty() {
+        std::thread::yield_now();
+    }
     consumer.flush(LONG).expect("a flush");
     consumer.disable_tracing().expect("an end");
     while !matches!(consumer.wait(Some(LONG)).expect("a service"), client::consumer::Waited::Ended)
