@@ -55,73 +55,100 @@ fn in_use(arbiter: &Arbiter) -> usize {
 }
 
 #[test]
-fn what_was_written_before_the_service_goes_to_the_bound_buffer() {
-    for attached_first in [false, true] {
-        let arbiter = unattached(8);
-        let reservation = arbiter.reserve().unwrap();
-        if attached_first {
-            arbiter.attach(false, false);
-        }
-        let mut live = startup_writer(&arbiter, reservation);
-        let mut gone = startup_writer(&arbiter, reservation);
-        str_packet(&mut live, "one");
-        str_packet(&mut gone, "two");
-        live.flush();
-        drop(gone);
-        str_packet(&mut live, "three");
-        if attached_first {
-            assert_eq!(requests(&arbiter), [], "the buffer is not known");
-            arbiter.bind(reservation, BufferId::new(7));
-        } else {
-            arbiter.bind(reservation, BufferId::new(7));
-            arbiter.attach(false, false);
-        }
-        let sent = requests(&arbiter);
-        assert_eq!(registrations(&sent), [(1, 7)], "writer 2 is gone");
-        assert_eq!(targets(&sent), [[7, 7]]);
-        drop(live);
-        let mut late = startup_writer(&arbiter, reservation);
-        str_packet(&mut late, "four");
-        late.flush();
-        let sent = requests(&arbiter);
-        assert_eq!(registrations(&sent), [(3, 7)]);
-        assert_eq!(targets(&sent), [[7], [7]], "chunks leave at once");
-        assert_eq!(arbiter.discarded_packets(reservation), 0);
-        drop(late);
-        let gone = |request: &Request| matches!(request, Request::UnregisterTraceWriter(_));
-        assert_eq!(requests(&arbiter).iter().filter(|request| gone(request)).count(), 1);
-        assert!(arbiter.is_idle(), "all ids are free again");
+fn create_unbound_and_bind() {
+    let arbiter = unattached(8);
+    arbiter.attach(false, false);
+    let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
+    str_packet(&mut writer, "one");
+    writer.flush();
+    let sent = requests(&arbiter);
+    assert_eq!((registrations(&sent), targets(&sent)), (vec![(1, 1)], vec![vec![1]]));
+}
+
+/// What was written before the service goes to the bound buffer.
+fn check_bound(attached_first: bool) {
+    let arbiter = unattached(8);
+    let reservation = arbiter.reserve().unwrap();
+    if attached_first {
+        arbiter.attach(false, false);
     }
+    let mut live = startup_writer(&arbiter, reservation);
+    let mut gone = startup_writer(&arbiter, reservation);
+    str_packet(&mut live, "one");
+    str_packet(&mut gone, "two");
+    live.flush();
+    drop(gone);
+    str_packet(&mut live, "three");
+    if attached_first {
+        assert_eq!(requests(&arbiter), [], "the buffer is not known");
+        arbiter.bind(reservation, BufferId::new(7));
+    } else {
+        arbiter.bind(reservation, BufferId::new(7));
+        arbiter.attach(false, false);
+    }
+    let sent = requests(&arbiter);
+    assert_eq!(registrations(&sent), [(1, 7)], "writer 2 is gone");
+    assert_eq!(targets(&sent), [[7, 7]]);
+    drop(live);
+    let mut late = startup_writer(&arbiter, reservation);
+    str_packet(&mut late, "four");
+    late.flush();
+    let sent = requests(&arbiter);
+    assert_eq!(registrations(&sent), [(3, 7)]);
+    assert_eq!(targets(&sent), [[7], [7]], "chunks leave at once");
+    assert_eq!(arbiter.discarded_packets(reservation), 0);
+    drop(late);
+    let gone = |request: &Request| matches!(request, Request::UnregisterTraceWriter(_));
+    assert_eq!(requests(&arbiter).iter().filter(|request| gone(request)).count(), 1);
+    assert!(arbiter.is_idle(), "all ids are free again");
 }
 
 #[test]
-fn what_was_written_for_an_aborted_reservation_is_freed_and_counted() {
-    for attached_first in [false, true] {
-        let arbiter = unattached(8);
-        let reservation = arbiter.reserve().unwrap();
-        let mut writer = startup_writer(&arbiter, reservation);
-        str_packet(&mut writer, "one");
-        str_packet(&mut writer, &"x".repeat(5000));
-        writer.flush();
-        str_packet(&mut writer, "three");
-        if attached_first {
-            arbiter.attach(false, false);
-        }
-        arbiter.abort(reservation);
-        assert_eq!(arbiter.discarded_packets(reservation), 2);
-        arbiter.bind(reservation, BufferId::new(7));
-        drop(writer);
-        assert_eq!(arbiter.discarded_packets(reservation), 3);
-        assert_eq!(startup_writer(&arbiter, reservation).id().get(), 0, "it writes nothing");
+fn startup_tracing_unbound() {
+    check_bound(false);
+}
+
+#[test]
+fn startup_tracing_bound() {
+    check_bound(true);
+}
+
+/// What was written for an aborted reservation is freed and counted.
+fn check_aborted(attached_first: bool) {
+    let arbiter = unattached(8);
+    let reservation = arbiter.reserve().unwrap();
+    let mut writer = startup_writer(&arbiter, reservation);
+    str_packet(&mut writer, "one");
+    str_packet(&mut writer, &"x".repeat(5000));
+    writer.flush();
+    str_packet(&mut writer, "three");
+    if attached_first {
         arbiter.attach(false, false);
-        let mut service = Reader::default();
-        assert_eq!(arbiter.discarded_packets_total().load(Ordering::Relaxed), 3);
-        assert_eq!(in_use(&arbiter), 3);
-        service.drain(&arbiter);
-        assert_eq!(targets(&service.requests).concat(), [0, 0, 0]);
-        assert_eq!(registrations(&service.requests), []);
-        assert_eq!(in_use(&arbiter), 0);
     }
+    arbiter.abort(reservation);
+    assert_eq!(arbiter.discarded_packets(reservation), 2);
+    arbiter.bind(reservation, BufferId::new(7));
+    drop(writer);
+    assert_eq!(arbiter.discarded_packets(reservation), 3);
+    assert_eq!(startup_writer(&arbiter, reservation).id().get(), 0, "it writes nothing");
+    arbiter.attach(false, false);
+    let mut service = Reader::default();
+    assert_eq!(arbiter.discarded_packets_total().load(Ordering::Relaxed), 3);
+    assert_eq!(in_use(&arbiter), 3);
+    service.drain(&arbiter);
+    assert_eq!(targets(&service.requests).concat(), [0, 0, 0]);
+    assert_eq!(registrations(&service.requests), []);
+    assert_eq!(in_use(&arbiter), 0);
+}
+
+#[test]
+fn abort_startup_tracing_for_reservation_unbound() {
+    check_aborted(false);
+}
+
+#[test]
+fn abort_startup_tracing_for_reservation_bound() {
+    check_aborted(true);
 }
 
 /// Upstream's arbiter commits nothing while a reservation is open.
