@@ -55,8 +55,9 @@ const PRODUCER: Suite = Suite {
         "commit_data_splitting",
         // Passes 3,000 chunks through 1 MiB: less shows no pattern of use.
         "memory_that_is_not_needed",
-        // Makes 32,767 writers, as many as there are ids.
+        // Make at least as many writers as there are ids.
         "writer_ids_allocation",
+        "ids_of_writers_with_held_chunks",
     ],
 };
 

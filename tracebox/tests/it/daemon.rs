@@ -163,6 +163,7 @@ fn a_full_disk() {
     let mut command = std::process::Command::new("sh");
     // The limit is in blocks of 512 bytes.
     command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"]).arg(traced.get_program());
+    command.args(traced.get_args());
     for (name, value) in traced.get_envs() {
         command.env(name, value.unwrap_or_default());
     }

@@ -38,8 +38,12 @@ mod values;
 pub(crate) struct Locked(callsite::Locked, rebuild::LockedSubscribers);
 
 /// What a fork waits for, before it takes other locks.
-pub(crate) use self::rebuild::Locked as LockedRebuild;
-pub(crate) use self::rebuild::lock_for_fork as lock_rebuild_for_fork;
+#[expect(dead_code, reason = "they are held")]
+pub(crate) struct LockedFirst(rebuild::Locked, spans::Locked);
+
+pub(crate) fn lock_first_for_fork() -> LockedFirst {
+    LockedFirst(rebuild::lock_for_fork(), spans::lock_for_fork())
+}
 
 /// Call sites and subscribers, while the process forks.
 pub(crate) fn lock_for_fork() -> Locked {

@@ -52,13 +52,13 @@ where
 #[derive(Default)]
 pub struct Recorder {
     style: SpanStyle,
-    spans: Box<Spans>,
+    spans: Spans,
 }
 
 /// The same options. The spans are those of one subscriber, whose ids they have.
 impl Clone for Recorder {
     fn clone(&self) -> Self {
-        Self { style: self.style, spans: Box::default() }
+        Self { style: self.style, spans: Spans::default() }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The spans that have not ended, by their ids.
 //!
 //! They are not among the extensions of the registry, which needs memory for each: here a span gets the memory of one
-//! that has ended. The parts have a lock each, so that threads seldom meet.
+//! that has ended. The table is in parts that have a lock each, so that threads seldom meet. All subscribers share it,
+//! so that a fork can wait for its locks.
 
-use core::array;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,27 +27,69 @@ struct Live {
     parent: Option<u64>,
 }
 
-#[derive(Default)]
 struct Part {
-    live: HashMap<u64, Live, BuildHasherDefault<AddressHasher>>,
+    /// By the number of the subscriber and the id of the span.
+    live: HashMap<(u64, u64), Live, BuildHasherDefault<AddressHasher>>,
     free: Vec<Values>,
 }
 
-/// See the [module](self).
-pub(super) struct Spans([Mutex<Part>; PARTS]);
+impl Part {
+    const EMPTY: Self =
+        Self { live: HashMap::with_hasher(BuildHasherDefault::new()), free: Vec::new() };
+}
+
+static TABLE: [Mutex<Part>; PARTS] = [const { Mutex::new(Part::EMPTY) }; PARTS];
+
+fn lock(part: &'static Mutex<Part>) -> MutexGuard<'static, Part> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The table, while the process forks.
+pub(crate) struct Locked(
+    #[expect(dead_code, reason = "they are held")] Vec<MutexGuard<'static, Part>>,
+);
+
+/// A thread that holds one of these locks may wait for any lock of the library but that of
+/// [`rebuild`](super::rebuild).
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(TABLE.iter().map(lock).collect())
+}
+
+/// The spans of one subscriber.
+pub(super) struct Spans {
+    number: u64,
+}
 
 impl Default for Spans {
     fn default() -> Self {
-        Self(array::from_fn(|_| Mutex::default()))
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for Spans {
+    /// Those that have not ended are recorded by nobody any more.
+    fn drop(&mut self) {
+        for part in &TABLE {
+            lock(part).live.retain(|(number, _), _| *number != self.number);
+        }
     }
 }
 
 impl Spans {
-    fn part(&self, id: u64) -> Option<MutexGuard<'_, Part>> {
+    /// Tells subscribers apart.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn key(&self, id: u64) -> (u64, u64) {
+        (self.number, id)
+    }
+
+    fn part(&self, id: u64) -> Option<MutexGuard<'static, Part>> {
         // The low bits count, the others name a thread and how often a place was used.
-        let at = (id ^ (id >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
-        let part = self.0.get(usize::try_from(at).unwrap_or(0))?;
-        Some(part.lock().unwrap_or_else(PoisonError::into_inner))
+        let at = (id ^ (id >> 32) ^ self.number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
+        TABLE.get(usize::try_from(at).unwrap_or(0)).map(lock)
     }
 
     /// Empty values for span `id`.
@@ -73,41 +116,41 @@ impl Spans {
         parent: Option<u64>,
     ) {
         if let Some(mut part) = self.part(id) {
-            part.live.insert(id, Live { span, handles: 1, metadata, parent });
+            part.live.insert(self.key(id), Live { span, handles: 1, metadata, parent });
         }
     }
 
     /// Counts one more handle. False if there is no such span.
     pub(super) fn acquire(&self, id: u64) -> bool {
         let Some(mut part) = self.part(id) else { return false };
-        let live = part.live.get_mut(&id);
+        let live = part.live.get_mut(&self.key(id));
         live.map(|live| live.handles = live.handles.saturating_add(1)).is_some()
     }
 
     /// Gives a handle back. The last one returns the span and its parent.
     pub(super) fn release(&self, id: u64) -> Option<(Span, Option<u64>)> {
         let mut part = self.part(id)?;
-        let live = part.live.get_mut(&id)?;
+        let live = part.live.get_mut(&self.key(id))?;
         live.handles -= 1;
         if live.handles > 0 {
             return None;
         }
-        part.live.remove(&id).map(|live| (live.span, live.parent))
+        part.live.remove(&self.key(id)).map(|live| (live.span, live.parent))
     }
 
     pub(super) fn metadata(&self, id: u64) -> Option<&'static Metadata<'static>> {
-        self.part(id)?.live.get(&id)?.metadata
+        self.part(id)?.live.get(&self.key(id))?.metadata
     }
 
     pub(super) fn remove(&self, id: u64) -> Option<Span> {
-        self.part(id)?.live.remove(&id).map(|live| live.span)
+        self.part(id)?.live.remove(&self.key(id)).map(|live| live.span)
     }
 
     /// Calls `run` with span `id`, if there is one. The values of a span were formatted before, so no code of the
     /// program runs under the lock.
     pub(super) fn with(&self, id: u64, run: impl FnOnce(&mut Span)) {
         if let Some(mut part) = self.part(id)
-            && let Some(live) = part.live.get_mut(&id)
+            && let Some(live) = part.live.get_mut(&self.key(id))
         {
             run(&mut live.span);
         }

@@ -20,8 +20,8 @@ use super::{event, filter, rebuild};
 
 /// A span that was entered on a thread.
 struct Entered {
-    /// The address of the spans of its subscriber.
-    subscriber: usize,
+    /// The number of its subscriber.
+    subscriber: u64,
     id: u64,
     metadata: &'static Metadata<'static>,
 }
@@ -71,16 +71,12 @@ impl Subscriber {
         self.recorder.spans()
     }
 
-    fn address(&self) -> usize {
-        core::ptr::from_ref(self.spans()).addr()
-    }
-
     /// The span that was entered last on the calling thread, of those that have not been left.
     fn current(&self) -> Option<(u64, &'static Metadata<'static>)> {
-        let address = self.address();
+        let number = self.spans().number();
         let last = |entered: &RefCell<Vec<Entered>>| {
             let entered = entered.try_borrow().ok()?;
-            let last = entered.iter().rev().find(|entry| entry.subscriber == address)?;
+            let last = entered.iter().rev().find(|entry| entry.subscriber == number)?;
             Some((last.id, last.metadata))
         };
         // A thread that is ending has none.
@@ -155,16 +151,16 @@ impl tracing::Subscriber for Subscriber {
         let id = id.into_u64();
         self.spans().with(id, |span| span.enter(id));
         if let Some(metadata) = self.spans().metadata(id) {
-            let subscriber = self.address();
+            let subscriber = self.spans().number();
             with_entered(|entered| entered.push(Entered { subscriber, id, metadata }));
         }
     }
 
     fn exit(&self, id: &Id) {
-        let (id, address) = (id.into_u64(), self.address());
+        let (id, number) = (id.into_u64(), self.spans().number());
         span::exit(id, |id, run| self.spans().with(id, run));
         with_entered(|entered| {
-            let is_it = |entry: &Entered| entry.subscriber == address && entry.id == id;
+            let is_it = |entry: &Entered| entry.subscriber == number && entry.id == id;
             if let Some(at) = entered.iter().rposition(is_it) {
                 entered.remove(at);
             }

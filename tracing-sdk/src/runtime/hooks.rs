@@ -19,7 +19,7 @@ use super::state::{RUNTIME, Runtime, lock};
 use crate::fork;
 use crate::intern;
 #[cfg(feature = "tracing")]
-use crate::layer::{self, LockedRebuild};
+use crate::layer::{self, LockedFirst};
 use crate::sequence::thread;
 use crate::site::sticky;
 #[cfg(feature = "tracing")]
@@ -40,7 +40,7 @@ struct Locks {
     #[cfg(feature = "log")]
     _log: crate::log::Locked,
     #[cfg(feature = "tracing")]
-    _layer: (LockedRebuild, layer::Locked, changes::Locked),
+    _layer: (LockedFirst, layer::Locked, changes::Locked),
 }
 
 thread_local! {
@@ -72,10 +72,10 @@ extern "C" fn at_exit() {
 extern "C" fn before_fork() {
     // In this order everywhere.
     #[cfg(feature = "tracing")]
-    let rebuild = layer::lock_rebuild_for_fork();
+    let first = layer::lock_first_for_fork();
     let runtime = lock();
     #[cfg(feature = "tracing")]
-    let layer = (rebuild, layer::lock_for_fork(), changes::lock_for_fork());
+    let layer = (first, layer::lock_for_fork(), changes::lock_for_fork());
     let registry = registry::lock_for_fork();
     let locks = Locks {
         _sources: runtime.sources.iter().map(|source| (source.lock)()).collect(),

@@ -335,12 +335,18 @@ fn use_locks(text: &str) {
         context.packet(|_| {});
     });
     let _ = Category::dynamic(text);
+    #[cfg(feature = "tracing")]
+    for _ in 0..200 {
+        tracing::info_span!("locked").in_scope(|| {});
+    }
 }
 
 fn fork_beside_others() {
     tracing_sdk::init().expect("a producer");
     wait_for_session();
     DATA.register();
+    #[cfg(feature = "tracing")]
+    tracing_sdk::layer::Subscriber::default().install().expect("no other subscriber");
     let is_done = AtomicBool::new(false);
     let is_done = &is_done;
     std::thread::scope(|scope| {
@@ -360,6 +366,8 @@ fn fork_beside_others() {
         });
         let mut ended = true;
         for _ in 0..200 {
+            #[cfg(feature = "tracing")]
+            let spans: Vec<_> = (0..200).map(|_| tracing::info_span!("open")).collect();
             // SAFETY: the child runs on the stack of this thread. Before it allocates, the C library has released the
             // locks of its memory.
             let child = unsafe { libc::fork() };
@@ -369,6 +377,8 @@ fn fork_beside_others() {
                 // have would wait for ever.
                 unsafe { libc::alarm(30) };
                 use_locks("child");
+                #[cfg(feature = "tracing")]
+                drop(spans);
                 // SAFETY: as above.
                 unsafe { libc::_exit(0) };
             }

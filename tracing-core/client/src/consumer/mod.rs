@@ -123,7 +123,10 @@ impl Consumer {
     /// Asks for a session with `config`. With `write_into_file` and no `output_path`, the service writes into `file`,
     /// which must be open for reading and writing.
     ///
-    /// Returns at once. [`wait`](Self::wait) reports a refusal by the service, and the end of tracing.
+    /// Returns at once. [`wait`](Self::wait) reports a refusal by the service, and the end of tracing. Right after
+    /// [`connect`](Self::connect) the request is sent with the next call that waits for the service, such as
+    /// [`query_capabilities`](Self::query_capabilities) or `wait`: a program that waits for something else meanwhile
+    /// makes one of these first.
     ///
     /// # Errors
     /// When the config does not fit into a request, or the service has closed the connection.
