@@ -191,6 +191,9 @@ impl Init {
 
 /// Waits until data sources that were offered have begun, if they begin before a session asks for them.
 pub(crate) fn wait_startup() {
+    if !ON {
+        return;
+    }
     // Data sources may take the lock.
     let producer = lock().system.clone();
     if let Some(producer) = producer {
