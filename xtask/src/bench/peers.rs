@@ -5,6 +5,7 @@
 //! with the fastest other library.
 
 use super::callgrind;
+use super::program::median;
 use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
 use std::collections::BTreeMap;
@@ -61,9 +62,7 @@ struct Cell {
 
 impl Cell {
     fn median(&self) -> f64 {
-        let mut sorted = self.ns.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+        median(&self.ns)
     }
 }
 

@@ -30,3 +30,10 @@ pub fn time_of<'a>(times: &'a str, mode: &str) -> Option<&'a str> {
         Some(rest.split_once("ns")?.0.trim())
     })
 }
+
+/// The middle one; of two in the middle, the larger. NaN of none.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}

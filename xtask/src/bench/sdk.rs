@@ -3,6 +3,7 @@
 //!
 //! A cell is the median of the runs' medians. Below the tables is the comparison with our aims.
 
+use super::program::median;
 use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ const AIMS: &[Aim] = &[
     ns(OUR_LAYER, "slice", 175.0),
 ];
 
-/// Two threads shall record this many times what one records.
+/// Two threads together record at least this many times as much as one.
 const TWO_THREADS_MIN: f64 = 1.8;
 
 /// The id of the process, where the C++ service inside a process writes a 0 of one byte.
@@ -64,12 +65,6 @@ impl Cells {
     fn rate(&self, name: &str, threads: &'static str) -> Option<f64> {
         self.rates.get(&(name.to_owned(), threads)).map(|values| median(values))
     }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 pub fn run(ctx: &Ctx, record: bool) -> Outcome {
