@@ -81,9 +81,7 @@ impl Sequence {
         self.needs_opening = self.writer.is_dropping() || !self.write_late_ends(now_ns);
         !self.needs_opening
     }
-}
 
-impl Sequence {
     /// Writes the ends that found no memory before. False if one finds none again.
     fn write_late_ends(&mut self, now_ns: u64) -> bool {
         static KEY: StaticName = StaticName::key("lost_arguments");
