@@ -24,7 +24,6 @@ pub const OURS: Contender = Contender {
     stop: ours::stop,
 };
 
-/// Disabled is measured without it.
 pub const PERFETTO_SDK: Contender = Contender {
     name: "tracing-perfetto-sdk 1.0.0",
     init: || {
