@@ -10,6 +10,9 @@ use tracing_sdk::session::{Config, Session, SessionError};
 use crate::alone::alone;
 use crate::trace::packets;
 
+/// How long the library may take for what it certainly does.
+const LONG: Duration = Duration::from_secs(60);
+
 /// The texts of a trace, each behind its `sequence_flags`.
 fn texts(session: &Session) -> Vec<String> {
     let mut trace = Vec::new();
@@ -40,15 +43,22 @@ fn started(source: &str, config: &str) -> Session {
     session
 }
 
-/// What was called.
-static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// What was called, behind the name of the instance. No two tests use the same name: an instance is dropped on a thread
+/// of the library, maybe after the test that stopped it.
+static CALLS: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
-fn call(text: String) {
-    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+fn call(name: &str, text: &str) {
+    let call = (name.to_owned(), format!("{text} {name}"));
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(call);
 }
 
-fn calls() -> Vec<String> {
-    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+/// What was called in the instances `names`, since the last time that a test asked for it. When a session has stopped,
+/// its instances are dropped by then.
+fn calls(names: &[&str]) -> Vec<String> {
+    assert!(tracing_sdk::sync(LONG), "the thread that calls data sources");
+    let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let taken = calls.extract_if(.., |(name, _)| names.contains(&name.as_str()));
+    taken.map(|(_, text)| text).collect()
 }
 
 /// Counts and calls.
@@ -59,17 +69,17 @@ impl DataSource for Logged {
 
     fn setup(config: &DataSourceConfig) -> Self {
         let name = config.legacy_config.clone().unwrap_or_default();
-        call(format!("setup {name}"));
+        call(&name, "setup");
         Self(name)
     }
 
     fn start(&self) {
         LOGGED.trace(|context| write(context, "in start"));
-        call(format!("start {}", self.0));
+        call(&self.0, "start");
     }
 
     fn flush(&self, reason: FlushReason, done: FlushGuard) {
-        call(format!("flush {} {reason:?}", self.0));
+        call(&self.0, &format!("flush {reason:?}"));
         drop(done);
     }
 
@@ -82,7 +92,7 @@ impl DataSource for Logged {
         let last = || LOGGED.trace(|context| write(context, "in stop"));
         last();
         std::thread::spawn(last).join().expect("no panic");
-        call(format!("stop {}", self.0));
+        call(&self.0, "stop");
         drop(stop);
         LOGGED.trace(|context| {
             assert_ne!(context.instance().0, self.0, "it has stopped");
@@ -92,7 +102,7 @@ impl DataSource for Logged {
 
 impl Drop for Logged {
     fn drop(&mut self) {
-        call(format!("drop {}", self.0));
+        call(&self.0, "drop");
     }
 }
 
@@ -149,7 +159,7 @@ fn each_session_has_an_instance() {
             "2 a in stop 4",
         ],
     );
-    let mut all = calls();
+    let mut all = calls(&["a", "b"]);
     all.retain(|call| !call.starts_with("flush"));
     assert_eq!(
         all,
@@ -164,15 +174,14 @@ fn flushes_are_passed_on() {
     let session = started("com.example.logged", "c");
     LOGGED.trace(|context| write(context, "one"));
     LOGGED.trace(|context| write(context, "two"));
-    calls();
+    calls(&["c"]);
     session.flush().expect("a flush");
-    assert_eq!(calls(), ["flush c Explicit"]);
+    assert_eq!(calls(&["c"]), ["flush Explicit c"]);
     session.stop().expect("a stop");
     assert_eq!(
         texts(&session)[..3],
         ["1 c in start 1".to_owned(), "2 c in stop 2".to_owned(), "1 c one 1".to_owned()]
     );
-    calls();
 }
 
 #[test]
@@ -197,7 +206,6 @@ fn a_clear_begins_anew() {
     session.stop().expect("a stop");
     let texts = texts(&session);
     assert!(texts.contains(&"1 d two 1".to_owned()), "{texts:?}");
-    calls();
 }
 
 /// Writes on a thread of its own until it is stopped.
@@ -339,6 +347,7 @@ impl DataSource for Plain {
 }
 
 static LATE: Registered<Plain> = Registered::new("com.example.late");
+static MANY: Registered<Plain> = Registered::new("com.example.many");
 static NAMES: [&str; 2] = ["com.example.late", "track_event"];
 
 #[test]
@@ -364,11 +373,11 @@ fn it_is_offered_to_services_that_start_later() {
 #[test]
 fn a_ninth_session_is_not_recorded() {
     let _alone = alone();
-    PANICS.register();
+    MANY.register();
     // A service has few sessions of one user, so some of them want it twice.
     let twice = || {
         let config =
-            DataSourceConfig { name: Some("com.example.panics".to_owned()), ..Default::default() };
+            DataSourceConfig { name: Some("com.example.many".to_owned()), ..Default::default() };
         let config = Config::new().data_source(config.clone()).data_source(config.clone());
         let session = Session::in_process(&config).expect("a session");
         session.start().expect("a start");
@@ -376,7 +385,7 @@ fn a_ninth_session_is_not_recorded() {
     };
     let sessions: Vec<Session> = (0..5).map(|_| twice()).collect();
     let count = std::cell::Cell::new(0);
-    PANICS.trace(|_| count.set(count.get() + 1));
+    MANY.trace(|_| count.set(count.get() + 1));
     assert_eq!(count.get(), 8);
     drop(sessions);
 }
@@ -470,5 +479,4 @@ fn a_panic_in_a_packet_begins_anew() {
     let mut texts = texts(&session);
     texts.retain(|text| !text.contains(" in "));
     assert_eq!(texts, ["1 panic before 1", "1 panic after 1", "2 panic later 2"]);
-    calls();
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use protos::{
-    DebugAnnotation, DebugAnnotationNameField, DebugAnnotationValue, Trace, TracePacket,
-    TracePacketData, TrackDescriptor, TrackEvent, TrackEventNameField,
+    DebugAnnotation, DebugAnnotationNameField, DebugAnnotationValue, TracePacket, TracePacketData,
+    TrackDescriptor, TrackEvent, TrackEventNameField,
 };
 use protozero::Message as _;
 
@@ -23,27 +23,36 @@ pub(crate) struct Packet {
 /// A strict reader: it panics where `trace_processor` would skip a packet, or show less of it. After a loss a sequence
 /// cannot be read before it opens again.
 pub(crate) fn packets(trace: &[u8]) -> Vec<Packet> {
-    let trace = Trace::decode(trace).expect("a trace");
+    read(trace).collect()
+}
+
+/// As [`packets`], one by one: for traces whose packets do not all fit into memory.
+pub(crate) fn read(trace: &[u8]) -> impl Iterator<Item = Packet> {
+    let mut reader = protozero::Reader::new(trace);
     let mut sequences: HashMap<u32, Names> = HashMap::new();
-    let mut out = Vec::new();
-    for message in trace.packet {
-        let sequence = trusted_sequence(&message);
-        let names = sequences.entry(sequence).or_default();
-        let flags = message.sequence_flags.unwrap_or(0);
-        if flags & 1 != 0 {
-            *names = Names { is_open: true, ..Names::default() };
-        } else if message.previous_packet_dropped.is_some_and(|reasons| reasons != 0) {
-            names.is_open = false;
-        }
-        assert!(flags & 2 == 0 || names.is_open, "a packet without what came before: {message:?}");
-        names.learn(&message);
-        let text = match &message.data {
-            Some(TracePacketData::TrackEvent(event)) => Some(names.describe(event)),
-            _ => None,
-        };
-        out.push(Packet { text, message });
+    std::iter::from_fn(move || {
+        let field = reader.next_field().expect("a trace")?;
+        let bytes = field.value.bytes().expect("a packet");
+        let message = TracePacket::decode(bytes).expect("a packet");
+        Some(resolve(&mut sequences, message))
+    })
+}
+
+fn resolve(sequences: &mut HashMap<u32, Names>, message: TracePacket) -> Packet {
+    let names = sequences.entry(trusted_sequence(&message)).or_default();
+    let flags = message.sequence_flags.unwrap_or(0);
+    if flags & 1 != 0 {
+        *names = Names { is_open: true, ..Names::default() };
+    } else if message.previous_packet_dropped.is_some_and(|reasons| reasons != 0) {
+        names.is_open = false;
     }
-    out
+    assert!(flags & 2 == 0 || names.is_open, "a packet without what came before: {message:?}");
+    names.learn(&message);
+    let text = match &message.data {
+        Some(TracePacketData::TrackEvent(event)) => Some(names.describe(event)),
+        _ => None,
+    };
+    Packet { text, message }
 }
 
 pub(crate) fn trusted_sequence(packet: &TracePacket) -> u32 {
