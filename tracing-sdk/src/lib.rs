@@ -70,6 +70,15 @@ mod runtime;
 mod sequence;
 #[cfg(feature = "session")]
 pub mod session;
+/// For the compiler: it names the feature to a program that uses one of these.
+#[cfg(not(feature = "session"))]
+#[doc(hidden)]
+pub mod session {
+    #[cfg(feature = "session")]
+    pub use self::{Config, Fill, Session, SessionError};
+    #[cfg(feature = "in-process")]
+    pub use self::{FlightRecorder, record, record_to_file};
+}
 mod site;
 mod slots;
 mod source;

@@ -32,8 +32,8 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
 
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
-/// The file grows during the recording, so memory does not limit how long `work` may take. If the program ends
-/// meanwhile, the file has all but the last second.
+/// The file grows during the recording, so memory does not limit how long `work` may take. If `work` panics, the file
+/// has all of it. If the program ends meanwhile, also by `exit`, the file has all but the last second.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
@@ -62,9 +62,21 @@ pub fn record_to_file<R>(
         .write_into_file(path)
         .write_period(second)
         .flush_period(second);
-    let session = Session::in_process(&config)?;
-    session.start()?;
+    let session = StopsByPanic(Session::in_process(&config)?);
+    session.0.start()?;
     let result = work();
-    session.stop()?;
+    session.0.stop()?;
     Ok(result)
+}
+
+/// A session that writes its last second into its file also when the program panics.
+struct StopsByPanic(Session);
+
+impl Drop for StopsByPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The program learns of the panic, not of this.
+            let _ = self.0.stop();
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Guards of open slices.
 
 use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::kept::Kept;
 use crate::sequence::thread::{self, Written};
@@ -15,9 +16,12 @@ use crate::track::Track;
 #[derive(Debug)]
 pub struct Slice {
     written: Kept<Written>,
-    /// It must end on the thread on which it began.
-    not_send: PhantomData<*const ()>,
+    not_send: PhantomData<dyn EndsOnItsThreadUnlikeTrackSliceAndAsyncSlice>,
 }
+
+/// The slice of a thread must end on that thread. The compiler names this type when a program sends a [`Slice`] to
+/// another one, so its name says what to take instead: [`TrackSlice`] or [`AsyncSlice`](crate::AsyncSlice).
+trait EndsOnItsThreadUnlikeTrackSliceAndAsyncSlice: Unpin + UnwindSafe + RefUnwindSafe {}
 
 impl Slice {
     /// A slice that no session records.

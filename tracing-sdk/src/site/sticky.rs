@@ -403,6 +403,11 @@ fn write_state(
 
 /// What `state!` takes: a text, or an option of one.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a state: a state is one of several words",
+    label = "not a state",
+    note = "a state is a text: a `&str`, a `String`, an `Option<&str>`, or `None`; for a number use `counter!`"
+)]
 pub trait StateValue {
     /// The text.
     fn text(&self) -> Option<&str>;

@@ -220,6 +220,20 @@ fn a_file_of_the_service() {
     assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s again"]);
 }
 
+#[test]
+fn a_file_of_a_panic_is_whole() {
+    let _alone = alone();
+    let path = TempPath::new("panic");
+    let work = || {
+        record_to_file(&path.0, &["s"], || {
+            instant!(S, "before the panic");
+            std::panic::resume_unwind(Box::new(7));
+        })
+    };
+    assert!(std::panic::catch_unwind(work).is_err());
+    assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s before the panic"]);
+}
+
 /// A file keeps what it has until there is something else to write.
 #[test]
 fn a_refused_session_leaves_its_file_alone() {
