@@ -1,4 +1,4 @@
-//! Counts the packets of a trace, and those that follow a gap.
+//! Counts the packets of a trace, and those that follow a gap, and finds out whether it has track events.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,6 +22,9 @@ pub struct LossScanner {
     pub packets: u64,
     /// Number of packets that follow a gap.
     pub gaps: u64,
+    /// Looks for a track event of another process, until there is one. Events of this process do not count: the
+    /// recorder writes some about the command.
+    pub seeks_event: bool,
     sequences: BTreeSet<u64>,
     /// The fields at the end of the last packet, from the service's first one on.
     suffix: Vec<u8>,
@@ -32,7 +35,9 @@ pub struct LossScanner {
 impl LossScanner {
     const TRUSTED_UID: u32 = 3;
     const SEQUENCE_ID: u32 = 10;
+    const TRACK_EVENT: u32 = 11;
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
+    const TRUSTED_PID: u32 = 79;
     /// First byte of the tag of that.
     const DROPPED_TAG: u8 = 0xd0;
     /// Packets are missing, without a reason. Current services set it in the first packet of every sequence,
@@ -40,6 +45,12 @@ impl LossScanner {
     const PRESENT: u64 = 1;
     /// Number of `Trace.packet`, also in unpacked packets.
     const PACKET: u32 = 1;
+
+    /// A scanner that looks for a track event of another process if `seeks_event`.
+    #[must_use]
+    pub fn new(seeks_event: bool) -> Self {
+        Self { seeks_event, ..Self::default() }
+    }
 
     /// Scans all packets of a trace file, from its beginning.
     ///
@@ -75,7 +86,8 @@ impl LossScanner {
         // The service appends the same fields to each packet of a sequence, and the packets of a sequence come
         // together. So a packet with the suffix of the last one is of its sequence, and follows no gap unless
         // its own fields tell of one.
-        if !self.suffix.is_empty()
+        if !self.seeks_event
+            && !self.suffix.is_empty()
             && let Some(own) = packet.strip_suffix(&self.suffix[..])
             && !own.contains(&Self::DROPPED_TAG)
         {
@@ -88,12 +100,15 @@ impl LossScanner {
     #[cold]
     fn scan_fields(&mut self, packet: &[u8]) {
         let (mut sequence, mut dropped) = (0, 0);
+        let (mut is_event, mut pid) = (false, 0);
         let mut reader = Reader::new(packet);
         let (mut at, mut trusted_at) = (0, None);
         while let Ok(Some(field)) = reader.next_field() {
             match (field.number, field.value) {
                 (Self::TRUSTED_UID, Value::Varint(_)) => trusted_at = Some(at),
                 (Self::SEQUENCE_ID, Value::Varint(id)) => sequence = id,
+                (Self::TRACK_EVENT, Value::Len(_)) => is_event = true,
+                (Self::TRUSTED_PID, Value::Varint(id)) => pid = id,
                 // A packet may have both the producer's field and the service's.
                 (Self::PREVIOUS_PACKET_DROPPED, Value::Varint(reasons)) => dropped |= reasons,
                 // A service does not compress packets twice.
@@ -107,6 +122,7 @@ impl LossScanner {
             at = reader.position();
         }
         self.packets += 1;
+        self.seeks_event &= !is_event || pid == u64::from(std::process::id());
         let first = self.sequences.insert(sequence);
         self.gaps += u64::from(dropped > Self::PRESENT || (dropped == Self::PRESENT && !first));
         self.suffix.clear();

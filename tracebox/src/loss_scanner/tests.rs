@@ -1,7 +1,10 @@
 use std::io::Write;
 
-use protos::TraceConfigCompressionConfigZstd;
+use protos::{
+    TestEvent, TraceConfigCompressionConfigZstd, TracePacket, TracePacketData, TrackEvent,
+};
 use protos::{TraceConfig, TraceConfigCompressionConfig, TraceConfigCompressionConfigDeflate};
+use protozero::Message;
 use tracing_core::service::compress::Codec;
 
 use super::*;
@@ -83,4 +86,29 @@ fn packets_that_end_alike() {
     assert_eq!(found(b"\x0a\x02\xd0\x02\x18\x00\x50\x02\xf8\x04\x07"), 2);
     assert_eq!(found(b"\x08\x05\x18\x00\x50\x03\xf8\x04\x07\xd0\x02\x01"), 2);
     assert_eq!(found(b"\x08\x05\x18\x00\x50\x03\xf8\x04\x07\xd0\x02\x01"), 3);
+}
+
+#[test]
+fn track_events_of_other_processes() {
+    let packet = |pid: u32, event| {
+        let mut packet =
+            TracePacket { trusted_pid: Some(pid.cast_signed()), ..TracePacket::default() };
+        packet.data = Some(if event {
+            TracePacketData::TrackEvent(TrackEvent::default())
+        } else {
+            TracePacketData::ForTesting(TestEvent::default())
+        });
+        packet.encode_to_vec()
+    };
+    let own = std::process::id();
+    let mut scanner = LossScanner::new(true);
+    for packet in [packet(own, true), packet(own + 1, false), packet(own + 1, false)] {
+        scanner.scan_packet(&packet);
+        assert!(scanner.seeks_event);
+    }
+    scanner.scan_packet(&packet(own + 1, true));
+    assert!(!scanner.seeks_event);
+    scanner.scan_packet(&packet(own, false));
+    assert!(!scanner.seeks_event);
+    assert_eq!(scanner.packets, 5);
 }

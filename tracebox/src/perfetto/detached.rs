@@ -61,6 +61,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         flush_failed,
         waited_for_triggers: false,
         sources: SourceReport::default(),
+        no_events: None,
         buffer_setting: BUFFER_SETTING_CONFIG,
         snapshots: None,
     };

@@ -10,7 +10,7 @@ use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::loss_scanner::LossScanner;
 use crate::output::{Output, Written};
-use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceReport};
+use crate::report::{BUFFER_SETTING_CONFIG, NoEvents, Outcome, SnapshotResults, SourceReport};
 
 /// Longest pause of a service while it is read (`perfetto_cmd.cc`).
 const READ_INACTIVITY: Duration = Duration::from_secs(3);
@@ -42,6 +42,8 @@ pub struct EndedSession {
     pub waits_for_triggers: bool,
     /// See [`Outcome::sources`].
     pub sources: SourceReport,
+    /// Why there are no track events, if the config asks for them and the trace has none.
+    pub no_events: Option<NoEvents>,
     /// See [`Outcome::buffer_setting`].
     pub buffer_setting: &'static str,
     /// See [`Outcome::snapshots`].
@@ -57,6 +59,7 @@ impl EndedSession {
             flush_failed: false,
             waits_for_triggers: false,
             sources: SourceReport::default(),
+            no_events: None,
             buffer_setting: BUFFER_SETTING_CONFIG,
             snapshots: None,
         }
@@ -79,13 +82,18 @@ impl EndedSession {
             console::log(&format!("No reader has opened {name} yet: the trace waits for one"));
         }
         let gaps;
+        let mut no_events = self.no_events;
         let written = if self.into_file {
             output.put_in_place().map_err(failed)?;
             // Without `strict` only lengths are read, and compressed packets.
             gaps = options.strict.then(|| output.scan()).flatten().map(|scanner| scanner.gaps);
+            // Events of a file that is not read are not missed.
+            no_events = no_events.filter(|why| *why == NoEvents::NotConnected);
             output.measure()
         } else {
-            let scanner = read_buffers(consumer, output, options)?;
+            let scanner = LossScanner::new(no_events.is_some());
+            let scanner = read_buffers(consumer, output, options, scanner)?;
+            no_events = no_events.filter(|_| scanner.seeks_event);
             gaps = Some(scanner.gaps);
             // Snapshots are in files of their own.
             let is_unused = self.snapshots.is_some() && scanner.packets == 0;
@@ -110,6 +118,7 @@ impl EndedSession {
             flush_failed: self.flush_failed,
             waited_for_triggers: self.waits_for_triggers,
             sources: self.sources,
+            no_events,
             buffer_setting: self.buffer_setting,
             snapshots: self.snapshots,
         })
@@ -143,9 +152,9 @@ fn read_buffers(
     consumer: &mut Consumer,
     output: &mut Output,
     options: ReadOptions<'_>,
+    mut scanner: LossScanner,
 ) -> Result<LossScanner, Failure> {
     let name = output.name();
-    let mut scanner = LossScanner::default();
     let mut given_up = None;
     let mut progress = Progress::new();
     let mut next_progress = Instant::now() + PROGRESS_PERIOD;

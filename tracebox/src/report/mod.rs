@@ -42,6 +42,28 @@ impl std::fmt::Display for StoppedSource {
     }
 }
 
+/// Why a trace has no track events though its config asks for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoEvents {
+    /// No program with track events connected.
+    NotConnected,
+    /// The programs that connected recorded none.
+    NotRecorded,
+}
+
+impl std::fmt::Display for NoEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotConnected => {
+                "No track events: no program that has them connected (with tracing-sdk it calls `tracing_sdk::init()`)"
+            }
+            Self::NotRecorded => {
+                "No track events: programs connected, but after that had no event of a category that the config enables"
+            }
+        })
+    }
+}
+
 /// The outcome of a recording.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
@@ -63,6 +85,8 @@ pub struct Outcome {
     pub waited_for_triggers: bool,
     /// Data sources that did not record all the time.
     pub sources: SourceReport,
+    /// Why there are no track events, if they are missed.
+    pub no_events: Option<NoEvents>,
     /// How to make the buffers larger: an option, or a field of the config.
     pub buffer_setting: &'static str,
     /// The snapshots, if the session was to take any.
@@ -139,6 +163,7 @@ impl Outcome {
             let absent = self.sources.absent.join(", ");
             lines.push(format!("Not recorded, because no producer offers it: {absent}"));
         }
+        lines.extend(self.no_events.iter().map(NoEvents::to_string));
         if self.is_file {
             lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
         }

@@ -13,6 +13,7 @@ fn outcome(stats: Option<TraceStats>) -> Outcome {
         flush_failed: false,
         waited_for_triggers: false,
         sources: SourceReport::default(),
+        no_events: None,
         buffer_setting: BUFFER_SETTING_OPTION,
         snapshots: None,
     }
@@ -36,6 +37,15 @@ fn nothing_lost() {
             "Open a.pftrace at https://ui.perfetto.dev",
         ]
     );
+}
+
+#[test]
+fn no_track_events() {
+    let outcome =
+        Outcome { no_events: Some(NoEvents::NotRecorded), ..outcome(Some(TraceStats::default())) };
+    let lines = outcome.lines();
+    assert!(lines[2].starts_with("No track events: programs connected, but"), "{lines:?}");
+    assert_eq!(lines.len(), 4);
 }
 
 #[test]

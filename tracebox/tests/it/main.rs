@@ -6,6 +6,7 @@ mod corpus;
 mod daemon;
 mod descriptors;
 mod documents;
+mod events;
 mod examples;
 mod failures;
 mod inspect;

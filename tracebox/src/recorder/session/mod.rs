@@ -16,7 +16,7 @@ use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
 use super::consumer_error::session_failure;
 use super::readback::{EndedSession, ReadOptions};
 use super::snapshots::{self, Snapshots};
-use super::sources::SourceWatch;
+use super::sources::{self, SourceWatch};
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, InterruptQueue};
@@ -113,6 +113,8 @@ pub struct TracingSession<'c> {
     flush_timeout: Duration,
     flush_failed: bool,
     waits_for_triggers: bool,
+    /// The config asks for track events.
+    wants_events: bool,
     sources: Option<SourceWatch>,
     buffer_setting: &'static str,
     snapshots: Option<Snapshots>,
@@ -158,6 +160,7 @@ impl<'c> TracingSession<'c> {
             deadline: longest_ms(config).map(|longest| begun + ms(longest + slack)),
             flush_timeout: ms(config.flush_timeout_ms.unwrap_or(0).into()),
             waits_for_triggers: waits_for_triggers(config),
+            wants_events: sources::wanted(config).contains(sources::TRACK_EVENT),
             snapshots: options.snapshots,
             sources: options.sources,
             buffer_setting: options.buffer_setting,
@@ -178,6 +181,7 @@ impl<'c> TracingSession<'c> {
             flush_timeout: Duration::ZERO,
             flush_failed: false,
             waits_for_triggers: false,
+            wants_events: false,
             sources: None,
             buffer_setting: BUFFER_SETTING_CONFIG,
             snapshots: None,
@@ -295,6 +299,7 @@ impl<'c> TracingSession<'c> {
     fn watch_sources(&mut self, event: &ObservableEvents) {
         let Some(sources) = &mut self.sources else { return };
         let changes = &event.instance_state_changes;
+        sources.see(changes);
         // After `stop` nothing is lost when a producer goes away.
         if changes.is_empty() || self.stopping {
             return;
@@ -366,6 +371,11 @@ impl<'c> TracingSession<'c> {
             into_file: self.into_file,
             flush_failed: self.flush_failed,
             waits_for_triggers: self.waits_for_triggers,
+            no_events: self
+                .sources
+                .as_ref()
+                .filter(|_| self.wants_events)
+                .map(SourceWatch::no_events),
             sources: self.sources.map(SourceWatch::into_report).unwrap_or_default(),
             buffer_setting: self.buffer_setting,
             snapshots: self.snapshot_results,

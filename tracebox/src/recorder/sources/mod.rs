@@ -9,7 +9,7 @@ use protos::{
     TracingServiceState,
 };
 
-use crate::report::{SourceReport, StoppedSource};
+use crate::report::{NoEvents, SourceReport, StoppedSource};
 
 /// A data source, and the id of a producer that has registered it.
 type Offer = (String, i32);
@@ -34,6 +34,9 @@ pub fn wanted(config: &TraceConfig) -> BTreeSet<String> {
     sources.filter_map(|source| source.config.as_ref()?.name.clone()).collect()
 }
 
+/// Each program that is traced offers it, and takes it along when it ends, as programs do.
+pub const TRACK_EVENT: &str = "track_event";
+
 fn offers(state: &TracingServiceState, wanted: &BTreeSet<String>) -> BTreeSet<Offer> {
     let sources = state.data_sources.iter();
     let offers = sources.filter_map(|source| {
@@ -53,7 +56,8 @@ impl SourceWatch {
         watches_later_producers: bool,
     ) -> Self {
         let offers = offers(state, &wanted);
-        let seen = offers.iter().map(|(name, _)| name.clone()).collect();
+        let seen = state.data_sources.iter();
+        let seen = seen.filter_map(|source| source.ds_descriptor.as_ref()?.name.clone()).collect();
         Self { wanted, seen, offers, watches_later_producers, stopped: Vec::new() }
     }
 
@@ -61,6 +65,17 @@ impl SourceWatch {
     #[must_use]
     pub fn absent(&self) -> Vec<String> {
         self.wanted.difference(&self.seen).cloned().collect()
+    }
+
+    /// Remembers the data sources that `changes` name.
+    pub fn see(&mut self, changes: &[InstanceChange]) {
+        self.seen.extend(changes.iter().filter_map(|change| change.data_source_name.clone()));
+    }
+
+    /// Why the trace has no track event, if it has none.
+    #[must_use]
+    pub fn no_events(&self) -> NoEvents {
+        if self.seen.contains(TRACK_EVENT) { NoEvents::NotRecorded } else { NoEvents::NotConnected }
     }
 
     /// Handles `changes` that came `elapsed` after the session began. `state` is the state of the service now.
@@ -71,8 +86,6 @@ impl SourceWatch {
         state: &TracingServiceState,
         elapsed: Duration,
     ) -> Vec<StoppedSource> {
-        let names = changes.iter().filter_map(|change| change.data_source_name.clone());
-        self.seen.extend(names);
         let now = offers(state, &self.wanted);
         let has_stopped = |name: &str| {
             changes.iter().any(|change| {
@@ -81,7 +94,8 @@ impl SourceWatch {
             })
         };
         // At the end of a session all instances stop, but their producers stay.
-        let gone = self.offers.difference(&now).filter(|(name, _)| has_stopped(name));
+        let gone = self.offers.difference(&now);
+        let gone = gone.filter(|(name, _)| name != TRACK_EVENT && has_stopped(name));
         let stopped: Vec<_> =
             gone.map(|(name, _)| StoppedSource { name: name.clone(), after: elapsed }).collect();
         self.stopped.extend(stopped.iter().cloned());

@@ -51,6 +51,14 @@ fn a_producer_that_goes_away() {
     assert_eq!((report.absent.len(), report.stopped.len()), (0, 2));
 }
 
+/// It has recorded all it did.
+#[test]
+fn a_program_that_ends() {
+    let mut watch = source_watch(&[TRACK_EVENT], &[(TRACK_EVENT, 1)], true);
+    assert!(watch.handle_changes(&[change(TRACK_EVENT, STOPPED)], &state(&[]), SECOND).is_empty());
+    assert_eq!(watch.into_report(), SourceReport::default());
+}
+
 #[test]
 fn a_producer_that_takes_no_part() {
     let mut watch = source_watch(&["a"], &[("a", 1), ("a", 2)], true);
@@ -63,8 +71,19 @@ fn a_producer_that_takes_no_part() {
 fn later_producers_that_are_not_watched() {
     let mut watch = source_watch(&["a", "b"], &[("a", 1)], false);
     assert_eq!(watch.absent(), ["b"]);
+    watch.see(&[change("b", STARTED)]);
     watch.handle_changes(&[change("b", STARTED)], &state(&[("a", 1), ("b", 2)]), SECOND);
     let told = watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND);
     assert!(told.is_empty());
     assert_eq!(watch.into_report(), SourceReport::default());
+}
+
+#[test]
+fn why_there_are_no_track_events() {
+    let mut watch = source_watch(&["a"], &[("a", 1)], true);
+    assert_eq!(watch.no_events(), NoEvents::NotConnected);
+    watch.see(&[change(TRACK_EVENT, STARTED)]);
+    assert_eq!(watch.no_events(), NoEvents::NotRecorded);
+    let watch = source_watch(&[], &[(TRACK_EVENT, 1)], true);
+    assert_eq!(watch.no_events(), NoEvents::NotRecorded);
 }
