@@ -31,6 +31,7 @@
 //! | `category` | what sessions select |
 //! | `track` | the lines of a timeline |
 //! | `flow` | arrows between slices |
+//! | `callback` | calls into code of the program, and panics in it |
 //! | `fork` | which process a writer belongs to |
 //! | `intern` | numbers for names that repeat |
 //! | `event` | what an event carries: annotations, logs, locations |
@@ -38,12 +39,14 @@
 //! | `site` | what the macros call: guards, futures, counters and states |
 //! | `source` | the data source `track_event`: instances and their configs |
 //! | `data_source` | data that are no track events |
+//! | `interceptor` | packets that go to code of the program in place of a service |
 //! | `stall` | whether threads wait for shared memory |
 //! | `slots` | running instances of a data source, each a bit in a word |
 //! | `session` | sessions that the program starts (feature `session`) |
 //! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
 //! | `log` | records of the crate `log` (feature `log`) |
 //! | `runtime` | connections to services |
+//! | `report` | lines on standard error |
 //! | `on` | nothing is recorded with the feature `off` |
 #![forbid(unsafe_code)]
 
@@ -52,12 +55,14 @@ extern crate self as tracing_sdk;
 
 mod macros;
 
+mod callback;
 mod category;
 pub mod data_source;
 mod event;
 mod flow;
 mod fork;
 mod hash;
+pub mod interceptor;
 mod intern;
 #[cfg(feature = "tracing")]
 pub mod layer;
@@ -66,6 +71,7 @@ mod level;
 #[cfg(feature = "log")]
 pub mod log;
 mod on;
+mod report;
 mod runtime;
 mod sequence;
 #[cfg(feature = "session")]

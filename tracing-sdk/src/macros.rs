@@ -8,16 +8,6 @@
 //!   __event!(@args verb category name [what to do with the site] [what to write] remaining arguments)
 //! ```
 
-/// Prints a line to the standard error output, if that is open.
-macro_rules! report {
-    ($($line:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "tracing-sdk: {}", format_args!($($line)*));
-    }};
-}
-
-pub(crate) use report;
-
 /// Declares categories, as statics.
 ///
 /// ```

@@ -149,10 +149,8 @@ pub use perfetto::config::gpu::vulkan_memory_config::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::inode_file::inode_file_config::*;
-#[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::interceptor_config::*;
-#[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::interceptors::console_config::*;
 #[cfg(feature = "configs")]
@@ -858,11 +856,9 @@ pub mod perfetto {
             #[cfg(feature = "configs")]
             pub mod inode_file_config;
         }
-        #[cfg(feature = "configs")]
         pub mod interceptor_config;
         /// Schemas of `perfetto/config/interceptors/`.
         pub mod interceptors {
-            #[cfg(feature = "configs")]
             pub mod console_config;
         }
         /// Schemas of `perfetto/config/linux/`.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use client::data_source::{Ack, DataSource as Source, FlushRequest, Instance};
 
-use super::callback;
 use super::guard::{FlushGuard, FlushReason, StopGuard};
 use super::instances::{Instances, Running};
 use super::source::DataSource;
 use super::thread::{self, Number};
+use crate::callback;
+use crate::interceptor::{self, Interception};
 use crate::slots;
 
 /// The data source in one producer.
@@ -20,7 +21,7 @@ pub(super) struct Adapter<S: DataSource> {
 
 enum Known<S> {
     SetUp(S),
-    Started(usize, Arc<Running<S>>),
+    Started(usize, Arc<Running<S>>, Option<Interception>),
 }
 
 impl<S: DataSource> Adapter<S> {
@@ -35,13 +36,13 @@ impl<S: DataSource> Adapter<S> {
 
     fn started(&self, instance: &Instance) -> Option<(usize, &S)> {
         self.known.iter().find_map(|(of, known)| match known {
-            Known::Started(slot, running) if of == instance => Some((*slot, &running.value)),
+            Known::Started(slot, running, _) if of == instance => Some((*slot, &running.value)),
             _ => None,
         })
     }
 
     fn call<R>(&self, method: &str, work: impl FnOnce() -> R) -> Option<R> {
-        callback::run(self.instances.name, method, work)
+        callback::run(format_args!("`{method}` of the data source {}", self.instances.name), work)
     }
 
     /// Hands over what this thread has written, and drops its writers of instances that have stopped.
@@ -59,10 +60,13 @@ impl<S: DataSource> Source for Adapter<S> {
 
     fn start(&mut self, instance: &Instance) {
         let Some(Known::SetUp(value)) = self.take(instance) else { return };
-        let (slot, running) = match self.instances.start(instance.clone(), value) {
+        let interception = interceptor::start(instance.config());
+        let for_threads = interception.as_ref().map(Interception::for_threads);
+        let started = self.instances.start(instance.clone(), value, for_threads);
+        let (slot, running) = match started {
             Ok(started) => started,
             Err(value) => {
-                crate::macros::report!(
+                crate::report::report!(
                     "a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
                      stop one of them",
                     slots::COUNT,
@@ -73,7 +77,7 @@ impl<S: DataSource> Source for Adapter<S> {
             }
         };
         self.call("start", || running.value.start());
-        self.known.push((instance.clone(), Known::Started(slot, running)));
+        self.known.push((instance.clone(), Known::Started(slot, running, interception)));
     }
 
     fn flush(&mut self, instance: &Instance, request: &FlushRequest, done: Ack) {
@@ -94,13 +98,15 @@ impl<S: DataSource> Source for Adapter<S> {
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
         match self.take(instance) {
-            Some(Known::Started(slot, running)) => {
+            Some(Known::Started(slot, running, interception)) => {
                 let (instances, number) = (self.instances, self.number);
                 let guard = StopGuard::new(move || {
                     let name = instances.name;
-                    callback::run(name, "drop", || instances.stop(slot));
+                    let what = format_args!("`drop` of the data source {name}");
+                    callback::run(what, || instances.stop(slot));
                     // This thread's writers; other threads drop theirs with their next packet.
                     thread::for_each(instances, number, |_, _| {});
+                    drop(interception);
                     drop(done);
                 });
                 self.call("stop", || running.value.stop(guard));

@@ -63,6 +63,7 @@ impl<'c, S: DataSource> Context<'c, S> {
         // After a loss the next trace point begins anew. Packets before that need the state, so readers skip them.
         local.is_cleared = false;
         local.has_lost = had_lost || local.writer.is_dropping();
+        local.end_packet();
     }
 
     /// Hands what this thread has written over to the service at once.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use client::data_source::Instance;
 
 use crate::fork;
+use crate::interceptor::ForThreads;
 use crate::slots::{COUNT, Slots};
 
 /// The bit of a data source that is not registered.
@@ -19,6 +20,8 @@ pub(super) struct Running<S> {
     pub(super) serial: u32,
     pub(super) instance: Instance,
     pub(super) value: S,
+    /// Its packets go to it, and not to the service.
+    pub(super) interceptor: Option<ForThreads>,
     /// How many times the service asked to clear incremental state.
     pub(super) clears: AtomicU32,
 }
@@ -99,9 +102,11 @@ impl<S> Instances<S> {
         &self,
         instance: Instance,
         value: S,
+        interceptor: Option<ForThreads>,
     ) -> Result<(usize, Arc<Running<S>>), S> {
         let mut slots = self.lock();
-        let make = |value, serial| Running { serial, instance, value, clears: AtomicU32::new(0) };
+        let clears = AtomicU32::new(0);
+        let make = |value, serial| Running { serial, instance, value, interceptor, clears };
         let started = slots.put(value, make)?;
         self.generation.fetch_add(1, Ordering::Relaxed);
         self.bits.fetch_or(1 << started.0, Ordering::Release);

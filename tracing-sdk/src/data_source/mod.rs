@@ -36,7 +36,6 @@
 //! |---|---|
 //! | `source` | the trait |
 //! | `guard` | stops and flushes that are done later |
-//! | `callback` | calls into the trait, and panics in them |
 //! | `instances` | the running instances of a data source, and the word that says which |
 //! | `thread` | the writers and the incremental state of the calling thread |
 //! | `context` | what a trace point writes with |
@@ -44,7 +43,6 @@
 //! | `registered` | the static |
 
 mod adapter;
-mod callback;
 mod context;
 mod guard;
 mod instances;
@@ -52,7 +50,6 @@ mod registered;
 mod source;
 mod thread;
 
-pub(crate) use self::callback::in_callback;
 pub use self::context::Context;
 pub use self::guard::{FlushGuard, FlushReason, StopGuard};
 pub use self::registered::Registered;

@@ -7,11 +7,11 @@ use client::producer::Producer;
 use protos::DataSourceDescriptor;
 
 use super::adapter::Adapter;
-use super::callback;
 use super::context::Context;
 use super::instances::Instances;
 use super::source::DataSource;
 use super::thread::{self, Number};
+use crate::callback;
 use crate::on::ON;
 use crate::runtime::{self, Offer};
 
@@ -53,7 +53,8 @@ impl<S: DataSource> Registered<S> {
         }
         // Code of the program, so before the lock of the runtime.
         let mut descriptor = DataSourceDescriptor::default();
-        callback::run(self.name(), "describe", || S::describe(&mut descriptor));
+        let what = format_args!("`describe` of the data source {}", self.name());
+        callback::run(what, || S::describe(&mut descriptor));
         descriptor.name = Some(self.name().to_owned());
         descriptor.handles_incremental_state_clear = Some(true);
         let register = move |producer: &Producer| {

@@ -13,6 +13,7 @@ use client::write::TraceWriter;
 use super::instances::{Instances, Running};
 use super::source::DataSource;
 use crate::fork;
+use crate::interceptor::Intercepted;
 use crate::slots::COUNT;
 use crate::stall;
 
@@ -22,6 +23,8 @@ pub(super) struct Local<S: DataSource> {
     /// Does not keep the value of the program: it is dropped when its instance ends, whatever threads do.
     running: Weak<Running<S>>,
     pub(super) writer: TraceWriter,
+    /// After the writer, which gives it its last chunk when it is dropped.
+    intercepted: Option<Box<Intercepted>>,
     pub(super) incremental: S::Incremental,
     clears_seen: u32,
     /// No packet since the incremental state began.
@@ -32,15 +35,26 @@ pub(super) struct Local<S: DataSource> {
 
 impl<S: DataSource> Local<S> {
     fn new(running: &Arc<Running<S>>) -> Self {
-        let policy = stall::policy(&running.instance);
+        let (writer, intercepted) = match &running.interceptor {
+            Some(interceptor) => interceptor.writer(),
+            None => (running.instance.trace_writer(stall::policy(&running.instance)), None),
+        };
         Self {
             serial: running.serial,
             running: Arc::downgrade(running),
-            writer: running.instance.trace_writer(policy),
+            writer,
+            intercepted,
             incremental: S::Incremental::default(),
             clears_seen: running.clears.load(Ordering::Relaxed),
             is_cleared: true,
             has_lost: false,
+        }
+    }
+
+    /// A packet is complete.
+    pub(super) fn end_packet(&mut self) {
+        if let Some(intercepted) = &mut self.intercepted {
+            intercepted.deliver(&mut self.writer);
         }
     }
 

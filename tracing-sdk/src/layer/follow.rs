@@ -24,6 +24,6 @@ pub(super) fn from(span: &Span) -> Option<Flow> {
     let mut fill = |event: &mut Event<'_, '_>| {
         event.flow(flow).annotate_static(&KEY, site.name.text());
     };
-    thread::write(bits, &spec, Some(&mut fill));
+    thread::write_locked(bits, &spec, Some(&mut fill));
     Some(flow)
 }

@@ -195,7 +195,7 @@ impl Span {
                 event.flow(*flow);
             });
         };
-        let written = thread::write(bits, &spec, Some(&mut fill));
+        let written = thread::write_locked(bits, &spec, Some(&mut fill));
         if written.bits != 0 {
             self.flows.clear();
             if form != Form::Part {
@@ -225,7 +225,8 @@ impl Span {
             }
             values.annotate(event, site, false);
         };
-        thread::write_missing(bits, &mut life.written, self.made_for, &begin, Some(&mut fill));
+        let fill: &mut Fill<'_> = &mut fill;
+        thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, Some(fill));
         self.life = Some(life);
     }
 
@@ -251,7 +252,8 @@ impl Span {
             });
         };
         let fill: Option<&mut Fill<'_>> = if is_plain { None } else { Some(&mut fill) };
-        thread::write_to(written, &spec(TrackEventType::TYPE_SLICE_END, site, track), fill);
+        let end = spec(TrackEventType::TYPE_SLICE_END, site, track);
+        thread::write_to_locked(written, &end, fill);
     }
 
     /// The span has ended.

@@ -14,6 +14,7 @@ use tracing::Metadata;
 use super::callsite::AddressHasher;
 use super::span::Span;
 use super::values::Values;
+use crate::sequence::thread;
 
 const PARTS: usize = 64;
 /// How many ended spans of a part leave their memory to later ones.
@@ -154,5 +155,6 @@ impl Spans {
         {
             run(&mut live.span);
         }
+        thread::deliver_late();
     }
 }

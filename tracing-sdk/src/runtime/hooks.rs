@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use super::state::{RUNTIME, Runtime, lock};
 use crate::fork;
+use crate::interceptor;
 use crate::intern;
 #[cfg(feature = "tracing")]
 use crate::layer::{self, LockedFirst};
@@ -37,6 +38,7 @@ struct Locks {
     _sources: Vec<Box<dyn Any>>,
     _sticky: sticky::Locked,
     _names: intern::Locked,
+    _interceptors: interceptor::Locked,
     #[cfg(feature = "log")]
     _log: crate::log::Locked,
     #[cfg(feature = "tracing")]
@@ -83,6 +85,7 @@ extern "C" fn before_fork() {
         registry,
         _sticky: sticky::lock_for_fork(),
         _names: intern::lock_for_fork(),
+        _interceptors: interceptor::lock_for_fork(),
         #[cfg(feature = "log")]
         _log: crate::log::lock_for_fork(),
         #[cfg(feature = "tracing")]

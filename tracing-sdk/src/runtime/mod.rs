@@ -268,8 +268,8 @@ pub fn trigger(names: &[&str]) {
 /// Ends all connections: the events of the calling thread and of threads that have ended are sent; those of other
 /// threads are read by the service. Sessions of a service inside the program end.
 ///
-/// A program may call [`init`] again after it. In a callback of a data source this does not wait, because the
-/// connections end after the callback.
+/// A program may call [`init`] again after it. In a callback of a data source or an interceptor this does not wait,
+/// because the connections end after the callback.
 pub fn shutdown() {
     if !ON && cfg!(not(feature = "in-process")) {
         return;
@@ -280,7 +280,7 @@ pub fn shutdown() {
         let mut runtime = lock();
         (runtime.system.take(), runtime.in_process.take())
     };
-    if !crate::data_source::in_callback() {
+    if !crate::callback::in_callback() {
         return drop(ended);
     }
     // The end of a producer waits for the thread that called this. Without another thread they stay as they are.
@@ -314,7 +314,7 @@ pub(crate) fn add_source(source: Offer) {
 
 fn offer_source(source: &Offer, producer: &Producer) {
     if let Err(error) = (source.register)(producer) {
-        crate::macros::report!("services do not know a data source of the program: {error}");
+        crate::report::report!("services do not know a data source of the program: {error}");
     }
 }
 
@@ -323,7 +323,7 @@ fn update_descriptors() {
     let runtime = lock();
     for producer in runtime.producers() {
         if let Err(error) = producer.update(descriptor(source_id(), &registry::listed())) {
-            crate::macros::report!("consumers do not see the newest categories: {error}");
+            crate::report::report!("consumers do not see the newest categories: {error}");
         }
     }
 }

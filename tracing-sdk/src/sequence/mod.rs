@@ -31,6 +31,7 @@ use self::late::{LateEnd, LateEnds};
 use crate::category::Members;
 use crate::event::Event;
 use crate::event::counter_value::CounterValue;
+use crate::interceptor::Intercepted;
 use crate::intern::{EventName, Interning, WrittenName};
 use crate::source::running::Running;
 use crate::source::settings::{
@@ -43,6 +44,10 @@ use crate::track::{Track, describe};
 const TRACKS_MAX: usize = 8192;
 /// The longest chain of parents. Readers refuse 100 levels.
 const DEPTH_MAX: usize = 90;
+
+/// In `Sequence::lost`: each event of the sequence needs more than a packet. One flag for all that is rare, beside the
+/// number that is looked at with each event anyway.
+const SPECIAL: u64 = 1 << 63;
 
 /// Events of this process that were lost because shared memory was full.
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -97,6 +102,15 @@ impl<'s, 't> Spec<'s, 't> {
 /// Writes the arguments of an event.
 pub(crate) type Fill<'f> = dyn FnMut(&mut Event<'_, '_>) + 'f;
 
+/// When an interceptor gets the packets of an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deliver {
+    Now,
+    /// The caller holds a lock of the library. It calls [`thread::deliver_late`] without it.
+    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "for spans alone"))]
+    Later,
+}
+
 /// The result of writing an event.
 #[must_use]
 pub(crate) struct Outcome {
@@ -110,6 +124,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Sequence {
     running: Arc<Running>,
     writer: TraceWriter,
+    /// After the writer, which gives it its last chunk when it is dropped.
+    intercepted: Option<Box<Intercepted>>,
     interning: Interning,
     /// Tracks that are described.
     tracks: HashSet<u64, BuildHasherDefault<UuidHasher>>,
@@ -117,23 +133,31 @@ pub(crate) struct Sequence {
     last_ns: u64,
     clears_seen: u32,
     needs_opening: bool,
-    /// Lost since the last event that was written.
+    /// Lost since the last event that was written; and [`SPECIAL`].
     lost: u64,
+    /// The value of `lost` if nothing was lost.
+    nothing_lost: u64,
     late_ends: LateEnds,
 }
 
 impl Sequence {
     pub(crate) fn new(running: Arc<Running>) -> Self {
-        let policy = stall::policy(&running.instance);
+        let (writer, intercepted) = match &running.interceptor {
+            Some(interceptor) => interceptor.writer(),
+            None => (running.instance.trace_writer(stall::policy(&running.instance)), None),
+        };
+        let nothing_lost = if intercepted.is_some() { SPECIAL } else { 0 };
         Self {
-            writer: running.instance.trace_writer(policy),
+            writer,
+            intercepted,
             clears_seen: running.clears.load(Ordering::Relaxed),
             running,
             interning: Interning::default(),
             tracks: HashSet::default(),
             last_ns: 0,
             needs_opening: true,
-            lost: 0,
+            lost: nothing_lost,
+            nothing_lost,
             late_ends: LateEnds::default(),
         }
     }
@@ -182,6 +206,7 @@ impl Sequence {
         now_ns: u64,
         spec: &Spec<'_, '_>,
         fill: Option<&mut Fill<'_>>,
+        deliver: Deliver,
     ) -> Outcome {
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec.time_ns));
@@ -192,11 +217,11 @@ impl Sequence {
         let had_arguments = fill.is_some();
         let filled = match fill {
             None if self.lost == 0 => self.encode(now_ns, spec, None),
-            fill => self.encode_with_arguments(now_ns, spec, fill),
+            fill => self.encode_with_arguments(now_ns, spec, fill, deliver),
         };
         let is_stored = !self.writer.is_dropping();
         match is_stored {
-            true => self.lost = 0,
+            true => self.lost = self.nothing_lost,
             false => self.count_loss(now_ns, spec, had_arguments),
         }
         Outcome { is_stored, panic: filled.err() }
@@ -208,8 +233,21 @@ impl Sequence {
         now_ns: u64,
         spec: &Spec<'_, '_>,
         fill: Option<&mut Fill<'_>>,
+        deliver: Deliver,
     ) -> std::thread::Result<()> {
-        self.encode(now_ns, spec, Some((self.lost, fill)))
+        let filled = self.encode(now_ns, spec, Some((self.lost & !SPECIAL, fill)));
+        if self.lost & SPECIAL != 0 && deliver == Deliver::Now {
+            self.deliver();
+        }
+        filled
+    }
+
+    /// Hands what was written to the interceptor, if there is one.
+    #[cold]
+    pub(crate) fn deliver(&mut self) {
+        if let Some(intercepted) = &mut self.intercepted {
+            intercepted.deliver(&mut self.writer);
+        }
     }
 
     /// The arguments are the number of events that were lost before, and those of the event.

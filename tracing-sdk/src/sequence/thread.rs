@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 
 use protos::TrackEventType;
 
-use super::{Fill, Sequence, Spec};
+use super::{Deliver, Fill, Sequence, Spec};
 use crate::fork;
 use crate::on::ON;
 use crate::slots::COUNT;
@@ -61,7 +61,13 @@ impl Sequences {
 
     /// An argument panicked, so the call site gets no guard: a slice that began in the instances in `bits` ends here.
     #[cold]
-    fn unwind(&mut self, bits: u32, spec: &Spec<'_, '_>, panic: Box<dyn Any + Send>) -> ! {
+    fn unwind(
+        &mut self,
+        bits: u32,
+        spec: &Spec<'_, '_>,
+        deliver: Deliver,
+        panic: Box<dyn Any + Send>,
+    ) -> ! {
         if spec.kind == TrackEventType::TYPE_SLICE_BEGIN {
             let now_ns = os::clock::boot_ns();
             let end = Spec::end(spec.track);
@@ -69,7 +75,7 @@ impl Sequences {
                 if let Some(sequence) = sequence
                     && bits & (1 << slot) != 0
                 {
-                    let _stored = sequence.write(now_ns, &end, None);
+                    let _stored = sequence.write(now_ns, &end, None, deliver);
                 }
             }
         }
@@ -114,7 +120,23 @@ impl Written {
 }
 
 /// Writes an event to the instances in `bits`.
-pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) -> Written {
+pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
+    write_and(Deliver::Now, bits, spec, fill)
+}
+
+/// As [`write`], of a caller that holds a lock of the library.
+#[cfg(feature = "tracing")]
+pub(crate) fn write_locked(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
+    write_and(Deliver::Later, bits, spec, fill)
+}
+
+#[inline(always)]
+fn write_and(
+    deliver: Deliver,
+    bits: u32,
+    spec: &Spec<'_, '_>,
+    mut fill: Option<&mut Fill<'_>>,
+) -> Written {
     with(|sequences| {
         let now_ns = os::clock::boot_ns();
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
@@ -124,7 +146,7 @@ pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'
             let slot = left.trailing_zeros() as usize;
             left &= left - 1;
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
-                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
+                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut(), deliver);
                 written.bits |= u32::from(outcome.is_stored) << slot;
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.
@@ -133,21 +155,37 @@ pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'
             }
         }
         if let Some(panic) = panic {
-            sequences.unwind(written.bits, spec, panic);
+            sequences.unwind(written.bits, spec, deliver, panic);
         }
         written
     })
 }
 
 /// Writes an event to those instances of `written` that still run.
-pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, mut fill: Option<&mut Fill<'_>>) {
+pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) {
+    write_to_and(Deliver::Now, written, spec, fill);
+}
+
+/// As [`write_to`], of a caller that holds a lock of the library.
+#[cfg(feature = "tracing")]
+pub(crate) fn write_to_locked(written: Written, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) {
+    write_to_and(Deliver::Later, written, spec, fill);
+}
+
+#[inline(always)]
+fn write_to_and(
+    deliver: Deliver,
+    written: Written,
+    spec: &Spec<'_, '_>,
+    mut fill: Option<&mut Fill<'_>>,
+) {
     with(|sequences| {
         let now_ns = os::clock::boot_ns();
         let mut panic = None;
         for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
             let Some(sequence) = sequence else { continue };
             if written.has(slot, sequence.serial()) {
-                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
+                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut(), deliver);
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.
                     (panic, fill) = (outcome.panic, None);
@@ -168,9 +206,9 @@ pub(crate) fn instances(bits: u32) -> Written {
 }
 
 /// Writes an event to those instances in `bits` that are not in `written`, and adds them there. To instances in `since`
-/// it is written with the time of `spec`, to all others with the present one.
+/// it is written with the time of `spec`, to all others with the present one. The caller holds a lock of the library.
 #[cfg(feature = "tracing")]
-pub(crate) fn write_missing(
+pub(crate) fn write_missing_locked(
     bits: u32,
     written: &mut Written,
     since: Written,
@@ -189,10 +227,11 @@ pub(crate) fn write_missing(
                 kept |= 1 << slot;
             } else if bits & (1 << slot) != 0 {
                 let spec = if since.has(slot, serial) { spec } else { &late };
-                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut());
+                let fill = fill.as_deref_mut();
+                let outcome = sequence.write(now_ns, spec, fill, Deliver::Later);
                 added |= u32::from(outcome.is_stored) << slot;
                 if let Some(panic) = outcome.panic {
-                    sequences.unwind(added, spec, panic);
+                    sequences.unwind(added, spec, Deliver::Later, panic);
                 }
             }
         }
@@ -201,6 +240,24 @@ pub(crate) fn write_missing(
     if after.bits != 0 {
         *written = after;
     }
+}
+
+/// Hands what was written under a lock of the library to interceptors. The caller holds none now.
+#[cfg(feature = "tracing")]
+#[inline]
+pub(crate) fn deliver_late() {
+    if registry::is_intercepted() {
+        deliver();
+    }
+}
+
+#[cfg(feature = "tracing")]
+#[cold]
+fn deliver() {
+    with(|sequences| {
+        sequences.slots.iter_mut().flatten().for_each(|sequence| sequence.deliver());
+        Written::default()
+    });
 }
 
 /// Nothing, if an event is being written or the thread is ending.

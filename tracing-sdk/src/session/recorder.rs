@@ -158,7 +158,7 @@ impl Running {
 
     fn report(&self, path: &Path) {
         if let Err(error) = self.dump(path) {
-            crate::macros::report!("no trace was saved to {}: {error}", path.display());
+            crate::report::report!("no trace was saved to {}: {error}", path.display());
         }
     }
 
@@ -177,7 +177,7 @@ impl Running {
             }
             Err(error) => {
                 self.is_saving.store(false, Ordering::Release);
-                crate::macros::report!("no trace was saved: cannot start a thread: {error}");
+                crate::report::report!("no trace was saved: cannot start a thread: {error}");
             }
         }
     }
@@ -193,7 +193,7 @@ fn dump_in_hook(running: &Weak<Running>, path: &Path) {
     if IS_DUMPING.try_with(|is_dumping| is_dumping.replace(true)).unwrap_or(true) {
         return;
     }
-    if crate::data_source::in_callback() {
+    if crate::callback::in_callback() {
         // The service waits for this thread, so this thread cannot wait for the service.
         running.dump_on_thread(path);
     } else {

@@ -22,6 +22,7 @@ use protos::{
 };
 
 use crate::category::Category;
+use crate::interceptor::{self, Interception};
 use crate::sequence::thread;
 use crate::site::sticky;
 use crate::slots;
@@ -31,8 +32,8 @@ pub(crate) const NAME: &str = "track_event";
 
 /// The data source, as one producer offers it.
 pub(crate) struct TrackEventSource {
-    /// Instances of this producer, with the slot of each.
-    running: Vec<(Instance, usize)>,
+    /// Instances of this producer, with the slot and the interceptor of each.
+    running: Vec<(Instance, usize, Option<Interception>)>,
 }
 
 impl TrackEventSource {
@@ -41,21 +42,23 @@ impl TrackEventSource {
     }
 
     fn slot(&self, instance: &Instance) -> Option<usize> {
-        self.running.iter().find(|(running, _)| running == instance).map(|(_, slot)| *slot)
+        self.running.iter().find(|(running, ..)| running == instance).map(|(_, slot, _)| *slot)
     }
 }
 
 impl DataSource for TrackEventSource {
     fn start(&mut self, instance: &Instance) {
-        let Some(slot) = registry::start(instance.clone()) else {
-            crate::macros::report!(
+        let interception = interceptor::start(instance.config());
+        let for_threads = interception.as_ref().map(Interception::for_threads);
+        let Some(slot) = registry::start(instance.clone(), for_threads) else {
+            crate::report::report!(
                 "a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
                  possible; stop one of them",
                 slots::COUNT
             );
             return;
         };
-        self.running.push((instance.clone(), slot));
+        self.running.push((instance.clone(), slot, interception));
         #[cfg(feature = "tracing")]
         changes::tell();
         sticky::replay(1 << slot);
@@ -75,18 +78,23 @@ impl DataSource for TrackEventSource {
     }
 
     fn can_adopt(&self, startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
+        // Else a session would miss what went to an interceptor, or the other way round.
+        let is_same_way = startup.interceptor_config == config.interceptor_config;
         match (&startup.track_event_config, &config.track_event_config) {
-            (Some(startup), Some(config)) => settings::select_the_same(startup, config),
+            (Some(startup), Some(config)) => {
+                is_same_way && settings::select_the_same(startup, config)
+            }
             _ => false,
         }
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some(at) = self.running.iter().position(|(running, _)| running == instance) {
-            let (_, slot) = self.running.swap_remove(at);
+        if let Some(at) = self.running.iter().position(|(running, ..)| running == instance) {
+            let (_, slot, interception) = self.running.swap_remove(at);
             registry::stop(slot);
             #[cfg(feature = "tracing")]
             changes::tell();
+            drop(interception);
         }
         // This thread's writers; other threads drop theirs with their next event.
         thread::refresh();
@@ -133,3 +141,6 @@ pub(crate) fn descriptor(id: u64, categories: &[&'static Category]) -> DataSourc
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use client::data_source::Instance;
 use super::running::Running;
 use super::settings::Settings;
 use crate::category::{Category, is_reserved, rules};
+use crate::interceptor::ForThreads;
 use crate::slots::{COUNT, Slots};
 
 /// How many dynamic categories there can be.
@@ -20,10 +21,12 @@ const DYNAMIC_MAX: usize = 16_384;
 /// Changes whenever an instance starts, stops, or must clear its incremental state.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The slots of running instances, one bit each.
+/// The slots of running instances, one bit each. Those that are intercepted have a second bit, [`INTERCEPTED`] higher.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
+
+const INTERCEPTED: usize = 16;
 
 /// Called when consumers can see more categories than before.
 static NEW_CATEGORIES: OnceLock<fn()> = OnceLock::new();
@@ -82,6 +85,14 @@ pub(crate) fn generation() -> u32 {
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) fn is_recording() -> bool {
     crate::on::ON && RUNNING.load(Ordering::Relaxed) != 0
+}
+
+/// Whether an instance is intercepted. The answer may be a moment old, but a thread that has a sequence of such an
+/// instance knows of it.
+#[cfg(feature = "tracing")]
+#[inline(always)]
+pub(crate) fn is_intercepted() -> bool {
+    crate::on::ON && RUNNING.load(Ordering::Relaxed) >> INTERCEPTED != 0
 }
 
 /// The running instances at one moment.
@@ -173,12 +184,14 @@ pub(crate) fn listed() -> Vec<&'static Category> {
 }
 
 /// Starts an instance, and returns its slot; none if all are taken.
-pub(crate) fn start(instance: Instance) -> Option<usize> {
+pub(crate) fn start(instance: Instance, interceptor: Option<ForThreads>) -> Option<usize> {
     let mut registry = lock();
     let settings = Settings::new(instance.config().track_event_config.as_ref());
-    let make = |settings, serial| Running { serial, instance, settings, clears: AtomicU32::new(0) };
+    let is_intercepted = u32::from(interceptor.is_some());
+    let clears = AtomicU32::new(0);
+    let make = |settings, serial| Running { serial, instance, settings, interceptor, clears };
     let (slot, _) = registry.slots.put(settings, make).ok()?;
-    RUNNING.fetch_or(1 << slot, Ordering::Relaxed);
+    RUNNING.fetch_or(1 << slot | is_intercepted << (slot + INTERCEPTED), Ordering::Relaxed);
     // Before the bits: see `generation`.
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for category in &registry.categories {
@@ -212,7 +225,7 @@ pub(crate) fn stop(slot: usize) {
         category.set_instances(1 << slot, false);
     }
     if registry.slots.take(slot).is_some() {
-        RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
+        RUNNING.fetch_and(!(1 << slot | 1 << (slot + INTERCEPTED)), Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }

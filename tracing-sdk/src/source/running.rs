@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU32;
 use client::data_source::Instance;
 
 use super::settings::Settings;
+use crate::interceptor::ForThreads;
 
 /// A running instance of the data source.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct Running {
     pub(crate) serial: u32,
     pub(crate) instance: Instance,
     pub(crate) settings: Settings,
+    /// Its packets go to it, and not to the service.
+    pub(crate) interceptor: Option<ForThreads>,
     /// How many times the service asked to clear incremental state.
     pub(crate) clears: AtomicU32,
 }

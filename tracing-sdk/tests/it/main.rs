@@ -2,11 +2,13 @@
 #![cfg(all(feature = "in-process", not(feature = "off")))]
 
 mod alone;
+mod console;
 mod data_source;
 #[cfg(feature = "derive")]
 mod derive;
 mod events;
 mod futures;
+mod interceptor;
 #[cfg(feature = "tracing")]
 mod layer;
 #[cfg(feature = "log")]

@@ -9,6 +9,7 @@
 #[path = "../it/trace.rs"]
 mod trace;
 
+mod interceptor;
 mod startup;
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,7 @@ use daemon::serve::{Server, ServerOptions, service_config};
 use os::socket::Address;
 use protos::{DataSourceConfig, TracePacketData};
 use tracing_sdk::data_source::{DataSource, Registered};
+use tracing_sdk::interceptor::Console;
 use tracing_sdk::session::{Config, Session};
 use tracing_sdk::{Category, Init, State, categories, instant, slice};
 
@@ -49,6 +51,7 @@ fn main() {
         Ok("forks while others hold locks") => fork_beside_others(),
         Ok("floods") => flood(),
         Ok("records at once") => record_at_once(),
+        Ok("prints") => interceptor::print(),
         Ok("starts early") => startup::start_early(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
@@ -58,6 +61,7 @@ fn main() {
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
             what_is_lost_is_counted_and_the_rest_can_be_read();
+            interceptor::a_process_prints_in_place_of_being_recorded();
             startup::what_a_process_records_before_its_service_is_in_the_trace();
         }
     }
@@ -288,11 +292,7 @@ fn fork() {
     wait_for_session();
     let slice = slice!(LIFE, "slice");
     instant!(LIFE, "before");
-    // SAFETY: the child runs on the stack of this thread, which holds no lock. Before it allocates, the C library has
-    // released the locks of its memory.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "cannot fork");
-    if child == 0 {
+    if is_child() {
         // The parent records these, if anybody.
         (0..1000).for_each(|_| instant!(LIFE, "nobody"));
         drop(slice);
@@ -302,12 +302,23 @@ fn fork() {
         instant!(LIFE, "child");
         return;
     }
-    let mut status = 0;
-    // SAFETY: `status` is ours alone and lives until the call returns.
-    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!((ended, status), (child, 0), "the child");
     instant!(LIFE, "after");
     drop(slice);
+}
+
+/// Forks. True in the child; false in the parent, when the child has ended without a fault.
+fn is_child() -> bool {
+    // SAFETY: the child runs on the stack of this thread, which holds no lock. Before it allocates, the C library has
+    // released the locks of its memory.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "cannot fork");
+    if child != 0 {
+        let mut status = 0;
+        // SAFETY: `status` is ours alone and lives until the call returns.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((ended, status), (child, 0), "the child");
+    }
+    child == 0
 }
 
 fn a_fork_leaves_no_lock_behind() {
@@ -335,6 +346,7 @@ fn use_locks(text: &str) {
         context.packet(|_| {});
     });
     let _ = Category::dynamic(text);
+    tracing_sdk::interceptor::register("locked", Console::new);
     #[cfg(feature = "tracing")]
     for _ in 0..200 {
         tracing::info_span!("locked").in_scope(|| {});

@@ -26,8 +26,6 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/config/etw/", "configs"),
     ("perfetto/config/gpu/", "configs"),
     ("perfetto/config/inode_file/", "configs"),
-    ("perfetto/config/interceptor_config.proto", "configs"),
-    ("perfetto/config/interceptors/", "configs"),
     ("perfetto/config/linux/", "configs"),
     ("perfetto/config/power/", "configs"),
     ("perfetto/config/profiling/", "configs"),

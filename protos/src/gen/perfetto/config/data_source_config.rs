@@ -108,7 +108,6 @@ pub struct DataSourceConfig {
     pub track_event_config: Option<crate::TrackEventConfig>,
     #[cfg(feature = "configs")]
     pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
-    #[cfg(feature = "configs")]
     pub interceptor_config: Option<crate::InterceptorConfig>,
     #[cfg(feature = "configs")]
     pub android_game_intervention_list_config: Option<
@@ -228,7 +227,7 @@ rt::owned! { DataSourceConfig;
     #[cfg(feature = "configs")] optional statsd_tracing_config = 117 as Nested(crate::StatsdTracingConfig);
     #[cfg(feature = "configs")]
     optional android_game_intervention_list_config = 116 as Nested(crate::AndroidGameInterventionListConfig);
-    #[cfg(feature = "configs")] optional interceptor_config = 115 as Nested(crate::InterceptorConfig);
+    optional interceptor_config = 115 as Nested(crate::InterceptorConfig);
     #[cfg(feature = "configs")] optional android_polled_state_config = 114 as Nested(crate::AndroidPolledStateConfig);
     optional track_event_config = 113 as Nested(crate::TrackEventConfig);
     #[cfg(feature = "configs")] optional vulkan_memory_config = 112 as Nested(crate::VulkanMemoryConfig);
@@ -304,7 +303,6 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message track_event_config(crate::TrackEventConfigWriter<'_>) = 113, track_event_config_raw;
     #[cfg(feature = "configs")]
     message android_polled_state_config(crate::AndroidPolledStateConfigWriter<'_>) = 114, android_polled_state_config_raw;
-    #[cfg(feature = "configs")]
     message interceptor_config(crate::InterceptorConfigWriter<'_>) = 115, interceptor_config_raw;
     #[cfg(feature = "configs")]
     message android_game_intervention_list_config(crate::AndroidGameInterventionListConfigWriter<'_>) = 116, android_game_intervention_list_config_raw;
@@ -418,7 +416,6 @@ rt::reader! {
         TrackEventConfig(crate::TrackEventConfigReader<'a>) track_event_config = 906 as Message;
         #[cfg(feature = "configs")]
         AndroidPolledStateConfig(crate::AndroidPolledStateConfigReader<'a>) android_polled_state_config = 914 as Message;
-        #[cfg(feature = "configs")]
         InterceptorConfig(crate::InterceptorConfigReader<'a>) interceptor_config = 922 as Message;
         #[cfg(feature = "configs")]
         AndroidGameInterventionListConfig(crate::AndroidGameInterventionListConfigReader<'a>) android_game_intervention_list_config = 930 as Message;
@@ -541,7 +538,6 @@ impl DataSourceConfig {
             114,
             d::of!(crate ::AndroidPolledStateConfig),
         ),
-        #[cfg(feature = "configs")]
         d::optional("interceptor_config", 115, d::of!(crate ::InterceptorConfig)),
         #[cfg(feature = "configs")]
         d::optional(

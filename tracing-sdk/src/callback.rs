@@ -1,5 +1,6 @@
 //! Calls into code of the program.
 
+use core::fmt;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,21 +9,22 @@ thread_local! {
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is one of the library's that runs code of the program. A service waits for it.
+/// Whether the calling thread is one of the library's that runs code of the program, or inside an interceptor. A
+/// service may wait for it.
 pub(crate) fn in_callback() -> bool {
     IN_CALLBACK.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Runs `work`, the method `method` of the data source `name`. A panic is reported; then there is no result.
-pub(super) fn run<R>(name: &str, method: &str, work: impl FnOnce() -> R) -> Option<R> {
+/// Runs `work`, which is `what`. A panic is reported; then there is no result.
+pub(crate) fn run<R>(what: fmt::Arguments<'_>, work: impl FnOnce() -> R) -> Option<R> {
     let before = IN_CALLBACK.try_with(|inside| inside.replace(true)).unwrap_or(true);
     // What the panic leaves behind is a value of the program. The library uses none of its own in `work`.
     let result = catch_unwind(AssertUnwindSafe(work));
     let _ = IN_CALLBACK.try_with(|inside| inside.set(before));
     result
         .map_err(|panic| {
-            crate::macros::report!(
-                "`{method}` of the data source {name} panicked, and the session goes on without it: {}",
+            crate::report::report!(
+                "{what} panicked, and the session goes on without it: {}",
                 text(&*panic)
             );
         })

@@ -1,0 +1,152 @@
+//! The interceptors that the program knows, by their names, and those of running instances.
+
+use core::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use protos::DataSourceConfig;
+
+use crate::callback;
+use crate::on::ON;
+
+/// Gets the packets of the data sources of a session. A value of it belongs to one running instance: one data source in
+/// one session. All threads share it, and it is dropped when the instance has ended.
+///
+/// ```text
+///   register ··· session starts ──> make ──> packet* ──> drop
+/// ```
+pub trait Interceptor: Send + Sync + 'static {
+    /// What a reader must remember of earlier packets of a sequence, such as names that were written once. A sequence
+    /// is the packets of one thread in one instance; it begins with the default. `()` if each packet is read alone.
+    type Sequence: Default + 'static;
+
+    /// A packet is complete. This is called on the thread that wrote it, when its event has ended, and for the packets
+    /// of one sequence in order.
+    ///
+    /// `packet` is an encoded `TracePacket`, with `trusted_packet_sequence_id`. A packet with bit 0 of
+    /// `sequence_flags` says that all names of the sequence are defined anew from there on.
+    ///
+    /// The library holds no lock meanwhile. Events that this method records are left out, and so are packets of the
+    /// data source that it intercepts. A panic is reported on standard error, and later packets of that sequence are
+    /// discarded.
+    fn packet(&self, sequence: &mut Self::Sequence, packet: &[u8]);
+}
+
+/// Makes the packets of one sequence known to an interceptor.
+pub(super) type Receive = Box<dyn FnMut(&[u8])>;
+
+/// An [`Interceptor`] of any type, in one running instance.
+pub(super) trait Instance: Send + Sync {
+    fn sequence(self: Arc<Self>) -> Receive;
+}
+
+impl<I: Interceptor> Instance for I {
+    fn sequence(self: Arc<Self>) -> Receive {
+        // Threads do not keep the value of the program: it is dropped when its instance ends, whatever they do.
+        let interceptor = Arc::downgrade(&self);
+        let mut sequence = I::Sequence::default();
+        Box::new(move |packet| {
+            if let Some(interceptor) = interceptor.upgrade() {
+                interceptor.packet(&mut sequence, packet);
+            }
+        })
+    }
+}
+
+type Make = Arc<dyn Fn(&DataSourceConfig) -> Arc<dyn Instance> + Send + Sync>;
+
+type List = Vec<(String, Make)>;
+
+static KNOWN: Mutex<List> = Mutex::new(Vec::new());
+
+fn known() -> MutexGuard<'static, List> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The list, while the process forks.
+pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, List>);
+
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(known())
+}
+
+/// Makes an interceptor known under the name that configs use. Sessions that start later find it. A second one of the
+/// name takes the place of the first.
+///
+/// `make` makes the value of an instance. It gets the config of the data source, is called on a thread of the library
+/// before the instance records, and may block. If it panics, the instance is recorded as usual.
+pub fn register<I: Interceptor>(
+    name: impl Into<String>,
+    make: impl Fn(&DataSourceConfig) -> I + Send + Sync + 'static,
+) {
+    if !ON {
+        return;
+    }
+    let name = name.into();
+    let make: Make = Arc::new(move |config| Arc::new(make(config)));
+    let mut known = known();
+    let old = known.iter().position(|(other, _)| *other == name);
+    let old = old.map(|at| known.swap_remove(at));
+    known.push((name, make));
+    // It is of the program, so it is not dropped under the lock.
+    drop(known);
+    drop(old);
+}
+
+/// The interceptor of one running instance.
+pub(crate) struct Interception {
+    name: Arc<str>,
+    instance: Option<Arc<dyn Instance>>,
+}
+
+impl Interception {
+    /// For the threads of the instance.
+    pub(crate) fn for_threads(&self) -> ForThreads {
+        let instance = self.instance.as_ref().map(Arc::downgrade);
+        ForThreads { name: self.name.clone(), instance }
+    }
+}
+
+impl Drop for Interception {
+    fn drop(&mut self) {
+        let instance = self.instance.take();
+        callback::run(format_args!("`drop` of the interceptor {}", self.name), || drop(instance));
+    }
+}
+
+/// The interceptor of an instance, as threads know it: this does not keep it.
+#[derive(Clone)]
+pub(crate) struct ForThreads {
+    pub(super) name: Arc<str>,
+    instance: Option<Weak<dyn Instance>>,
+}
+
+impl ForThreads {
+    /// A new sequence; none if the instance has ended.
+    pub(super) fn sequence(&self) -> Option<Receive> {
+        let instance = self.instance.as_ref()?.upgrade()?;
+        let what = format_args!("the default of a sequence of the interceptor {}", self.name);
+        callback::run(what, || instance.sequence())
+    }
+}
+
+impl fmt::Debug for ForThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForThreads").field(&self.name).finish()
+    }
+}
+
+/// The interceptor that `config` asks for. None, too, if the program does not know it.
+pub(crate) fn start(config: &DataSourceConfig) -> Option<Interception> {
+    let name = config.interceptor_config.as_ref()?.name.as_deref().unwrap_or_default();
+    let make = known().iter().find(|(known, _)| known == name).map(|(_, make)| make.clone());
+    let Some(make) = make else {
+        crate::report::report!(
+            "{:?} is recorded as usual, because the program has registered no interceptor {name:?}",
+            config.name.as_deref().unwrap_or_default()
+        );
+        return None;
+    };
+    let what = format_args!("making the interceptor {name}");
+    let instance = callback::run(what, || make(config))?;
+    Some(Interception { name: name.into(), instance: Some(instance) })
+}
