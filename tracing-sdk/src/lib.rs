@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `macros` | call sites: [`slice!`], [`instant!`], [`counter!`], [`state!`], [`function!`] |
 //! | `category` | what sessions select |
+//! | `clock` | the time of events |
 //! | `track` | the lines of a timeline |
 //! | `flow` | arrows between slices |
 //! | `callback` | calls into code of the program, and panics in it |
@@ -57,6 +58,7 @@ mod macros;
 
 mod callback;
 mod category;
+mod clock;
 pub mod data_source;
 mod event;
 mod flow;

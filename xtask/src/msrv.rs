@@ -1,5 +1,5 @@
 //! Builds each crate that promises an older compiler than ours (`rust-version` in its `Cargo.toml`) with that one, and
-//! the client for a machine with 32 bits.
+//! the client for other machines.
 
 use crate::ctx::{Ctx, Outcome, read};
 use crate::toolchain;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const WITHOUT_SERVICE: [(&str, &str); 2] =
     [("tracing-core", "consumer"), ("tracing-sdk", "derive,log,session,text,tracing")];
 
-/// A machine with 32 bits, on which nothing else here is compiled by our own compiler.
-const SMALL: &str = "i686-unknown-linux-gnu";
+/// A machine with 32 bits, and one with another instruction set: nothing else here is compiled for them.
+const OTHER_MACHINES: [&str; 2] = ["i686-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     for (version, packages) in promised(ctx)? {
@@ -30,19 +30,22 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
             check(&[package], &["--no-default-features", "--features", features])?;
         }
     }
-    toolchain::target(ctx, SMALL)?;
-    let mut command = ctx.cargo();
-    command.args(["check", "--locked", "--package", "tracing-core-client", "--all-features"]);
-    ctx.run(command.args(["--target", SMALL]).env("CARGO_TARGET_DIR", ctx.target("msrv")?))
+    for machine in OTHER_MACHINES {
+        toolchain::target(ctx, machine)?;
+        let mut command = ctx.cargo();
+        command.args(["check", "--locked", "--package", "tracing-core-client", "--all-features"]);
+        ctx.run(command.args(["--target", machine]).env("CARGO_TARGET_DIR", ctx.target("msrv")?))?;
+    }
+    Ok(())
 }
 
-/// Installs the compilers, and the standard library for 32 bits.
+/// Installs the compilers, and the standard libraries of other machines.
 ///
 /// # Errors
 /// One of them is missing and cannot be installed.
 pub fn install(ctx: &Ctx) -> Outcome {
     promised(ctx)?.keys().try_for_each(|version| toolchain::released(ctx, version))?;
-    toolchain::target(ctx, SMALL)
+    OTHER_MACHINES.iter().try_for_each(|machine| toolchain::target(ctx, machine))
 }
 
 /// Versions older than the one of `rust-toolchain.toml`, and the crates that promise them.

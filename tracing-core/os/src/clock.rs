@@ -20,7 +20,7 @@ pub fn now() -> Now {
         mono_raw_ns: read(CLOCK_MONOTONIC_RAW),
         real_ns: read(CLOCK_REALTIME),
         real_coarse_ns: read(CLOCK_REALTIME_COARSE),
-        tsc: super::tsc::read(),
+        tsc: crate::counter::tsc(),
     }
 }
 

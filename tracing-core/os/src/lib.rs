@@ -2,12 +2,14 @@
 //!
 //! A client makes its calls through the standard library and `sys`, which has the others, so that a traced program
 //! builds quickly. The feature `host` adds what a program needs that accepts connections; it uses `rustix`. Unsafe code
-//! is in `sys`, in [`shm`], which maps memory, in `tsc`, which reads a register, and in `socket/names`, which reads a
-//! type that `rustix` lacks. The system calls that only a daemon makes are in the crate `daemon`, module `system`.
+//! is in `sys`, in [`shm`], which maps memory, in `counter`, which reads a register, and in `socket/names`, which reads
+//! a type that `rustix` lacks. The system calls that only a daemon makes are in the crate `daemon`, module `system`.
 //!
 //! | file | calls | for |
 //! |---|---|---|
 //! | `clock` | `clock_gettime` | the time of an event, for the service |
+//! | `counter` | none: an instruction | the counter of the processor |
+//! | `counter_clock` | `clock_gettime` | the time of an event, from the counter |
 //! | `hooks` | `atexit`, `pthread_atfork` | what a library does at the end of a process, and in a forked one |
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/poller` | `epoll_wait`, `timerfd_settime` ... | a daemon that sleeps until something happens |
@@ -19,11 +21,12 @@
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
 //! | `thread` | `gettid` | the calling thread |
-//! | `tsc` | none: an instruction | the time stamp counter |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 
 pub mod clock;
+mod counter;
+pub mod counter_clock;
 pub mod hooks;
 pub mod poll;
 #[cfg(feature = "host")]
@@ -32,7 +35,6 @@ pub mod shm;
 pub mod socket;
 mod sys;
 pub mod thread;
-mod tsc;
 
 use std::io;
 

@@ -7,6 +7,7 @@ use protos::{DataSourceConfig, TracePacketWriter};
 use super::instances::Running;
 use super::source::DataSource;
 use super::thread::Local;
+use crate::clock;
 use crate::source::settings::{CLEARED, NEEDS_STATE, TRACE_CLOCK};
 
 /// One instance, on the calling thread.
@@ -52,7 +53,7 @@ impl<'c, S: DataSource> Context<'c, S> {
     ) {
         let local = &mut *self.local;
         let mut packet = local.writer.new_packet();
-        packet.timestamp(os::clock::boot_ns()).timestamp_clock_id(TRACE_CLOCK);
+        packet.timestamp(clock::now_ns()).timestamp_clock_id(TRACE_CLOCK);
         if size_of::<S::Incremental>() != 0 {
             packet.sequence_flags(if local.is_cleared { CLEARED } else { NEEDS_STATE });
         }

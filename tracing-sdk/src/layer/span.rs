@@ -21,6 +21,7 @@ use protos::TrackEventType;
 use super::callsite::CallSite;
 use super::values::Values;
 use crate::category::Members;
+use crate::clock;
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::intern::EventName;
@@ -125,7 +126,7 @@ impl Span {
             enters: 0,
             number: 0,
             made_for: if bits == 0 { Written::default() } else { thread::instances(bits) },
-            made_ns: os::clock::boot_ns(),
+            made_ns: clock::now_ns(),
             life: None,
             flows: Vec::new(),
         };

@@ -22,6 +22,7 @@ pub(super) struct Options {
     pub(super) address: Option<Address>,
     pub(super) shm_bytes: u32,
     pub(super) allow_stall: bool,
+    pub(super) counter_clock: bool,
     /// For `traced` alone.
     pub(super) startup: Option<Startup>,
     /// For `traced` alone.
@@ -38,6 +39,7 @@ impl Options {
             address: None,
             shm_bytes: SHM_BYTES,
             allow_stall: false,
+            counter_clock: false,
             startup: None,
             wait: Duration::from_millis(wait.unwrap_or_default()),
         }

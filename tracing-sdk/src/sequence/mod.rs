@@ -29,6 +29,7 @@ use protos::{TrackEventType, TrackEventWriter};
 
 use self::late::{LateEnd, LateEnds};
 use crate::category::Members;
+use crate::clock;
 use crate::event::Event;
 use crate::event::counter_value::CounterValue;
 use crate::interceptor::Intercepted;
@@ -177,7 +178,7 @@ impl Sequence {
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
         if self.has_late_ends() {
-            let now_ns = os::clock::boot_ns();
+            let now_ns = clock::now_ns();
             if self.needs_opening {
                 self.open_again(now_ns);
             }

@@ -7,6 +7,7 @@ use std::panic::resume_unwind;
 use protos::TrackEventType;
 
 use super::{Deliver, Fill, Sequence, Spec};
+use crate::clock;
 use crate::fork;
 use crate::on::ON;
 use crate::slots::COUNT;
@@ -69,7 +70,7 @@ impl Sequences {
         panic: Box<dyn Any + Send>,
     ) -> ! {
         if spec.kind == TrackEventType::TYPE_SLICE_BEGIN {
-            let now_ns = os::clock::boot_ns();
+            let now_ns = clock::now_ns();
             let end = Spec::end(spec.track);
             for (slot, sequence) in self.slots.iter_mut().enumerate() {
                 if let Some(sequence) = sequence
@@ -138,7 +139,7 @@ fn write_and(
     mut fill: Option<&mut Fill<'_>>,
 ) -> Written {
     with(|sequences| {
-        let now_ns = os::clock::boot_ns();
+        let now_ns = clock::now_ns();
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
         let mut left = bits;
         let mut panic = None;
@@ -180,7 +181,7 @@ fn write_to_and(
     mut fill: Option<&mut Fill<'_>>,
 ) {
     with(|sequences| {
-        let now_ns = os::clock::boot_ns();
+        let now_ns = clock::now_ns();
         let mut panic = None;
         for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
             let Some(sequence) = sequence else { continue };
@@ -217,7 +218,7 @@ pub(crate) fn write_missing_locked(
 ) {
     let before = *written;
     let after = with(|sequences| {
-        let now_ns = os::clock::boot_ns();
+        let now_ns = clock::now_ns();
         let late = Spec { time_ns: None, ..*spec };
         let (mut kept, mut added) = (0, 0);
         for slot in 0..COUNT {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use protos::TrackEventType;
 
 use crate::category::{CategoryRef, Members};
+use crate::clock;
 use crate::event::counter_value::CounterValue;
 use crate::intern::EventName;
 use crate::on::ON;
@@ -184,7 +185,7 @@ impl Counter<'static> {
             // With the fence in `changed`.
             fence(Ordering::SeqCst);
             let before = self.load();
-            let time_ns = os::clock::boot_ns();
+            let time_ns = clock::past_ns();
             fence(Ordering::SeqCst);
             if self.load() == before {
                 let (form, bits) = before;
@@ -329,7 +330,7 @@ impl State<'static> {
         let last = Some(&self.entry(&mut all)?.last).filter(|last| last.is_known)?;
         let text = (!last.is_cleared).then(|| last.text.clone());
         // Under the lock: the value does not change meanwhile.
-        Some((os::clock::boot_ns(), text))
+        Some((clock::past_ns(), text))
     }
 
     fn entry<'l>(&self, list: &'l mut List) -> Option<&'l mut Entry> {

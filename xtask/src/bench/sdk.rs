@@ -16,6 +16,7 @@ const THREADS: [&str; 3] = ["1", "2", "4"];
 
 // As `bench/events/src/rivals` has them.
 const US: &str = "tracing-sdk (ours)";
+const COUNTER_CLOCK: &str = "tracing-sdk, counter clock (ours)";
 const OUR_LAYER: &str = "layer of tracing-sdk (ours)";
 const CPP: &str = "C++ SDK";
 
@@ -35,6 +36,7 @@ const AIMS: &[Aim] = &[
     ns(US, "disabled", 0.5),
     ns(US, "instant", 42.0),
     Aim { contender: US, mode: "instant", most: 0.4, of: Some((CPP, "instant")) },
+    ns(COUNTER_CLOCK, "instant", 32.0),
     Aim { contender: US, mode: "slice", most: 2.0, of: Some((US, "instant")) },
     ns(US, "args", 85.0),
     ns(OUR_LAYER, "disabled", 3.0),

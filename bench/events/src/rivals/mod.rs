@@ -11,8 +11,9 @@ mod spans;
 use crate::contender::Contender;
 
 /// All of them, in the order of the tables.
-pub const ALL: [&Contender; 11] = [
+pub const ALL: [&Contender; 12] = [
     &ours::MACROS,
+    &ours::COUNTER_CLOCK,
     &cpp::CONTENDER,
     &perfetto_sdk::CONTENDER,
     &recorder::CONTENDER,

@@ -26,6 +26,15 @@ pub const MACROS: Contender = Contender {
     stop,
 };
 
+/// As [`MACROS`], with times from the processor's counter.
+pub const COUNTER_CLOCK: Contender = Contender {
+    name: "tracing-sdk, counter clock (ours)",
+    init: || {
+        Init::new().shm_kb(SHM_KB).counter_clock().in_process().expect("a service in this process");
+    },
+    ..MACROS
+};
+
 pub fn init() {
     Init::new().shm_kb(SHM_KB).in_process().expect("a service in this process");
 }
