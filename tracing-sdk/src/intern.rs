@@ -12,11 +12,13 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TracePacketWriter;
 
 use crate::category::Category;
+use crate::hash::WordHasher;
 
 /// The highest number of a literal. Literals beyond it are written in full.
 const STATIC_MAX: u32 = 65_535;
@@ -185,6 +187,10 @@ pub(crate) enum Kind {
     CorrelationId,
 }
 
+impl Kind {
+    const COUNT: usize = Self::CorrelationId as usize + 1;
+}
+
 /// A place in the source.
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
@@ -211,9 +217,10 @@ pub(crate) struct Interning {
     categories: Defined,
     event_names: Defined,
     keys: Defined,
-    texts: HashMap<Kind, HashMap<Box<str>, u64>>,
+    /// By kind.
+    texts: [HashMap<Box<str>, u64>; Kind::COUNT],
     last_text: u64,
-    locations: HashMap<(usize, usize, usize, u32), u64>,
+    locations: HashMap<(usize, usize, usize, u32), u64, BuildHasherDefault<WordHasher>>,
     /// Numbers up to here are of locations that were forgotten.
     last_location: u64,
     /// Used by the packet at hand, which has to define it.
@@ -226,7 +233,7 @@ impl Interning {
         self.categories.clear();
         self.event_names.clear();
         self.keys.clear();
-        self.texts.clear();
+        self.texts.iter_mut().for_each(HashMap::clear);
         self.locations.clear();
         self.definitions.clear();
         self.definition_text.clear();
@@ -282,7 +289,7 @@ impl Interning {
 
     /// The number of `text`; none if it is long, or there are too many: then it is written in full.
     pub(crate) fn text(&mut self, kind: Kind, text: &str) -> Option<u64> {
-        let texts = self.texts.entry(kind).or_default();
+        let texts = &mut self.texts[kind as usize];
         if let Some(iid) = texts.get(text) {
             return Some(*iid);
         }

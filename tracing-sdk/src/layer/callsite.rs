@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tracing::Metadata;
@@ -14,6 +14,7 @@ use tracing::callsite::Identifier;
 
 use crate::category::Category;
 use crate::event::Priority;
+use crate::hash::WordHasher;
 use crate::intern::{Location, StaticName};
 use crate::level::Level;
 
@@ -158,31 +159,7 @@ impl CallSite {
     }
 }
 
-/// Identifiers are addresses.
-#[derive(Default)]
-pub(super) struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-}
-
-type Table = HashMap<Identifier, &'static CallSite, BuildHasherDefault<AddressHasher>>;
+type Table = HashMap<Identifier, &'static CallSite, BuildHasherDefault<WordHasher>>;
 
 static ALL: Mutex<Option<Table>> = Mutex::new(None);
 

@@ -5,20 +5,26 @@
 //! so that a fork can wait for its locks.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracing::Metadata;
 
-use super::callsite::AddressHasher;
 use super::span::Span;
 use super::values::Values;
+use crate::hash::WordHasher;
 use crate::sequence::thread;
 
 const PARTS: usize = 64;
-/// How many ended spans of a part leave their memory to later ones.
+/// How many ended spans of a thread leave their memory to its later ones, and of a part to those of all threads.
 const FREE_MAX: usize = 64;
+
+thread_local! {
+    /// Without a lock: most spans end on the thread that made them.
+    static FREE: RefCell<Vec<Values>> = const { RefCell::new(Vec::new()) };
+}
 
 struct Live {
     span: Span,
@@ -30,7 +36,7 @@ struct Live {
 
 struct Part {
     /// By the number of the subscriber and the id of the span.
-    live: HashMap<(u64, u64), Live, BuildHasherDefault<AddressHasher>>,
+    live: HashMap<(u64, u64), Live, BuildHasherDefault<WordHasher>>,
     free: Vec<Values>,
 }
 
@@ -54,6 +60,18 @@ pub(crate) struct Locked(
 /// [`rebuild`](super::rebuild).
 pub(crate) fn lock_for_fork() -> Locked {
     Locked(TABLE.iter().map(lock).collect())
+}
+
+/// Nothing, if the thread is ending.
+fn with_free<T>(run: impl FnOnce(&mut Vec<Values>) -> Option<T>) -> Option<T> {
+    FREE.try_with(|free| run(&mut *free.try_borrow_mut().ok()?)).ok().flatten()
+}
+
+fn keep(free: &mut Vec<Values>, values: &mut Option<Values>) -> Option<()> {
+    if free.len() < FREE_MAX {
+        free.push(values.take()?);
+    }
+    Some(())
 }
 
 /// The spans of one subscriber.
@@ -95,16 +113,20 @@ impl Spans {
 
     /// Empty values for span `id`.
     pub(super) fn take_values(&self, id: u64) -> Values {
-        self.part(id).and_then(|mut part| part.free.pop()).unwrap_or_default()
+        let own = with_free(|free| free.pop());
+        own.or_else(|| self.part(id)?.free.pop()).unwrap_or_default()
     }
 
     /// Keeps the memory of values for later spans.
     pub(super) fn recycle(&self, id: u64, mut values: Values) {
         values.clear();
-        if let Some(mut part) = self.part(id)
-            && part.free.len() < FREE_MAX
+        let mut values = Some(values);
+        with_free(|free| keep(free, &mut values));
+        // Of spans that end on other threads than those that made them.
+        if values.is_some()
+            && let Some(mut part) = self.part(id)
         {
-            part.free.push(values);
+            keep(&mut part.free, &mut values);
         }
     }
 
