@@ -44,11 +44,11 @@ fn times_are_those_of_the_boot_clock_and_do_not_go_back() {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 start.wait();
-                let mut before = boot_ns();
+                let mut after_last = boot_ns();
                 for _ in 0..EVENTS {
-                    // The arguments are evaluated after the time was read.
-                    instant!(CLOCK, "tick", before = before, after = boot_ns());
-                    before = boot_ns();
+                    // The arguments are evaluated before the time of the event is read.
+                    instant!(CLOCK, "tick", after_last = after_last, before = boot_ns());
+                    after_last = boot_ns();
                 }
             });
         }
@@ -72,8 +72,10 @@ fn times_are_those_of_the_boot_clock_and_do_not_go_back() {
                 ref other => panic!("{other:?}"),
             })
             .collect();
-        assert!(at + LINE_NS > bounds[0] && at < bounds[1] + LINE_NS, "{at}: {bounds:?}");
+        let [after_last, before] = bounds[..] else { panic!("{bounds:?}") };
+        assert!(at + LINE_NS > before, "an event after {before} has the time {at}");
         let last = last.insert(sequence, at).unwrap_or_default();
+        assert!(last < after_last + LINE_NS, "an event before {after_last} has the time {last}");
         assert!(at >= last, "time went back from {last} to {at}");
         events += 1;
     }

@@ -9,12 +9,11 @@ use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::callsite::{self, CallSite};
+use super::callsite;
 use super::filter::Wanted;
 use super::follow;
 use super::span::{self, Span, SpanStyle};
 use super::spans::Spans;
-use super::values::{Collect, Values};
 use super::{event, rebuild};
 
 /// What [`layer`] returns: a recorder that only gets what sessions want.
@@ -93,8 +92,12 @@ impl Recorder {
 }
 
 impl Recorder {
-    pub(super) fn style(&self) -> SpanStyle {
-        self.style
+    /// A span that was made just now.
+    pub(super) fn new_span(&self, id: u64, attributes: &Attributes<'_>) -> Box<Span> {
+        let mut span = self.spans.make(id, callsite::of(attributes.metadata()), self.style);
+        attributes.record(&mut span.collect());
+        span.begin_life();
+        span
     }
 
     pub(super) fn spans(&self) -> &Spans {
@@ -109,9 +112,11 @@ impl Recorder {
         record: &Record<'_>,
     ) {
         let site = callsite::of(metadata);
-        let mut values = collect(&self.spans, id, site, |values| record.record(values));
-        self.spans.with(id.into_u64(), |span| span.record(&mut values));
-        self.spans.recycle(id.into_u64(), values);
+        let id = id.into_u64();
+        let mut late = self.spans.make(id, site, self.style);
+        record.record(&mut late.collect());
+        self.spans.with(id, |span| span.record(&mut late));
+        self.spans.recycle(id, late);
     }
 
     pub(super) fn follows_from(&self, id: &Id, follows: &Id) {
@@ -123,18 +128,6 @@ impl Recorder {
     }
 }
 
-/// Collects values for the span `id`, in the memory of one that has ended.
-pub(super) fn collect(
-    spans: &Spans,
-    id: &Id,
-    site: &'static CallSite,
-    record: impl FnOnce(&mut Collect),
-) -> Values {
-    let mut collect = Collect { site, values: spans.take_values(id.into_u64()) };
-    record(&mut collect);
-    collect.values
-}
-
 impl<S> tracing_subscriber::Layer<S> for Recorder
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
@@ -144,9 +137,8 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
-        let site = callsite::of(attributes.metadata());
-        let values = collect(&self.spans, id, site, |values| attributes.record(values));
-        self.spans.insert(id.into_u64(), Span::new(site, self.style, values), None, None);
+        let id = id.into_u64();
+        self.spans.insert(id, self.new_span(id, attributes), None, None);
     }
 
     fn on_record(&self, id: &Id, record: &Record<'_>, ctx: Context<'_, S>) {
@@ -174,7 +166,7 @@ where
     fn on_close(&self, id: Id, _: Context<'_, S>) {
         if let Some(mut span) = self.spans.remove(id.into_u64()) {
             span.close();
-            self.spans.recycle(id.into_u64(), span.into_values());
+            self.spans.recycle(id.into_u64(), span);
         }
     }
 }

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use protos::TrackEventType;
 
 use super::callsite::CallSite;
-use super::values::Values;
+use super::values::{Collect, Values};
 use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
@@ -112,37 +112,57 @@ fn spec<'a>(
 }
 
 impl Span {
-    /// A span of `site` with these values.
-    pub(super) fn new(site: &'static CallSite, style: SpanStyle, values: Values) -> Self {
-        let style = match style {
-            SpanStyle::Auto if site.enter_count.is_often() => SpanStyle::Async,
-            style => style,
-        };
-        let bits = Members::One(site.category).instances();
-        let mut span = Self {
+    /// A span of `site` without values.
+    pub(super) fn new(site: &'static CallSite, style: SpanStyle) -> Self {
+        Self {
             site,
             style,
-            values,
+            values: Values::default(),
             enters: 0,
             number: 0,
-            made_for: if bits == 0 { Written::default() } else { thread::instances(bits) },
-            made_ns: clock::now_ns(),
+            made_for: Written::default(),
+            made_ns: 0,
             life: None,
             flows: Vec::new(),
-        };
-        if span.style == SpanStyle::Async {
-            span.live(bits);
         }
-        span
+    }
+
+    /// As [`new`](Self::new), in the memory of one that has ended.
+    pub(super) fn renew(&mut self, site: &'static CallSite, style: SpanStyle) {
+        self.values.clear();
+        self.flows.clear();
+        let values = core::mem::take(&mut self.values);
+        let flows = core::mem::take(&mut self.flows);
+        *self = Self { values, flows, ..Self::new(site, style) };
+    }
+
+    /// Collects values.
+    pub(super) fn collect(&mut self) -> Collect<'_> {
+        Collect { site: self.site, values: &mut self.values }
+    }
+
+    /// The span is made: its values are known.
+    pub(super) fn begin_life(&mut self) {
+        if self.style == SpanStyle::Auto && self.site.enter_count.is_often() {
+            self.style = SpanStyle::Async;
+        }
+        let bits = Members::One(self.site.category).instances();
+        if bits != 0 && self.style != SpanStyle::Sync {
+            self.made_for = thread::instances(bits);
+            self.made_ns = clock::now_ns();
+        }
+        if self.style == SpanStyle::Async {
+            self.live(bits);
+        }
     }
 
     pub(super) fn site(&self) -> &'static CallSite {
         self.site
     }
 
-    /// Values that were not known when the span was made.
-    pub(super) fn record(&mut self, values: &mut Values) {
-        self.values.merge(values);
+    /// Values that were not known when the span was made: those of `late`.
+    pub(super) fn record(&mut self, late: &mut Self) {
+        self.values.merge(&mut late.values);
     }
 
     /// It follows from an event with this flow.
@@ -286,11 +306,6 @@ impl Span {
     /// The value of the field `track`.
     fn track_name(&self) -> Option<&str> {
         self.values.track_name(self.site)
-    }
-
-    /// The values, whose memory can be used again.
-    pub(super) fn into_values(self) -> Values {
-        self.values
     }
 
     /// Where the slice of its whole life is.

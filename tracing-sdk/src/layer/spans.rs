@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracing::Metadata;
 
-use super::span::Span;
-use super::values::Values;
+use super::callsite::CallSite;
+use super::span::{Span, SpanStyle};
 use crate::hash::WordHasher;
 use crate::sequence::thread;
 
@@ -21,13 +21,17 @@ const PARTS: usize = 64;
 /// How many ended spans of a thread leave their memory to its later ones, and of a part to those of all threads.
 const FREE_MAX: usize = 64;
 
+/// Spans that have ended, whose memory is used again.
+#[allow(clippy::vec_box, reason = "a span is large, and is not moved")]
+type Free = Vec<Box<Span>>;
+
 thread_local! {
     /// Without a lock: most spans end on the thread that made them.
-    static FREE: RefCell<Vec<Values>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Free> = const { RefCell::new(Vec::new()) };
 }
 
 struct Live {
-    span: Span,
+    span: Box<Span>,
     /// Handles and children, of a subscriber that counts them.
     handles: usize,
     metadata: Option<&'static Metadata<'static>>,
@@ -37,7 +41,7 @@ struct Live {
 struct Part {
     /// By the number of the subscriber and the id of the span.
     live: HashMap<(u64, u64), Live, BuildHasherDefault<WordHasher>>,
-    free: Vec<Values>,
+    free: Free,
 }
 
 impl Part {
@@ -63,13 +67,13 @@ pub(crate) fn lock_for_fork() -> Locked {
 }
 
 /// Nothing, if the thread is ending.
-fn with_free<T>(run: impl FnOnce(&mut Vec<Values>) -> Option<T>) -> Option<T> {
+fn with_free<T>(run: impl FnOnce(&mut Free) -> Option<T>) -> Option<T> {
     FREE.try_with(|free| run(&mut *free.try_borrow_mut().ok()?)).ok().flatten()
 }
 
-fn keep(free: &mut Vec<Values>, values: &mut Option<Values>) -> Option<()> {
+fn keep(free: &mut Free, span: &mut Option<Box<Span>>) -> Option<()> {
     if free.len() < FREE_MAX {
-        free.push(values.take()?);
+        free.push(span.take()?);
     }
     Some(())
 }
@@ -111,22 +115,27 @@ impl Spans {
         TABLE.get(usize::try_from(at).unwrap_or(0)).map(lock)
     }
 
-    /// Empty values for span `id`.
-    pub(super) fn take_values(&self, id: u64) -> Values {
+    /// A span that is not in the table yet, in the memory of one that has ended.
+    pub(super) fn make(&self, id: u64, site: &'static CallSite, style: SpanStyle) -> Box<Span> {
         let own = with_free(|free| free.pop());
-        own.or_else(|| self.part(id)?.free.pop()).unwrap_or_default()
+        match own.or_else(|| self.part(id)?.free.pop()) {
+            Some(mut span) => {
+                span.renew(site, style);
+                span
+            }
+            None => Box::new(Span::new(site, style)),
+        }
     }
 
-    /// Keeps the memory of values for later spans.
-    pub(super) fn recycle(&self, id: u64, mut values: Values) {
-        values.clear();
-        let mut values = Some(values);
-        with_free(|free| keep(free, &mut values));
+    /// Keeps the memory of a span that has ended.
+    pub(super) fn recycle(&self, id: u64, span: Box<Span>) {
+        let mut span = Some(span);
+        with_free(|free| keep(free, &mut span));
         // Of spans that end on other threads than those that made them.
-        if values.is_some()
+        if span.is_some()
             && let Some(mut part) = self.part(id)
         {
-            keep(&mut part.free, &mut values);
+            keep(&mut part.free, &mut span);
         }
     }
 
@@ -134,7 +143,7 @@ impl Spans {
     pub(super) fn insert(
         &self,
         id: u64,
-        span: Span,
+        span: Box<Span>,
         metadata: Option<&'static Metadata<'static>>,
         parent: Option<u64>,
     ) {
@@ -151,7 +160,7 @@ impl Spans {
     }
 
     /// Gives a handle back. The last one returns the span and its parent.
-    pub(super) fn release(&self, id: u64) -> Option<(Span, Option<u64>)> {
+    pub(super) fn release(&self, id: u64) -> Option<(Box<Span>, Option<u64>)> {
         let mut part = self.part(id)?;
         let live = part.live.get_mut(&self.key(id))?;
         live.handles -= 1;
@@ -165,7 +174,7 @@ impl Spans {
         self.part(id)?.live.get(&self.key(id))?.metadata
     }
 
-    pub(super) fn remove(&self, id: u64) -> Option<Span> {
+    pub(super) fn remove(&self, id: u64) -> Option<Box<Span>> {
         self.part(id)?.live.remove(&self.key(id)).map(|live| live.span)
     }
 

@@ -12,9 +12,8 @@ use tracing::subscriber::{Interest, SetGlobalDefaultError};
 use tracing::{Dispatch, Event, Metadata};
 use tracing_types::span::Current;
 
-use super::callsite;
-use super::recorder::{Recorder, collect};
-use super::span::{self, Span};
+use super::recorder::Recorder;
+use super::span;
 use super::spans::Spans;
 use super::{event, filter, rebuild};
 
@@ -126,9 +125,7 @@ impl tracing::Subscriber for Subscriber {
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
         let number = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let id = Id::from_u64(number.max(1));
-        let site = callsite::of(attributes.metadata());
-        let values = collect(self.spans(), &id, site, |values| attributes.record(values));
-        let span = Span::new(site, self.recorder.style(), values);
+        let span = self.recorder.new_span(id.into_u64(), attributes);
         let parent = self.parent(attributes).filter(|parent| self.spans().acquire(*parent));
         self.spans().insert(id.into_u64(), span, Some(attributes.metadata()), parent);
         id
@@ -179,7 +176,7 @@ impl tracing::Subscriber for Subscriber {
         while let Some(id) = next.take() {
             if let Some((mut span, parent)) = self.spans().release(id) {
                 span.close();
-                self.spans().recycle(id, span.into_values());
+                self.spans().recycle(id, span);
                 is_closed = true;
                 next = parent;
             }

@@ -130,12 +130,12 @@ impl Annotate for Shown<'_> {
 }
 
 /// Collects values of a span. Records its counters.
-pub(super) struct Collect {
+pub(super) struct Collect<'v> {
     pub(super) site: &'static CallSite,
-    pub(super) values: Values,
+    pub(super) values: &'v mut Values,
 }
 
-impl Collect {
+impl Collect<'_> {
     fn number(&mut self, field: &Field, stored: Stored, counter: impl Into<CounterValue>) {
         match self.site.roles.get(field.index()) {
             Some(Role::Counter(name)) => Counter::new(name).record(self.site.category, counter),
@@ -148,7 +148,7 @@ impl Collect {
     }
 }
 
-impl Visit for Collect {
+impl Visit for Collect<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.number(field, Stored::F64(value), value);
     }
