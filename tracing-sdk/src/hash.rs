@@ -14,7 +14,7 @@ pub(crate) const fn fnv1a(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// For tables whose keys are addresses and numbers of this process. Whoever chooses them can make them collide.
+/// For tables whose keys are addresses and numbers that this process chose. Keys of another origin could collide.
 #[derive(Default)]
 pub(crate) struct WordHasher(u64);
 
