@@ -2,8 +2,8 @@
 //!
 //! Only the fragments of a chunk are kept, in the order in which the chunks came ([`record`]). The sequences
 //! ([`sequences`]) know their chunks by id. Reading ([`read`]) and eviction ([`write`](self)) go along a sequence in
-//! the same steps ([`step`]): to evict a chunk, the buffer reads its sequence up to there and drops the packets. Only
-//! reading tells what the loss of a chunk means for the chunks that stay.
+//! the same steps ([`step`], [`consume`]): to evict a chunk, the buffer reads its sequence up to there and drops the
+//! packets. Only reading tells what the loss of a chunk means for the chunks that stay.
 //!
 //! What follows for readers of traces:
 //!
@@ -13,6 +13,7 @@
 //! - a packet that waits for its patches or its last fragment stops its sequence, at that packet;
 //! - each loss is reported once, with its reason.
 
+mod consume;
 mod fragment;
 mod read;
 mod record;

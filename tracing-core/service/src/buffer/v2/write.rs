@@ -1,10 +1,9 @@
 //! Storing chunks: late ones, those that come again, evicting the oldest.
 
+use super::consume::ConsumeReason;
 use super::fragment::{Next, next};
-use super::read::ConsumeReason;
 use super::record::{Record, Stored, outer_len};
 use super::scan::SequenceScan;
-use super::sequences::Consumed;
 use super::step::SequenceStep;
 use super::{Buffer, add};
 use crate::buffer::memory::HEADER;
@@ -286,16 +285,6 @@ impl Buffer {
         }
         if lost && let Some(sequence) = self.sequences.slot_mut(slot) {
             sequence.record_loss(loss::OVERWRITE);
-        }
-    }
-
-    /// Removes a chunk: it becomes padding.
-    pub(super) fn remove_chunk(&mut self, slot: u32, off: u32, record: Record) {
-        let consumed =
-            Consumed { id: record.chunk, used: record.used, incomplete: record.incomplete };
-        self.sequences.remove(slot, consumed);
-        if let Ok(off) = usize::try_from(off) {
-            self.common.memory.put_padding(off, record.outer());
         }
     }
 }
