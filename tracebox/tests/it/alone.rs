@@ -61,6 +61,24 @@ fn two_recordings_into_one_file() {
     first.end().good();
     assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::TraceConfig(_))));
     world.run("tracebox -t 100ms -o trace").good();
+
+    // A file that the service makes.
+    let path = world.path("made");
+    world.write(
+        "c",
+        &format!(
+            "buffers {{ size_kb: 64 }} data_sources {{ config {{ name: 'linux.sys_stats' }} }}
+             write_into_file: true output_path: '{}'",
+            path.display()
+        ),
+    );
+    let mut first = world.start("tracebox -c c --txt");
+    first.read_until("until Ctrl-C");
+    let about = "made: another recording writes to it";
+    world.run("tracebox -t 100ms -o made").failed(1, about);
+    first.signal(Signal::INT);
+    first.end().good();
+    assert!(has(&world.packets("made"), |data| matches!(data, TracePacketData::TraceConfig(_))));
 }
 
 #[test]

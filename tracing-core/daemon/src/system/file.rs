@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, SeekFrom, flock};
 use rustix::io::Errno;
 
 use abi::error::OsError;
@@ -52,14 +52,19 @@ pub struct CutShort {
 
 impl OutputFile {
     /// Creates the file, which must not exist: a privileged daemon must not open a file that another user may have put
-    /// there. Its owner can write it, all users can read it.
+    /// there. Its owner can write it, all users can read it. It is locked while it is open, as recorders lock theirs.
     ///
     /// # Errors
-    /// When the file exists (a symbolic link counts), or cannot be created in the directory.
+    /// When the file exists (a symbolic link counts), or cannot be created in the directory, or a recorder was faster.
     pub fn create(path: &Path) -> Result<Self, OsError> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let fd = retry(|| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR))
             .map_err(|errno| failed("open")(errno).on(path.display()))?;
+        // Only a recorder that found the file at this instant can have locked it. Some file systems have no locks.
+        if let Err(errno @ Errno::WOULDBLOCK) = flock(&fd, FlockOperation::NonBlockingLockExclusive)
+        {
+            return Err(failed("flock")(errno).on(path.display()));
+        }
         // The umask would change the mode given to `open`, and the user who asked for the trace is often not the
         // user of the daemon.
         let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
