@@ -107,7 +107,7 @@ fn help(code: u8) -> Ending {
     for (name, _, what) in APPLETS {
         text.push_str(&format!("  {name:<16} {what}\n"));
     }
-    text.push_str("\nThe first two start a service of their own. `tracebox perfetto --help` has all options.\n");
+    text.push_str("\nThe first three start a service of their own. `tracebox perfetto --help` has all options.\n");
     text.push_str("Every program has --help.\n");
     console::answer(text.trim_end()).map(|()| code)
 }

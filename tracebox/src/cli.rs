@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser};
 
 use crate::failure::Failure;
@@ -50,7 +51,7 @@ pub struct Perfetto {
     #[arg(long = "is_detached", value_name = "KEY")]
     pub is_detached: Option<String>,
     /// With --attach: stop the session now
-    #[arg(long)]
+    #[arg(long, alias = "st")]
     pub stop: bool,
 
     /// Write a copy of the running session with this id. -1: the one with the highest bugreport_score
@@ -110,7 +111,8 @@ pub struct TraceArgs {
     #[arg(short = 'c', long, value_name = "FILE")]
     pub config: Vec<OsString>,
     /// The config is text
-    #[arg(long)]
+    // The abbreviations are those of the C++ programs, and would be ambiguous here.
+    #[arg(long, alias = "tx")]
     pub txt: bool,
     /// The config is text, and fields that this version does not know are ignored
     #[arg(long)]
@@ -133,7 +135,7 @@ pub struct TraceArgs {
     /// Light mode: trace this Android app
     #[arg(short = 'a', long, value_name = "APP")]
     pub app: Vec<String>,
-    /// Exit with code 3 if any data was lost
+    /// Lost data is a failure: exit code 3, or 125 of `tracebox record`
     #[arg(long)]
     pub strict: bool,
     /// Add an attribute to the trace
@@ -206,7 +208,11 @@ pub fn parse<P: Parser>(name: &str, words: &[OsString]) -> Result<Option<P>, Fai
                 line.push(' ');
                 line.push_str(lines.next().unwrap_or_default().trim());
             }
-            let line = line.strip_prefix("error: ").unwrap_or(&line);
+            let line = match error.kind() {
+                // The text is the whole help.
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing",
+                _ => line.strip_prefix("error: ").unwrap_or(&line),
+            };
             return Err(Failure::new(format_args!("{line} (see --help)")));
         }
     };

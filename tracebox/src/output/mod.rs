@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -73,10 +73,7 @@ impl Output {
     fn open_as(path: &OsStr, no_clobber: bool, leaves: bool) -> Result<Self, Failure> {
         if path == "-" {
             let stdout = io::stdout();
-            if stdout.is_terminal() {
-                let text = "a trace is binary: not written to a terminal (name a file with -o)";
-                return Err(Failure::new(text));
-            }
+            refuse_terminal(&stdout)?;
             return Ok(Self::to(Destination::Stdout(BufWriter::with_capacity(
                 BUFFER_BYTES,
                 stdout,
@@ -149,6 +146,7 @@ impl Output {
         replaces: Option<&Path>,
     ) -> Result<Self, Failure> {
         let from_root = |path: &Path| std::path::absolute(path).context("no working directory");
+        refuse_terminal(&file)?;
         lock(&file, name)?;
         Ok(Self::to(Destination::File {
             writer: BufWriter::with_capacity(BUFFER_BYTES, file),
@@ -186,6 +184,25 @@ impl Output {
     #[must_use]
     pub fn is_file(&self) -> bool {
         !matches!(self.to, Destination::Stdout(_) | Destination::Fifo(..))
+    }
+
+    /// Whether it is stdout, also by another name, such as `/dev/stdout`. Devices do not count: what several programs
+    /// write to them does not mix.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
+        let metadata = match &self.to {
+            Destination::Stdout(_) => return true,
+            Destination::File { writer, .. } => writer.get_ref().metadata(),
+            Destination::Fifo(path, _) => std::fs::metadata(path),
+            // The service creates it.
+            Destination::Service(_) => return false,
+        };
+        let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        let (Ok(ours), Ok(stdout)) = (metadata, stdout.and_then(|file| file.metadata())) else {
+            return false;
+        };
+        let is_device = ours.file_type().is_char_device() || ours.file_type().is_block_device();
+        !is_device && (ours.dev(), ours.ino()) == (stdout.dev(), stdout.ino())
     }
 
     /// Whether it is a named pipe.
@@ -368,6 +385,14 @@ impl Output {
             _ => failure,
         }
     }
+}
+
+fn refuse_terminal(file: &impl IsTerminal) -> Result<(), Failure> {
+    if file.is_terminal() {
+        let text = "a trace is binary: not written to a terminal (name a file with -o)";
+        return Err(Failure::new(text));
+    }
+    Ok(())
 }
 
 /// Locks a file that a trace is written to, so that no other recording writes into it. The lock lasts until

@@ -57,10 +57,24 @@ fn stdio_belongs_to_the_command() {
 #[test]
 fn a_trace_to_stdout() {
     let world = World::new();
-    let ran = run(&world, "-o -", "echo out; echo err >&2");
+    let script = "echo out; echo err >&2";
+    for name in ["-", "/dev/stdout"] {
+        let ran = run(&world, &format!("-o {name}"), script);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("out\n") && ran.stderr.contains("err\n"), "{ran:?}");
+        assert!(has(&packets(&ran.stdout), |data| matches!(data, TracePacketData::TraceConfig(_))));
+    }
+    let mut command = record(&world, "-o trace", script);
+    command.stdout(File::create(world.path("trace")).unwrap());
+    let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("out\n") && ran.stderr.contains("err\n"), "{ran:?}");
-    assert!(has(&packets(&ran.stdout), |data| matches!(data, TracePacketData::TraceConfig(_))));
+    assert!(ran.stderr.contains("out\n"), "{ran:?}");
+    assert!(!world.packets("trace").is_empty());
+    let mut command = record(&world, "-o /dev/null", script);
+    command.stdout(File::create("/dev/null").unwrap());
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.stderr.contains("out\n"), "{ran:?}");
 }
 
 /// A terminal: what it shows, and what a program writes to.
@@ -106,6 +120,43 @@ fn no_progress_on_the_terminal_of_the_command() {
     let _ = shown.read_to_end(&mut all);
     let all = String::from_utf8(all).unwrap();
     assert!(all.starts_with("promptWrote "), "{all:?}");
+}
+
+/// The message that the recording has ended waits until the command does not need the terminal any more.
+#[test]
+fn the_end_of_the_recording_is_told_behind_the_command() {
+    let world = World::new();
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } duration_ms: 50 data_sources { config { name: 'none' } }",
+    );
+    let (mut shown, terminal) = self::terminal();
+    let script = "printf begin; while [ ! -s trace ]; do :; done; echo end";
+    let mut command = record(&world, "-o trace -c c --txt", script);
+    command.stderr(terminal.try_clone().unwrap()).stdout(terminal);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut all = Vec::new();
+    // Without a writer the terminal ends with an error.
+    let _ = shown.read_to_end(&mut all);
+    child.wait().unwrap();
+    let all = String::from_utf8(all).unwrap();
+    assert!(all.starts_with("beginend\r\nThe recording has ended before the command"), "{all:?}");
+}
+
+#[test]
+fn no_trace_on_a_terminal() {
+    let world = World::new();
+    let (mut shown, terminal) = self::terminal();
+    let mut command = world.command("tracebox -t 1s -o /dev/stdout");
+    command.stderr(terminal.try_clone().unwrap()).stdout(terminal);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut all = Vec::new();
+    let _ = shown.read_to_end(&mut all);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let all = String::from_utf8_lossy(&all);
+    assert!(all.starts_with("tracebox: a trace is binary: not written to a terminal"), "{all:?}");
 }
 
 /// A signal to the recorder alone, as `kill` or a closed terminal sends it.

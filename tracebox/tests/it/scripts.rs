@@ -52,6 +52,11 @@ fn the_last_option_counts_and_long_ones_are_abbreviated() {
     world.run("perfetto -t 1h --tim 100ms -o first --ou last").good();
     assert!(!world.path("first").exists());
     assert_eq!(config_in(&world, "last").duration_ms, Some(100));
+    // Options that are new here do not make an abbreviation ambiguous.
+    world.write("c", SHORT);
+    world.run("perfetto -c c --tx -o text").good();
+    assert_eq!(config_in(&world, "text").duration_ms, Some(100));
+    world.run("perfetto --st").failed(1, "--stop goes with --attach");
 }
 
 #[test]

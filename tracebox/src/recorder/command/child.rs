@@ -1,7 +1,7 @@
 //! The command that is recorded. Its end ends the session.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, stderr};
+use std::io::{ErrorKind, IsTerminal, stderr};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
@@ -48,6 +48,8 @@ pub(super) struct Child {
     pub(super) tracker: Option<TrackerSender>,
     /// The trace is written to stdout, so the command's stdout must go elsewhere.
     stdout_is_trace: bool,
+    /// To be told when the command has ended, as the terminal is the command's.
+    recording_ended_first: bool,
     /// Why it never ran.
     pub(super) failure: Option<Failure>,
     signals: SignalCounter,
@@ -73,6 +75,7 @@ impl Child {
             sockets: None,
             tracker: None,
             state: CommandState::Waiting,
+            recording_ended_first: false,
             failure: None,
             signals: SignalCounter::default(),
         }
@@ -163,6 +166,11 @@ impl Child {
                 Interrupt::Signal(signal) => self.pass_on(signal),
             }
         }
+        if self.recording_ended_first {
+            console::log(
+                "The recording has ended before the command, whose last part is not in it",
+            );
+        }
         match self.state {
             CommandState::Exited(status) => Some(status),
             _ => None,
@@ -201,7 +209,12 @@ impl Control for Child {
     }
 
     fn session_ended(&mut self) {
-        if matches!(self.state, CommandState::Running(_)) {
+        if !matches!(self.state, CommandState::Running(_)) {
+            return;
+        }
+        if stderr().is_terminal() {
+            self.recording_ended_first = true;
+        } else {
             console::log("The recording has ended before the command, which runs on unrecorded");
         }
     }

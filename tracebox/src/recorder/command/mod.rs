@@ -16,7 +16,7 @@ mod socket_directory;
 mod source;
 mod tracker;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -80,8 +80,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let recorder = Recorder { request: &request, config: &config, interrupts: &interrupts };
     let mut output = recorder.open_output().map_err(failed)?;
 
-    let stdout_is_trace = request.out.as_deref() == Some(OsStr::new("-"));
-    let mut child = Child::new(args.command, interrupts.sender(), stdout_is_trace);
+    let mut child = Child::new(args.command, interrupts.sender(), output.is_stdout());
     let recorded = record(&recorder, &mut output, &mut child);
     if let Some(failure) = child.failure.take() {
         output.abandon();
