@@ -10,7 +10,7 @@ use crate::recorder::foreground::Foreground;
 use crate::recorder::host::connect;
 use crate::recorder::run::report;
 use crate::recorder::session::TracingSession;
-use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SourceReport};
+use crate::report::{BUFFER_SETTING_CONFIG, Outcome};
 
 /// Exit code: there is no session with the key.
 const ABSENT: u8 = 2;
@@ -41,16 +41,17 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         }
         Err(error) => return Err(request_failure(error)),
     }
-    console::log(match stop {
-        true => "Attached to the session, stopping it",
-        false => "Attached to the session, waiting for its end (Ctrl-C stops it)",
-    });
     let mut session = TracingSession::attached(&mut consumer);
     if stop {
+        console::log("Attached to the session, stopping it");
         session.stop()?;
+    } else {
+        session.watch_all_sources()?;
+        console::log("Attached to the session, waiting for its end (Ctrl-C stops it)");
     }
     session.wait(&interrupts, &mut Foreground::attached())?;
     let flush_failed = session.flush_failed();
+    let sources = session.into_source_report();
     let outcome = Outcome {
         name: "the output file".into(),
         is_file: false,
@@ -60,7 +61,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         stats: consumer.get_trace_stats().ok(),
         flush_failed,
         waited_for_triggers: false,
-        sources: SourceReport::default(),
+        sources,
         no_events: None,
         buffer_setting: BUFFER_SETTING_CONFIG,
         snapshots: None,

@@ -106,8 +106,8 @@ impl Recorder<'_> {
         for name in self.request.optional_sources() {
             wanted.remove(*name);
         }
-        let watch = SourceWatch::new(wanted, &state, control.watches_later_producers());
-        let absent = watch.absent();
+        let source_watch = SourceWatch::new(wanted, &state, control.watches_later_producers());
+        let absent = source_watch.absent();
         if host.admits_producers() {
             control.sources_absent(&absent);
         } else if !absent.is_empty() {
@@ -115,7 +115,7 @@ impl Recorder<'_> {
             let code = if self.request.strict { EXIT_LOST } else { failure.code };
             return Err(failure.with_code(code));
         }
-        Ok(Some(watch))
+        Ok(Some(source_watch))
     }
 
     fn snapshots(

@@ -31,7 +31,7 @@ pub struct SourceReport {
 pub struct StoppedSource {
     /// Its name.
     pub name: String,
-    /// When, counted from the beginning of the session.
+    /// When, counted from the beginning of the session, or from when this consumer took it over.
     pub after: Duration,
 }
 

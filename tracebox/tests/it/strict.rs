@@ -69,6 +69,22 @@ fn producer(world: &World, source: impl DataSource + 'static) -> Producer {
 const CONFIG: &str =
     "buffers { size_kb: 64 } duration_ms: 300 data_sources { config { name: 'flood' } }";
 
+/// A consumer that takes over a session does not know its config, but sees its data sources stop.
+#[test]
+fn a_producer_that_goes_away_while_attached() {
+    let world = World::new();
+    let _traced = world.traced();
+    let producer = producer(&world, Flood(1));
+    world.write("c", &format!("{} write_into_file: true", CONFIG.replace("duration_ms: 300", "")));
+    world.run("perfetto -c c --txt -o trace --detach=k").good();
+    let mut perfetto = world.start("perfetto --attach=k --strict");
+    perfetto.read_until("waiting for its end");
+    drop(producer);
+    perfetto.read_until("flood stopped at ");
+    perfetto.signal(Signal::INT);
+    perfetto.end().failed(3, "data was lost, and --strict was asked for");
+}
+
 #[test]
 fn nothing_lost() {
     let world = World::new();

@@ -21,7 +21,7 @@ use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, InterruptQueue};
 use crate::output::Output;
-use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults};
+use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceReport};
 
 /// A service counts as stuck when a session takes this much longer than its config allows.
 const GRACE_MS: u64 = 60_000;
@@ -188,6 +188,21 @@ impl<'c> TracingSession<'c> {
             snapshot_results: None,
             early: VecDeque::new(),
         }
+    }
+
+    /// Watches the producers of a session that runs already. Its config is not known, so producers of all data
+    /// sources are watched; data sources that never had one are not found.
+    ///
+    /// # Errors
+    /// When the service is gone.
+    pub fn watch_all_sources(&mut self) -> Result<(), Failure> {
+        let events = [ObservableEventsType::TYPE_DATA_SOURCES_INSTANCES];
+        self.consumer.observe_events(&events).map_err(session_failure)?;
+        // A service that is too old does not tell.
+        if let Ok(state) = self.consumer.query_service_state(false) {
+            self.sources = Some(SourceWatch::new(sources::registered(&state), &state, true));
+        }
+        Ok(())
     }
 
     /// Waits until the service has accepted or refused the session.
@@ -360,6 +375,12 @@ impl<'c> TracingSession<'c> {
     #[must_use]
     pub fn flush_failed(&self) -> bool {
         self.flush_failed
+    }
+
+    /// Which data sources did not record all the time.
+    #[must_use]
+    pub fn into_source_report(self) -> SourceReport {
+        self.sources.map(SourceWatch::into_report).unwrap_or_default()
     }
 
     /// Takes the trace out of the service.

@@ -37,6 +37,13 @@ pub fn wanted(config: &TraceConfig) -> BTreeSet<String> {
 /// Each program that is traced offers it, and takes it along when it ends, as programs do.
 pub const TRACK_EVENT: &str = "track_event";
 
+/// Names of the data sources that producers have registered.
+#[must_use]
+pub fn registered(state: &TracingServiceState) -> BTreeSet<String> {
+    let sources = state.data_sources.iter();
+    sources.filter_map(|source| source.ds_descriptor.as_ref()?.name.clone()).collect()
+}
+
 fn offers(state: &TracingServiceState, wanted: &BTreeSet<String>) -> BTreeSet<Offer> {
     let sources = state.data_sources.iter();
     let offers = sources.filter_map(|source| {
@@ -56,8 +63,7 @@ impl SourceWatch {
         watches_later_producers: bool,
     ) -> Self {
         let offers = offers(state, &wanted);
-        let seen = state.data_sources.iter();
-        let seen = seen.filter_map(|source| source.ds_descriptor.as_ref()?.name.clone()).collect();
+        let seen = registered(state);
         Self { wanted, seen, offers, watches_later_producers, stopped: Vec::new() }
     }
 

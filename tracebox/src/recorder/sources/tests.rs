@@ -36,54 +36,60 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_producer_that_goes_away() {
-    let mut watch = source_watch(&["a", "b"], &[("a", 1), ("b", 1), ("a", 2), ("c", 3)], true);
-    let told = watch.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
+    let mut watched = source_watch(&["a", "b"], &[("a", 1), ("b", 1), ("a", 2), ("c", 3)], true);
+    let told =
+        watched.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
     assert_eq!(told, [StoppedSource { name: "a".into(), after: SECOND }]);
     // It comes back under another id, and goes away again.
     let back = state(&[("a", 1), ("b", 1), ("a", 4)]);
-    assert!(watch.handle_changes(&[change("a", STARTED)], &back, SECOND).is_empty());
-    let told = watch.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
+    assert!(watched.handle_changes(&[change("a", STARTED)], &back, SECOND).is_empty());
+    let told =
+        watched.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
     assert_eq!(told.len(), 1);
     // The end of the session: all instances stop, and their producers are there.
     let end = [change("a", STOPPED), change("b", STOPPED)];
-    assert!(watch.handle_changes(&end, &state(&[("a", 1), ("b", 1)]), SECOND).is_empty());
-    let report = watch.into_report();
+    assert!(watched.handle_changes(&end, &state(&[("a", 1), ("b", 1)]), SECOND).is_empty());
+    let report = watched.into_report();
     assert_eq!((report.absent.len(), report.stopped.len()), (0, 2));
 }
 
 /// It has recorded all it did.
 #[test]
 fn a_program_that_ends() {
-    let mut watch = source_watch(&[TRACK_EVENT], &[(TRACK_EVENT, 1)], true);
-    assert!(watch.handle_changes(&[change(TRACK_EVENT, STOPPED)], &state(&[]), SECOND).is_empty());
-    assert_eq!(watch.into_report(), SourceReport::default());
+    let mut watched = source_watch(&[TRACK_EVENT], &[(TRACK_EVENT, 1)], true);
+    assert!(
+        watched.handle_changes(&[change(TRACK_EVENT, STOPPED)], &state(&[]), SECOND).is_empty()
+    );
+    assert_eq!(watched.into_report(), SourceReport::default());
 }
 
 #[test]
 fn a_producer_that_takes_no_part() {
-    let mut watch = source_watch(&["a"], &[("a", 1), ("a", 2)], true);
+    let mut watched = source_watch(&["a"], &[("a", 1), ("a", 2)], true);
     // The second one has no instance in this session.
-    assert!(watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND).is_empty());
-    assert!(watch.into_report().stopped.is_empty());
+    assert!(
+        watched.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND).is_empty()
+    );
+    assert!(watched.into_report().stopped.is_empty());
 }
 
 #[test]
 fn later_producers_that_are_not_watched() {
-    let mut watch = source_watch(&["a", "b"], &[("a", 1)], false);
-    assert_eq!(watch.absent(), ["b"]);
-    watch.see(&[change("b", STARTED)]);
-    watch.handle_changes(&[change("b", STARTED)], &state(&[("a", 1), ("b", 2)]), SECOND);
-    let told = watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND);
+    let mut watched = source_watch(&["a", "b"], &[("a", 1)], false);
+    assert_eq!(watched.absent(), ["b"]);
+    watched.see(&[change("b", STARTED)]);
+    watched.handle_changes(&[change("b", STARTED)], &state(&[("a", 1), ("b", 2)]), SECOND);
+    let told = watched.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND);
     assert!(told.is_empty());
-    assert_eq!(watch.into_report(), SourceReport::default());
+    assert_eq!(watched.into_report(), SourceReport::default());
 }
 
 #[test]
 fn why_there_are_no_track_events() {
-    let mut watch = source_watch(&["a"], &[("a", 1)], true);
-    assert_eq!(watch.no_events(), NoEvents::NotConnected);
-    watch.see(&[change(TRACK_EVENT, STARTED)]);
-    assert_eq!(watch.no_events(), NoEvents::NotRecorded);
-    let watch = source_watch(&[], &[(TRACK_EVENT, 1)], true);
-    assert_eq!(watch.no_events(), NoEvents::NotRecorded);
+    let mut watched = source_watch(&["a"], &[("a", 1)], true);
+    assert_eq!(watched.no_events(), NoEvents::NotConnected);
+    watched.see(&[change(TRACK_EVENT, STARTED)]);
+    assert_eq!(watched.no_events(), NoEvents::NotRecorded);
+    let watched = source_watch(&[], &[(TRACK_EVENT, 1)], true);
+    assert_eq!(watched.no_events(), NoEvents::NotRecorded);
 }
