@@ -86,7 +86,7 @@ use crate::runtime;
 /// Most methods take `&self`: a thread can [`stop`](Self::stop) a session for whose end another one
 /// [`wait`](Self::wait)s. Requests of several threads are carried out one at a time.
 ///
-/// Each method that waits for the service has a twin that returns a future, such as [`stop_async`](Self::stop_async).
+/// For each method that waits for the service, another one returns a future, such as [`stop_async`](Self::stop_async).
 /// It needs no runtime, and no runtime needs to know of it: a thread of the library carries the request out.
 ///
 /// # Signals

@@ -77,6 +77,7 @@ pub const NAMES: &[(&str, &str)] = &[
     ("tire", "`charge`"),
     ("twin", "`reference`"),
     ("walk", "`scan`, or what is collected"),
+    ("watch", "`test_hooks`, or what is watched"),
     ("witness", "`checked`"),
 ];
 
