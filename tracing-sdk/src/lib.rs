@@ -120,6 +120,9 @@ mod guide {
     #[cfg(feature = "tracing")]
     #[doc = include_str!("../../docs/sdk-migration.md")]
     mod migration {}
+    #[cfg(all(feature = "tracing", feature = "log"))]
+    #[doc = include_str!("../../docs/sdk-tracing.md")]
+    mod tracing {}
 }
 
 pub use client::producer::{StartupAbort, StartupEvent};

@@ -5,13 +5,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
 
 use clap::{CommandFactory, Parser};
 use tracing_file::json::Json;
 use tracing_file::lint::{Report, lint_within};
-use tracing_file::read::{Finding, MEMORY_MAX, Severity};
+use tracing_file::read::{Finding, MEMORY_MAX, Problem, Severity};
 use tracing_file::stats;
 
 use crate::cli;
@@ -26,6 +27,9 @@ const EXIT_UNREADABLE: u8 = 2;
 
 /// Findings that JSON lists. All are counted.
 const JSON_FINDINGS_MAX: usize = 10_000;
+
+/// Findings of one kind that are printed as lines. All are counted.
+const LINES_MAX: u64 = 10;
 
 /// Rows of each part of a table.
 const ROWS: usize = 20;
@@ -44,6 +48,9 @@ struct LintArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Print all findings, not only the first ten of each name
+    #[arg(long)]
+    all: bool,
 }
 
 /// Counts packets by kind and sequence, losses, and slices by name
@@ -79,7 +86,7 @@ pub fn lint_main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<LintArgs>(name, words)? else { return Ok(0) };
     let (shown, input) = open(&args.file)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let (report, written) = lint_to(&mut out, input, args.json);
+    let (report, written) = lint_to(&mut out, input, &args);
     let code = match (&report.error, report.findings()) {
         (None, 0) => 0,
         (None, _) => EXIT_FINDINGS,
@@ -133,30 +140,59 @@ fn end(written: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// Writes the findings of a trace to `out`, as lines or as JSON.
-fn lint_to(out: &mut impl Write, input: impl Read, json: bool) -> (Report, io::Result<()>) {
+fn lint_to(out: &mut impl Write, input: impl Read, args: &LintArgs) -> (Report, io::Result<()>) {
     let mut written = Ok(());
     let mut listed = Vec::new();
+    let mut printed = BTreeMap::<Problem, u64>::new();
     let report = lint_within(input, MEMORY_MAX, |finding| {
-        if json && listed.len() < JSON_FINDINGS_MAX {
-            listed.push(*finding);
-        } else if !json && written.is_ok() {
+        if args.json {
+            if listed.len() < JSON_FINDINGS_MAX {
+                listed.push(*finding);
+            }
+            return;
+        }
+        let printed = printed.entry(finding.problem).or_default();
+        if written.is_ok() && (args.all || *printed < LINES_MAX) {
+            *printed += 1;
             written = writeln!(out, "{}", line(finding));
         }
     });
-    if json {
+    if args.json {
         written = out.write_all(report_json(&report, &listed).as_bytes());
     } else if written.is_ok() {
-        let read =
-            format!("{}, {}", count(report.packets, "packet"), count(report.events, "event"));
-        written = match (report.findings(), report.worst()) {
-            (0, _) | (_, None) => writeln!(out, "{read}: no findings"),
-            (findings, Some(worst)) => {
-                let findings = count(findings, "finding");
-                writeln!(out, "{read}: {findings}, worst: {}", worst.name())
-            }
-        };
+        written = write_end(out, &report, &printed);
     }
     (report, written.and_then(|()| out.flush()))
+}
+
+/// Writes what was not printed, and the sum of all.
+fn write_end(
+    out: &mut impl Write,
+    report: &Report,
+    printed: &BTreeMap<Problem, u64>,
+) -> io::Result<()> {
+    for (problem, count) in &report.counts {
+        let more = count.saturating_sub(printed.get(problem).copied().unwrap_or(0));
+        if more > 0 {
+            writeln!(
+                out,
+                "{more} more: {}: {} (--all)",
+                problem.severity().name(),
+                problem.name()
+            )?;
+        }
+    }
+    let read = format!("{}, {}", count(report.packets, "packet"), count(report.events, "event"));
+    match (report.findings(), report.worst()) {
+        _ if report.packets == 0 && report.error.is_none() => {
+            writeln!(out, "{read}: the trace is empty; its recorder ended before it wrote a packet")
+        }
+        (0, _) | (_, None) => writeln!(out, "{read}: no findings"),
+        (findings, Some(worst)) => {
+            let findings = count(findings, "finding");
+            writeln!(out, "{read}: {findings}, worst: {}", worst.name())
+        }
+    }
 }
 
 fn line(finding: &Finding) -> String {

@@ -4,8 +4,13 @@ use super::*;
 const TRACE: &[u8] = b"\x0a\x00\x0a\x06\x40\x05\x5a\x02\x48\x01";
 
 fn text(trace: &[u8], json: bool) -> (Report, String) {
+    run(trace, json, false)
+}
+
+fn run(trace: &[u8], json: bool, all: bool) -> (Report, String) {
     let mut out = Vec::new();
-    let (report, written) = lint_to(&mut out, trace, json);
+    let args = LintArgs { file: OsString::new(), json, all };
+    let (report, written) = lint_to(&mut out, trace, &args);
     written.unwrap();
     (report, String::from_utf8(out).unwrap())
 }
@@ -19,6 +24,25 @@ fn findings_are_lines() {
         "packet 1 at 4: error: track_event_missing_sequence_id: an event without a sequence id is dropped; set \
          trusted_packet_sequence_id\n2 packets, 0 events: 1 finding, worst: error\n"
     );
+}
+
+#[test]
+fn many_findings_of_one_name_are_counted() {
+    let trace = TRACE.repeat(12);
+    let lines = text(&trace, false).1;
+    assert_eq!(lines.lines().count(), 12);
+    assert!(
+        lines.contains("\n2 more: error: track_event_missing_sequence_id (--all)\n"),
+        "{lines}"
+    );
+    assert!(lines.ends_with(": 12 findings, worst: error\n"), "{lines}");
+    assert_eq!(run(&trace, false, true).1.lines().count(), 13);
+}
+
+#[test]
+fn an_empty_file_is_no_good_trace() {
+    let lines = text(b"", false).1;
+    assert!(lines.starts_with("0 packets, 0 events: the trace is empty;"), "{lines}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn others() -> Vec<Page> {
             name: "tracebox-lint",
             section: 1,
             command: inspect::lint_command(),
-            synopsis: &["tracebox lint [--json] FILE"],
+            synopsis: &["tracebox lint [--json] [--all] FILE"],
             description: LINT,
             sections: &[("EXIT STATUS", LINT_EXIT), SEE_ALSO],
         },

@@ -77,5 +77,7 @@ fn programs_that_end() {
         assert!(ran.stderr.contains("Lost: 0\n"), "its end is no loss: {ran:?}");
         let printed = ran.stderr.contains("No track events: programs connected, but");
         assert_eq!(printed, none, "{ran:?}");
+        let ran = world.run("tracebox lint trace");
+        assert_eq!(ran.text().contains("no_track_events"), none, "{ran:?}");
     }
 }

@@ -20,10 +20,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
+use self::session::Session;
 use crate::packets::{Place, ReadError};
 use crate::read::{EventKind, Finding, MEMORY_MAX, Problem, Severity, TraceReader};
 use crate::slices::{Outcome, OutcomeKind, Slices};
 
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -68,6 +70,7 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
         reader: TraceReader::with_memory(input, bytes),
         slices: Slices::new(bytes),
         flows: Flows::with_max(FLOWS_MAX),
+        session: Session::default(),
         counts: BTreeMap::new(),
     };
     let (mut packets, mut events) = (0, 0);
@@ -78,6 +81,7 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
             Err(error) if error.is_recoverable() => {}
             Err(error) => break Some(error),
         }
+        linter.session.packet(linter.reader.packets.bytes(), linter.reader.place());
         linter.reader.check_body();
         let more = linter.follow();
         events += u64::from(linter.reader.event().is_some());
@@ -137,6 +141,7 @@ struct Linter<R> {
     reader: TraceReader<R>,
     slices: Slices,
     flows: Flows,
+    session: Session,
     /// Findings beside those of the reader.
     counts: BTreeMap<Problem, u64>,
 }
@@ -173,6 +178,9 @@ impl<R: Read> Linter<R> {
         });
         for (value, place) in std::mem::take(&mut self.flows.ended) {
             find(Finding { problem: Problem::UnknownFlowEnd, place, value });
+        }
+        if let Some(place) = self.session.without_events() {
+            find(Finding { problem: Problem::NoTrackEvents, place, value: 0 });
         }
         let tracks = self.reader.tracks();
         // A chain of parents is up to 100 long; each track is checked once.

@@ -418,3 +418,39 @@ fn machines_have_sequences_clocks_and_threads_of_their_own() {
     check(&(thread(0, 7) + &thread(7, 8)), &[]);
     check(&(thread(7, 7) + &thread(7, 8)), &["1: thread_with_two_tracks 8"]);
 }
+
+/// A message with one field, which has a length.
+fn message(number: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let tag = number << 3 | 2;
+    if tag > 127 {
+        bytes.push((tag & 127 | 128) as u8);
+        bytes.push((tag >> 7) as u8);
+    } else {
+        bytes.push(tag as u8);
+    }
+    bytes.push(body.len() as u8);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+#[test]
+fn sessions_without_the_track_events_that_they_ask_for() {
+    const MISSING: &[&str] = &["1: no_track_events 0"];
+    let config = |name: &str| {
+        let source = message(2, &message(1, &message(1, name.as_bytes())));
+        message(1, &message(33, &source))
+    };
+    let wanted = [config("a"), config("track_event")].concat();
+    check_bytes(&wanted, MISSING);
+    check_bytes(&config("a"), &[]);
+    let instant = trace_bytes(&event(1, INSTANT));
+    check_bytes(&[&wanted[..], &instant].concat(), &[]);
+    check_bytes(&[&instant[..], &wanted].concat(), &[]);
+    // Events of `tracebox record` itself.
+    let of = |pid: u8, body: Vec<u8>| message(1, &[&[0xf8, 0x04, pid][..], &body].concat());
+    let own = of(7, message(126, &message(1, &message(1, b"tracebox.command"))));
+    let event = |pid| of(pid, instant[2..].to_vec());
+    check_bytes(&[&wanted[..], &own, &event(7)].concat(), MISSING);
+    check_bytes(&[&wanted[..], &own, &event(7), &event(8)].concat(), &[]);
+}

@@ -153,7 +153,7 @@ problems! {
     StateNoTrack: Error, "track_event_state_missing_track_uuid", "sequence",
         "a state without a track is lost; set track_uuid";
     EndWithoutBegin: Warning, "slice_end_without_begin", "track",
-        "no open slice fits the end, which is ignored; leave name and category out, and end what began";
+        "no open slice fits the end, which is ignored; leave name and category out, and end once what began";
     SliceNotEnded: Warning, "slice_without_end", "track",
         "slices are open at the end of the trace; write their ends";
     EndBeforeBegin: Error, "slice_ends_before_begin", "track",
@@ -161,7 +161,7 @@ problems! {
     CrossingSlices: Error, "misplaced_end_event", "track",
         "slices of one track overlap and exchange their ends; give each a track of its own, with one name";
     SliceTooDeep: Error, "slice_max_depth_exceeded", "track",
-        "slices nested deeper than 512 are dropped; end slices, or use more tracks";
+        "slices nested deeper than 512 are dropped; end slices, and give those that overlap a track each";
     LogTrack: Warning, "log_message_without_thread", "track",
         "a log message on a track that is no thread's is lost; use the thread's track";
     NamelessAnnotation: Warning, "debug_annotation_without_name", "sequence",
@@ -176,6 +176,9 @@ problems! {
         "packed values are ignored or misread; write repeated numbers unpacked";
     ExtensionUnknown: Warning, "unknown_extension_fields", "field",
         "no extension_descriptor packet came before, so the field may be lost; write one first";
+    NoTrackEvents: Note, "no_track_events", "",
+        "the config asks for track events and no program recorded one; compare its categories with the program's, and \
+         check that the program connects (with tracing-sdk: `init`)";
     Loss: Warning, "packets_lost", "sequence",
         "packets before this one are missing; use a larger buffer or shared memory";
 }

@@ -48,17 +48,18 @@ impl CommandSlice {
         packet.track_descriptor().uuid(self.track).name("Command");
         drop(packet);
         let cmdline = self.cmdline.join(" ");
+        // `tracebox lint` knows by this whose events come now: they are no program's.
+        let mut packet = writer.new_packet();
+        packet.timestamp(self.start_ns);
+        let mut attributes = packet.trace_attributes();
+        attributes.attribute().key(ATTRIBUTE_COMMAND).string_value(&cmdline);
+        drop(attributes);
+        drop(packet);
         let mut packet = writer.new_packet();
         packet.timestamp(self.start_ns);
         let mut event = packet.track_event();
         begin(&mut event, self.track, self.name());
         event.debug_annotations().name("cmdline").string_value(&cmdline);
-        drop(event);
-        drop(packet);
-        let mut packet = writer.new_packet();
-        packet.timestamp(self.start_ns);
-        let mut attributes = packet.trace_attributes();
-        attributes.attribute().key(ATTRIBUTE_COMMAND).string_value(&cmdline);
     }
 
     pub(super) fn write_end(&self, writer: &mut TraceWriter, at_ns: u64, status: ExitStatus) {
