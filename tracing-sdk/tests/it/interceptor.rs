@@ -334,7 +334,12 @@ fn a_sequence_that_cannot_be_made_has_no_events() {
 
 /// Uses what has a lock in the library, on another thread: with a lock held here, it would wait for ever.
 /// That thread's own events are not waited for.
-struct Locks(Kept, ThreadId);
+struct Locks {
+    kept: Kept,
+    here: ThreadId,
+    #[cfg(feature = "tracing")]
+    subscriber: tracing::Dispatch,
+}
 
 static POWER: State = State::new("interceptor power");
 
@@ -342,19 +347,24 @@ impl Interceptor for Locks {
     type Sequence = ();
 
     fn packet(&self, (): &mut (), packet: &[u8]) {
-        if std::thread::current().id() != self.1 {
+        if std::thread::current().id() != self.here {
             return;
         }
-        self.0.packet(&mut (), packet);
+        self.kept.packet(&mut (), packet);
         let (done, wait) = mpsc::channel();
+        #[cfg(feature = "tracing")]
+        let subscriber = self.subscriber.clone();
         std::thread::spawn(move || {
             POWER.set(&I, "x");
             let _ = Category::dynamic("interceptor");
             interceptor::register("another", |_| Kept::default());
             #[cfg(feature = "tracing")]
-            for _ in 0..200 {
-                tracing::info_span!(target: "i", "span").in_scope(|| {});
-            }
+            tracing::dispatcher::with_default(&subscriber, || {
+                // The table of spans has many locks.
+                let spans: Vec<_> =
+                    (0..500).map(|_| tracing::info_span!(target: "i", "span")).collect();
+                spans.iter().for_each(|span| span.in_scope(|| {}));
+            });
             let _ = done.send(());
         });
         // Left out, because the thread is inside an event.
@@ -368,7 +378,12 @@ fn no_lock_is_held() {
     let _alone = alone();
     let kept = Kept::default();
     let (for_session, here) = (kept.clone(), std::thread::current().id());
-    interceptor::register("locks", move |_| Locks(for_session.clone(), here));
+    interceptor::register("locks", move |_| Locks {
+        kept: for_session.clone(),
+        here,
+        #[cfg(feature = "tracing")]
+        subscriber: tracing::Dispatch::none(),
+    });
     let session = started("track_event", "locks");
     POWER.set(&I, "busy");
     instant!(I, "event");
@@ -386,10 +401,16 @@ fn spans_come_without_a_lock() {
     let _alone = alone();
     let kept = Kept::default();
     let (for_session, here) = (kept.clone(), std::thread::current().id());
-    interceptor::register("spans", move |_| Locks(for_session.clone(), here));
-    let session = started("track_event", "spans");
     let subscriber = tracing_subscriber::registry().with(tracing_sdk::layer::layer());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = tracing::Dispatch::new(subscriber);
+    let for_threads = subscriber.clone();
+    interceptor::register("spans", move |_| Locks {
+        kept: for_session.clone(),
+        here,
+        subscriber: for_threads.clone(),
+    });
+    let session = started("track_event", "spans");
+    tracing::dispatcher::with_default(&subscriber, || {
         let seen = |count| assert_eq!(kept.events().len(), count);
         let before = kept.events().len();
         let outer = tracing::info_span!(target: "i", "outer", n = 1).entered();
@@ -414,6 +435,16 @@ impl DataSource for Texts {
 
     fn setup(_: &DataSourceConfig) -> Self {
         Self
+    }
+
+    fn stop(&self, stop: tracing_sdk::data_source::StopGuard) {
+        // Still intercepted.
+        TEXTS.trace(|context| {
+            context.packet(|packet| {
+                packet.for_testing().str("in stop");
+            });
+        });
+        drop(stop);
     }
 }
 
@@ -452,7 +483,10 @@ fn data_sources_of_the_program_are_intercepted() {
     assert_eq!(texts(), ["1 one 1".to_owned(), format!("2 {large} 2"), "1 other 1".to_owned()]);
     session.stop().expect("a stop");
     write("after");
-    assert_eq!(texts().len(), 3);
+    assert_eq!(texts().len(), 4);
+    assert!(texts().contains(&"1 in stop".to_owned()));
+    interceptor::register("data source", |_| Kept::default());
+    assert_eq!(Arc::strong_count(&kept.0), 1, "the instance has ended, and its value is dropped");
     let mut trace = Vec::new();
     session.read_into(&mut trace).expect("a trace");
     let is_ours =
