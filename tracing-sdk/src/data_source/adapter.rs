@@ -102,8 +102,9 @@ impl<S: DataSource> Source for Adapter<S> {
                 let (instances, number) = (self.instances, self.number);
                 let guard = StopGuard::new(move || {
                     let name = instances.name;
-                    let what = format_args!("`drop` of the data source {name}");
-                    callback::run(what, || instances.stop(slot));
+                    callback::run(format_args!("`drop` of the data source {name}"), || {
+                        instances.stop(slot)
+                    });
                     // This thread's writers; other threads drop theirs with their next packet.
                     thread::for_each(instances, number, |_, _| {});
                     drop(interception);

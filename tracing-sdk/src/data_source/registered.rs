@@ -53,8 +53,9 @@ impl<S: DataSource> Registered<S> {
         }
         // Code of the program, so before the lock of the runtime.
         let mut descriptor = DataSourceDescriptor::default();
-        let what = format_args!("`describe` of the data source {}", self.name());
-        callback::run(what, || S::describe(&mut descriptor));
+        callback::run(format_args!("`describe` of the data source {}", self.name()), || {
+            S::describe(&mut descriptor)
+        });
         descriptor.name = Some(self.name().to_owned());
         descriptor.handles_incremental_state_clear = Some(true);
         let register = move |producer: &Producer| {

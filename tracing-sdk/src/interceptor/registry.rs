@@ -124,8 +124,10 @@ impl ForThreads {
     /// A new sequence; none if the instance has ended.
     pub(super) fn sequence(&self) -> Option<Receive> {
         let instance = self.instance.as_ref()?.upgrade()?;
-        let what = format_args!("the default of a sequence of the interceptor {}", self.name);
-        callback::run(what, || instance.sequence())
+        callback::run(
+            format_args!("the default of a sequence of the interceptor {}", self.name),
+            || instance.sequence(),
+        )
     }
 }
 
@@ -146,7 +148,6 @@ pub(crate) fn start(config: &DataSourceConfig) -> Option<Interception> {
         );
         return None;
     };
-    let what = format_args!("making the interceptor {name}");
-    let instance = callback::run(what, || make(config))?;
+    let instance = callback::run(format_args!("making the interceptor {name}"), || make(config))?;
     Some(Interception { name: name.into(), instance: Some(instance) })
 }

@@ -110,16 +110,19 @@ impl Intercepted {
                 receive(packet);
             });
         };
-        let what = format_args!("`packet` of the interceptor {}", self.name);
-        if callback::run(what, deliver).is_none() {
+        if callback::run(format_args!("`packet` of the interceptor {}", self.name), deliver)
+            .is_none()
+        {
             self.drop_receiver();
         }
     }
 
     fn drop_receiver(&mut self) {
         let receive = self.receive.take();
-        let what = format_args!("`drop` of a sequence of the interceptor {}", self.name);
-        callback::run(what, || drop(receive));
+        callback::run(
+            format_args!("`drop` of a sequence of the interceptor {}", self.name),
+            || drop(receive),
+        );
     }
 }
 
