@@ -10,6 +10,7 @@
 mod trace;
 
 mod interceptor;
+mod plugin;
 mod startup;
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,7 @@ fn main() {
         Ok("forks while others hold locks") => fork_beside_others(),
         Ok("floods") => flood(),
         Ok("records at once") => record_at_once(),
+        Ok("loads plugins") => plugin::load(),
         Ok("prints") => interceptor::print(),
         Ok("starts early") => startup::start_early(),
         Ok(part) => panic!("no part {part:?}"),
@@ -61,6 +63,10 @@ fn main() {
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
             what_is_lost_is_counted_and_the_rest_can_be_read();
+            // The plugin does not see which service it is.
+            if std::env::var_os("TRACED_UNDER_TEST").is_none() {
+                plugin::libraries_with_a_copy_of_their_own_are_traced();
+            }
             interceptor::a_process_prints_in_place_of_being_recorded();
             startup::what_a_process_records_before_its_service_is_in_the_trace();
         }
@@ -144,7 +150,7 @@ fn keep(name: &str, trace: &[u8]) {
 }
 
 fn config() -> Config {
-    Config::new().track_events(&["life"])
+    Config::new().track_events(&["life", "plugin"])
 }
 
 fn wait_for_session() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
+use futures_lite::future::{block_on, yield_now};
 use tracing::instrument::Instrument as _;
 use tracing::{info, info_span};
 use tracing_sdk::layer::{Recorder, SpanStyle, layer};
@@ -139,6 +140,69 @@ fn tasks_move_between_threads() {
     assert!(found.whole.keys().all(|flow| found.joined.contains_key(flow)), "{found:?}");
     let steps = |text: &String| text.starts_with("begin it::layer::tasks step");
     assert_eq!(events(&trace).iter().filter(|text| steps(text)).count(), 200);
+}
+
+#[test]
+fn tasks_of_an_executor_that_is_no_runtime() {
+    let _alone = alone();
+    install_everywhere();
+    let executor = async_executor::Executor::new();
+    let trace = record(&[HERE], || {
+        let request = |id: u64| {
+            let work = async {
+                for _ in 0..20 {
+                    yield_now().await;
+                }
+            };
+            executor.spawn(work.instrument(info_span!("request", id)))
+        };
+        let tasks: Vec<_> = (0..10).map(request).collect();
+        let all = async {
+            for task in tasks {
+                task.await;
+            }
+        };
+        // Two threads that take whatever can go on.
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| block_on(executor.run(stopped)));
+            block_on(executor.run(all));
+            drop(stop);
+        });
+    });
+    let trace = trace.expect("a recording");
+    check_nesting(&trace);
+    let found = requests(&trace, "request");
+    assert_eq!(found.whole.len(), 10);
+    // A task is polled once more than it yields, and its span is entered once more when it is dropped.
+    assert_eq!(found.parts, 10 * 22);
+    assert!(found.whole.keys().all(|flow| found.joined.contains_key(flow)), "{found:?}");
+}
+
+#[test]
+fn work_of_a_pool_of_threads() {
+    use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+
+    let _alone = alone();
+    install_everywhere();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("threads");
+    let trace = record(&[HERE], || {
+        let sum: u64 = pool.install(|| {
+            let _all = info_span!("all").entered();
+            // A thread that waits for its half takes other work, inside of the span that it is in.
+            let number = |n: u64| info_span!("number", n).in_scope(|| n);
+            (0..200).into_par_iter().map(number).sum()
+        });
+        assert_eq!(sum, 199 * 200 / 2);
+    });
+    let trace = trace.expect("a recording");
+    check_nesting(&trace);
+    let events = events(&trace);
+    let begun = |name: &str| {
+        let begin = format!("begin {HERE} {name}");
+        events.iter().filter(|text| text.starts_with(&begin)).count()
+    };
+    assert_eq!((begun("all"), begun("number")), (1, 200));
 }
 
 #[test]
