@@ -345,6 +345,10 @@ impl DataSource for Data {
 static DATA: Registered<Data> = Registered::new("com.example.life");
 static POWER: State = State::new("life power");
 
+fn register_interceptor() {
+    tracing_sdk::interceptor::register("locked", Console::new);
+}
+
 /// Uses each lock that other threads may hold at the moment of a fork.
 fn use_locks(text: &str) {
     POWER.set(&LIFE, text);
@@ -352,7 +356,7 @@ fn use_locks(text: &str) {
         context.packet(|_| {});
     });
     let _ = Category::dynamic(text);
-    tracing_sdk::interceptor::register("locked", Console::new);
+    register_interceptor();
     #[cfg(feature = "tracing")]
     for _ in 0..200 {
         tracing::info_span!("locked").in_scope(|| {});
@@ -380,6 +384,12 @@ fn fork_beside_others() {
                 let session = Session::in_process(&config).expect("a session");
                 session.start().expect("a start");
                 session.stop().expect("an end");
+            }
+        });
+        scope.spawn(|| {
+            // It uses no other lock, for which it would wait during a fork.
+            while !is_done.load(Ordering::Relaxed) {
+                register_interceptor();
             }
         });
         let mut ended = true;
