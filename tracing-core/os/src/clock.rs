@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use libc::{
     CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
-    CLOCK_REALTIME_COARSE,
+    CLOCK_REALTIME_COARSE, CLOCK_THREAD_CPUTIME_ID,
 };
 
 use crate::sys;
@@ -28,6 +28,12 @@ pub fn now() -> Now {
 #[must_use]
 pub fn boot_ns() -> u64 {
     read(CLOCK_BOOTTIME)
+}
+
+/// Nanoseconds that the calling thread has been on a processor.
+#[must_use]
+pub fn thread_ns() -> u64 {
+    sys::clock_ns(CLOCK_THREAD_CPUTIME_ID)
 }
 
 fn read(clock: libc::clockid_t) -> u64 {

@@ -11,11 +11,12 @@
 //! ```
 //!
 //! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening; [`late`] keeps the ends of slices
-//! that found no memory.
+//! that found no memory; [`thread_time`] counts processor time.
 
 mod late;
 mod open;
 pub(crate) mod thread;
+mod thread_time;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::any::Any;
@@ -28,6 +29,7 @@ use client::write::TraceWriter;
 use protos::{TrackEventType, TrackEventWriter};
 
 use self::late::{LateEnd, LateEnds};
+use self::thread_time::ThreadTime;
 use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
@@ -100,6 +102,14 @@ impl<'s, 't> Spec<'s, 't> {
     }
 }
 
+/// What an event has beside its [`Spec`].
+struct Arguments<'a, 'f> {
+    /// How many events were lost before it.
+    lost: u64,
+    thread_time: Option<i64>,
+    fill: Option<&'a mut Fill<'f>>,
+}
+
 /// Writes the arguments of an event.
 pub(crate) type Fill<'f> = dyn FnMut(&mut Event<'_, '_>) + 'f;
 
@@ -127,6 +137,7 @@ pub(crate) struct Sequence {
     writer: TraceWriter,
     /// After the writer, which gives it its last chunk when it is dropped.
     intercepted: Option<Box<Intercepted>>,
+    thread_time: Option<Box<ThreadTime>>,
     interning: Interning,
     /// Tracks that are described.
     tracks: HashSet<u64, BuildHasherDefault<UuidHasher>>,
@@ -147,10 +158,13 @@ impl Sequence {
             Some(interceptor) => interceptor.writer(),
             None => (running.instance.trace_writer(stall::policy(&running.instance)), None),
         };
-        let nothing_lost = if intercepted.is_some() { SPECIAL } else { 0 };
+        let thread_time = ThreadTime::new(&running.settings);
+        let is_special = intercepted.is_some() || thread_time.is_some();
+        let nothing_lost = if is_special { SPECIAL } else { 0 };
         Self {
             writer,
             intercepted,
+            thread_time,
             clears_seen: running.clears.load(Ordering::Relaxed),
             running,
             interning: Interning::default(),
@@ -236,11 +250,21 @@ impl Sequence {
         fill: Option<&mut Fill<'_>>,
         deliver: Deliver,
     ) -> std::thread::Result<()> {
-        let filled = self.encode(now_ns, spec, Some((self.lost & !SPECIAL, fill)));
-        if self.lost & SPECIAL != 0 && deliver == Deliver::Now {
+        let is_special = self.lost & SPECIAL != 0;
+        let thread_time = if is_special { self.sample_thread_time(now_ns, spec) } else { None };
+        let arguments = Arguments { lost: self.lost & !SPECIAL, thread_time, fill };
+        let filled = self.encode(now_ns, spec, Some(arguments));
+        if is_special && deliver == Deliver::Now {
             self.deliver();
         }
         filled
+    }
+
+    /// For events on the track of the thread, if the session asks for it.
+    #[cold]
+    fn sample_thread_time(&mut self, now_ns: u64, spec: &Spec<'_, '_>) -> Option<i64> {
+        let thread_time = self.thread_time.as_mut().filter(|_| spec.track.is_none())?;
+        Some(thread_time.sample(spec.time_ns.unwrap_or(now_ns)))
     }
 
     /// Hands what was written to the interceptor, if there is one.
@@ -251,15 +275,13 @@ impl Sequence {
         }
     }
 
-    /// The arguments are the number of events that were lost before, and those of the event.
-    ///
     /// Inlined twice: without arguments nothing takes the address of the two writers, and they stay in registers.
     #[inline(always)]
     fn encode(
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        arguments: Option<(u64, Option<&mut Fill<'_>>)>,
+        arguments: Option<Arguments<'_, '_>>,
     ) -> std::thread::Result<()> {
         let settings = &self.running.settings;
         let interning = &mut self.interning;
@@ -304,7 +326,10 @@ impl Sequence {
         }
         let filled = match arguments {
             None => Ok(()),
-            Some((lost, fill)) => {
+            Some(Arguments { lost, thread_time, fill }) => {
+                if let Some(value) = thread_time {
+                    message.extra_counter_values(value);
+                }
                 fill_event(&mut message, interning, settings.drop_annotations, lost, fill)
             }
         };

@@ -3,9 +3,10 @@
 
 use core::sync::atomic::Ordering;
 
-use protos::ClockSnapshotWriter;
+use protos::{ClockSnapshotWriter, TrackEventDefaultsWriter};
 
-use super::{Sequence, Spec};
+use super::thread_time::ThreadTime;
+use super::{Arguments, Fill, Sequence, Spec};
 use crate::event::Event;
 use crate::intern::StaticName;
 use crate::source::settings::{
@@ -32,7 +33,8 @@ impl Sequence {
         packet.sequence_flags(CLEARED).timestamp(first_timestamp(settings, now_ns));
         let mut defaults = packet.trace_packet_defaults();
         defaults.timestamp_clock_id(settings.clock);
-        defaults.track_event_defaults().track_uuid(thread);
+        let thread_time = self.thread_time.as_deref_mut();
+        event_defaults(thread, thread_time, defaults.track_event_defaults());
         drop(defaults);
         if settings.clock != TRACE_CLOCK {
             snapshot(settings, now_ns, packet.clock_snapshot());
@@ -77,9 +79,22 @@ impl Sequence {
         drop(descriptor);
         drop(packet);
 
+        self.describe_thread_time(now_ns);
         // After a loss of one of them, the next event needs another opening.
         self.needs_opening = self.writer.is_dropping() || !self.write_late_ends(now_ns);
         !self.needs_opening
+    }
+
+    fn describe_thread_time(&mut self, now_ns: u64) {
+        // After a loss the sequence opens again.
+        if let Some(thread_time) = &self.thread_time
+            && !self.writer.is_dropping()
+        {
+            let mut packet = self.writer.new_packet();
+            let timestamp = first_timestamp(&self.running.settings, now_ns);
+            packet.sequence_flags(NEEDS_STATE).timestamp(timestamp);
+            thread_time.describe(&mut packet.track_descriptor());
+        }
     }
 
     /// Writes the ends that found no memory before. False if one finds none again.
@@ -94,7 +109,10 @@ impl Sequence {
             };
             let _no_panic = match end.had_arguments {
                 false => self.encode(now_ns, &spec, None),
-                true => self.encode(now_ns, &spec, Some((0, Some(&mut mark)))),
+                true => {
+                    let fill: Option<&mut Fill<'_>> = Some(&mut mark);
+                    self.encode(now_ns, &spec, Some(Arguments { lost: 0, thread_time: None, fill }))
+                }
             };
             if self.writer.is_dropping() {
                 return false;
@@ -102,6 +120,18 @@ impl Sequence {
             self.late_ends.remove_first();
         }
         true
+    }
+}
+
+/// What events have that do not say otherwise.
+fn event_defaults(
+    thread: u64,
+    thread_time: Option<&mut ThreadTime>,
+    mut defaults: TrackEventDefaultsWriter<'_>,
+) {
+    defaults.track_uuid(thread);
+    if let Some(thread_time) = thread_time {
+        thread_time.open(&mut defaults);
     }
 }
 

@@ -19,4 +19,5 @@ mod recorder;
 mod session;
 #[cfg(feature = "tracing")]
 mod subscriber;
+mod thread_time;
 mod trace;

@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) unit_ns: u64,
     pub(crate) drop_annotations: bool,
     pub(crate) drop_dynamic_names: bool,
+    /// Events have the processor time of their thread, if they are so far from each other; 0 is all of them.
+    pub(crate) thread_time_period_ns: Option<u64>,
 }
 
 impl Settings {
@@ -43,6 +45,8 @@ impl Settings {
             unit_ns,
             drop_annotations: config.filter_debug_annotations == Some(true),
             drop_dynamic_names: config.filter_dynamic_event_names == Some(true),
+            thread_time_period_ns: (config.enable_thread_time_sampling == Some(true))
+                .then(|| config.thread_time_subsampling_ns.unwrap_or(0)),
             categories: config,
         }
     }
