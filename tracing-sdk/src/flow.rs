@@ -46,6 +46,12 @@ impl Flow {
     }
 
     /// A flow of this process, apart from those of equal `id` and other `scope`.
+    ///
+    /// ```
+    /// use tracing_sdk::Flow;
+    ///
+    /// assert_ne!(Flow::scoped("request", 7).id(), Flow::scoped("frame", 7).id());
+    /// ```
     #[must_use]
     pub fn scoped(scope: &str, id: u64) -> Self {
         Self::process(id ^ fnv1a(scope.as_bytes()))

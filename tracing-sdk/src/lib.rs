@@ -126,6 +126,7 @@ mod guide {
 }
 
 pub use client::producer::{StartupAbort, StartupEvent};
+pub use os::socket::Address;
 
 /// Perfetto's schema: configs, and writers of packets.
 pub use protos;

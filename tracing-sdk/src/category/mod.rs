@@ -111,6 +111,13 @@ impl Category {
     }
 
     /// As [`dynamic`](Self::dynamic), with tags.
+    ///
+    /// ```
+    /// use tracing_sdk::{Category, instant};
+    ///
+    /// let plugin = Category::dynamic_with_tags("plugin.audio", &["slow"]);
+    /// instant!(plugin, "loaded");
+    /// ```
     #[must_use]
     pub fn dynamic_with_tags(name: &str, tags: &'static [&'static str]) -> &'static Self {
         registry::dynamic(name, tags)

@@ -32,6 +32,51 @@
 //! });
 //! ```
 //!
+//! A packet may define a name that later ones use by its number. Then the data source says what a reader must remember,
+//! the incremental state:
+//!
+//! ```
+//! use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered};
+//! use tracing_sdk::protos::{DataSourceConfig, DataSourceDescriptor};
+//!
+//! struct Log;
+//!
+//! impl DataSource for Log {
+//!     /// Whether the name of the thread is known.
+//!     type Incremental = bool;
+//!
+//!     fn setup(_: &DataSourceConfig) -> Self {
+//!         Self
+//!     }
+//!
+//!     fn flush(&self, reason: FlushReason, done: FlushGuard) {
+//!         // A data source with a queue of its own would empty it here. The flush waits for `done`.
+//!         if reason != FlushReason::Periodic {
+//!             println!("somebody waits for this data");
+//!         }
+//!         drop(done);
+//!     }
+//!
+//!     fn describe(descriptor: &mut DataSourceDescriptor) {
+//!         descriptor.will_notify_on_stop = Some(true);
+//!     }
+//! }
+//!
+//! static LOG: Registered<Log> = Registered::new("com.example.log");
+//!
+//! LOG.trace(|context| {
+//!     if !*context.incremental() {
+//!         println!("a new session, or one that has lost packets");
+//!     }
+//!     context.packet_with(|packet, is_named| {
+//!         if !core::mem::replace(is_named, true) {
+//!             packet.interned_data().event_names().iid(1).name("main");
+//!         }
+//!         packet.for_testing().str("1: a line");
+//!     });
+//! });
+//! ```
+//!
 //! | file | what |
 //! |---|---|
 //! | `source` | the trait |

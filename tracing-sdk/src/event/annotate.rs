@@ -72,6 +72,38 @@ pub enum Simple<'a> {
 }
 
 /// Where a value writes itself, with one of these methods.
+///
+/// ```
+/// use tracing_sdk::{Annotate, Value};
+///
+/// /// A node of a graph in memory.
+/// struct Node { kind: &'static str, address: u64, children: Vec<Node> }
+///
+/// impl Annotate for Node {
+///     fn annotate(&self, value: Value<'_, '_>) {
+///         value.map(|map| {
+///             // There are few kinds, so each is written once.
+///             map.entry_with("kind", |value| value.interned_str(self.kind));
+///             map.entry_with("at", |value| value.pointer(self.address));
+///             map.entry_with("children", |value| {
+///                 value.list(|list| {
+///                     for child in &self.children {
+///                         list.item(child);
+///                     }
+///                 });
+///             });
+///             for (number, child) in self.children.iter().enumerate() {
+///                 map.entry_display(&format_args!("kind {number}"), child.kind);
+///             }
+///         });
+///     }
+///
+///     // Its key is left out then.
+///     fn is_absent(&self) -> bool {
+///         self.address == 0
+///     }
+/// }
+/// ```
 #[must_use = "a value that is not written is shown as nothing"]
 pub struct Value<'v, 'i> {
     message: DebugAnnotationWriter<'v>,

@@ -1,6 +1,13 @@
 //! The value of a counter.
 
 /// A value of a counter.
+///
+/// ```
+/// use tracing_sdk::CounterValue;
+///
+/// assert_eq!(CounterValue::from(3_u8), CounterValue::Int(3));
+/// assert_eq!(CounterValue::from(0.5), CounterValue::Double(0.5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CounterValue {
     /// A whole number.

@@ -38,6 +38,18 @@ use crate::track::process;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// A program with a service of its own, on a machine whose sessions may stop its threads rather than lose events:
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tracing_sdk::{Address, Init};
+///
+/// let socket = Address::parse("/run/my/producer.sock")?;
+/// Init::new().address(socket).allow_stall().counter_clock().system()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Init(Options);
 
@@ -229,6 +241,12 @@ pub(crate) fn wait_startup() {
 
 /// How many packets of startup tracing were discarded, because no session has started in time or its service did not
 /// take them. An event is a packet; each thread and each track add a few.
+///
+/// ```
+/// if tracing_sdk::startup_packets_discarded() != 0 {
+///     println!("no session wanted the beginning of this program");
+/// }
+/// ```
 #[must_use]
 pub fn startup_packets_discarded() -> u64 {
     lock().system.as_ref().map_or(0, |producer| producer.startup_packets_discarded())
@@ -276,6 +294,11 @@ pub fn sync(timeout: Duration) -> bool {
 }
 
 /// Tells services about triggers, which sessions may wait for.
+///
+/// ```
+/// // Sessions with a trigger of this name start or end now.
+/// tracing_sdk::trigger(&["jank"]);
+/// ```
 pub fn trigger(names: &[&str]) {
     if !ON {
         return;
@@ -287,6 +310,15 @@ pub fn trigger(names: &[&str]) {
 
 /// Ends all connections: the events of the calling thread and of threads that have ended are sent; those of other
 /// threads are read by the service. Sessions of a service inside the program end.
+///
+/// ```no_run
+/// # fn main() -> Result<(), tracing_sdk::InitError> {
+/// tracing_sdk::init()?;
+/// // ...
+/// tracing_sdk::shutdown();
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// A program may call [`init`] again after it. In a callback of a data source or an interceptor this does not wait,
 /// because the connections end after the callback.

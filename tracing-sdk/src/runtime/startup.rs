@@ -45,6 +45,19 @@ impl Startup {
     }
 
     /// What `config` records. A later session with this config gets it.
+    ///
+    /// ```no_run
+    /// # use tracing_sdk::session::{Config, Session};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::new().track_events(&["net"]);
+    /// let startup = tracing_sdk::Startup::of_session(&config);
+    /// tracing_sdk::Init::new().startup(startup).system()?;
+    /// // Later, for example when the program has read its settings:
+    /// let session = Session::system(&config)?;
+    /// session.start()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "session")]
     pub fn of_session(config: &crate::session::Config) -> Self {
         let sources = config.to_message().data_sources.into_iter();

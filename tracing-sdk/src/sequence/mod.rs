@@ -57,6 +57,10 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// How many events of this process were lost so far, all sessions together, because shared memory was full when they
 /// were to be written.
+///
+/// ```
+/// assert_eq!(tracing_sdk::lost_events(), 0, "`Init::shm_kb` is too small");
+/// ```
 #[inline]
 #[must_use]
 pub fn lost_events() -> u64 {

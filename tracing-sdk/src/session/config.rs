@@ -61,6 +61,38 @@ pub enum Fill {
 ///     .track_events(&["net", "gpu*"])
 ///     .duration(Duration::from_secs(10));
 /// ```
+///
+/// A recording that runs for days, into a file, until something goes wrong:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use tracing_sdk::session::{Config, Trigger};
+/// let config = Config::new()
+///     .track_events(&["net"])
+///     .data_source_named("linux.system_info")
+///     .write_into_file("/var/log/server.pftrace")
+///     .write_period(Duration::from_secs(2))
+///     .flush_period(Duration::from_secs(10))
+///     .file_bytes_max(1 << 30)
+///     // One second after `tracing_sdk::trigger(&["jank"])`, or after two days.
+///     .trigger(Trigger::Stop, "jank", Duration::from_secs(1))
+///     .trigger_timeout(Duration::from_secs(2 * 24 * 3600))
+///     .unique_name("the server");
+/// ```
+///
+/// A ring buffer, with a config that other code has made or read:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use tracing_sdk::session::{Config, SessionError};
+/// # fn main() -> Result<(), SessionError> {
+/// let bytes = [0x50, 0xe8, 0x07]; // `duration_ms: 1000`, encoded
+/// let message = Config::from_bytes(&bytes)?.to_message();
+/// let config = Config::from_message(message).clear_interval(Duration::from_secs(5));
+/// # assert_eq!(config.to_message().duration_ms, None);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Config {
@@ -185,7 +217,12 @@ impl Config {
     }
 
     /// As [`write_into_file`](Self::write_into_file), but the service makes the file: the path is absolute, the service
-    /// may write there, and no file exists.
+    /// may write there, and no file exists. For `traced` on another machine, or with more rights:
+    ///
+    /// ```
+    /// # use tracing_sdk::session::Config;
+    /// let config = Config::new().service_writes_file("/var/lib/traces/server.pftrace");
+    /// ```
     pub fn service_writes_file(mut self, path: &str) -> Self {
         self.message.write_into_file = Some(true);
         self.message.output_path = Some(path.to_owned());

@@ -89,6 +89,41 @@ use crate::runtime;
 /// For each method that waits for the service, another one returns a future, such as [`stop_async`](Self::stop_async).
 /// It needs no runtime, and no runtime needs to know of it: a thread of the library carries the request out.
 ///
+/// ```
+/// use tracing_sdk::session::{Session, SessionError};
+///
+/// async fn record(session: &Session) -> Result<Vec<u8>, SessionError> {
+///     session.start_async().await?;
+///     // ... meanwhile, a copy of what there is so far:
+///     session.flush_async().await?;
+///     let copy = session.snapshot_async().await?;
+///     copy.read_async().await?;
+///     // A request is on its way when the method returns. So this one can be kept, and awaited later.
+///     let ended = session.wait_async();
+///     session.stop_async().await?;
+///     ended.await?;
+///     session.read_async().await
+/// }
+/// ```
+///
+/// # More than one trace
+///
+/// ```no_run
+/// # use tracing_sdk::Address;
+/// # use tracing_sdk::session::{Config, Session};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // The service of this socket, in place of that at the usual address.
+/// let config = Config::new().track_events(&["net"]);
+/// let session = Session::system_at(Address::parse("/run/my/consumer.sock")?, &config)?;
+/// session.start()?;
+/// session.save_snapshot("/tmp/so-far.pftrace")?;
+/// // Producers that `config` names and that did not record begin to do so.
+/// session.change_config(&config)?;
+/// println!("{} bytes in the buffers", session.stats()?.buffer_stats.len());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Signals
 ///
 /// This library installs no signal handler. A program that must not lose its trace when a user presses Ctrl-C calls

@@ -35,6 +35,8 @@ const CLEAR_PERIOD: Duration = Duration::from_secs(5);
 ///
 /// // When somebody asks for it:
 /// recorder.dump(directory.join("now.pftrace"))?;
+/// let mut in_memory = Vec::new();
+/// recorder.dump_into(&mut in_memory)?;
 /// # Ok(())
 /// # }
 /// ```

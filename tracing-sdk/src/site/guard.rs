@@ -40,7 +40,17 @@ impl Slice {
     /// Ends the slice.
     pub fn end(self) {}
 
-    /// Whether a session records this slice.
+    /// Whether a session records this slice. Ask before work that only the slice needs:
+    ///
+    /// ```
+    /// # use tracing_sdk::{categories, end, slice};
+    /// # categories! { NET = "net"; }
+    /// let request = slice!(NET, "request");
+    /// if request.is_recorded() {
+    ///     let headers = "all of them".to_owned();
+    ///     end!(request, headers = headers);
+    /// }
+    /// ```
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.written().bits != 0

@@ -221,6 +221,13 @@ impl<'a> Counter<'a> {
     }
 
     /// Counters with equal keys and parents are drawn on one scale.
+    ///
+    /// ```
+    /// use tracing_sdk::Counter;
+    ///
+    /// static READ: Counter = Counter::new("read").axis("disk");
+    /// static WRITTEN: Counter = Counter::new("written").axis("disk");
+    /// ```
     #[must_use]
     pub const fn axis(mut self, key: &'a str) -> Self {
         self.track = self.track.axis(key);
@@ -248,7 +255,15 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// As [`record`](Self::record), at a time of the boot clock, nanoseconds.
+    /// As [`record`](Self::record), at a time of the boot clock, nanoseconds: for values that a device measured before.
+    ///
+    /// ```
+    /// # use tracing_sdk::{Counter, categories};
+    /// # categories! { DISK = "disk"; }
+    /// for (time_ns, bytes) in [(1_000_000, 512), (2_000_000, 1024)] {
+    ///     Counter::new("read").record_at(&DISK, time_ns, bytes);
+    /// }
+    /// ```
     pub fn record_at(
         &self,
         category: impl CategoryRef,

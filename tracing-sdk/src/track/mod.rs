@@ -144,14 +144,28 @@ impl Track<'static> {
     /// A track for events that belong to no process.
     pub const GLOBAL: Self = Self::new(Parent::Global, Name::None, Kind::Known, 0);
 
-    /// The track of the calling thread, on which events are by default. Other threads can record events there with it.
+    /// The track of the calling thread, on which events are by default. Other threads can record events there with it:
+    ///
+    /// ```
+    /// # use tracing_sdk::{Track, categories, instant};
+    /// # categories! { NET = "net"; }
+    /// let caller = Track::current_thread();
+    /// std::thread::spawn(move || instant!(NET, "cancelled", track = caller));
+    /// ```
     #[must_use]
     pub fn current_thread() -> Self {
         let tid = os::thread::id();
         Self::new(Parent::Process, Name::None, Kind::Thread { tid }, 0).id(u64::from(tid))
     }
 
-    /// A track with a uuid that was made and is described by other code.
+    /// A track with a uuid that was made and is described by other code:
+    ///
+    /// ```
+    /// # use tracing_sdk::{Track, categories, instant};
+    /// # categories! { GPU = "gpu"; }
+    /// # let uuid_of_the_driver = 17;
+    /// instant!(GPU, "submit", track = Track::from_uuid(uuid_of_the_driver));
+    /// ```
     #[must_use]
     pub const fn from_uuid(uuid: u64) -> Self {
         Self::new(Parent::Global, Name::None, Kind::Known, 0).id(uuid)
