@@ -48,10 +48,6 @@ const TRACKS_MAX: usize = 8192;
 /// The longest chain of parents. Readers refuse 100 levels.
 const DEPTH_MAX: usize = 90;
 
-/// In `Sequence::lost`: each event of the sequence needs more than a packet. One flag for all that is rare, beside the
-/// number that is looked at with each event anyway.
-const SPECIAL: u64 = 1 << 63;
-
 /// Events of this process that were lost because shared memory was full.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
@@ -149,10 +145,10 @@ pub(crate) struct Sequence {
     last_ns: u64,
     clears_seen: u32,
     needs_opening: bool,
-    /// Lost since the last event that was written; and [`SPECIAL`].
+    /// It has an interceptor, or thread times.
+    is_special: bool,
+    /// Lost since the last event that was written.
     lost: u64,
-    /// The value of `lost` if nothing was lost.
-    nothing_lost: u64,
     late_ends: LateEnds,
 }
 
@@ -163,10 +159,9 @@ impl Sequence {
             None => (running.instance.trace_writer(stall::policy(&running.instance)), None),
         };
         let thread_time = ThreadTime::new(&running.settings);
-        let is_special = intercepted.is_some() || thread_time.is_some();
-        let nothing_lost = if is_special { SPECIAL } else { 0 };
         Self {
             writer,
+            is_special: intercepted.is_some() || thread_time.is_some(),
             intercepted,
             thread_time,
             clears_seen: running.clears.load(Ordering::Relaxed),
@@ -175,8 +170,7 @@ impl Sequence {
             tracks: HashSet::default(),
             last_ns: 0,
             needs_opening: true,
-            lost: nothing_lost,
-            nothing_lost,
+            lost: 0,
             late_ends: LateEnds::default(),
         }
     }
@@ -235,12 +229,12 @@ impl Sequence {
         }
         let had_arguments = fill.is_some();
         let filled = match fill {
-            None if self.lost == 0 => self.encode(now_ns, spec, None),
+            None if self.lost == 0 && !self.is_special => self.encode(now_ns, spec, None),
             fill => self.encode_with_arguments(now_ns, spec, fill, deliver),
         };
         let is_stored = !self.writer.is_dropping();
         match is_stored {
-            true => self.lost = self.nothing_lost,
+            true => self.lost = 0,
             false => self.count_loss(now_ns, spec, had_arguments),
         }
         Outcome { is_stored, panic: filled.err() }
@@ -254,11 +248,11 @@ impl Sequence {
         fill: Option<&mut Fill<'_>>,
         deliver: Deliver,
     ) -> std::thread::Result<()> {
-        let is_special = self.lost & SPECIAL != 0;
-        let thread_time = if is_special { self.sample_thread_time(now_ns, spec) } else { None };
-        let arguments = Arguments { lost: self.lost & !SPECIAL, thread_time, fill };
+        let thread_time =
+            if self.is_special { self.sample_thread_time(now_ns, spec) } else { None };
+        let arguments = Arguments { lost: self.lost, thread_time, fill };
         let filled = self.encode(now_ns, spec, Some(arguments));
-        if is_special && deliver == Deliver::Now {
+        if self.is_special && deliver == Deliver::Now {
             self.deliver();
         }
         filled
