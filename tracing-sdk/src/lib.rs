@@ -139,6 +139,7 @@ pub mod __private {
     pub use crate::flow::Flows;
     pub use crate::intern::StaticName;
     pub use crate::on::ON;
+    pub use crate::site::future::{end_error, end_result, end_return, traced_until};
     pub use crate::site::guard::{Slice, TrackSlice};
     #[cfg(feature = "off")]
     pub use crate::site::leak;

@@ -134,15 +134,15 @@ pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<Toke
         },
     };
     let block = if is_async {
-        if *ret || *err {
-            return Err(Error::new_spanned(
-                &function.sig.ident,
-                "`ret` and `err` are for functions that are not async; record the result in the function",
-            ));
-        }
+        let end = match (*ret, *err) {
+            (false, false) => quote!(|slice, _| slice.end()),
+            (true, false) => quote!(::tracing_sdk::__private::end_return),
+            (false, true) => quote!(::tracing_sdk::__private::end_error),
+            (true, true) => quote!(::tracing_sdk::__private::end_result),
+        };
         quote!({
             let #slice = ::tracing_sdk::async_slice!(#category, #text, #(#annotations),*);
-            ::tracing_sdk::Traced::traced(async move #body, #slice).await
+            ::tracing_sdk::__private::traced_until(async move #body, #slice, #end).await
         })
     } else if results.is_empty() {
         match name {

@@ -8,6 +8,7 @@
 //!   thread 2                       [GET]
 //! ```
 
+use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use super::guard::TrackSlice;
 use super::kept::Kept;
 use super::{Site, closure};
 use crate::category::{CategoryRef, Members};
+use crate::event::annotate::{Annotate, ByDebug, ByDisplay};
 use crate::flow::Flow;
 use crate::intern::{EventName, StaticName};
 use crate::track::Track;
@@ -78,12 +80,7 @@ impl Drop for AsyncSlice {
     fn drop(&mut self) {
         static KEY: StaticName = StaticName::key("cancelled");
         if let Some(open) = self.take() {
-            open.slice.end_with(
-                None,
-                &mut closure(|event| {
-                    event.annotate_static(&KEY, &true);
-                }),
-            );
+            annotate_end(open.slice, &KEY, &true);
         }
     }
 }
@@ -107,20 +104,73 @@ pub trait Traced: Future + Sized {
     /// }
     /// ```
     fn traced(self, slice: AsyncSlice) -> impl Future<Output = Self::Output> {
-        #[cfg(feature = "off")]
-        {
-            let _ = slice;
-            self
-        }
-        #[cfg(not(feature = "off"))]
-        traced(self, slice)
+        traced_until(self, slice, |slice, _| slice.end())
     }
 }
 
 impl<F: Future> Traced for F {}
 
+/// Records `future`; `end` ends its slice when it is ready.
+#[doc(hidden)]
+pub fn traced_until<F: Future>(
+    future: F,
+    slice: AsyncSlice,
+    end: impl FnOnce(TrackSlice<'static>, &F::Output),
+) -> impl Future<Output = F::Output> {
+    #[cfg(feature = "off")]
+    {
+        let _ = (slice, end);
+        future
+    }
+    #[cfg(not(feature = "off"))]
+    traced(future, slice, end)
+}
+
+/// Ends the slice of a function with its result: `ret` of `#[traced]`.
+#[doc(hidden)]
+pub fn end_return<T: fmt::Debug>(slice: TrackSlice<'static>, output: &T) {
+    static KEY: StaticName = StaticName::key("return");
+    annotate_end(slice, &KEY, &ByDebug(output));
+}
+
+/// Ends the slice of a function with its error: `err` of `#[traced]`.
+#[doc(hidden)]
+pub fn end_error<T, E: fmt::Display>(slice: TrackSlice<'static>, output: &Result<T, E>) {
+    static KEY: StaticName = StaticName::key("error");
+    match output {
+        Ok(_) => slice.end(),
+        Err(error) => annotate_end(slice, &KEY, &ByDisplay(error)),
+    }
+}
+
+/// Ends the slice of a function with its value or its error: `ret, err` of `#[traced]`.
+#[doc(hidden)]
+pub fn end_result<T, E>(slice: TrackSlice<'static>, output: &Result<T, E>)
+where
+    T: fmt::Debug,
+    E: fmt::Display,
+{
+    match output {
+        Ok(value) => end_return(slice, value),
+        Err(_) => end_error(slice, output),
+    }
+}
+
+fn annotate_end(slice: TrackSlice<'_>, key: &'static StaticName, value: &impl Annotate) {
+    slice.end_with(
+        None,
+        &mut closure(|event| {
+            event.annotate_static(key, value);
+        }),
+    );
+}
+
 #[cfg_attr(feature = "off", expect(dead_code, reason = "futures are not recorded"))]
-async fn traced<F: Future>(future: F, mut slice: AsyncSlice) -> F::Output {
+async fn traced<F: Future>(
+    future: F,
+    mut slice: AsyncSlice,
+    end: impl FnOnce(TrackSlice<'static>, &F::Output),
+) -> F::Output {
     let mut future = pin!(future);
     let output = poll_fn(|context| {
         let _poll = slice.open.get().and_then(Option::as_ref).map(|open| {
@@ -133,7 +183,7 @@ async fn traced<F: Future>(future: F, mut slice: AsyncSlice) -> F::Output {
     })
     .await;
     if let Some(open) = slice.take() {
-        open.slice.end();
+        end(open.slice, &output);
     }
     output
 }

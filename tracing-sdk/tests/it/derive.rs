@@ -102,6 +102,25 @@ fn half(n: u32) -> Result<u32, String> {
     Ok(n / 2)
 }
 
+#[traced(D, name = "parsed", args(text), ret, err)]
+async fn parse(text: &str) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
+    let n: u32 = text.parse()?;
+    if n > 9 {
+        return Err("too large".into());
+    }
+    Ok(n)
+}
+
+#[traced(D, name = "tested", err)]
+async fn test(text: &str) -> Result<(), std::num::ParseIntError> {
+    text.parse::<u32>().map(drop)
+}
+
+#[traced(D, name = "length", ret)]
+async fn length(text: &str) -> usize {
+    text.len()
+}
+
 #[traced(D)]
 fn iterate() -> impl Iterator<Item = u32> {
     0..3
@@ -116,6 +135,45 @@ fn sum(slice: &[u32], output: u32) -> u32 {
 #[traced(D, name = "checked", err)]
 fn checked(n: u32) -> Result<impl Iterator<Item = u32>, String> {
     if n > 3 { Err("too many".to_owned()) } else { Ok(0..n) }
+}
+
+/// Runs a future that is ready at once.
+fn run<F: Future>(future: F) -> F::Output {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(output) => output,
+        std::task::Poll::Pending => panic!("it waits"),
+    }
+}
+
+#[test]
+fn results_of_futures() {
+    let spawnable = |future| -> Box<dyn Future<Output = usize> + Send> { Box::new(future) };
+    let trace = recorded("derive", || {
+        assert!(run(parse("7")).is_ok());
+        assert!(run(parse("x")).is_err());
+        assert!(run(parse("10")).is_err());
+        assert!(run(test("8")).is_ok());
+        assert!(run(test("y")).is_err());
+        assert_eq!(run(Box::into_pin(spawnable(length("abc")))), 3);
+    });
+    let events = events(&trace);
+    let ends: Vec<&str> = events.iter().filter_map(|event| event.strip_prefix("end")).collect();
+    let expected = [
+        "",
+        " return=7",
+        "",
+        " error=invalid digit found in string",
+        "",
+        " error=too large",
+        "",
+        "",
+        "",
+        " error=invalid digit found in string",
+        "",
+        " return=3",
+    ];
+    assert_eq!(ends, expected);
 }
 
 #[test]

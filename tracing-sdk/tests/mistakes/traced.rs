@@ -17,11 +17,6 @@ const fn constant() {}
 #[traced(NET, arg(id))]
 fn unknown_argument(id: u64) {}
 
-#[traced(NET, err)]
-async fn asynchronous() -> Result<(), String> {
-    Ok(())
-}
-
 trait Fetch {
     #[traced(NET)]
     fn fetch(&self);
