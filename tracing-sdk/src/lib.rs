@@ -28,6 +28,7 @@
 //! | module | what |
 //! |---|---|
 //! | `macros` | call sites: [`slice!`], [`instant!`], [`counter!`], [`state!`], [`function!`] |
+//! | `bits` | which instances record a category, and when threads look at them again |
 //! | `category` | what sessions select |
 //! | `clock` | the time of events |
 //! | `track` | the lines of a timeline |
@@ -56,6 +57,7 @@ extern crate self as tracing_sdk;
 
 mod macros;
 
+mod bits;
 mod callback;
 mod category;
 mod clock;
@@ -91,6 +93,8 @@ mod site;
 mod slots;
 mod source;
 mod stall;
+#[cfg(all(test, feature = "in-process", not(feature = "off")))]
+mod tests;
 mod track;
 
 pub use self::category::{Category, Group, register};

@@ -69,14 +69,22 @@ const IN_PROCESS: Suite = Suite {
     skip: &[],
 };
 
+/// The data source of the SDK in such a service: two threads that record events of each kind.
+const SDK: Suite = Suite {
+    package: "tracing-sdk",
+    tests: &["--lib"],
+    only: &["tests::threads_record_while_sessions_come_and_go"],
+    skip: &[],
+};
+
 const TREE_BORROWS: &str = "-Zmiri-tree-borrows";
 const SMALL: &str = "i686-unknown-linux-gnu";
 /// A machine with the other order of bytes.
 const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
 
 /// A suite, its target, features besides the default ones, and flags of Miri. `--short`, which `ci` uses, runs the
-/// first [`SHORT`]: every suite, and the writer on both orders of bytes.
-const RUNS: [(&Suite, &str, &str, &str); 10] = [
+/// first [`SHORT`]: every suite but that of the SDK, and the writer on both orders of bytes.
+const RUNS: [(&Suite, &str, &str, &str); 12] = [
     (&IN_PROCESS, TARGET, "", TREE_BORROWS),
     (&IN_PROCESS, TARGET, "", ""),
     // The stricter rules only, as the same code runs in one process above. Some of these tests forget values.
@@ -84,6 +92,8 @@ const RUNS: [(&Suite, &str, &str, &str); 10] = [
     (&PAGES, TARGET, "", ""),
     (&WRITER, TARGET, "bytes", ""),
     (&WRITER, BIG_ENDIAN, "bytes", ""),
+    (&SDK, TARGET, "in-process", TREE_BORROWS),
+    (&SDK, TARGET, "in-process", ""),
     (&PAGES, TARGET, "", TREE_BORROWS),
     (&WRITER, TARGET, "bytes", TREE_BORROWS),
     (&WRITER, TARGET, "bytes,small", ""),

@@ -5,6 +5,8 @@ use crate::asan::{TARGET, UNOPTIMISED};
 use crate::ctx::{Ctx, Outcome};
 use crate::toolchain;
 
+const SDK_FEATURES: &str = "tracing-sdk/in-process,tracing-sdk/log,tracing-sdk/tracing";
+
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     toolchain::nightly(ctx)?;
     let mut command = toolchain::cargo(ctx, toolchain::NIGHTLY);
@@ -13,7 +15,9 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         command.args(["--package", &format!("tracing-core-{package}")]);
     }
     command
-        .args(["--lib", "--tests"])
+        .args(["--package", "tracing-sdk", "--features", SDK_FEATURES])
+        // Not those that fork: the sanitizer loses its threads then. And not the messages of the compiler.
+        .args(["--lib", "--test", "it", "--test", "in_process"])
         // Optimise what is tested; the generated schema is large and hardly runs.
         .args(["--config", "profile.dev.opt-level=1"])
         .args(["--config", "profile.dev.package.protos.opt-level=0"])
@@ -25,6 +29,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     command
         .env("CARGO_TARGET_DIR", ctx.target("tsan")?)
         .env("RUSTFLAGS", "-Zsanitizer=thread")
-        .env("TSAN_OPTIONS", "halt_on_error=1");
+        .env("TSAN_OPTIONS", "halt_on_error=1")
+        // Random programs of the SDK.
+        .env("SDK_CASES", "50");
     ctx.run(&mut command)
 }

@@ -4,15 +4,26 @@
 //! `cargo test --release --manifest-path tracing-core/loom/Cargo.toml`
 //!
 //! The modules under test are compiled from `tracing-core/abi/src` with `cfg(loom)` set, which turns
-//! their atomics into loom's.
+//! their atomics into loom's. So are two small modules of `tracing-sdk/src`.
 #![allow(dead_code, reason = "a few modules of a larger crate")]
+
+// By this name the modules of the SDK know `sync`.
+extern crate self as abi;
 
 #[path = "../../abi/src/ids/mod.rs"]
 pub mod ids;
 #[path = "../../abi/src/sync.rs"]
 pub mod sync;
 
+pub mod event;
 pub mod shm;
+
+#[path = "../../../tracing-sdk/src/bits.rs"]
+mod bits;
+#[path = "../../../tracing-sdk/src/site/remembered.rs"]
+mod remembered;
 
 #[cfg(test)]
 mod models;
+#[cfg(test)]
+mod sdk;

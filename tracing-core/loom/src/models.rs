@@ -75,7 +75,7 @@ fn header(writer: u16, chunk: u32) -> ChunkHeader {
 /// Explores `f`. Whatever is to be interleaved runs on threads of its own: what the model's first thread
 /// does between spawning and joining is not moved around by loom as freely (seen: a reader was never
 /// run whole in front of it).
-fn model(f: impl Fn() + Send + Sync + 'static) {
+pub fn model(f: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(f);

@@ -15,8 +15,9 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 
+use crate::bits::Bits;
 use crate::on::ON;
 use crate::source::registry;
 
@@ -39,9 +40,7 @@ const NEW: u32 = 1 << 31;
 /// assert!(!NET.is_enabled(), "no session records");
 /// ```
 pub struct Category {
-    bits: AtomicU32,
-    /// Its number in interned data; set when it is registered.
-    iid: AtomicU32,
+    bits: Bits,
     name: &'static str,
     description: &'static str,
     tags: &'static [&'static str],
@@ -75,8 +74,7 @@ impl Category {
     /// A category that consumers are not told of, with any name.
     pub(crate) const fn unlisted(name: &'static str, tags: &'static [&'static str]) -> Self {
         Self {
-            bits: AtomicU32::new(NEW),
-            iid: AtomicU32::new(0),
+            bits: Bits { instances: AtomicU32::new(NEW), iid: AtomicU32::new(0) },
             name,
             description: "",
             tags,
@@ -151,7 +149,7 @@ impl Category {
 
     #[inline(always)]
     fn load(&self) -> u32 {
-        if ON { self.bits.load(Ordering::Relaxed) } else { 0 }
+        if ON { self.bits.load() } else { 0 }
     }
 
     /// The instances of `bits`, as they were loaded before. Registers the category if that was not done.
@@ -161,13 +159,12 @@ impl Category {
 
     /// Its number in interned data, which is never 0 once it is registered.
     pub(crate) fn iid(&self) -> u32 {
-        self.iid.load(Ordering::Relaxed)
+        self.bits.iid()
     }
 
     /// For the registry, which is locked: registers the category with its number and instances.
     pub(crate) fn set_registered(&self, iid: u32, instances: u32) {
-        self.iid.store(iid, Ordering::Relaxed);
-        self.bits.store(instances, Ordering::Release);
+        self.bits.register(iid, instances);
     }
 
     /// For the registry, which is locked.
@@ -178,9 +175,9 @@ impl Category {
     /// For the registry, which is locked: switches instances on or off.
     pub(crate) fn set_instances(&self, instances: u32, on: bool) {
         match on {
-            true => self.bits.fetch_or(instances, Ordering::Release),
-            false => self.bits.fetch_and(!instances, Ordering::Release),
-        };
+            true => self.bits.switch_on(instances),
+            false => self.bits.switch_off(instances),
+        }
     }
 }
 

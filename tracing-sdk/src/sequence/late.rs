@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// How many ends of slices on tracks that the program named are remembered. Ends on the track of the thread have no
 /// such limit: each one has a guard in the program.
-const ON_TRACKS_MAX: usize = 4096;
+pub(super) const ON_TRACKS_MAX: usize = 4096;
 
 /// An end that was not written.
 #[derive(Clone, Copy)]

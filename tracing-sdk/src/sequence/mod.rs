@@ -15,6 +15,8 @@
 
 mod late;
 mod open;
+#[cfg(test)]
+mod tests;
 pub(crate) mod thread;
 mod thread_time;
 

@@ -10,6 +10,7 @@
 pub(crate) mod future;
 pub(crate) mod guard;
 mod kept;
+mod remembered;
 pub(crate) mod sticky;
 #[cfg(all(test, not(feature = "off")))]
 mod tests;

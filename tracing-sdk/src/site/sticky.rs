@@ -4,7 +4,7 @@
 //! The thread of the data source writes the remembered values, on its own sequence. Another thread may change a value
 //! meanwhile. So a remembered value is written with a time at which it was true.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TrackEventType;
@@ -15,6 +15,7 @@ use crate::event::counter_value::CounterValue;
 use crate::intern::EventName;
 use crate::on::ON;
 use crate::sequence::{Spec, thread};
+use crate::site::remembered::Remembered;
 use crate::track::{Track, Unit};
 
 /// What can be replayed.
@@ -23,9 +24,6 @@ enum Sticky {
     Counter(&'static Counter<'static>),
     State(&'static State<'static>),
 }
-
-/// How many times a counter is read that changes all the time.
-const READS_MAX: usize = 16;
 
 /// One lock for all statics: a fork must take it, and cannot find others.
 static ALL: Mutex<List> = Mutex::new(Vec::new());
@@ -101,15 +99,9 @@ pub(crate) fn replay(bits: u32) {
 #[derive(Debug)]
 pub struct Counter<'a> {
     track: Track<'a>,
-    /// The last value: 64 bits and what they mean.
-    bits: AtomicU64,
-    form: AtomicU8,
+    last: Remembered,
     is_listed: AtomicBool,
 }
-
-const NONE: u8 = 0;
-const INT: u8 = 1;
-const DOUBLE: u8 = 2;
 
 impl Counter<'static> {
     /// A counter below the process.
@@ -117,8 +109,7 @@ impl Counter<'static> {
     pub const fn new(name: &'static str) -> Self {
         Self {
             track: Track::counter(name),
-            bits: AtomicU64::new(0),
-            form: AtomicU8::new(NONE),
+            last: Remembered { bits: AtomicU64::new(0), form: AtomicU8::new(0) },
             is_listed: AtomicBool::new(false),
         }
     }
@@ -130,10 +121,7 @@ impl Counter<'static> {
             return;
         }
         let value = value.into();
-        match value {
-            CounterValue::Int(value) => self.store(INT, value.cast_unsigned()),
-            CounterValue::Double(value) => self.store(DOUBLE, value.to_bits()),
-        }
+        self.last.set(value);
         self.changed(category, value);
     }
 
@@ -143,21 +131,13 @@ impl Counter<'static> {
         if !ON {
             return;
         }
-        let before = self.bits.fetch_add(delta.cast_unsigned(), Ordering::Relaxed);
-        self.form.store(INT, Ordering::Relaxed);
-        self.changed(category, CounterValue::Int(before.cast_signed().wrapping_add(delta)));
+        let sum = self.last.add(delta);
+        self.changed(category, CounterValue::Int(sum));
     }
 
     /// Forgets the value: sessions no longer begin with it.
     pub fn forget(&self) {
-        self.form.store(NONE, Ordering::Relaxed);
-        self.bits.store(0, Ordering::Relaxed);
-    }
-
-    fn store(&self, form: u8, bits: u64) {
-        self.bits.store(bits, Ordering::Relaxed);
-        // `load` reads the form first: then it finds these bits.
-        self.form.store(form, Ordering::Release);
+        self.last.forget();
     }
 
     #[inline]
@@ -165,8 +145,7 @@ impl Counter<'static> {
         if !self.is_listed.load(Ordering::Relaxed) {
             self.list(category);
         }
-        // The new value is stored before the categories and the clock are looked at: see `settled`.
-        fence(Ordering::SeqCst);
+        self.last.changed();
         self.record(category, value);
     }
 
@@ -178,30 +157,9 @@ impl Counter<'static> {
         }
     }
 
-    /// The last value, and a time at which it was the last one. None also while it changes: the thread that changes it
-    /// sees that the session records, and writes the new value itself.
+    /// See [`Remembered::settled`].
     pub(super) fn settled(&self) -> Option<(u64, CounterValue)> {
-        for _ in 0..READS_MAX {
-            // With the fence in `changed`.
-            fence(Ordering::SeqCst);
-            let before = self.load();
-            let time_ns = clock::past_ns();
-            fence(Ordering::SeqCst);
-            if self.load() == before {
-                let (form, bits) = before;
-                return match form {
-                    INT => Some((time_ns, CounterValue::Int(bits.cast_signed()))),
-                    DOUBLE => Some((time_ns, CounterValue::Double(f64::from_bits(bits)))),
-                    _ => None,
-                };
-            }
-        }
-        None
-    }
-
-    fn load(&self) -> (u8, u64) {
-        let form = self.form.load(Ordering::Acquire);
-        (form, self.bits.load(Ordering::Relaxed))
+        self.last.settled(clock::past_ns)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The rule that keeps them together: the bits of a registered category are those of the instances whose config enables
 //! it. A category that is registered is held against all configs, and a config that starts against all categories.
 
-use core::sync::atomic::{AtomicU32, Ordering, fence};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -11,6 +11,7 @@ use client::data_source::Instance;
 
 use super::running::Running;
 use super::settings::Settings;
+use crate::bits::Generation;
 use crate::category::{Category, is_reserved, rules};
 use crate::interceptor::ForThreads;
 use crate::slots::{COUNT, Slots};
@@ -18,8 +19,7 @@ use crate::slots::{COUNT, Slots};
 /// How many dynamic categories there can be.
 const DYNAMIC_MAX: usize = 16_384;
 
-/// Changes whenever an instance starts, stops, or must clear its incremental state.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+static GENERATION: Generation = Generation(AtomicU32::new(0));
 
 /// The slots of running instances, one bit each. Those that are intercepted have a second bit, [`INTERCEPTED`] higher.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
@@ -76,9 +76,7 @@ fn lock() -> MutexGuard<'static, Registry> {
 /// found not zero.
 #[inline(always)]
 pub(crate) fn generation() -> u32 {
-    // With the release of the bits: an instance whose bit was seen has its generation.
-    fence(Ordering::Acquire);
-    GENERATION.load(Ordering::Relaxed)
+    GENERATION.behind_bits()
 }
 
 /// Whether any instance runs. The answer may be a moment old.
@@ -107,7 +105,7 @@ pub(crate) struct Instances {
 pub(crate) fn instances() -> Instances {
     let registry = lock();
     Instances {
-        generation: GENERATION.load(Ordering::Relaxed),
+        generation: GENERATION.get(),
         last_serial: registry.slots.last_serial(),
         slots: registry.slots.all(),
     }
@@ -192,8 +190,8 @@ pub(crate) fn start(instance: Instance, interceptor: Option<ForThreads>) -> Opti
     let make = |settings, serial| Running { serial, instance, settings, interceptor, clears };
     let (slot, _) = registry.slots.put(settings, make).ok()?;
     RUNNING.fetch_or(1 << slot | is_intercepted << (slot + INTERCEPTED), Ordering::Relaxed);
-    // Before the bits: see `generation`.
-    GENERATION.fetch_add(1, Ordering::Relaxed);
+    // Before the bits.
+    GENERATION.change();
     for category in &registry.categories {
         let bit = registry.enabled(category) & (1 << slot);
         if bit != 0 {
@@ -208,7 +206,7 @@ pub(crate) fn clear(slot: usize) {
     let registry = lock();
     if let Some(running) = registry.slots.get(slot) {
         running.clears.fetch_add(1, Ordering::Relaxed);
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+        GENERATION.change();
     }
 }
 
@@ -226,7 +224,7 @@ pub(crate) fn stop(slot: usize) {
     }
     if registry.slots.take(slot).is_some() {
         RUNNING.fetch_and(!(1 << slot | 1 << (slot + INTERCEPTED)), Ordering::Relaxed);
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+        GENERATION.change();
     }
 }
 
@@ -247,6 +245,6 @@ impl Locked {
             category.set_instances((1 << COUNT) - 1, false);
         }
         RUNNING.store(0, Ordering::Relaxed);
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+        GENERATION.change();
     }
 }

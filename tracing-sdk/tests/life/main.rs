@@ -363,12 +363,48 @@ fn use_locks(text: &str) {
     }
 }
 
+/// Call sites and literals that a thread looks up under a lock when it uses them for the first time.
+#[cfg(all(feature = "log", feature = "tracing"))]
+mod first_uses {
+    macro_rules! each {
+        ($($number:literal)*) => {
+            pub(super) const EVENTS: &[fn()] = &[$(|| tracing::info!(target: "life", number = $number)),*];
+            pub(super) const RECORDS: &[fn()] =
+                &[$(|| log::info!(target: "life", concat!("record ", $number))),*];
+        };
+    }
+    each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+
+    /// On a thread that has seen none of them.
+    pub(super) fn on_new_thread() {
+        let all = || EVENTS.iter().chain(RECORDS).for_each(|first_use| first_use());
+        std::thread::spawn(all).join().expect("no panic");
+    }
+
+    /// In a child, whose thread has seen none of them. Nobody looks up a record that nobody records.
+    pub(super) fn in_child(is_recorded: bool) {
+        EVENTS[0]();
+        if is_recorded {
+            tracing_sdk::init().expect("a producer");
+            super::wait_for_session();
+            RECORDS[0]();
+        }
+    }
+}
+
 fn fork_beside_others() {
     tracing_sdk::init().expect("a producer");
     wait_for_session();
     DATA.register();
     #[cfg(feature = "tracing")]
     tracing_sdk::layer::Subscriber::default().install().expect("no other subscriber");
+    #[cfg(all(feature = "log", feature = "tracing"))]
+    {
+        let logger = tracing_sdk::log::logger();
+        logger.install(log::LevelFilter::Info).expect("no other logger");
+        // A call site that is used for the first time waits for locks of `tracing`, too.
+        first_uses::on_new_thread();
+    }
     let is_done = AtomicBool::new(false);
     let is_done = &is_done;
     std::thread::scope(|scope| {
@@ -392,8 +428,14 @@ fn fork_beside_others() {
                 register_interceptor();
             }
         });
+        #[cfg(all(feature = "log", feature = "tracing"))]
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                first_uses::on_new_thread();
+            }
+        });
         let mut ended = true;
-        for _ in 0..200 {
+        for _number in 0..200 {
             #[cfg(feature = "tracing")]
             let spans: Vec<_> = (0..200).map(|_| tracing::info_span!("open")).collect();
             // SAFETY: the child runs on the stack of this thread. Before it allocates, the C library has released the
@@ -407,6 +449,8 @@ fn fork_beside_others() {
                 use_locks("child");
                 #[cfg(feature = "tracing")]
                 drop(spans);
+                #[cfg(all(feature = "log", feature = "tracing"))]
+                first_uses::in_child(_number % 2 == 0);
                 // SAFETY: as above.
                 unsafe { libc::_exit(0) };
             }

@@ -1,0 +1,4 @@
+//! What a counter is made of.
+
+#[path = "../../../tracing-sdk/src/event/counter_value.rs"]
+pub mod counter_value;
