@@ -68,7 +68,7 @@ pub fn command_line() -> clap::Command {
 /// One line, and one of the codes above.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let failed = |failure: Failure| failure.with_code(FAILED);
-    let Some(args) = cli::parse::<Args>(name, words).map_err(failed)? else { return Ok(0) };
+    let Some(args) = parse(name, words).map_err(failed)? else { return Ok(0) };
     let request = RecordRequest::from_args(&args.what, Program::Tracebox).map_err(failed)?;
     let mut config = request.load_config(Purpose::Command).map_err(failed)?;
     if !config.activate_triggers.is_empty() {
@@ -97,6 +97,14 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         }
         Err(failure) => Err(failed(output.abandoned(failure))),
     }
+}
+
+/// Words that are no options and stand before `--` are ftrace events, so a command needs it.
+fn parse(name: &str, words: &[OsString]) -> Result<Option<Args>, Failure> {
+    cli::parse::<Args>(name, words).map_err(|failure| match words.iter().any(|word| word == "--") {
+        true => failure,
+        false => Failure::new(format_args!("write `--` before the command: {failure}")),
+    })
 }
 
 fn record(
