@@ -7,10 +7,11 @@
 
 use core::fmt::Write as _;
 
-use protos::{DebugAnnotation, DebugAnnotationValue, TrackEvent, TrackEventType};
+use protozero::Value;
 
 use super::names::Names;
-use super::tracks::Printed;
+use super::packet::{all, fields};
+use super::tracks::{Kind, Printed};
 use crate::hash::fnv1a;
 
 /// Letters of a track's title, and the width of its column.
@@ -18,6 +19,8 @@ const TITLE_LETTERS: usize = 15;
 const TITLE_COLUMN: usize = 18;
 /// Letters of a category.
 const CATEGORY_LETTERS: usize = 5;
+/// Levels of lists and maps in an annotation that are printed.
+const LEVELS_MAX: usize = 64;
 /// Shorter slices have no duration in their line, ns.
 const DURATION_MIN_NS: u64 = 10_000_000;
 
@@ -94,51 +97,52 @@ impl Line {
     }
 
     /// `(key:value, key:value)`
-    fn annotations(&mut self, annotations: &[DebugAnnotation], names: &Names, color: Color) {
-        for (number, annotation) in annotations.iter().enumerate() {
+    fn annotations(&mut self, event: &[u8], names: &Names, color: Color) {
+        let mut is_first = true;
+        for annotation in all(event, 4) {
             self.color(color);
-            self.push(if number == 0 { "(" } else { ", " });
-            self.push(names.key(annotation));
+            self.push(if is_first { "(" } else { ", " });
+            is_first = false;
+            self.push(&names.key(annotation));
             self.push(":");
             self.color(color.lighter());
-            self.value(annotation, names);
+            self.value(annotation, names, LEVELS_MAX);
         }
-        if !annotations.is_empty() {
+        if !is_first {
             self.color(color);
             self.push(")");
         }
     }
 
-    fn value(&mut self, annotation: &DebugAnnotation, names: &Names) {
-        use DebugAnnotationValue as Value;
-        match &annotation.value {
-            Some(Value::BoolValue(value)) => self.write(format_args!("{value}")),
-            Some(Value::UintValue(value)) => self.write(format_args!("{value}")),
-            Some(Value::IntValue(value)) => self.write(format_args!("{value}")),
-            Some(Value::DoubleValue(value)) => self.write(format_args!("{value:.6}")),
-            Some(Value::PointerValue(value)) => self.write(format_args!("{value:#x}")),
-            Some(Value::StringValue(value) | Value::LegacyJsonValue(value)) => self.push(value),
-            Some(Value::StringValueIid(iid)) => self.push(names.string(*iid)),
-            Some(Value::NestedValue(_)) | None if !annotation.array_values.is_empty() => {
-                self.list(("[", "]"), &annotation.array_values, names);
+    /// The value of a `DebugAnnotation`, with at most so many levels inside it.
+    fn value(&mut self, annotation: &[u8], names: &Names, levels: usize) {
+        for field in fields(annotation) {
+            match (field.number, field.value) {
+                (2, Value::Varint(value)) => self.write(format_args!("{}", value != 0)),
+                (3, Value::Varint(value)) => self.write(format_args!("{value}")),
+                (4, Value::Varint(value)) => self.write(format_args!("{}", value.cast_signed())),
+                (5, Value::Fixed64(bits)) => {
+                    self.write(format_args!("{:.6}", f64::from_bits(bits)));
+                }
+                (6 | 9, Value::Len(text)) => self.push(&String::from_utf8_lossy(text)),
+                (7, Value::Varint(value)) => self.write(format_args!("{value:#x}")),
+                (17, Value::Varint(iid)) => self.push(names.string(iid)),
+                _ => continue,
             }
-            Some(Value::NestedValue(_)) | None => {
-                self.list(("{", "}"), &annotation.dict_entries, names);
-            }
+            return;
         }
-    }
-
-    fn list(&mut self, (begin, end): (&str, &str), values: &[DebugAnnotation], names: &Names) {
+        let is_map = all(annotation, 12).next().is_none();
+        let (begin, field, end) = if is_map { ("{", 11, "}") } else { ("[", 12, "]") };
         self.push(begin);
-        for (number, value) in values.iter().enumerate() {
+        for (number, value) in all(annotation, field).filter(|_| levels > 0).enumerate() {
             if number != 0 {
                 self.push(", ");
             }
-            if begin == "{" {
-                self.push(names.key(value));
+            if is_map {
+                self.push(&names.key(value));
                 self.push(":");
             }
-            self.value(value, names);
+            self.value(value, names, levels.saturating_sub(1));
         }
         self.push(end);
     }
@@ -149,7 +153,7 @@ pub(super) fn line(
     has_colors: bool,
     since_start_ns: i128,
     printed: &Printed,
-    event: &TrackEvent,
+    event: &[u8],
     names: &Names,
 ) -> String {
     let mut line = Line { text: String::new(), has_colors };
@@ -172,18 +176,18 @@ pub(super) fn line(
     }
     let hue = fnv1a(printed.name.as_bytes()) % 360;
     let color = Color::of_hue(u32::try_from(hue).unwrap_or(0));
-    if printed.kind == TrackEventType::TYPE_SLICE_END {
+    if printed.kind == Kind::End {
         line.style(DEFAULT);
         line.push("} ");
     }
     line.color(color.lighter());
     line.push(&printed.name);
     line.style(RESET);
-    if printed.kind == TrackEventType::TYPE_SLICE_BEGIN {
+    if printed.kind == Kind::Begin {
         line.style(DEFAULT);
         line.push(" {");
     }
-    line.annotations(&event.debug_annotations, names, color);
+    line.annotations(event, names, color);
     if printed.duration_ns >= DURATION_MIN_NS {
         line.style(DIM);
         line.write(format_args!(" +{}ms", printed.duration_ns / 1_000_000));

@@ -8,6 +8,7 @@
 
 mod line;
 mod names;
+mod packet;
 #[cfg(test)]
 mod tests;
 mod tracks;
@@ -18,11 +19,11 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::{Mutex, PoisonError};
 
-use protos::{ConsoleConfigOutput, DataSourceConfig, TracePacket, TracePacketData};
-use protozero::Message as _;
+use protos::{ConsoleConfigOutput, DataSourceConfig};
 
 use self::line::line;
 use self::names::Names;
+use self::packet::Packet;
 use self::tracks::Tracks;
 use super::registry::{Interceptor, register};
 
@@ -114,21 +115,17 @@ impl Interceptor for Console {
 
     fn packet(&self, Sequence(names): &mut Sequence, packet: &[u8]) {
         // Packets of the program's own data sources may have any content.
-        let Ok(packet) = TracePacket::decode(packet) else { return };
+        let packet = Packet::read(packet);
         let time_ns = names.learn(&packet);
         let mut tracks = self.tracks.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = match &packet.data {
-            Some(TracePacketData::TrackDescriptor(descriptor)) => {
-                return tracks.describe(descriptor);
-            }
-            Some(TracePacketData::TrackEvent(event)) => {
-                let since_start = i128::from(time_ns) - i128::from(self.start_ns);
-                tracks
-                    .add(event, names, time_ns)
-                    .map(|printed| line(self.has_colors, since_start, &printed, event, names))
-            }
-            _ => None,
-        };
+        if let Some(descriptor) = packet.track_descriptor {
+            tracks.describe(descriptor);
+        }
+        let line = packet.track_event.and_then(|event| {
+            let since_start = i128::from(time_ns) - i128::from(self.start_ns);
+            let printed = tracks.add(event, names, time_ns)?;
+            Some(line(self.has_colors, since_start, &printed, event, names))
+        });
         drop(tracks);
         if let Some((line, mut output)) = line.zip(self.output.as_ref()) {
             // A program goes on when nobody reads what it prints.

@@ -1,13 +1,13 @@
 //! What a sequence has defined: names, its clock, the track of its thread.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use protos::{
-    DebugAnnotation, DebugAnnotationNameField, TracePacket, TracePacketData, TrackEvent,
-    TrackEventNameField,
-};
-
+use super::packet::{Packet, all, number, text};
 use crate::source::settings::{ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK};
+
+const INCREMENTAL: u64 = INCREMENTAL_CLOCK as u64;
+const ABSOLUTE: u64 = ABSOLUTE_CLOCK as u64;
 
 type Texts = HashMap<u64, String>;
 
@@ -20,7 +20,7 @@ pub(super) struct Names {
     strings: Texts,
     /// The track of an event that names none.
     pub(super) track: u64,
-    clock: u32,
+    clock: u64,
     unit_ns: u64,
     /// The last time on the incremental clock.
     last_ns: u64,
@@ -28,94 +28,87 @@ pub(super) struct Names {
 
 impl Names {
     /// Reads what `packet` defines, and returns its time.
-    pub(super) fn learn(&mut self, packet: &TracePacket) -> u64 {
-        if packet.sequence_flags.unwrap_or(0) & CLEARED != 0 {
+    pub(super) fn learn(&mut self, packet: &Packet<'_>) -> u64 {
+        if packet.sequence_flags & u64::from(CLEARED) != 0 {
             *self = Self { unit_ns: 1, ..Self::default() };
         }
-        if let Some(defaults) = &packet.trace_packet_defaults {
-            self.clock = defaults.timestamp_clock_id.unwrap_or(0);
-            let event = defaults.track_event_defaults.as_ref();
-            self.track = event.and_then(|event| event.track_uuid).unwrap_or(0);
+        if let Some(defaults) = packet.defaults {
+            self.clock = number(defaults, 58).unwrap_or(0);
+            let event = all(defaults, 11).last();
+            self.track = event.and_then(|event| number(event, 11)).unwrap_or(0);
         }
-        if let Some(TracePacketData::ClockSnapshot(snapshot)) = &packet.data {
-            for clock in &snapshot.clocks {
-                let unit_ns = clock.unit_multiplier_ns.unwrap_or(1);
-                match clock.clock_id {
-                    Some(INCREMENTAL_CLOCK) => {
-                        self.last_ns = clock.timestamp.unwrap_or(0).wrapping_mul(unit_ns);
-                        self.unit_ns = unit_ns;
-                    }
-                    Some(ABSOLUTE_CLOCK) => self.unit_ns = unit_ns,
-                    _ => {}
+        for clock in all(packet.clock_snapshot, 1) {
+            let unit_ns = number(clock, 4).unwrap_or(1);
+            match number(clock, 1) {
+                Some(INCREMENTAL) => {
+                    self.last_ns = number(clock, 2).unwrap_or(0).wrapping_mul(unit_ns);
+                    self.unit_ns = unit_ns;
                 }
+                Some(ABSOLUTE) => self.unit_ns = unit_ns,
+                _ => {}
             }
         }
-        self.learn_names(packet);
+        let tables = [
+            (1, &mut self.categories),
+            (2, &mut self.events),
+            (3, &mut self.keys),
+            (29, &mut self.strings),
+        ];
+        for (field, texts) in tables {
+            for entry in all(packet.interned_data, field) {
+                let name = text(entry, 2).unwrap_or_default().into_owned();
+                texts.insert(number(entry, 1).unwrap_or(0), name);
+            }
+        }
         self.time_ns(packet)
     }
 
-    fn learn_names(&mut self, packet: &TracePacket) {
-        let Some(data) = &packet.interned_data else { return };
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        for entry in &data.event_categories {
-            self.categories.insert(entry.iid.unwrap_or(0), text(&entry.name));
-        }
-        for entry in &data.event_names {
-            self.events.insert(entry.iid.unwrap_or(0), text(&entry.name));
-        }
-        for entry in &data.debug_annotation_names {
-            self.keys.insert(entry.iid.unwrap_or(0), text(&entry.name));
-        }
-        for entry in &data.debug_annotation_string_values {
-            let text = String::from_utf8_lossy(entry.str.as_deref().unwrap_or_default());
-            self.strings.insert(entry.iid.unwrap_or(0), text.into_owned());
-        }
-    }
-
-    fn time_ns(&mut self, packet: &TracePacket) -> u64 {
-        let time = packet.timestamp.unwrap_or(0);
+    fn time_ns(&mut self, packet: &Packet<'_>) -> u64 {
+        let time = packet.timestamp;
         match packet.timestamp_clock_id.unwrap_or(self.clock) {
-            INCREMENTAL_CLOCK => {
+            INCREMENTAL => {
                 self.last_ns = self.last_ns.wrapping_add(time.wrapping_mul(self.unit_ns));
                 self.last_ns
             }
-            ABSOLUTE_CLOCK => time.wrapping_mul(self.unit_ns),
+            ABSOLUTE => time.wrapping_mul(self.unit_ns),
             _ => time,
         }
     }
 
     /// The name of an event; empty if it has none.
-    pub(super) fn event<'n>(&'n self, event: &'n TrackEvent) -> &'n str {
-        match &event.name_field {
-            Some(TrackEventNameField::Name(name)) => name,
-            Some(TrackEventNameField::NameIid(iid)) => text(&self.events, *iid),
-            None => "",
-        }
+    pub(super) fn event<'n>(&'n self, event: &'n [u8]) -> Cow<'n, str> {
+        named(event, (10, &self.events), 23)
     }
 
     /// The first category of an event.
-    pub(super) fn category<'n>(&'n self, event: &'n TrackEvent) -> &'n str {
-        match (event.category_iids.first(), event.categories.first()) {
-            (Some(iid), _) => text(&self.categories, *iid),
-            (None, Some(name)) => name,
-            (None, None) => "",
+    pub(super) fn category<'n>(&'n self, event: &'n [u8]) -> Cow<'n, str> {
+        // The SDK writes them one after the other; `number` finds the last one.
+        let mut iids = super::packet::fields(event).filter(|field| field.number == 3);
+        match iids.next().map(|field| field.value) {
+            Some(protozero::Value::Varint(iid)) => known(&self.categories, iid).into(),
+            _ => all(event, 22).next().map(String::from_utf8_lossy).unwrap_or_default(),
         }
     }
 
-    pub(super) fn key<'n>(&'n self, annotation: &'n DebugAnnotation) -> &'n str {
-        match &annotation.name_field {
-            Some(DebugAnnotationNameField::Name(name)) => name,
-            Some(DebugAnnotationNameField::NameIid(iid)) => text(&self.keys, *iid),
-            None => "",
-        }
+    /// The name of an annotation.
+    pub(super) fn key<'n>(&'n self, annotation: &'n [u8]) -> Cow<'n, str> {
+        named(annotation, (1, &self.keys), 10)
     }
 
     /// The text with a number, as the value of an annotation.
     pub(super) fn string(&self, iid: u64) -> &str {
-        text(&self.strings, iid)
+        known(&self.strings, iid)
     }
 }
 
-fn text(texts: &Texts, iid: u64) -> &str {
+/// A name by its number, or in full.
+fn named<'n>(message: &'n [u8], (iid, names): (u32, &'n Texts), name: u32) -> Cow<'n, str> {
+    match number(message, iid) {
+        Some(iid) => known(names, iid).into(),
+        None => text(message, name).unwrap_or_default(),
+    }
+}
+
+fn known(texts: &Texts, iid: u64) -> &str {
     texts.get(&iid).map_or("", String::as_str)
 }

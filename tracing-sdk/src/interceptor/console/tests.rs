@@ -3,21 +3,26 @@ use protos::{
     TrackEventNameField, TrackEventType,
 };
 
+use protozero::Message as _;
+
+use super::line::line;
 use super::names::Names;
+use super::packet::Packet;
 use super::tracks::Tracks;
 
-fn event(kind: TrackEventType, track: u64) -> TrackEvent {
+fn message(kind: TrackEventType, track: u64) -> TrackEvent {
     TrackEvent { r#type: Some(kind), track_uuid: Some(track), ..Default::default() }
+}
+
+fn event(kind: TrackEventType, track: u64) -> Vec<u8> {
+    message(kind, track).encode_to_vec()
 }
 
 fn describe(tracks: &mut Tracks, uuid: u64, name: &str) {
     let name = TrackDescriptorStaticOrDynamicName::Name(name.to_owned());
     let static_or_dynamic_name = Some(name);
-    tracks.describe(&TrackDescriptor {
-        uuid: Some(uuid),
-        static_or_dynamic_name,
-        ..Default::default()
-    });
+    let track = TrackDescriptor { uuid: Some(uuid), static_or_dynamic_name, ..Default::default() };
+    tracks.describe(&track.encode_to_vec());
 }
 
 #[test]
@@ -27,7 +32,10 @@ fn the_depth_of_slices_is_bounded() {
     let mut depth = |kind| {
         let name_field = Some(TrackEventNameField::Name("name".to_owned()))
             .filter(|_| kind == TrackEventType::TYPE_SLICE_BEGIN);
-        let printed = tracks.add(&TrackEvent { name_field, ..event(kind, 1) }, &names, 0)?;
+        let printed = {
+            let event = TrackEvent { name_field, ..message(kind, 1) };
+            tracks.add(&event.encode_to_vec(), &names, 0)?
+        };
         named += usize::from(!printed.name.is_empty());
         Some(printed.depth)
     };
@@ -85,10 +93,11 @@ fn times_have_units() {
         trace_packet_defaults: Some(defaults),
         ..Default::default()
     };
-    assert_eq!(names.learn(&opening), 100_000);
+    assert_eq!(names.learn(&Packet::read(&opening.encode_to_vec())), 100_000);
     let mut time = |timestamp, timestamp_clock_id| {
         let timestamp = Some(timestamp);
-        names.learn(&TracePacket { timestamp, timestamp_clock_id, ..Default::default() })
+        let packet = TracePacket { timestamp, timestamp_clock_id, ..Default::default() };
+        names.learn(&Packet::read(&packet.encode_to_vec()))
     };
     assert_eq!(time(5, None), 105_000);
     assert_eq!(time(7, Some(65)), 7_000);
@@ -102,13 +111,47 @@ fn titles_are_names_or_numbers() {
     let thread = protos::ThreadDescriptor { pid: Some(7), tid: Some(8), ..Default::default() };
     let process = protos::ProcessDescriptor { pid: Some(7), ..Default::default() };
     let described = |uuid| TrackDescriptor { uuid: Some(uuid), ..Default::default() };
-    tracks.describe(&TrackDescriptor { thread: Some(thread), ..described(1) });
-    tracks.describe(&TrackDescriptor { process: Some(process), ..described(2) });
-    tracks.describe(&described(3));
+    let mut describe_as = |track: TrackDescriptor| tracks.describe(&track.encode_to_vec());
+    describe_as(TrackDescriptor { thread: Some(thread), ..described(1) });
+    describe_as(TrackDescriptor { process: Some(process), ..described(2) });
+    describe_as(described(3));
     describe(&mut tracks, 4, "name");
     let mut title = |uuid| {
         tracks.add(&event(TrackEventType::TYPE_INSTANT, uuid), &names, 0).map(|event| event.title)
     };
     let titles = [1, 2, 3, 4].map(|uuid| title(uuid).unwrap_or_default());
     assert_eq!(titles, ["7:8", "7", "3", "name"]);
+}
+
+/// A hostile data source of the program cannot exhaust the stack, nor make this panic.
+#[test]
+fn any_bytes_are_read() {
+    let mut annotation = vec![0x18, 7];
+    for _ in 0..5000 {
+        let mut outer = vec![0x62];
+        let mut len = [0; 10];
+        let len_len = protozero::wire::varint::encode(annotation.len() as u64, &mut len);
+        outer.extend_from_slice(&len[..len_len]);
+        outer.extend_from_slice(&annotation);
+        annotation = outer;
+    }
+    let annotations = protos::DebugAnnotation::default();
+    let mut event = message(TrackEventType::TYPE_INSTANT, 1);
+    event.debug_annotations = vec![annotations];
+    let mut bytes = event.encode_to_vec();
+    bytes.push(0x22);
+    let mut len = [0; 10];
+    let len_len = protozero::wire::varint::encode(annotation.len() as u64, &mut len);
+    bytes.extend_from_slice(&len[..len_len]);
+    bytes.extend_from_slice(&annotation);
+    let (mut tracks, names) = (Tracks::default(), Names::default());
+    let printed =
+        tracks.add(&bytes, &names, 0).map(|printed| line(false, 0, &printed, &bytes, &names));
+    let text = printed.unwrap_or_default();
+    assert_eq!(text.matches('[').count(), 1 + 65, "{text}");
+    for end in 0..bytes.len().min(200) {
+        let packet = Packet::read(&bytes[..end]);
+        let _ = Names::default().learn(&packet);
+        let _ = tracks.add(&bytes[..end], &names, 0);
+    }
 }

@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 
-use protos::{TrackDescriptor, TrackDescriptorStaticOrDynamicName, TrackEvent, TrackEventType};
-
 use super::names::Names;
+use super::packet::{all, number, text};
 
 /// How many tracks are remembered. Then those without open slices are forgotten.
 const TRACKS_MAX: usize = 8192;
@@ -35,9 +34,18 @@ pub(super) struct Tracks {
     count: u32,
 }
 
+/// What is printed. Counters are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Begin,
+    End,
+    /// An instant, or a state.
+    Moment,
+}
+
 /// An event, as it is printed.
 pub(super) struct Printed {
-    pub(super) kind: TrackEventType,
+    pub(super) kind: Kind,
     pub(super) title: String,
     /// The number of its track.
     pub(super) track: u32,
@@ -68,58 +76,49 @@ impl Tracks {
         self.tracks.len()
     }
 
-    pub(super) fn describe(&mut self, descriptor: &TrackDescriptor) {
-        use TrackDescriptorStaticOrDynamicName as Name;
-        let name = match &descriptor.static_or_dynamic_name {
-            Some(Name::Name(name) | Name::StaticName(name)) => Some(name),
-            _ => None,
+    /// From a `TrackDescriptor`.
+    pub(super) fn describe(&mut self, descriptor: &[u8]) {
+        let process = all(descriptor, 3).last();
+        let thread = all(descriptor, 4).last();
+        let name = text(descriptor, 2).or_else(|| text(descriptor, 10));
+        let name = name.or_else(|| process.and_then(|process| text(process, 6)));
+        let name = name.or_else(|| thread.and_then(|thread| text(thread, 5)));
+        let id = |message, field| number(message, field).unwrap_or(0);
+        let title = match (name, process, thread) {
+            (Some(name), ..) if !name.is_empty() => name.into_owned(),
+            (_, _, Some(thread)) => format!("{}:{}", id(thread, 1), id(thread, 2)),
+            (_, Some(process), None) => id(process, 1).to_string(),
+            (_, None, None) => return,
         };
-        let (process, thread) = (descriptor.process.as_ref(), descriptor.thread.as_ref());
-        let process_name = process.and_then(|process| process.process_name.as_ref());
-        let name = name.or(process_name).or(thread.and_then(|thread| thread.thread_name.as_ref()));
-        let name = name.filter(|name| !name.is_empty()).cloned();
-        let title = name.or_else(|| match (process, thread) {
-            (_, Some(thread)) => {
-                Some(format!("{}:{}", thread.pid.unwrap_or(0), thread.tid.unwrap_or(0)))
-            }
-            (Some(process), None) => Some(process.pid.unwrap_or(0).to_string()),
-            (None, None) => None,
-        });
-        let track = self.track(descriptor.uuid.unwrap_or(0));
-        if let Some(title) = title {
-            track.title = title;
-        }
+        self.track(id(descriptor, 1)).title = title;
     }
 
-    /// None if the event is not printed.
-    pub(super) fn add(
-        &mut self,
-        event: &TrackEvent,
-        names: &Names,
-        time_ns: u64,
-    ) -> Option<Printed> {
-        let kind = event.r#type.unwrap_or_default();
-        if kind == TrackEventType::TYPE_COUNTER || kind == TrackEventType::TYPE_UNSPECIFIED {
-            return None;
-        }
-        let track = self.track(event.track_uuid.unwrap_or(names.track));
+    /// A `TrackEvent`. None if it is not printed.
+    pub(super) fn add(&mut self, event: &[u8], names: &Names, time_ns: u64) -> Option<Printed> {
+        let kind = match number(event, 9)? {
+            1 => Kind::Begin,
+            2 => Kind::End,
+            3 | 5 => Kind::Moment,
+            _ => return None,
+        };
+        let track = self.track(number(event, 11).unwrap_or(names.track));
         let mut printed = Printed {
             kind,
             title: track.title.clone(),
             track: track.number,
             depth: track.open.len() + track.more,
-            name: names.event(event).to_owned(),
-            category: names.category(event).to_owned(),
+            name: names.event(event).into_owned(),
+            category: names.category(event).into_owned(),
             duration_ns: 0,
         };
-        if kind == TrackEventType::TYPE_SLICE_BEGIN {
+        if kind == Kind::Begin {
             if printed.depth < DEPTH_MAX {
                 let (name, category) = (printed.name.clone(), printed.category.clone());
                 track.open.push(Slice { begun_ns: time_ns, name, category });
             } else {
                 track.more += 1;
             }
-        } else if kind == TrackEventType::TYPE_SLICE_END {
+        } else if kind == Kind::End {
             printed.depth = printed.depth.saturating_sub(1);
             if track.more > 0 {
                 track.more -= 1;
