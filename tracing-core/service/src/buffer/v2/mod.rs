@@ -30,7 +30,6 @@ use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
 use super::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, TakePacket};
 use abi::ids::{ChunkId, ProducerId, WriterId};
-use abi::shm::ChunkFlags;
 
 /// What the size of a buffer is rounded up to, bytes.
 const SIZE_UNIT: usize = 4096;
@@ -94,25 +93,10 @@ impl Ring for Buffer {
         patches: &[Patch],
         more: bool,
     ) -> Option<()> {
-        let memory = &mut self.common.memory;
         let slot = self.sequences.find(producer, writer)?;
         let off = self.sequences.slot(slot)?.chunks.get(id)?;
-        let mut record = memory.chunk(off)?;
         self.scan = None;
-        // A patch may change the length of a fragment.
-        record.changed = true;
-        memory.put_record(off, record);
-        let fragments = memory.fragments_mut(off, &record)?;
-        for patch in patches {
-            let start = usize::try_from(patch.offset).ok()?;
-            let patched = fragments.get_mut(start..start.checked_add(patch.data.len())?)?;
-            patched.copy_from_slice(&patch.data);
-        }
-        if !more {
-            record.flags = record.flags.without(ChunkFlags::NEEDS_PATCHING);
-            memory.put_record(off, record);
-        }
-        Some(())
+        self.common.memory.patch_chunk(off, patches, more)
     }
 
     fn begin_read(&mut self) {

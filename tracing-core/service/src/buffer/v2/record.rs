@@ -15,6 +15,7 @@
 //! `unread` of these are not consumed. `skip` is the distance to the next record that may be a chunk
 //! (0: not known), a shortcut for readers.
 
+use crate::buffer::Patch;
 use crate::buffer::memory::{HEADER, Memory};
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
@@ -124,10 +125,28 @@ impl Memory {
         }
     }
 
-    /// The fragments of a chunk, to be patched.
-    pub(super) fn fragments_mut(&mut self, off: u32, record: &Record) -> Option<&mut [u8]> {
+    /// Patches a chunk. None if there is none, or a patch lies outside of it; those before that one count.
+    pub(super) fn patch_chunk(&mut self, off: u32, patches: &[Patch], more: bool) -> Option<()> {
+        let mut record = self.chunk(off)?;
+        let patched = self.patch_fragments(off, &record, patches);
+        // A patch may change the length of a fragment.
+        record.changed = true;
+        if patched.is_some() && !more {
+            record.flags = record.flags.without(ChunkFlags::NEEDS_PATCHING);
+        }
+        self.put_record(off, record);
+        patched
+    }
+
+    fn patch_fragments(&mut self, off: u32, record: &Record, patches: &[Patch]) -> Option<()> {
         let start = usize::try_from(off).ok()?.checked_add(HEADER)?;
-        self.between_mut(start, start.checked_add(record.used.into())?)
+        let fragments = self.between_mut(start, start.checked_add(record.used.into())?)?;
+        for patch in patches {
+            let start = usize::try_from(patch.offset).ok()?;
+            let patched = fragments.get_mut(start..start.checked_add(patch.data.len())?)?;
+            patched.copy_from_slice(&patch.data);
+        }
+        Some(())
     }
 
     /// Replaces the fragments of a chunk, which fit into its capacity.
