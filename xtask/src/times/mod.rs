@@ -1,5 +1,5 @@
-//! `cargo xtask times [--record]`: how long the generator takes for the whole schema, how long clean builds take, and
-//! how many crates of others a producer needs, each against its limit.
+//! `cargo xtask times [--record]`: how long the generator takes for the whole schema, how long clean builds take, how
+//! many crates of others a producer needs, and how many bytes the SDK adds to a program, each against its limit.
 //!
 //! It needs an idle machine and is asked for by name; a limit that is exceeded is an error. It is no step of `ci`: on
 //! a machine under load every build is slow, and no change should fail for that. Wall time is the best of several
@@ -80,6 +80,46 @@ const BUILDS: &[Build] = &[
     },
 ];
 
+/// The build of a program with the SDK, the name of the program, and the bytes that the SDK may add to it.
+struct SdkBuild {
+    build: Build,
+    bin: &'static str,
+    bytes_max: u64,
+}
+
+/// The workspace of these programs, and of `plain`, which is the same program without the SDK. Programs are stripped.
+macro_rules! sdk_program {
+    ($($argument:literal),*) => {
+        &["--release", "--manifest-path", "tracing-sdk/tests/size/Cargo.toml", $($argument),*]
+    };
+}
+
+const SDK_BUILDS: &[SdkBuild] = &[
+    SdkBuild {
+        build: Build {
+            what: "release build of a program with the SDK",
+            arguments: sdk_program!("--bin", "traced"),
+            limit: Limit::Cpu(10),
+            tries: 2,
+        },
+        bin: "traced",
+        bytes_max: 400_000,
+    },
+    SdkBuild {
+        build: Build {
+            what: "release build with the SDK's `in-process`",
+            arguments: sdk_program!("--features", "in-process", "--bin", "in_process"),
+            limit: Limit::Cpu(20),
+            tries: 2,
+        },
+        bin: "in_process",
+        bytes_max: 1_200_000,
+    },
+];
+
+/// Builds nothing new but itself, after one of the builds above.
+const PLAIN: &[&str] = sdk_program!("--bin", "plain");
+
 /// What a program needs that only writes traces.
 const PRODUCER: &[&str] = &["--release", "--package", "tracing-core-client"];
 
@@ -102,18 +142,27 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     for build in BUILDS {
         rows.push(clean_build(ctx, &folder, build)?);
     }
+    let mut sizes = Vec::new();
+    for sdk in SDK_BUILDS {
+        rows.push(clean_build(ctx, &folder, &sdk.build)?);
+        sizes.push(Added { sdk, bytes: added_bytes(ctx, &folder, sdk)? });
+    }
     for row in &rows {
         ctx.log(row.line());
+    }
+    for size in &sizes {
+        ctx.log(size.line());
     }
     let tree = ctx.output(ctx.cargo().args(["tree", "--prefix", "none"]).args(PRODUCER_TREE))?;
     let outside = outside(&tree);
     let crates = format!("{}: {}", outside.len(), outside.join(", "));
     ctx.log(format_args!("crates of others in a producer: {crates}"));
     if recording {
-        record(ctx, &rows, &crates)?;
+        record(ctx, &rows, &sizes, &crates)?;
     }
     let mut missed: Vec<&str> =
         rows.iter().filter(|row| row.misses()).map(|row| row.what).collect();
+    missed.extend(sizes.iter().filter(|size| size.misses()).map(|size| size.sdk.bin));
     if outside.len() > OUTSIDE_MAX {
         missed.push("crates of others in a producer");
     }
@@ -204,6 +253,38 @@ fn clean_build(ctx: &Ctx, folder: &Path, build: &Build) -> Result<Row, String> {
     Ok(Row { what: build.what, wall_s: best.0, cpu_s: best.1, limit: build.limit })
 }
 
+/// What the SDK adds to a program.
+struct Added {
+    sdk: &'static SdkBuild,
+    bytes: u64,
+}
+
+impl Added {
+    fn misses(&self) -> bool {
+        self.bytes > self.sdk.bytes_max
+    }
+
+    fn line(&self) -> String {
+        let SdkBuild { bin, bytes_max, .. } = self.sdk;
+        let above = if self.misses() { "ABOVE the limit of" } else { "limit" };
+        format!("the SDK adds {} bytes to `{bin}`, {above} {bytes_max}", self.bytes)
+    }
+}
+
+/// Bytes of a program that was just built, less those of the program without the SDK.
+fn added_bytes(ctx: &Ctx, folder: &Path, sdk: &SdkBuild) -> Result<u64, String> {
+    let target = folder.join("build");
+    let mut command = ctx.cargo();
+    command.args(["build", "--quiet"]).args(PLAIN).env("CARGO_TARGET_DIR", &target);
+    ctx.output(&mut command)?;
+    let bytes = |bin: &str| {
+        let path = target.join("release").join(bin);
+        let metadata = path.metadata().map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok::<u64, String>(metadata.len())
+    };
+    Ok(bytes(sdk.bin)?.saturating_sub(bytes("plain")?))
+}
+
 /// User and system time of all children that have ended.
 fn cpu_of_children_s() -> Result<f64, String> {
     cpu_s(16)
@@ -231,7 +312,7 @@ fn cpu_s(user: usize) -> Result<f64, String> {
     }
 }
 
-fn record(ctx: &Ctx, rows: &[Row], crates: &str) -> Outcome {
+fn record(ctx: &Ctx, rows: &[Row], sizes: &[Added], crates: &str) -> Outcome {
     let mut body = String::from(
         "`cargo xtask times --record`. The generator is measured in release. Builds are clean, with two jobs and\n\
          in debug unless they say otherwise; dependencies count and are already downloaded.\n\n\
@@ -240,6 +321,14 @@ fn record(ctx: &Ctx, rows: &[Row], crates: &str) -> Outcome {
     for row in rows {
         let Row { what, wall_s, cpu_s, .. } = row;
         let _ = writeln!(body, "| {what} | {wall_s:.2} | {cpu_s:.2} | {} |", row.limit());
+    }
+    let _ = writeln!(
+        body,
+        "\nBytes of a stripped program that the SDK adds, in a release build without options:\n\n\
+         | program | bytes | limit |\n|---|--:|--:|"
+    );
+    for Added { sdk, bytes } in sizes {
+        let _ = writeln!(body, "| `{}` | {bytes} | {} |", sdk.bin, sdk.bytes_max);
     }
     let _ = writeln!(body, "\nCrates of others in a producer (limit {OUTSIDE_MAX}): {crates}.");
     report::record(ctx, "Generating and building", &body)
