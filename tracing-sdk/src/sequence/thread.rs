@@ -125,7 +125,7 @@ pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>)
     write_and(Deliver::Now, bits, spec, fill)
 }
 
-/// As [`write`], of a caller that holds a lock of the library.
+/// As [`write()`], of a caller that holds a lock of the library.
 #[cfg(feature = "tracing")]
 pub(crate) fn write_locked(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
     write_and(Deliver::Later, bits, spec, fill)
