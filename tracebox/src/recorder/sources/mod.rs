@@ -6,13 +6,25 @@ use std::time::Duration;
 use protos::{
     ObservableEventsDataSourceInstanceState as InstanceState,
     ObservableEventsDataSourceInstanceStateChange as InstanceChange, TraceConfig,
-    TracingServiceState,
+    TracingServiceState, TracingServiceStateDataSource,
 };
 
 use crate::report::{NoEvents, SourceReport, StoppedSource};
 
-/// A data source, and the id of a producer that has registered it.
-type Offer = (String, i32);
+/// A data source that a producer has registered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Offer {
+    source: Source,
+    producer_id: i32,
+}
+
+/// Names of a data source and of a producer, by which changes tell of it.
+type Source = (String, String);
+
+fn source_of(change: &InstanceChange) -> Source {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    (text(&change.data_source_name), text(&change.producer_name))
+}
 
 /// The data sources of one session.
 #[derive(Debug)]
@@ -23,6 +35,8 @@ pub struct SourceWatch {
     seen: BTreeSet<String>,
     /// The producers that are watched.
     offers: BTreeSet<Offer>,
+    /// Those that record in this session, or did so.
+    recording: BTreeSet<Source>,
     watches_later_producers: bool,
     stopped: Vec<StoppedSource>,
 }
@@ -45,12 +59,17 @@ pub fn registered(state: &TracingServiceState) -> BTreeSet<String> {
 }
 
 fn offers(state: &TracingServiceState, wanted: &BTreeSet<String>) -> BTreeSet<Offer> {
-    let sources = state.data_sources.iter();
-    let offers = sources.filter_map(|source| {
+    let producer_name = |id| {
+        let producer = state.producers.iter().find(|producer| producer.id == Some(id));
+        producer.and_then(|producer| producer.name.clone()).unwrap_or_default()
+    };
+    let offer = |source: &TracingServiceStateDataSource| {
         let name = source.ds_descriptor.as_ref()?.name.clone()?;
-        Some((name, source.producer_id.unwrap_or(0)))
-    });
-    offers.filter(|(name, _)| wanted.contains(name)).collect()
+        let producer_id = source.producer_id.unwrap_or(0);
+        Some(Offer { source: (name, producer_name(producer_id)), producer_id })
+    };
+    let offers = state.data_sources.iter().filter_map(offer);
+    offers.filter(|offer| wanted.contains(&offer.source.0)).collect()
 }
 
 impl SourceWatch {
@@ -64,7 +83,8 @@ impl SourceWatch {
     ) -> Self {
         let offers = offers(state, &wanted);
         let seen = registered(state);
-        Self { wanted, seen, offers, watches_later_producers, stopped: Vec::new() }
+        let recording = BTreeSet::new();
+        Self { wanted, seen, offers, recording, watches_later_producers, stopped: Vec::new() }
     }
 
     /// The data sources that no producer has registered so far.
@@ -92,24 +112,32 @@ impl SourceWatch {
         state: &TracingServiceState,
         elapsed: Duration,
     ) -> Vec<StoppedSource> {
-        let now = offers(state, &self.wanted);
-        let has_stopped = |name: &str| {
-            changes.iter().any(|change| {
+        let mut now = offers(state, &self.wanted);
+        let stopped_sources: BTreeSet<Source> = changes
+            .iter()
+            .filter(|change| {
                 change.state == Some(InstanceState::DATA_SOURCE_INSTANCE_STATE_STOPPED)
-                    && change.data_source_name.as_deref() == Some(name)
             })
-        };
+            .map(source_of)
+            .collect();
+        self.recording.extend(changes.iter().map(source_of));
         // At the end of a session all instances stop, but their producers stay.
-        let gone = self.offers.difference(&now);
-        let gone = gone.filter(|(name, _)| name != TRACK_EVENT && has_stopped(name));
-        let stopped: Vec<_> =
-            gone.map(|(name, _)| StoppedSource { name: name.clone(), after: elapsed }).collect();
+        let gone = self.offers.difference(&now).filter(|offer| offer.source.0 != TRACK_EVENT);
+        let (gone, leaving): (Vec<&Offer>, Vec<&Offer>) =
+            gone.partition(|offer| stopped_sources.contains(&offer.source));
+        let stopped: Vec<_> = gone
+            .into_iter()
+            .map(|offer| StoppedSource { name: offer.source.0.clone(), after: elapsed })
+            .collect();
         self.stopped.extend(stopped.iter().cloned());
-        if self.watches_later_producers {
-            self.offers = now;
-        } else {
-            self.offers.retain(|offer| now.contains(offer));
+        // The producer has gone since these changes, and the change that tells of it is on its way.
+        let leaving = leaving.into_iter().filter(|offer| self.recording.contains(&offer.source));
+        let leaving: Vec<Offer> = leaving.cloned().collect();
+        if !self.watches_later_producers {
+            now.retain(|offer| self.offers.contains(offer));
         }
+        self.offers = now;
+        self.offers.extend(leaving);
         stopped
     }
 

@@ -1,4 +1,4 @@
-use protos::{DataSourceDescriptor, TracingServiceStateDataSource};
+use protos::DataSourceDescriptor;
 
 use super::*;
 
@@ -51,6 +51,19 @@ fn a_producer_that_goes_away() {
     assert!(watched.handle_changes(&end, &state(&[("a", 1), ("b", 1)]), SECOND).is_empty());
     let report = watched.into_report();
     assert_eq!((report.absent.len(), report.stopped.len()), (0, 2));
+}
+
+/// The state of the service is asked for when a change arrives, and may be newer than that.
+#[test]
+fn a_producer_that_is_gone_before_its_change_arrives() {
+    let mut watched = source_watch(&["a", "b"], &[("a", 1), ("b", 2)], true);
+    let start = [change("a", STARTED), change("b", STARTED)];
+    assert!(watched.handle_changes(&start, &state(&[]), SECOND).is_empty());
+    for name in ["a", "b"] {
+        let told = watched.handle_changes(&[change(name, STOPPED)], &state(&[]), SECOND);
+        assert_eq!(told, [StoppedSource { name: name.into(), after: SECOND }]);
+    }
+    assert!(watched.handle_changes(&[change("a", STOPPED)], &state(&[]), SECOND).is_empty());
 }
 
 /// It has recorded all it did.
