@@ -4,6 +4,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use os::counter_clock::{self, CounterClock};
 
+/// By how much the times of two threads can differ when they are computed, ns. Each can be half as far from the kernel's
+/// clock.
+const DIFFERENCE_NS: u64 = 3_000;
+
 static IS_COUNTER: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -14,9 +18,6 @@ thread_local! {
 pub(crate) fn use_counter() {
     IS_COUNTER.store(counter_clock::is_reliable(), Ordering::Relaxed);
 }
-
-/// By how much the times of two threads can differ when they are computed, ns: a line of either can be off.
-const DIFFERENCE_NS: u64 = 3_000;
 
 /// Nanoseconds since boot with suspended time.
 #[inline(always)]
@@ -29,8 +30,6 @@ pub(crate) fn now_ns() -> u64 {
 
 /// As [`now_ns`], but not after what any other thread gets from now on.
 pub(crate) fn past_ns() -> u64 {
-    match IS_COUNTER.load(Ordering::Relaxed) {
-        true => now_ns().saturating_sub(DIFFERENCE_NS),
-        false => now_ns(),
-    }
+    let difference_ns = if IS_COUNTER.load(Ordering::Relaxed) { DIFFERENCE_NS } else { 0 };
+    now_ns().saturating_sub(difference_ns)
 }
