@@ -66,7 +66,8 @@ pub(super) struct Span {
     enters: u32,
     /// Tells apart the tracks and flows of spans; 0: not needed yet.
     number: u64,
-    /// The instances that ran when it was made, and that time.
+    /// The instances that ran when it was made, and that time. Not known of a span that never gets a slice for its
+    /// whole life.
     made_for: Written,
     made_ns: u64,
     life: Option<Life>,

@@ -22,7 +22,7 @@ const PARTS: usize = 64;
 const FREE_MAX: usize = 64;
 
 /// Spans that have ended, whose memory is used again.
-#[allow(clippy::vec_box, reason = "a span is large, and is not moved")]
+#[allow(clippy::vec_box, reason = "spans are large, so they stay where they are")]
 type Free = Vec<Box<Span>>;
 
 thread_local! {
@@ -66,16 +66,16 @@ pub(crate) fn lock_for_fork() -> Locked {
     Locked(TABLE.iter().map(lock).collect())
 }
 
-/// Nothing, if the thread is ending.
-fn with_free<T>(run: impl FnOnce(&mut Free) -> Option<T>) -> Option<T> {
-    FREE.try_with(|free| run(&mut *free.try_borrow_mut().ok()?)).ok().flatten()
+/// A thread that is ending has none.
+fn with_free<T: Default>(run: impl FnOnce(&mut Free) -> T) -> T {
+    FREE.try_with(|free| run(&mut free.borrow_mut())).unwrap_or_default()
 }
 
-fn keep(free: &mut Free, span: &mut Option<Box<Span>>) -> Option<()> {
+/// Takes the span, if there is room.
+fn keep(free: &mut Free, span: &mut Option<Box<Span>>) {
     if free.len() < FREE_MAX {
-        free.push(span.take()?);
+        free.extend(span.take());
     }
-    Some(())
 }
 
 /// The spans of one subscriber.
@@ -117,7 +117,7 @@ impl Spans {
 
     /// A span that is not in the table yet, in the memory of one that has ended.
     pub(super) fn make(&self, id: u64, site: &'static CallSite, style: SpanStyle) -> Box<Span> {
-        let own = with_free(|free| free.pop());
+        let own = with_free(Vec::pop);
         match own.or_else(|| self.part(id)?.free.pop()) {
             Some(mut span) => {
                 span.renew(site, style);
