@@ -10,6 +10,11 @@ use core::fmt::Write as _;
 use protozero::Value;
 
 use super::names::Names;
+use super::numbers;
+use super::numbers::annotation::{
+    ARRAY_VALUES, BOOL_VALUE, DICT_ENTRIES, DOUBLE_VALUE, INT_VALUE, LEGACY_JSON_VALUE,
+    POINTER_VALUE, STRING_VALUE, STRING_VALUE_IID, UINT_VALUE,
+};
 use super::packet::{all, fields};
 use super::tracks::{Kind, Printed};
 use crate::hash::fnv1a;
@@ -99,7 +104,7 @@ impl Line {
     /// `(key:value, key:value)`
     fn annotations(&mut self, event: &[u8], names: &Names, color: Color) {
         let mut is_first = true;
-        for annotation in all(event, 4) {
+        for annotation in all(event, numbers::event::DEBUG_ANNOTATIONS) {
             self.color(color);
             self.push(if is_first { "(" } else { ", " });
             is_first = false;
@@ -118,21 +123,26 @@ impl Line {
     fn value(&mut self, annotation: &[u8], names: &Names, levels: usize) {
         for field in fields(annotation) {
             match (field.number, field.value) {
-                (2, Value::Varint(value)) => self.write(format_args!("{}", value != 0)),
-                (3, Value::Varint(value)) => self.write(format_args!("{value}")),
-                (4, Value::Varint(value)) => self.write(format_args!("{}", value.cast_signed())),
-                (5, Value::Fixed64(bits)) => {
+                (BOOL_VALUE, Value::Varint(value)) => self.write(format_args!("{}", value != 0)),
+                (UINT_VALUE, Value::Varint(value)) => self.write(format_args!("{value}")),
+                (INT_VALUE, Value::Varint(value)) => {
+                    self.write(format_args!("{}", value.cast_signed()))
+                }
+                (DOUBLE_VALUE, Value::Fixed64(bits)) => {
                     self.write(format_args!("{:.6}", f64::from_bits(bits)));
                 }
-                (6 | 9, Value::Len(text)) => self.push(&String::from_utf8_lossy(text)),
-                (7, Value::Varint(value)) => self.write(format_args!("{value:#x}")),
-                (17, Value::Varint(iid)) => self.push(names.string(iid)),
+                (STRING_VALUE | LEGACY_JSON_VALUE, Value::Len(text)) => {
+                    self.push(&String::from_utf8_lossy(text))
+                }
+                (POINTER_VALUE, Value::Varint(value)) => self.write(format_args!("{value:#x}")),
+                (STRING_VALUE_IID, Value::Varint(iid)) => self.push(names.string(iid)),
                 _ => continue,
             }
             return;
         }
-        let is_map = all(annotation, 12).next().is_none();
-        let (begin, field, end) = if is_map { ("{", 11, "}") } else { ("[", 12, "]") };
+        let is_map = all(annotation, ARRAY_VALUES).next().is_none();
+        let (begin, field, end) =
+            if is_map { ("{", DICT_ENTRIES, "}") } else { ("[", ARRAY_VALUES, "]") };
         self.push(begin);
         for (number, value) in all(annotation, field).filter(|_| levels > 0).enumerate() {
             if number != 0 {

@@ -8,6 +8,7 @@
 
 mod line;
 mod names;
+mod numbers;
 mod packet;
 #[cfg(test)]
 mod tests;

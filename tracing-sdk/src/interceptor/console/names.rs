@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::numbers;
 use super::packet::{Packet, all, number, text};
 use crate::source::settings::{ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK};
 
@@ -33,15 +34,18 @@ impl Names {
             *self = Self { unit_ns: 1, ..Self::default() };
         }
         if let Some(defaults) = packet.defaults {
-            self.clock = number(defaults, 58).unwrap_or(0);
-            let event = all(defaults, 11).last();
-            self.track = event.and_then(|event| number(event, 11)).unwrap_or(0);
+            self.clock = number(defaults, numbers::defaults::TIMESTAMP_CLOCK_ID).unwrap_or(0);
+            let event = all(defaults, numbers::defaults::TRACK_EVENT_DEFAULTS).last();
+            self.track =
+                event.and_then(|event| number(event, numbers::defaults::TRACK_UUID)).unwrap_or(0);
         }
-        for clock in all(packet.clock_snapshot, 1) {
-            let unit_ns = number(clock, 4).unwrap_or(1);
-            match number(clock, 1) {
+        for clock in all(packet.clock_snapshot, numbers::snapshot::CLOCKS) {
+            let unit_ns = number(clock, numbers::snapshot::UNIT_MULTIPLIER_NS).unwrap_or(1);
+            match number(clock, numbers::snapshot::CLOCK_ID) {
                 Some(INCREMENTAL) => {
-                    self.last_ns = number(clock, 2).unwrap_or(0).wrapping_mul(unit_ns);
+                    self.last_ns = number(clock, numbers::snapshot::TIMESTAMP)
+                        .unwrap_or(0)
+                        .wrapping_mul(unit_ns);
                     self.unit_ns = unit_ns;
                 }
                 Some(ABSOLUTE) => self.unit_ns = unit_ns,
@@ -49,15 +53,15 @@ impl Names {
             }
         }
         let tables = [
-            (1, &mut self.categories),
-            (2, &mut self.events),
-            (3, &mut self.keys),
-            (29, &mut self.strings),
+            (numbers::interned::EVENT_CATEGORIES, &mut self.categories),
+            (numbers::interned::EVENT_NAMES, &mut self.events),
+            (numbers::interned::DEBUG_ANNOTATION_NAMES, &mut self.keys),
+            (numbers::interned::DEBUG_ANNOTATION_STRING_VALUES, &mut self.strings),
         ];
         for (field, texts) in tables {
             for entry in all(packet.interned_data, field) {
-                let name = text(entry, 2).unwrap_or_default().into_owned();
-                texts.insert(number(entry, 1).unwrap_or(0), name);
+                let name = text(entry, numbers::interned::TEXT).unwrap_or_default().into_owned();
+                texts.insert(number(entry, numbers::interned::IID).unwrap_or(0), name);
             }
         }
         self.time_ns(packet)
@@ -77,22 +81,26 @@ impl Names {
 
     /// The name of an event; empty if it has none.
     pub(super) fn event<'n>(&'n self, event: &'n [u8]) -> Cow<'n, str> {
-        named(event, (10, &self.events), 23)
+        named(event, (numbers::event::NAME_IID, &self.events), numbers::event::NAME)
     }
 
     /// The first category of an event.
     pub(super) fn category<'n>(&'n self, event: &'n [u8]) -> Cow<'n, str> {
         // The SDK writes them one after the other; `number` finds the last one.
-        let mut iids = super::packet::fields(event).filter(|field| field.number == 3);
+        let mut iids = super::packet::fields(event)
+            .filter(|field| field.number == numbers::event::CATEGORY_IIDS);
         match iids.next().map(|field| field.value) {
             Some(protozero::Value::Varint(iid)) => known(&self.categories, iid).into(),
-            _ => all(event, 22).next().map(String::from_utf8_lossy).unwrap_or_default(),
+            _ => all(event, numbers::event::CATEGORIES)
+                .next()
+                .map(String::from_utf8_lossy)
+                .unwrap_or_default(),
         }
     }
 
     /// The name of an annotation.
     pub(super) fn key<'n>(&'n self, annotation: &'n [u8]) -> Cow<'n, str> {
-        named(annotation, (1, &self.keys), 10)
+        named(annotation, (numbers::annotation::NAME_IID, &self.keys), numbers::annotation::NAME)
     }
 
     /// The text with a number, as the value of an annotation.

@@ -1,11 +1,14 @@
-//! The fields of a packet that are printed, by their numbers (track-event.md, section 1).
+//! The fields of a packet that are printed.
 //!
-//! Not by the messages of `protos`: a program that prints would get the code of all that a packet can have, 300 KB.
+//! They are found by their numbers and not by the messages of `protos`, because a program that prints would get the code
+//! of all that a packet can have, 300 KB.
 //! Whatever is malformed ends the message that it is in.
 
 use std::borrow::Cow;
 
 use protozero::{Field, Reader, Value};
+
+use super::numbers::packet;
 
 /// The fields of a message.
 pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
@@ -49,20 +52,26 @@ pub(super) struct Packet<'p> {
 
 impl<'p> Packet<'p> {
     pub(super) fn read(bytes: &'p [u8]) -> Self {
-        let mut packet = Self::default();
+        let mut out = Self::default();
         for field in fields(bytes) {
             match (field.number, field.value) {
-                (6, Value::Len(message)) => packet.clock_snapshot = message,
-                (8, Value::Varint(value)) => packet.timestamp = value,
-                (11, Value::Len(message)) => packet.track_event = Some(message),
-                (12, Value::Len(message)) => packet.interned_data = message,
-                (13, Value::Varint(value)) => packet.sequence_flags = value,
-                (58, Value::Varint(value)) => packet.timestamp_clock_id = Some(value),
-                (59, Value::Len(message)) => packet.defaults = Some(message),
-                (60, Value::Len(message)) => packet.track_descriptor = Some(message),
+                (packet::CLOCK_SNAPSHOT, Value::Len(message)) => out.clock_snapshot = message,
+                (packet::TIMESTAMP, Value::Varint(value)) => out.timestamp = value,
+                (packet::TRACK_EVENT, Value::Len(message)) => out.track_event = Some(message),
+                (packet::INTERNED_DATA, Value::Len(message)) => out.interned_data = message,
+                (packet::SEQUENCE_FLAGS, Value::Varint(value)) => out.sequence_flags = value,
+                (packet::TIMESTAMP_CLOCK_ID, Value::Varint(value)) => {
+                    out.timestamp_clock_id = Some(value)
+                }
+                (packet::TRACE_PACKET_DEFAULTS, Value::Len(message)) => {
+                    out.defaults = Some(message)
+                }
+                (packet::TRACK_DESCRIPTOR, Value::Len(message)) => {
+                    out.track_descriptor = Some(message)
+                }
                 _ => {}
             }
         }
-        packet
+        out
     }
 }

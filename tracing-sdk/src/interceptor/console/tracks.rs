@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::names::Names;
+use super::numbers;
 use super::packet::{all, number, text};
 
 /// How many tracks are remembered. Then those without open slices are forgotten.
@@ -78,30 +79,35 @@ impl Tracks {
 
     /// From a `TrackDescriptor`.
     pub(super) fn describe(&mut self, descriptor: &[u8]) {
-        let process = all(descriptor, 3).last();
-        let thread = all(descriptor, 4).last();
-        let name = text(descriptor, 2).or_else(|| text(descriptor, 10));
-        let name = name.or_else(|| process.and_then(|process| text(process, 6)));
-        let name = name.or_else(|| thread.and_then(|thread| text(thread, 5)));
+        let process = all(descriptor, numbers::track::PROCESS).last();
+        let thread = all(descriptor, numbers::track::THREAD).last();
+        let name = text(descriptor, numbers::track::NAME)
+            .or_else(|| text(descriptor, numbers::track::STATIC_NAME));
+        let name = name
+            .or_else(|| process.and_then(|process| text(process, numbers::process::PROCESS_NAME)));
+        let name =
+            name.or_else(|| thread.and_then(|thread| text(thread, numbers::thread::THREAD_NAME)));
         let id = |message, field| number(message, field).unwrap_or(0);
         let title = match (name, process, thread) {
             (Some(name), ..) if !name.is_empty() => name.into_owned(),
-            (_, _, Some(thread)) => format!("{}:{}", id(thread, 1), id(thread, 2)),
-            (_, Some(process), None) => id(process, 1).to_string(),
+            (_, _, Some(thread)) => {
+                format!("{}:{}", id(thread, numbers::thread::PID), id(thread, numbers::thread::TID))
+            }
+            (_, Some(process), None) => id(process, numbers::process::PID).to_string(),
             (_, None, None) => return,
         };
-        self.track(id(descriptor, 1)).title = title;
+        self.track(id(descriptor, numbers::track::UUID)).title = title;
     }
 
     /// A `TrackEvent`. None if it is not printed.
     pub(super) fn add(&mut self, event: &[u8], names: &Names, time_ns: u64) -> Option<Printed> {
-        let kind = match number(event, 9)? {
+        let kind = match number(event, numbers::event::TYPE)? {
             1 => Kind::Begin,
             2 => Kind::End,
             3 | 5 => Kind::Moment,
             _ => return None,
         };
-        let track = self.track(number(event, 11).unwrap_or(names.track));
+        let track = self.track(number(event, numbers::event::TRACK_UUID).unwrap_or(names.track));
         let mut printed = Printed {
             kind,
             title: track.title.clone(),
