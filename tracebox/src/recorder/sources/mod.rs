@@ -1,6 +1,7 @@
 //! Which data sources of a config have a producer, before and during the session.
 
 use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Duration;
 
 use protos::{
@@ -35,8 +36,8 @@ pub struct SourceWatch {
     seen: BTreeSet<String>,
     /// The producers that are watched.
     offers: BTreeSet<Offer>,
-    /// Those that record in this session, or did so.
-    recording: BTreeSet<Source>,
+    /// How many instances record in this session.
+    recording: BTreeMap<Source, usize>,
     watches_later_producers: bool,
     stopped: Vec<StoppedSource>,
 }
@@ -83,7 +84,7 @@ impl SourceWatch {
     ) -> Self {
         let offers = offers(state, &wanted);
         let seen = registered(state);
-        let recording = BTreeSet::new();
+        let recording = BTreeMap::new();
         Self { wanted, seen, offers, recording, watches_later_producers, stopped: Vec::new() }
     }
 
@@ -113,14 +114,7 @@ impl SourceWatch {
         elapsed: Duration,
     ) -> Vec<StoppedSource> {
         let mut now = offers(state, &self.wanted);
-        let stopped_sources: BTreeSet<Source> = changes
-            .iter()
-            .filter(|change| {
-                change.state == Some(InstanceState::DATA_SOURCE_INSTANCE_STATE_STOPPED)
-            })
-            .map(source_of)
-            .collect();
-        self.recording.extend(changes.iter().map(source_of));
+        let stopped_sources = self.count_instances(changes);
         // At the end of a session all instances stop, but their producers stay.
         let gone = self.offers.difference(&now).filter(|offer| offer.source.0 != TRACK_EVENT);
         let (gone, leaving): (Vec<&Offer>, Vec<&Offer>) =
@@ -131,13 +125,41 @@ impl SourceWatch {
             .collect();
         self.stopped.extend(stopped.iter().cloned());
         // The producer has gone since these changes, and the change that tells of it is on its way.
-        let leaving = leaving.into_iter().filter(|offer| self.recording.contains(&offer.source));
+        let mut recording = self.recording.clone();
+        let leaving = leaving.into_iter().filter(|offer| {
+            let count = recording.get_mut(&offer.source).filter(|count| **count > 0);
+            count.map(|count| *count -= 1).is_some()
+        });
         let leaving: Vec<Offer> = leaving.cloned().collect();
         if !self.watches_later_producers {
             now.retain(|offer| self.offers.contains(offer));
         }
         self.offers = now;
         self.offers.extend(leaving);
+        stopped
+    }
+
+    /// Counts the instances that record. Returns the data sources of those that have stopped.
+    fn count_instances(&mut self, changes: &[InstanceChange]) -> BTreeSet<Source> {
+        let mut stopped = BTreeSet::new();
+        for change in changes {
+            let source = source_of(change);
+            match change.state {
+                Some(InstanceState::DATA_SOURCE_INSTANCE_STATE_STARTED) => {
+                    *self.recording.entry(source).or_default() += 1;
+                }
+                Some(InstanceState::DATA_SOURCE_INSTANCE_STATE_STOPPED) => {
+                    if let Entry::Occupied(mut count) = self.recording.entry(source.clone()) {
+                        *count.get_mut() -= 1;
+                        if *count.get() == 0 {
+                            count.remove();
+                        }
+                    }
+                    stopped.insert(source);
+                }
+                _ => {}
+            }
+        }
         stopped
     }
 

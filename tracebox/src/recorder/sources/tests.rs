@@ -66,6 +66,23 @@ fn a_producer_that_is_gone_before_its_change_arrives() {
     assert!(watched.handle_changes(&[change("a", STOPPED)], &state(&[]), SECOND).is_empty());
 }
 
+/// Producers that take no part must not be remembered for ever.
+#[test]
+fn no_more_producers_are_waited_for_than_record() {
+    let mut watched = source_watch(&["a"], &[("a", 1)], true);
+    watched.handle_changes(&[change("a", STARTED)], &state(&[("a", 1)]), SECOND);
+    for id in 2..100 {
+        for other in [STARTED, STOPPED] {
+            let offers = if other == STARTED { &[("a", 1), ("a", id)][..] } else { &[("a", 1)] };
+            assert!(
+                watched.handle_changes(&[change("b", other)], &state(offers), SECOND).is_empty()
+            );
+        }
+    }
+    let told = watched.handle_changes(&[change("a", STOPPED)], &state(&[]), SECOND);
+    assert_eq!(told.len(), 2, "one of them is taken for the one that records");
+}
+
 /// It has recorded all it did.
 #[test]
 fn a_program_that_ends() {
