@@ -37,7 +37,7 @@
 //!
 //! ```
 //! use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered};
-//! use tracing_sdk::protos::{DataSourceConfig, DataSourceDescriptor};
+//! use tracing_sdk::protos::DataSourceConfig;
 //!
 //! struct Log;
 //!
@@ -55,10 +55,6 @@
 //!             println!("somebody waits for this data");
 //!         }
 //!         drop(done);
-//!     }
-//!
-//!     fn describe(descriptor: &mut DataSourceDescriptor) {
-//!         descriptor.will_notify_on_stop = Some(true);
 //!     }
 //! }
 //!

@@ -39,7 +39,8 @@ use crate::track::process;
 /// # }
 /// ```
 ///
-/// A program with a service of its own, on a machine whose sessions may stop its threads rather than lose events:
+/// A service at another address, whose sessions may stop threads of the program rather than lose events, and times from
+/// the processor's counter:
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

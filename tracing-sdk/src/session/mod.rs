@@ -106,20 +106,22 @@ use crate::runtime;
 /// }
 /// ```
 ///
-/// # More than one trace
+/// # Other services, copies, changes
 ///
 /// ```no_run
 /// # use tracing_sdk::Address;
 /// # use tracing_sdk::session::{Config, Session};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// // The service of this socket, in place of that at the usual address.
+/// // In place of the service at the usual address.
 /// let config = Config::new().track_events(&["net"]);
 /// let session = Session::system_at(Address::parse("/run/my/consumer.sock")?, &config)?;
 /// session.start()?;
 /// session.save_snapshot("/tmp/so-far.pftrace")?;
 /// // Producers that `config` names and that did not record begin to do so.
 /// session.change_config(&config)?;
-/// println!("{} bytes in the buffers", session.stats()?.buffer_stats.len());
+/// for buffer in session.stats()?.buffer_stats {
+///     println!("{} bytes were written into a buffer", buffer.bytes_written.unwrap_or(0));
+/// }
 /// # Ok(())
 /// # }
 /// ```
