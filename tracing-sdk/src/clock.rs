@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use os::counter_clock::{self, CounterClock};
 
-/// By how much the times of two threads can differ when they are computed, ns. Each can be half as far from the kernel's
-/// clock.
+/// By how much the times of two threads can differ when they are computed, ns. Each can be half as far from the
+/// kernel's clock.
 const DIFFERENCE_NS: u64 = 3_000;
 
 static IS_COUNTER: AtomicBool = AtomicBool::new(false);

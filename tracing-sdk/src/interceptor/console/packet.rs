@@ -1,8 +1,7 @@
 //! The fields of a packet that are printed.
 //!
-//! They are found by their numbers and not by the messages of `protos`, because a program that prints would get the code
-//! of all that a packet can have, 300 KB.
-//! Whatever is malformed ends the message that it is in.
+//! They are found by their numbers and not by the messages of `protos`, because a program that prints would get the
+//! code of all that a packet can have, 300 KB. Whatever is malformed ends the message that it is in.
 
 use std::borrow::Cow;
 
