@@ -1,4 +1,4 @@
-//! The boot clock, computed from the processor's counter: about 10 ns where the kernel's clock takes 20.
+//! The boot clock, computed from the processor's counter, in about half the time that reading the kernel's clock takes.
 //!
 //! ```text
 //!   boot clock ^              ┌ line: starts at a reading of both clocks,
