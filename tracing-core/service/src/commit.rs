@@ -135,7 +135,7 @@ impl CommitState {
             return;
         }
         let Some(smb) = producer.smb.as_ref().map(|reader| reader.smb().clone()) else { return };
-        for page in 0..smb.page_count() {
+        for page in smb.written_pages() {
             producer.note_touched(page);
             for chunk in 0..smb.chunk_count(page) {
                 self.scratch.clear();

@@ -20,6 +20,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::ops::Range;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
@@ -49,6 +50,11 @@ pub unsafe trait Mapping: Send + Sync {
     /// A hint: this process does not need the bytes from `off` on for a while. Their contents stay; their memory
     /// need not count for this process until it touches them again.
     fn advise_unneeded(&self, _off: usize) {}
+    /// The first bytes from `off` on that may have been written. None if all from `off` on are still zero. A hint: they
+    /// may be written meanwhile.
+    fn written_from(&self, off: usize) -> Option<Range<usize>> {
+        (off < self.len()).then_some(off..self.len())
+    }
     /// The object behind the mapping, for a transport that passes it on.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -173,6 +179,14 @@ impl Region {
         match &self.0.owner {
             Owner::Heap { .. } => {}
             Owner::Mapped(mapping) => mapping.advise_unneeded(off),
+        }
+    }
+
+    /// The first bytes from `off` on that may have been written; see [`Mapping::written_from`].
+    pub(super) fn written_from(&self, off: usize) -> Option<Range<usize>> {
+        match &self.0.owner {
+            Owner::Heap { .. } => (off < self.len()).then_some(off..self.len()),
+            Owner::Mapped(mapping) => mapping.written_from(off),
         }
     }
 

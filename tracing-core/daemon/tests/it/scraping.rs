@@ -328,6 +328,21 @@ fn a_flush_reaches_scraping_producers_without_memory_to_share() {
     }
 }
 
+#[test]
+fn a_scrape_needs_no_memory_for_pages_that_were_never_used() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let region = os::shm::create(1 << 20).unwrap();
+    let fd = region.fd().unwrap().try_clone_to_owned().unwrap();
+    let mut rig = Rig::new(Peer::default(), Some(region), ArbiterOptions::default());
+    let mut writer = rig.writer();
+    write(&mut writer, &["one", "two"]);
+    rig.consumer.disable(&mut rig.shell);
+    assert_eq!(rig.read(), ["one", "two"]);
+    let file = std::fs::File::from(fd);
+    assert_eq!(file.metadata().unwrap().blocks() * 512, u64::from(PAGE));
+}
+
 /// A producer that does not say whether it wants to be scraped gets the default of the service.
 #[test]
 fn scraping_by_default() {

@@ -20,6 +20,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::ops::Range;
 use core::ptr::NonNull;
 use std::fs::File;
 use std::io;
@@ -114,6 +115,19 @@ unsafe impl Mapping for Mapped {
         // - a shared mapping of a file loses nothing: the next access finds the same bytes in the memfd (M2);
         //   those that happen meanwhile, on other threads, wait for the kernel as for any page not there yet.
         let _ = unsafe { libc::madvise(from.as_ptr().cast(), len, libc::MADV_DONTNEED) };
+    }
+
+    fn written_from(&self, off: usize) -> Option<Range<usize>> {
+        let fd = self.fd.as_fd();
+        match sys::seek_data(fd, off) {
+            Ok(start) => {
+                let start = start?;
+                // Behind the last byte the file counts as a hole.
+                Some(start..sys::seek_hole(fd, start).unwrap_or(self.len))
+            }
+            // A kernel that cannot tell.
+            Err(_) => (off < self.len).then_some(off..self.len),
+        }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {

@@ -4,6 +4,7 @@
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use super::*;
+use abi::shm::{PageSize, Smb};
 
 fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
     // SAFETY: one thread uses this memory.
@@ -52,6 +53,22 @@ fn what_is_let_go_of_stays_what_it_is() {
         assert!(copy == bytes, "{off}");
         assert!(store(&region, 4096, &bytes[4096..]));
     }
+}
+
+#[test]
+fn pages_that_were_never_written_are_known() {
+    let region = create(16 * 4096).unwrap();
+    let smb = |bytes| Smb::new(region.clone(), PageSize::new(bytes).unwrap()).unwrap();
+    let smb = smb(8192);
+    let written = || smb.written_pages().collect::<Vec<_>>();
+    assert_eq!(written(), []);
+    for off in [0, 5 * 4096 - 1, 6 * 4096, 16 * 4096 - 1] {
+        assert!(store(&region, off, b"x"));
+    }
+    assert_eq!(written(), [0, 2, 3, 7]);
+    let passed = region.fd().unwrap().try_clone_to_owned().unwrap();
+    let theirs = Smb::new(adopt(passed).unwrap(), PageSize::DEFAULT).unwrap();
+    assert_eq!(theirs.written_pages().collect::<Vec<_>>(), [0, 4, 6, 15]);
 }
 
 #[test]
