@@ -197,10 +197,16 @@ class Trace:
         if event.correlation_id_str_iid:
             text = sequence.get("correlation_id_str", event.correlation_id_str_iid).str
             yield f"correlation {quoted(text.decode())}"
+        defaults = sequence.defaults.track_event_defaults
+        extra = event.extra_counter_track_uuids or defaults.extra_counter_track_uuids
+        for uuid, value in zip(extra, event.extra_counter_values):
+            yield f"{uuid:x}={self.sum(value, sequence, self.tracks[uuid])}"
 
     def value(self, event, sequence, track):
         is_double = event.HasField("double_counter_value")
-        value = event.double_counter_value if is_double else event.counter_value
+        return self.sum(event.double_counter_value if is_double else event.counter_value, sequence, track)
+
+    def sum(self, value, sequence, track):
         value *= track.multiplier
         if track.is_incremental:
             sequence.sums[track.uuid] += value

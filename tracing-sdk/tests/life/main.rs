@@ -12,6 +12,7 @@ mod trace;
 mod interceptor;
 mod plugin;
 mod startup;
+mod thread_time;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +56,7 @@ fn main() {
         Ok("loads plugins") => plugin::load(),
         Ok("prints") => interceptor::print(),
         Ok("starts early") => startup::start_early(),
+        Ok("samples thread time") => thread_time::record(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             a_process_outlives_its_services();
@@ -69,6 +71,7 @@ fn main() {
             }
             interceptor::a_process_prints_in_place_of_being_recorded();
             startup::what_a_process_records_before_its_service_is_in_the_trace();
+            thread_time::a_service_outside_can_ask_for_thread_time();
         }
     }
 }
@@ -161,10 +164,14 @@ fn wait_for_session() {
 
 /// What a process that is started as `part` leaves in a session of a service that runs all the time, and what it prints.
 fn traced(name: &str, part: &str) -> (Vec<u8>, String) {
+    traced_with(&config(), name, part)
+}
+
+fn traced_with(config: &Config, name: &str, part: &str) -> (Vec<u8>, String) {
     let place = Place::new(name);
     let _service = Service::start(&place.0);
     let mut consumer = Consumer::connect(&address(&place.0.join("consumer"))).expect("a service");
-    consumer.enable_tracing(&config().to_message(), None).expect("a session");
+    consumer.enable_tracing(&config.to_message(), None).expect("a session");
     // The answer shows that the service has the session.
     consumer.query_capabilities().expect("an answer");
     let mut command = place.command(part);

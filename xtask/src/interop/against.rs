@@ -33,7 +33,7 @@ fn life(ctx: &Ctx, place: &Place) -> Outcome {
     let mut command = tests_called(ctx, "life");
     command.env("TRACED_UNDER_TEST", place.peer.join("traced")).env("TRACES_OUT", &folder);
     ctx.run(&mut command)?;
-    for name in ["again", "exit", "first", "flood", "fork", "second"] {
+    for name in ["again", "exit", "first", "flood", "fork", "second", "thread-time"] {
         let trace = folder.join(name).with_extension("pftrace");
         place.lint(&trace, name == "flood").map_err(|error| format!("{name}: {error}"))?;
         place.compare(&trace, None).map_err(|error| format!("{name}: {error}"))?;
