@@ -1,4 +1,4 @@
-//! `enable_thread_time_sampling` with a service outside. `tests/it/thread_time.rs` has the values.
+//! `enable_thread_time_sampling` with a service outside. `tracing-sdk/tests/it/thread_time.rs` checks the values.
 
 use std::collections::BTreeSet;
 
