@@ -3,7 +3,7 @@
 //! A consumer has at most one session, and all its requests are about that one. It learns of the end of the
 //! session by the reply to its `EnableTracing`, which is therefore kept until then.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use super::session::events::TriggerHit;
 use super::session::instance::Instance;
 use crate::input::Peer;
 use abi::ids::{CallId, ClientId, ProducerId, SessionId};
+use abi::map::{BlockMap, BlockSet};
 
 /// A connection to the consumer socket.
 #[derive(Debug)]
@@ -74,9 +75,9 @@ impl Consumer {
 /// All consumers.
 #[derive(Debug, Default)]
 pub(crate) struct Consumers {
-    by_client: BTreeMap<ClientId, Consumer>,
+    by_client: BlockMap<ClientId, Consumer>,
     /// Consumers that are to be told something when the turn is over.
-    observed: BTreeSet<ClientId>,
+    observed: BlockSet<ClientId>,
 }
 
 impl Consumers {

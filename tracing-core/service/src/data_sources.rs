@@ -3,8 +3,6 @@
 //! Registrations are kept by name and then in the order they came: a name may be registered many times, by many
 //! producers or by one, and each registration is set up for each data source of a config that has its name.
 
-use std::collections::BTreeMap;
-
 use protos::DataSourceDescriptor;
 use protozero::Message as _;
 
@@ -12,6 +10,7 @@ use super::outbox::Outbox;
 use super::producers::Producer;
 use crate::limits;
 use abi::ids::ProducerId;
+use abi::map::BlockMap;
 
 /// Names one registration: its producer, and a running number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +39,8 @@ impl Source {
 /// All registrations.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    by_key: BTreeMap<SourceKey, Source>,
-    by_name: BTreeMap<String, Vec<SourceKey>>,
+    by_key: BlockMap<SourceKey, Source>,
+    by_name: BlockMap<String, Vec<SourceKey>>,
     last: u64,
 }
 
@@ -116,12 +115,10 @@ impl Sources {
         let own_id = descriptor.id.unwrap_or(0);
         let name = descriptor.name.as_deref().unwrap_or_default();
         let all = SourceKey(producer.id, 0)..=SourceKey(producer.id, u64::MAX);
-        let found = self
-            .by_key
-            .range_mut(all)
-            .map(|(_, source)| source)
-            .find(|s| own_id != 0 && s.descriptor.id == Some(own_id) && s.name() == name);
-        let Some(source) = found else {
+        let is_it = |s: &Source| s.descriptor.id == Some(own_id) && s.name() == name;
+        let found = self.by_key.range(all).find(|(_, s)| own_id != 0 && is_it(s));
+        let key = found.map(|(key, _)| *key);
+        let Some(source) = key.and_then(|key| self.by_key.get_mut(&key)) else {
             let text =
                 format_args!("update of data source {name} with id {own_id}: not registered");
             return producer.log_error(out, text);
@@ -160,7 +157,7 @@ impl Sources {
     fn insert(&mut self, source: Source) -> SourceKey {
         self.last = self.last.saturating_add(1);
         let key = SourceKey(source.producer, self.last);
-        self.by_name.entry(source.name().to_owned()).or_default().push(key);
+        self.by_name.get_or_insert_with(source.name().to_owned(), Vec::new).push(key);
         self.by_key.insert(key, source);
         key
     }

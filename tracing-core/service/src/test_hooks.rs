@@ -69,7 +69,7 @@ impl Service {
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         let connections = self.producers.connections().saturating_add(self.consumers.len());
-        let allowed = self.producers.values().flat_map(|p| &p.allowed);
+        let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
         Footprint {
             connections,
             producers: self.producers.len(),

@@ -10,7 +10,7 @@
 //! Triggers that were received go into the trace. Any producer may activate any name as often as it likes, so a name
 //! that no session waits for costs a lookup, and all that is remembered is bounded.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::consumers::Consumers;
 use super::matching::{BUDGET_EXCEEDED, MatchCost};
@@ -24,18 +24,19 @@ use super::timers::TimerKind;
 use super::turn::Turn;
 use crate::limits;
 use abi::ids::SessionId;
+use abi::map::BlockMap;
 use abi::sync::Arc;
 
 /// When triggers were activated that some session took, by name: for `max_per_24_h`, which all sessions and producers
 /// share.
 #[derive(Debug, Default)]
 pub(crate) struct TriggerHistory {
-    by_name: BTreeMap<String, VecDeque<u64>>,
+    by_name: BlockMap<String, VecDeque<u64>>,
 }
 
 /// Which triggers of which sessions match the producer that activates them: found out once per request, which may
 /// repeat a name thousands of times.
-type Matches = BTreeMap<(SessionId, Arc<str>), bool>;
+type Matches = BlockMap<(SessionId, Arc<str>), bool>;
 
 impl TriggerHistory {
     /// How often in the window that ends now.
@@ -56,7 +57,7 @@ impl TriggerHistory {
                 self.by_name.remove(&oldest);
             }
         }
-        let times = self.by_name.entry(name.to_owned()).or_default();
+        let times = self.by_name.get_or_insert_with(name.to_owned(), VecDeque::new);
         if times.len() >= limits::TRIGGER_HISTORY_MAX {
             times.pop_front();
         }
@@ -138,8 +139,8 @@ fn takes(
     let is_match = match &trigger.producers {
         None => true,
         Some(regex) => {
-            let found = matches.entry((session.id, Arc::clone(name)));
-            *found.or_insert_with(|| regex.is_match(producer, cost))
+            let key = (session.id, Arc::clone(name));
+            *matches.get_or_insert_with(key, || regex.is_match(producer, cost))
         }
     };
     let skipped = draw < trigger.skip_probability;

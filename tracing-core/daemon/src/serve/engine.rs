@@ -1,7 +1,7 @@
 //! The service among its connections: requests of peers go in, and its effects are carried out. Polling and
 //! listening are left to [`daemon`](super::daemon), or to a program that embeds the service.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::files::Files;
 use super::peer::{Disconnect, Event, HostLink, Link, Peer, Side};
@@ -10,6 +10,7 @@ use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use crate::system::priority::{self, Scheduling};
 use abi::ids::ClientId;
 use abi::ipc::{PeerIdentity, Rejected};
+use abi::map::{BlockMap, BlockSet};
 use abi::sync::{Arc, AtomicU64, Ordering};
 use abi::time::BootTime;
 use os::poll::Wake;
@@ -31,11 +32,11 @@ pub(crate) struct Engine {
     pub(super) wake: Wake,
     pub(super) inbox: Arc<Inbox>,
     last_client: Arc<AtomicU64>,
-    pub(super) peers: BTreeMap<ClientId, Peer>,
+    pub(super) peers: BlockMap<ClientId, Peer>,
     /// Connections whose queue of replies has new bytes.
-    pub(crate) dirty: BTreeSet<ClientId>,
+    pub(crate) dirty: BlockSet<ClientId>,
     /// Connections with requests that had to wait and can be handled now.
-    pub(super) backlog: BTreeSet<ClientId>,
+    pub(super) backlog: BlockSet<ClientId>,
     /// Connections of custom transports that the engine has closed.
     pub(crate) closed: VecDeque<ClientId>,
     /// Inputs that came up while effects were carried out.
@@ -64,9 +65,9 @@ impl Engine {
             service: Service::new(config),
             inbox: Arc::new(Inbox::new(wake.clone(), Arc::clone(&last_client))),
             last_client,
-            peers: BTreeMap::new(),
-            dirty: BTreeSet::new(),
-            backlog: BTreeSet::new(),
+            peers: BlockMap::new(),
+            dirty: BlockSet::new(),
+            backlog: BlockSet::new(),
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
             files: Files::new(wake.clone(), threads),

@@ -10,10 +10,11 @@
 //! An id that would add many holes to the window goes into an ordered map instead, so that no choice of
 //! ids makes the buffer slow or large: four bytes for each chunk, and at most eight for the holes between.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::limits::SEQUENCE_HOLES_MAX;
 use abi::ids::ChunkId;
+use abi::map::BlockMap;
 
 /// An entry of the window without a chunk. No chunk starts at this offset, which is no multiple of 16.
 const HOLE: u32 = u32::MAX;
@@ -30,7 +31,7 @@ pub(super) struct Chunks {
     window: VecDeque<u32>,
     /// Chunks in the window.
     in_window: usize,
-    outliers: BTreeMap<u32, u32>,
+    outliers: BlockMap<u32, u32>,
 }
 
 impl Chunks {

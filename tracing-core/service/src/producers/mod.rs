@@ -4,7 +4,7 @@
 //! most one shared memory for all sessions, and a stream of commands. Everything it sends is a claim: ids are
 //! looked up together with the producer that names them, so it can only reach what is its own.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use protos::{
@@ -20,6 +20,7 @@ use crate::commands;
 use crate::input::Peer;
 use crate::limits;
 use abi::ids::{BufferId, CallId, ClientId, ProducerId, WriterId};
+use abi::map::{BlockMap, BlockSet};
 use abi::shm::{PageSize, Region, Smb, SmbReader};
 
 /// A connection to the producer socket.
@@ -47,8 +48,8 @@ pub(crate) struct Producer {
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
     pub(crate) set_up: bool,
     /// The buffers that its live instances may write to. A commit to any other is dropped.
-    pub(crate) allowed: BTreeSet<BufferId>,
-    pub(crate) writers: BTreeMap<WriterId, BufferId>,
+    pub(crate) allowed: BlockSet<BufferId>,
+    pub(crate) writers: BlockMap<WriterId, BufferId>,
     /// Registered data sources and the bytes of their descriptors.
     pub(crate) sources: usize,
     pub(crate) source_bytes: usize,
@@ -84,8 +85,8 @@ impl Producer {
             smb: None,
             smb_touched: 0,
             set_up: false,
-            allowed: BTreeSet::new(),
-            writers: BTreeMap::new(),
+            allowed: BlockSet::new(),
+            writers: BlockMap::new(),
             sources: 0,
             source_bytes: 0,
             scraping: match request.smb_scraping_mode {
@@ -214,8 +215,8 @@ pub(crate) fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
 /// All connections of the producer socket, and the producers among them.
 #[derive(Debug, Default)]
 pub(crate) struct Producers {
-    connections: BTreeMap<ClientId, ProducerConnection>,
-    by_id: BTreeMap<ProducerId, Producer>,
+    connections: BlockMap<ClientId, ProducerConnection>,
+    by_id: BlockMap<ProducerId, Producer>,
     last_id: u16,
     /// Only producers of the service's own user may connect.
     pub(crate) lockdown: bool,

@@ -7,8 +7,6 @@
 //! The flush does not wait for a producer that disconnects, as it cannot answer. Upstream keeps it on the list until
 //! the timeout (and says so in a comment), so its user waits for nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::events::{Lifecycle, SessionState, SlowSources};
 use super::flush_request::{
     BufferGroup, FinalFlush, FlushFlags, FlushStrategy, FlushThen, PendingFlush,
@@ -26,9 +24,10 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
+use abi::map::{BlockMap, BlockSet};
 
 /// The instances of each producer that is asked.
-type Asked = BTreeMap<ProducerId, Vec<InstanceId>>;
+type Asked = BlockMap<ProducerId, Vec<InstanceId>>;
 
 /// Starts a flush; zero `timeout_ms` means the config's, else [`limits::FLUSH_TIMEOUT_MS`]. What `then` says happens
 /// exactly once, at once if the flush is refused.
@@ -48,16 +47,16 @@ pub(crate) fn flush(
             !i.no_flush && config.is_some_and(|config| BufferGroup::of(config) == group)
         };
         for instance in session.instances.values().filter(is_in) {
-            asked.entry(instance.producer).or_default().push(instance.id);
+            asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
         }
     } else {
         session.pending.lifecycle(Lifecycle::FlushStarted, turn.now.boot_ns);
         for instance in session.instances.values() {
             if !instance.no_flush {
-                asked.entry(instance.producer).or_default().push(instance.id);
+                asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
             } else if producers.get(instance.producer).is_some_and(|p| p.scrapes_itself()) {
                 // It only sends what its writers hold, which the service cannot read.
-                asked.entry(instance.producer).or_default();
+                asked.get_or_insert_with(instance.producer, Vec::new);
             }
         }
     }
@@ -81,7 +80,7 @@ pub(crate) fn flush(
     session.pending.flush_slow = None;
     count(&mut session.counters.flushes_requested);
     let flush = turn.next_flush();
-    let waiting_for: BTreeSet<ProducerId> = asked.keys().copied().collect();
+    let waiting_for: BlockSet<ProducerId> = asked.keys().copied().collect();
     let is_answered = waiting_for.is_empty();
     session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
     for (producer, instances) in asked {
@@ -110,7 +109,8 @@ fn count(counter: &mut u64) {
 pub(crate) fn acked(producer: ProducerId, upto: FlushId, sessions: &mut Sessions, turn: &mut Turn) {
     let mut finished = Vec::new();
     for session in sessions.values_mut() {
-        for (flush, pending) in session.flushes.range_mut(..=upto) {
+        for (flush, pending) in session.flushes.iter_mut().take_while(|(flush, _)| **flush <= upto)
+        {
             if pending.waiting_for.remove(&producer) && pending.waiting_for.is_empty() {
                 finished.push((*flush, session.id));
             }
@@ -228,7 +228,7 @@ pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn
     for instance in session.instances.values() {
         let runs = matches!(instance.state, InstanceState::Starting | InstanceState::Started);
         if instance.clears_state && runs {
-            asked.entry(instance.producer).or_default().push(instance.id);
+            asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
         }
     }
     for (producer, instances) in asked {

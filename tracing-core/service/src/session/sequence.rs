@@ -1,11 +1,10 @@
 //! Which sequence a packet belongs to, and the trusted fields that say so.
 
-use std::collections::BTreeMap;
-
 use protozero::wire::write::Prefix;
 
 use crate::limits;
 use abi::ids::{ProducerId, WriterId};
+use abi::map::BlockMap;
 
 /// What makes two packets parts of one sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,13 +17,13 @@ pub(crate) struct SequenceKey {
 /// The numbers of the sequences of one session, from 2 in the order they are first met; 1 is the service.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
-    ids: BTreeMap<SequenceKey, u32>,
+    ids: BlockMap<SequenceKey, u32>,
     next: u32,
 }
 
 impl Default for SequenceIds {
     fn default() -> Self {
-        Self { ids: BTreeMap::new(), next: 2 }
+        Self { ids: BlockMap::new(), next: 2 }
     }
 }
 

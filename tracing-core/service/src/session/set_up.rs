@@ -1,7 +1,5 @@
 //! The match between data sources that producers offer and those that a config asks for.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use protos::{
     DataSourceConfig, DataSourceConfigSessionInitiator, TraceConfig, TraceConfigProducerConfig,
@@ -22,6 +20,7 @@ use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
 use crate::turn::Turn;
 use abi::ids::{InstanceId, ProducerId, SessionId};
+use abi::map::BlockSet;
 
 /// The name of a data source of the config.
 pub(crate) fn source_name(session: &Session, index: usize) -> &str {
@@ -264,7 +263,7 @@ pub(crate) fn change_trace_config(
     }
     for index in 0..session.config.data_sources.len() {
         let of_index = session.instances.values().filter(|i| i.source_index == index);
-        let served: BTreeSet<ProducerId> = of_index.map(|i| i.producer).collect();
+        let served: BlockSet<ProducerId> = of_index.map(|i| i.producer).collect();
         for key in sources.of_name(source_name(session, index)) {
             if !served.contains(&key.producer()) {
                 instance_and_start(session, index, key, sources, producers, consumers, turn);

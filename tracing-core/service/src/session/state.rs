@@ -1,7 +1,5 @@
 //! What a session is made of, and all sessions.
 
-use std::collections::BTreeMap;
-
 use protos::{CloneSessionResponse, TraceConfig};
 
 use super::config::{Checked, SourceFilter};
@@ -19,6 +17,7 @@ use crate::output::Boost;
 use crate::step::Step;
 use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, SessionId};
+use abi::map::BlockMap;
 use abi::map::SortedMap;
 use abi::time::Now;
 
@@ -71,13 +70,13 @@ pub(crate) struct Session {
     /// A trigger came that this session waited for.
     pub(crate) triggered: bool,
     /// Triggers that its consumer will be told of later, by the number of the timer.
-    pub(crate) delayed_hits: BTreeMap<u64, TriggerHit>,
-    pub(crate) instances: BTreeMap<InstanceKey, Instance>,
+    pub(crate) delayed_hits: BlockMap<u64, TriggerHit>,
+    pub(crate) instances: BlockMap<InstanceKey, Instance>,
     /// Their encoded configs, summed, bytes.
     pub(crate) instance_bytes: usize,
     /// The names of some producers were not matched: that exceeded the budget.
     pub(crate) match_budget_exceeded: bool,
-    pub(crate) flushes: BTreeMap<FlushId, PendingFlush>,
+    pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
     pub(crate) strategy: FlushStrategy,
     pub(crate) pending: PendingEvents,
     pub(crate) all_started_reported: bool,
@@ -124,11 +123,11 @@ impl Session {
             filters: checked.filters,
             triggers: checked.triggers,
             triggered: false,
-            delayed_hits: BTreeMap::new(),
-            instances: BTreeMap::new(),
+            delayed_hits: BlockMap::new(),
+            instances: BlockMap::new(),
             instance_bytes: 0,
             match_budget_exceeded: false,
-            flushes: BTreeMap::new(),
+            flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
             pending: PendingEvents::default(),
             all_started_reported: false,

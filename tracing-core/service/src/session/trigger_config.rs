@@ -1,11 +1,10 @@
 //! The triggers that a session waits for.
 
-use std::collections::BTreeMap;
-
 use protos::TraceConfig;
 
 use crate::error::ConfigError;
 use crate::matching::NameRegex;
+use abi::map::BlockMap;
 use abi::sync::Arc;
 
 /// What a session does when one of its triggers is activated.
@@ -50,7 +49,7 @@ pub(crate) struct Trigger {
 #[derive(Debug, Default)]
 pub(crate) struct Triggers {
     pub(crate) mode: TriggerMode,
-    pub(crate) by_name: BTreeMap<Arc<str>, Trigger>,
+    pub(crate) by_name: BlockMap<Arc<str>, Trigger>,
 }
 
 impl Triggers {
@@ -62,7 +61,7 @@ impl Triggers {
         config: &TraceConfig,
         mut compile: impl FnMut(&str) -> Result<NameRegex, ConfigError>,
     ) -> Result<Self, ConfigError> {
-        let mut by_name = BTreeMap::new();
+        let mut by_name = BlockMap::new();
         for trigger in config.trigger_config.iter().flat_map(|t| &t.triggers) {
             let regex = trigger.producer_name_regex.as_deref().unwrap_or_default();
             let made = Trigger {

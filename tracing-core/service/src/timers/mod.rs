@@ -8,8 +8,7 @@
 //! is kept in its clock, and converted to boot time for the shell with the offset of the latest instant. If that
 //! offset grows in a suspend, the shell wakes too early: nothing fires, and the shell asks again.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use abi::map::{BlockMap, BlockSet};
 use abi::time::{BootTime, Now};
 
 /// Which clock a deadline counts in.
@@ -55,20 +54,20 @@ pub(crate) enum TimerKind {
 
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    monotonic: BTreeSet<(u64, TimerKind, u64)>,
-    boot: BTreeSet<(u64, TimerKind, u64)>,
-    by_name: BTreeMap<(TimerKind, u64), (Clock, u64)>,
+    monotonic: BlockSet<(u64, TimerKind, u64)>,
+    boot: BlockSet<(u64, TimerKind, u64)>,
+    by_name: BlockMap<(TimerKind, u64), (Clock, u64)>,
 }
 
 impl Timers {
-    fn by_time(&self, clock: Clock) -> &BTreeSet<(u64, TimerKind, u64)> {
+    fn by_time(&self, clock: Clock) -> &BlockSet<(u64, TimerKind, u64)> {
         match clock {
             Clock::Monotonic => &self.monotonic,
             Clock::Boot => &self.boot,
         }
     }
 
-    fn by_time_mut(&mut self, clock: Clock) -> &mut BTreeSet<(u64, TimerKind, u64)> {
+    fn by_time_mut(&mut self, clock: Clock) -> &mut BlockSet<(u64, TimerKind, u64)> {
         match clock {
             Clock::Monotonic => &mut self.monotonic,
             Clock::Boot => &mut self.boot,

@@ -12,7 +12,7 @@
 //! copied, and the copy shows one instant. Saved blocks take memory in addition to the copy: if there are
 //! many, each change also copies a part of the rest.
 
-use std::collections::BTreeMap;
+use abi::map::BlockMap;
 
 use core::mem::MaybeUninit;
 
@@ -55,7 +55,7 @@ pub(super) struct Snapshot {
     /// Bytes to be copied.
     len: usize,
     /// Blocks behind the copied part, as they were, by offset.
-    saved: BTreeMap<usize, Vec<u8>>,
+    saved: BlockMap<usize, Vec<u8>>,
     limits: SnapshotLimits,
     fault_in: Option<FaultIn>,
     /// There was no memory to save a block.
@@ -72,7 +72,7 @@ impl Snapshot {
     ) -> Option<Self> {
         let mut copy = Vec::new();
         copy.try_reserve_exact(len).ok()?;
-        Some(Self { number, copy, len, saved: BTreeMap::new(), limits, fault_in, abandoned: false })
+        Some(Self { number, copy, len, saved: BlockMap::new(), limits, fault_in, abandoned: false })
     }
 
     /// Bytes not copied yet.
@@ -144,7 +144,7 @@ impl Snapshot {
         self.abandoned = true;
         self.len = 0;
         self.copy = Vec::new();
-        self.saved = BTreeMap::new();
+        self.saved = BlockMap::new();
     }
 
     /// The copy, if it is finished.

@@ -3,10 +3,9 @@
 //! Each chunk that was stored is read, overwritten, or still in the buffer; each other one is discarded.
 //! Names and meaning are those of `TraceStats.BufferStats` (`trace_stats.proto`).
 
-use std::collections::BTreeMap;
-
 use crate::limits::HISTOGRAMS_PER_BUFFER_MAX;
 use abi::ids::{ProducerId, WriterId};
+use abi::map::BlockMap;
 
 /// Counters of one buffer since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +106,7 @@ impl WriterStats {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histograms {
     all: Vec<WriterStats>,
-    by_writer: BTreeMap<(ProducerId, WriterId), usize>,
+    by_writer: BlockMap<(ProducerId, WriterId), usize>,
 }
 
 impl Histograms {

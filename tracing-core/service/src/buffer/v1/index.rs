@@ -1,11 +1,10 @@
 //! The sequences of a buffer and their chunks.
 
-use std::collections::BTreeMap;
-
 use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
 use crate::buffer::slot_cache::SlotCache;
 use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::map::BlockMap;
 
 /// Where a pass may start instead of at the first chunk: all chunks before were read, are complete
 /// and without holes, so that a pass would only skip them.
@@ -67,7 +66,7 @@ const PRESENT: u32 = u32::MAX - 1;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     slots: Vec<Sequence>,
-    order: BTreeMap<u64, u32>,
+    order: BlockMap<u64, u32>,
     free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,

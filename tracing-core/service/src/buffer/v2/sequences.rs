@@ -4,13 +4,12 @@
 //! Producer ids are used again after 65535 connections: when a chunk comes from another
 //! identity than before, a new sequence begins, and the old one is only read to its end.
 
-use std::collections::BTreeMap;
-
 use crate::buffer::chunks::Chunks;
 use crate::buffer::slot_cache::SlotCache;
 use crate::buffer::{Identity, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
 use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::map::BlockMap;
 
 /// The newest chunk that was removed.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +98,7 @@ fn key(producer: ProducerId, writer: WriterId) -> u32 {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequences {
     slots: Vec<Sequence>,
-    by_key: BTreeMap<u32, u32>,
+    by_key: BlockMap<u32, u32>,
     free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,

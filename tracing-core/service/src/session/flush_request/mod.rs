@@ -1,12 +1,11 @@
 //! What a flush is for, and which flushes a session makes by itself.
 
-use std::collections::BTreeSet;
-
 use protos::TraceConfig;
 
 use crate::limits;
 use crate::session::file;
 use abi::ids::{CallId, ClientId, ProducerId};
+use abi::map::BlockSet;
 
 /// Reason and initiator of a flush, packed as producers get it (`flush_flags.h`): bits 0-3 the reason, 4-7 the
 /// initiator, 8-11 what a clone is for.
@@ -97,7 +96,7 @@ pub(crate) enum FlushThen {
 /// A flush that producers have not acknowledged yet.
 #[derive(Debug)]
 pub(crate) struct PendingFlush {
-    pub(crate) waiting_for: BTreeSet<ProducerId>,
+    pub(crate) waiting_for: BlockSet<ProducerId>,
     pub(crate) flags: FlushFlags,
     pub(crate) then: FlushThen,
 }
