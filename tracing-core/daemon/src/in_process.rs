@@ -1,16 +1,21 @@
 //! The whole service on a thread of this process: nothing has to run first, and there is no socket and no file.
 //!
-//! It is the daemon's loop without listening sockets. The same code handles the same events in the same order, so a
+//! Its loop is that of the daemon without sockets. The same code handles the same events in the same order, so a
 //! client that works against it works against `traced`.
 
 use std::thread::JoinHandle;
 
-use super::serve::{BindError, Log, Server, ServerHandle, ServerOptions};
+#[cfg(feature = "host")]
+use super::serve::Server;
+use super::serve::{Alone, BindError, Log, ServerHandle};
 use abi::error::OsError;
 use abi::ipc::port::ProducerPort;
 use client::connection::Connection;
 use client::consumer::Consumer;
 use service::ServiceConfig;
+
+/// What the thread does.
+type Run = Box<dyn FnOnce() -> Result<(), OsError> + Send>;
 
 /// A service that runs until this value is dropped.
 #[derive(Debug)]
@@ -30,19 +35,24 @@ impl InProcessService {
     pub fn start(service: ServiceConfig, log: Log) -> Result<Self, BindError> {
         let mut service = service;
         service.scrape_by_default = true;
-        let options = ServerOptions::new(service, log);
-        Self::run(Server::bind(options)?).map_err(BindError::Os)
+        let alone = Alone::new(service, log)?;
+        let handle = ServerHandle::new(&alone.engine);
+        Self::spawn(handle, Box::new(move || alone.run())).map_err(BindError::Os)
     }
 
     /// Runs `server` on a thread. It may listen on sockets, too.
     ///
     /// # Errors
     /// When the system has no thread left.
+    #[cfg(feature = "host")]
     pub fn run(server: Server) -> Result<Self, OsError> {
-        let handle = server.handle();
+        Self::spawn(server.handle(), Box::new(move || server.run()))
+    }
+
+    fn spawn(handle: ServerHandle, run: Run) -> Result<Self, OsError> {
         let thread = std::thread::Builder::new()
             .name("traced".into())
-            .spawn(move || server.run())
+            .spawn(run)
             .map_err(|error| OsError::new("clone", error.raw_os_error().unwrap_or(0)))?;
         Ok(Self { handle, thread: Some(thread) })
     }

@@ -10,8 +10,12 @@
 //! | [`embed`] | the same service without a thread, also over a transport of the program |
 //! | [`system`] | the system calls that only a daemon makes |
 
+//!
+//! Without the feature `host` there are only `in_process` and what it needs: nothing for connections from elsewhere.
+
 #![allow(clippy::disallowed_methods, reason = "waiting with a deadline needs the process's clock")]
 
+#[cfg(feature = "host")]
 pub mod embed;
 pub mod in_process;
 #[doc(hidden)]

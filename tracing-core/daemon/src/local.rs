@@ -71,8 +71,8 @@ pub(crate) struct Inbox {
     state: Mutex<InboxState>,
     /// Wakes the thread of the service.
     wake: Wake,
-    /// The last client id given out, shared with the sockets of the same service.
-    last_client: Arc<AtomicU64>,
+    /// The last client id given out, also to connections of other processes.
+    last_client: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -84,9 +84,14 @@ struct InboxState {
 }
 
 impl Inbox {
-    pub(crate) fn new(wake: Wake, last_client: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(wake: Wake, last_client: u64) -> Self {
         let state = InboxState { events: VecDeque::new(), closed: false, stopped: false };
-        Self { state: Mutex::new(state), wake, last_client }
+        Self { state: Mutex::new(state), wake, last_client: AtomicU64::new(last_client) }
+    }
+
+    /// An id for a new connection.
+    pub(crate) fn next_client(&self) -> ClientId {
+        ClientId::new(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Takes all events that wait.
@@ -212,7 +217,7 @@ impl<P: LocalPort> LocalConnection<P> {
 
     /// Connects to a service that runs only when `driver` is called.
     pub(crate) fn connect_driven(inbox: &Arc<Inbox>, driver: Option<Weak<dyn RunService>>) -> Self {
-        let client = ClientId::new(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
+        let client = inbox.next_client();
         let mailbox = Arc::new(Mailbox::new());
         if !inbox.push(client, P::any(LocalEvent::Connected(Arc::clone(&mailbox)))) {
             mailbox.close();

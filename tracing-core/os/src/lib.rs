@@ -12,7 +12,8 @@
 //! | `counter_clock` | `clock_gettime` | the time of an event, from the counter |
 //! | `hooks` | `atexit`, `pthread_atfork` | what a library does at the end of a process, and in a forked one |
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
-//! | `poll/poller` | `epoll_wait`, `timerfd_settime` ... | a daemon that sleeps until something happens |
+//! | `poll/alarm` | `timerfd_settime` ... | a service that sleeps until a timer is due |
+//! | `poll/poller` | `epoll_wait` ... | a daemon that sleeps until something happens |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | this process |
 //! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |
 //! | `socket/address` | `stat` | default addresses |
@@ -20,7 +21,7 @@
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
-//! | `thread` | `gettid` | the calling thread |
+//! | `thread` | `gettid`, `getpriority`, `setpriority` | the calling thread |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 
@@ -29,7 +30,6 @@ mod counter;
 pub mod counter_clock;
 pub mod hooks;
 pub mod poll;
-#[cfg(feature = "host")]
 pub mod process;
 pub mod shm;
 pub mod socket;

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use rustix::rand::{GetRandomFlags, getrandom};
-
-use super::failed;
+use crate::{failed, sys};
 use abi::error::OsError;
 
 /// The machine and its kernel, as the kernel describes them.
@@ -32,18 +30,16 @@ impl Machine {
     /// Asks the kernel.
     #[must_use]
     pub fn read() -> Self {
-        let uname = rustix::system::uname();
-        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-        let info = rustix::system::sysinfo();
+        let [sysname, release, version, machine] = sys::uname();
         Self {
-            sysname: text(uname.sysname()),
-            version: text(uname.version()),
-            release: text(uname.release()),
-            machine: text(uname.machine()),
-            page_bytes: u32::try_from(rustix::param::page_size()).unwrap_or(4096),
-            ticks_per_second: rustix::param::clock_ticks_per_second(),
+            sysname,
+            version,
+            release,
+            machine,
+            page_bytes: u32::try_from(sys::page_bytes()).unwrap_or(4096),
+            ticks_per_second: sys::ticks_per_second(),
             cpu_count: cpus_configured(Path::new("/sys/devices/system/cpu")),
-            ram_bytes: info.totalram.saturating_mul(u64::from(info.mem_unit.max(1))),
+            ram_bytes: sys::ram_bytes(),
         }
     }
 }
@@ -71,8 +67,7 @@ pub fn random_seed() -> Result<u64, OsError> {
     let mut filled = 0;
     // A signal never interrupts a request of up to 256 bytes, but the loop costs nothing.
     while filled < bytes.len() {
-        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())
-            .map_err(failed("getrandom"))?;
+        filled += sys::random(&mut bytes[filled..]).map_err(failed("getrandom"))?;
     }
     Ok(u64::from_le_bytes(bytes))
 }
@@ -81,6 +76,7 @@ pub fn random_seed() -> Result<u64, OsError> {
 /// needs one descriptor, and the memory of each producer another.
 ///
 /// Only for daemons: code that calls `select` fails for descriptors above 1024.
+#[cfg(feature = "host")]
 #[must_use]
 pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -94,11 +90,11 @@ pub fn raise_descriptor_limit() -> u64 {
 /// The effective user of this process.
 #[must_use]
 pub fn effective_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
+    sys::effective_uid()
 }
 
 /// The id of this process.
 #[must_use]
 pub fn pid() -> i32 {
-    rustix::process::getpid().as_raw_pid()
+    std::process::id().cast_signed()
 }

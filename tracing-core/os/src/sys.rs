@@ -88,22 +88,42 @@ pub(crate) fn eventfd() -> io::Result<File> {
 /// A descriptor to wait for, and the events (`POLLIN`, `POLLOUT`) that are waited for.
 pub(crate) type Interest<'a> = (BorrowedFd<'a>, i16);
 
-/// `ppoll`: waits until one of two descriptors is ready, or `timeout` has passed (`None`: for ever). Returns the
+/// `ppoll`: waits until one of the descriptors is ready, or `timeout` has passed (`None`: for ever). Returns the
 /// events of each.
-pub(crate) fn poll(
-    [first, second]: [Interest<'_>; 2],
+pub(crate) fn poll<const N: usize>(
+    interests: [Interest<'_>; N],
     timeout: Option<Duration>,
-) -> io::Result<[i16; 2]> {
-    let entry =
-        |(fd, events): Interest<'_>| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
-    let mut fds = [entry(first), entry(second)];
+) -> io::Result<[i16; N]> {
+    let mut fds =
+        interests.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     let timeout = timeout.map(timespec);
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY:
-    // - `fds` has two entries, is ours alone and lives until the call returns;
+    // - `fds` has `N` entries, is ours alone and lives until the call returns;
     // - `timeout` is null or a local value that lives until then; a null signal mask is allowed.
-    let result = unsafe { libc::ppoll(fds.as_mut_ptr(), 2, timeout, std::ptr::null()) };
+    let result = unsafe { libc::ppoll(fds.as_mut_ptr(), N as _, timeout, std::ptr::null()) };
     checked(result).map(|_| fds.map(|entry| entry.revents))
+}
+
+/// `timerfd_create`: a timer of the boot clock, which is readable after it has fired. Calls on it do not block.
+pub(crate) fn timer() -> io::Result<File> {
+    let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+    // SAFETY: it takes and returns numbers.
+    let fd = checked(unsafe { libc::timerfd_create(libc::CLOCK_BOOTTIME, flags) })?;
+    // SAFETY: the call opened `fd` for this caller, so nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// `timerfd_settime`: makes a timer fire once, at a time of its clock. Zero: never.
+pub(crate) fn set_timer(timer: BorrowedFd<'_>, at: Duration) -> io::Result<()> {
+    let mut it_value = timespec(Duration::ZERO);
+    it_value.tv_sec = at.as_secs() as _;
+    it_value.tv_nsec = at.subsec_nanos() as _;
+    let spec = libc::itimerspec { it_interval: timespec(Duration::ZERO), it_value };
+    let (fd, flags) = (timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
+    // SAFETY: `spec` lives until the call returns; null asks for no earlier setting.
+    checked(unsafe { libc::timerfd_settime(fd, flags, &raw const spec, std::ptr::null_mut()) })
+        .map(drop)
 }
 
 /// `memfd_create`: a file in memory, which may be sealed.
@@ -163,6 +183,60 @@ pub(crate) fn page_bytes() -> usize {
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     // Every system has this value.
     usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// Kernel ticks per second: the unit of times in `/proc/PID/stat`.
+pub(crate) fn ticks_per_second() -> u64 {
+    // SAFETY: it takes and returns numbers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    // Every system has this value.
+    u64::try_from(ticks).unwrap_or(100)
+}
+
+/// Memory of the machine, bytes.
+pub(crate) fn ram_bytes() -> u64 {
+    // SAFETY: it consists of integers, for which zeros are a value.
+    let mut info: libc::sysinfo = unsafe { mem::zeroed() };
+    // SAFETY: `info` is ours alone and lives until the call returns.
+    unsafe { libc::sysinfo(&raw mut info) };
+    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit.max(1)))
+}
+
+/// `uname`: the name of the system, its release and version, and the machine.
+pub(crate) fn uname() -> [String; 4] {
+    // SAFETY: it consists of arrays of bytes, for which zeros are a value.
+    let mut names: libc::utsname = unsafe { mem::zeroed() };
+    // SAFETY: `names` is ours alone and lives until the call returns.
+    unsafe { libc::uname(&raw mut names) };
+    [names.sysname, names.release, names.version, names.machine].map(|name| {
+        let bytes: Vec<u8> = name.iter().map(|c| *c as u8).take_while(|c| *c != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// `getrandom`: fills `bytes` from the start with random ones, and returns how many.
+pub(crate) fn random(bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `bytes` is ours alone and lives until the call returns.
+    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    usize::try_from(filled).map_err(|_| io::Error::last_os_error())
+}
+
+/// The effective user of this process.
+pub(crate) fn effective_uid() -> u32 {
+    // SAFETY: the call has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// `setpriority`: the nice value of the calling thread.
+pub(crate) fn set_nice(value: c_int) -> io::Result<()> {
+    // SAFETY: it takes and returns numbers; 0 is the calling thread.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) }).map(drop)
+}
+
+/// `getpriority`: the nice value of the calling thread.
+pub(crate) fn nice() -> c_int {
+    // SAFETY: it takes and returns numbers; 0 is the calling thread, for which it cannot fail.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
 /// `sendmsg`: sends bytes, with `fd` on the first one. Never blocks, and raises no `SIGPIPE`.

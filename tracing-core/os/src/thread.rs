@@ -1,6 +1,7 @@
 //! The calling thread.
 
-use crate::sys;
+use crate::{failed, sys};
+use abi::error::OsError;
 
 /// Its id, unique on this machine. Linux gives the main thread the id of the process.
 #[must_use]
@@ -9,4 +10,18 @@ pub fn id() -> u32 {
     return 1;
     #[cfg(not(miri))]
     sys::thread_id()
+}
+
+/// Its nice value, -20 to 19: a thread with a lower one runs more.
+#[must_use]
+pub fn nice() -> i32 {
+    sys::nice()
+}
+
+/// Changes its nice value.
+///
+/// # Errors
+/// When this process lacks the right: `CAP_SYS_NICE`, or the limit `RLIMIT_NICE`.
+pub fn set_nice(value: i32) -> Result<(), OsError> {
+    sys::set_nice(value).map_err(failed("setpriority"))
 }

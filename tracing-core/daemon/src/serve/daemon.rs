@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
-use super::peer::{Disconnect, Link, Peer, Side, SocketLink};
+use super::peer::{Link, Peer};
+use super::remote::SocketLink;
+use super::side::{Disconnect, Side};
 use crate::limits::ACCEPTS_PER_TURN;
 use crate::system::signal::StopSignals;
 use abi::error::OsError;

@@ -4,17 +4,18 @@
 use std::collections::VecDeque;
 
 use super::files::Files;
-use super::peer::{Disconnect, Event, HostLink, Link, Peer, Side};
+use super::peer::{Link, Peer};
+use super::side::{Disconnect, Side};
 use super::stats::Counters;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use crate::system::priority::{self, Scheduling};
 use abi::ids::ClientId;
-use abi::ipc::{PeerIdentity, Rejected};
+use abi::ipc::Rejected;
 use abi::map::{BlockMap, BlockSet};
-use abi::sync::{Arc, AtomicU64, Ordering};
+use abi::sync::Arc;
 use abi::time::BootTime;
 use os::poll::Wake;
-use os::{clock, process, shm};
+use os::{clock, process};
 use service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
 
 /// Takes the lines of the log.
@@ -31,17 +32,18 @@ pub(crate) struct Engine {
     pub(super) service: Service,
     pub(super) wake: Wake,
     pub(super) inbox: Arc<Inbox>,
-    last_client: Arc<AtomicU64>,
     pub(super) peers: BlockMap<ClientId, Peer>,
     /// Connections whose queue of replies has new bytes.
     pub(crate) dirty: BlockSet<ClientId>,
     /// Connections with requests that had to wait and can be handled now.
+    #[cfg(feature = "host")]
     pub(super) backlog: BlockSet<ClientId>,
     /// Connections of custom transports that the engine has closed.
+    #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
     /// Inputs that came up while effects were carried out.
     follow_ups: VecDeque<Input>,
-    files: Files,
+    pub(super) files: Files,
     /// The nice value of this thread before it was boosted for the first time.
     usual_nice: Option<i32>,
     pub(crate) counters: Arc<Counters>,
@@ -59,15 +61,15 @@ impl Engine {
     /// `wake` is called when another thread has an event for the engine. Without `threads`, files are written by
     /// the caller of [`turn`](Self::turn).
     pub(crate) fn new(config: ServiceConfig, log: Log, wake: Wake, threads: bool) -> Self {
-        let last_client = Arc::new(AtomicU64::new(FIRST_CLIENT));
         Self {
             machine_name: config.host.machine_name.clone(),
             service: Service::new(config),
-            inbox: Arc::new(Inbox::new(wake.clone(), Arc::clone(&last_client))),
-            last_client,
+            inbox: Arc::new(Inbox::new(wake.clone(), FIRST_CLIENT)),
             peers: BlockMap::new(),
             dirty: BlockSet::new(),
+            #[cfg(feature = "host")]
             backlog: BlockSet::new(),
+            #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
             files: Files::new(wake.clone(), threads),
@@ -87,22 +89,10 @@ impl Engine {
         self.service.poll_timeout().map(BootTime::as_ns)
     }
 
-    /// Closes connections of custom transports whose peer does not read its replies.
-    pub(crate) fn check_queues(&mut self) {
-        for client in self.dirty.clone() {
-            let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
-            if let Err(over) = full {
-                self.end_connection(client, &over);
-                self.closed.push_back(client);
-            }
-        }
-    }
-
     /// Handles everything but sockets: clients of this process, answers of files, timers.
     pub(crate) fn turn(&mut self) {
-        for client in std::mem::take(&mut self.backlog) {
-            self.process_events(client);
-        }
+        #[cfg(feature = "host")]
+        self.process_backlog();
         self.take_local();
         // Files with threads wake the loop for later answers, so that peers are handled in between.
         while self.process_file_answers() && self.files.have_no_threads() {}
@@ -139,108 +129,23 @@ impl Engine {
 
     // ------------------------------------------------------------ connections
 
-    /// An id for a new connection.
-    pub(crate) fn next_client(&self) -> ClientId {
-        ClientId::new(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// Adds a connection. Without `who`, its first request tells its identity.
-    pub(crate) fn connected(
-        &mut self,
-        client: ClientId,
-        side: Side,
-        link: Link,
-        who: Option<service::Peer>,
-    ) {
-        self.counters.connected();
-        self.peers.insert(client, Peer { side, link, announced: who.is_some() });
-        if let Some(who) = who {
-            self.announce(client, side, who, false);
-        }
-    }
-
-    /// The protocol state of a connection that is not local.
-    pub(crate) fn host(&mut self, client: ClientId) -> Option<&mut HostLink> {
-        self.peers.get_mut(&client)?.link.host()
-    }
-
-    /// The queue of replies of `client` is empty.
-    pub(crate) fn drained(&mut self, client: ClientId) {
-        if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
-            self.handle_input(Input::ConsumerDrained { client });
-        }
-    }
-
     /// This machine's `uid` and `pid`.
     pub(super) fn peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
         let machine_name = self.machine_name.clone();
         service::Peer { uid, pid, machine_name, ..service::Peer::default() }
     }
 
-    fn announce(&mut self, client: ClientId, side: Side, peer: service::Peer, in_process: bool) {
+    pub(super) fn announce(
+        &mut self,
+        client: ClientId,
+        side: Side,
+        peer: service::Peer,
+        in_process: bool,
+    ) {
         self.handle_input(match side {
             Side::Producer => Input::ProducerConnected { client, peer, in_process },
             Side::Consumer => Input::ConsumerConnected { client, peer },
         });
-    }
-
-    /// Announces a connection whose transport did not tell its identity.
-    fn announce_late(&mut self, client: ClientId, identity: Option<&PeerIdentity>) {
-        let Some(peer) = self.peers.get_mut(&client).filter(|peer| !peer.announced) else {
-            return;
-        };
-        peer.announced = true;
-        let (side, machine) = (peer.side, peer.link.machine());
-        let mut who = self.peer(0, None);
-        who.by_value = true;
-        if let Some(identity) = identity {
-            who.uid = identity.uid.unwrap_or(0).cast_unsigned();
-            who.pid = identity.pid;
-            let named = !identity.machine_id_hint.is_empty();
-            let hint = if named { identity.machine_id_hint.as_str() } else { &machine };
-            who.machine_id = PeerIdentity::machine_id_of(hint);
-            if !identity.machine_name.is_empty() {
-                who.machine_name.clone_from(&identity.machine_name);
-            }
-        }
-        self.announce(client, side, who, false);
-    }
-
-    /// Passes the requests of a peer to the service, until it has too many unread replies.
-    pub(crate) fn process_events(&mut self, client: ClientId) {
-        while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
-            && (host.write_closed || !host.is_paused())
-            && let Some(event) = host.poll_event()
-        {
-            self.handle_event(client, event);
-        }
-        self.dirty.insert(client);
-    }
-
-    fn handle_event(&mut self, client: ClientId, event: Event) {
-        match event {
-            // An AF_UNIX peer is announced already, so a forged identity changes nothing.
-            Event::Identity(identity) => self.announce_late(client, Some(&identity)),
-            Event::Producer { call, request, fd } => {
-                self.announce_late(client, None);
-                let region = fd.and_then(|fd| match shm::adopt(fd) {
-                    Ok(region) => Some(region),
-                    Err(error) => {
-                        self.log(
-                            LogLevel::Error,
-                            &format!("producer's own memory refused: {error}"),
-                        );
-                        None
-                    }
-                });
-                self.handle_input(Input::ProducerRequest { client, call, request, region });
-            }
-            Event::Consumer { call, request, fd } => {
-                self.announce_late(client, None);
-                let file = fd.map(|fd| self.files.adopt(fd));
-                self.handle_input(Input::ConsumerRequest { client, call, request, file });
-            }
-        }
     }
 
     /// Removes a connection and tells the service.
@@ -261,19 +166,12 @@ impl Engine {
                 self.fault("a peer does not read its replies, connection closed")
             }
         }
-        Self::close_local(&peer.link);
+        peer.link.close();
         if peer.announced {
             self.handle_input(match peer.side {
                 Side::Producer => Input::ProducerDisconnected { client },
                 Side::Consumer => Input::ConsumerDisconnected { client },
             });
-        }
-    }
-
-    fn close_local(link: &Link) {
-        // Closing its descriptor tells the peer of a socket.
-        if let Link::Local(mailbox) = link {
-            mailbox.close();
         }
     }
 
@@ -356,9 +254,12 @@ impl Engine {
                     return;
                 };
                 let result = result.map_err(|_| Rejected);
+                #[cfg(feature = "host")]
                 if paced && let (Some(host), Ok(response)) = (peer.link.host(), &result) {
                     host.expect_paced(response.len());
                 }
+                #[cfg(not(feature = "host"))]
+                let _ = paced;
                 let queued = peer.reply(call, result, has_more, region);
                 self.dirty.insert(client);
                 if let Err(error) = queued {
@@ -369,7 +270,8 @@ impl Engine {
                 self.dirty.remove(&client);
                 if let Some(peer) = self.peers.remove(&client) {
                     self.counters.count_disconnect(&Disconnect::PeerLeft);
-                    Self::close_local(&peer.link);
+                    peer.link.close();
+                    #[cfg(feature = "host")]
                     if matches!(peer.link, Link::Custom(_)) {
                         self.closed.push_back(client);
                     }
@@ -417,10 +319,6 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.inbox.close();
-        for peer in self.peers.values() {
-            if let Link::Local(mailbox) = &peer.link {
-                mailbox.close();
-            }
-        }
+        self.peers.values().for_each(|peer| peer.link.close());
     }
 }

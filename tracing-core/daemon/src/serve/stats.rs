@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::peer::Disconnect;
+use super::side::Disconnect;
 use abi::sync::{AtomicU64, Ordering};
 
 /// Counts of the connections of a service so far.

@@ -23,7 +23,7 @@ use abi::ipc::port::ConsumerPort;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets};
 use client::connection::{Attachment, Received, SocketConnection};
 use client::consumer::{ConsumerError, Waited};
-use os::socket::{Received as Raw, Stream};
+use os::socket::{Address, Received as Raw, Stream};
 
 /// As long as it takes: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;

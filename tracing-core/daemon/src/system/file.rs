@@ -1,20 +1,21 @@
 //! Output files of the service.
 
-use std::os::fd::OwnedFd;
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, SeekFrom, flock};
-use rustix::io::Errno;
+use std::time::Duration;
 
 use abi::error::OsError;
 use abi::sync::{Arc, AtomicBool, Ordering};
 use os::failed;
+use os::poll::wait_writable;
 
 /// A file that the service appends to: it created the file, or a consumer sent it.
 #[derive(Debug)]
 pub struct OutputFile {
-    fd: OwnedFd,
+    file: File,
     /// A write may block for ever, as to a pipe or socket that is not read.
     may_block: bool,
     cancel: Cancel,
@@ -36,7 +37,7 @@ impl Cancel {
 }
 
 /// How often a write that waits checks whether it was cancelled, ms.
-pub const LOOK_MS: i64 = 200;
+pub const LOOK_MS: u64 = 200;
 
 /// The smallest room of a pipe that is not full, bytes (`PIPE_BUF`).
 const PIPE_BYTES: usize = 4096;
@@ -57,28 +58,31 @@ impl OutputFile {
     /// # Errors
     /// When the file exists (a symbolic link counts), or cannot be created in the directory, or a recorder was faster.
     pub fn create(path: &Path) -> Result<Self, OsError> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-        let fd = retry(|| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR))
-            .map_err(|errno| failed("open")(errno).on(path.display()))?;
+        let on_path =
+            |call| move |error: io::Error| failed::<io::Error>(call)(error).on(path.display());
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(on_path("open"))?;
         // Only a recorder that found the file at this instant can have locked it. Some file systems have no locks.
-        if let Err(errno @ Errno::WOULDBLOCK) = flock(&fd, FlockOperation::NonBlockingLockExclusive)
-        {
-            return Err(failed("flock")(errno).on(path.display()));
+        if let Err(error @ TryLockError::WouldBlock) = file.try_lock() {
+            return Err(on_path("flock")(error.into()));
         }
         // The umask would change the mode given to `open`, and the user who asked for the trace is often not the
         // user of the daemon.
-        let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-        rustix::fs::fchmod(&fd, readable)
-            .map_err(|errno| failed("fchmod")(errno).on(path.display()))?;
-        Ok(Self { fd, may_block: false, cancel: Cancel::default() })
+        file.set_permissions(Permissions::from_mode(0o644)).map_err(on_path("fchmod"))?;
+        Ok(Self { file, may_block: false, cancel: Cancel::default() })
     }
 
     /// Takes ownership of a descriptor, at its current position.
     #[must_use]
     pub fn from_fd(fd: OwnedFd) -> Self {
-        let kind = rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let may_block = kind != Ok(FileType::RegularFile);
-        Self { fd, may_block, cancel: Cancel::default() }
+        let file = File::from(fd);
+        let may_block = !file.metadata().is_ok_and(|stat| stat.is_file());
+        Self { file, may_block, cancel: Cancel::default() }
     }
 
     /// A handle that cancels writes to this file.
@@ -94,31 +98,27 @@ impl OutputFile {
     pub fn append(&self, data: &[u8]) -> Result<(), CutShort> {
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
-            match self
-                .writable_part(rest)
-                .and_then(|rest| retry(|| rustix::io::write(&self.fd, rest)))
-            {
+            match self.writable_part(rest).and_then(|rest| retry(|| (&self.file).write(rest))) {
                 Ok(count @ 1..) => written += count,
                 // A file never takes nothing without an error, but an endless loop would be worse than an error.
-                Ok(0) => return Err(CutShort { written, error: failed("write")(Errno::IO) }),
-                Err(errno) => return Err(CutShort { written, error: failed("write")(errno) }),
+                Ok(0) => return Err(CutShort { written, error: OsError::new("write", libc::EIO) }),
+                Err(error) => return Err(CutShort { written, error: failed("write")(error) }),
             }
         }
         Ok(())
     }
 
     /// The part of `data` that one write may take without blocking for ever.
-    fn writable_part<'a>(&self, data: &'a [u8]) -> Result<&'a [u8], Errno> {
+    fn writable_part<'a>(&self, data: &'a [u8]) -> io::Result<&'a [u8]> {
         loop {
             if self.cancel.is_set() {
-                return Err(Errno::CANCELED);
+                return Err(io::Error::from_raw_os_error(libc::ECANCELED));
             }
             if !self.may_block {
                 return Ok(data);
             }
-            let mut fds = [PollFd::new(&self.fd, PollFlags::OUT)];
-            let look = Timespec { tv_sec: 0, tv_nsec: LOOK_MS * 1_000_000 };
-            if retry(|| rustix::event::poll(&mut fds, Some(&look)))? > 0 {
+            let look = Duration::from_millis(LOOK_MS);
+            if retry(|| wait_writable(self.file.as_fd(), look))? {
                 return Ok(data.get(..PIPE_BYTES).unwrap_or(data));
             }
         }
@@ -129,13 +129,11 @@ impl OutputFile {
     /// # Errors
     /// When this is not a regular file.
     pub fn take_back(&self, count: u64) -> Result<(), OsError> {
-        let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
-        let at = rustix::fs::seek(&self.fd, SeekFrom::Current(0)).map_err(failed("lseek"))?;
+        let len = self.file.metadata().map_err(failed("fstat"))?.len();
+        let at = (&self.file).stream_position().map_err(failed("lseek"))?;
         match at.checked_sub(count) {
-            Some(end) if u64::try_from(stat.st_size) == Ok(at) => {
-                retry(|| rustix::fs::ftruncate(&self.fd, end)).map_err(failed("ftruncate"))
-            }
-            _ => Err(failed("ftruncate")(Errno::INVAL)),
+            Some(end) if len == at => self.file.set_len(end).map_err(failed("ftruncate")),
+            _ => Err(OsError::new("ftruncate", libc::EINVAL)),
         }
     }
 
@@ -145,12 +143,11 @@ impl OutputFile {
     /// When no descriptor is left, or the file cannot be read back, as a pipe.
     pub fn share(&self) -> Result<(Self, u64), OsError> {
         if self.may_block {
-            return Err(failed("pread")(Errno::SPIPE));
+            return Err(OsError::new("pread", libc::ESPIPE));
         }
-        let fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(failed("fcntl"))?;
-        let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
-        let share = Self { fd, may_block: self.may_block, cancel: self.cancel.clone() };
-        Ok((share, u64::try_from(stat.st_size).unwrap_or(0)))
+        let file = self.file.try_clone().map_err(failed("fcntl"))?;
+        let len = self.file.metadata().map_err(failed("fstat"))?.len();
+        Ok((Self { file, may_block: self.may_block, cancel: self.cancel.clone() }, len))
     }
 
     /// Appends the first `len` bytes of another file, whose offset does not change.
@@ -163,10 +160,9 @@ impl OutputFile {
         while at < len {
             let want = usize::try_from(len - at).unwrap_or(buf.len()).min(buf.len());
             let piece = buf.get_mut(..want).unwrap_or_default();
-            let got = retry(|| rustix::io::pread(&source.fd, &mut *piece, at))
-                .map_err(failed("pread"))?;
+            let got = retry(|| source.file.read_at(piece, at)).map_err(failed("pread"))?;
             if got == 0 {
-                return Err(failed("pread")(Errno::IO));
+                return Err(OsError::new("pread", libc::EIO));
             }
             self.append(piece.get(..got).unwrap_or_default()).map_err(|cut| cut.error)?;
             at += got as u64;
@@ -178,7 +174,7 @@ impl OutputFile {
     /// the queue of the disk; does nothing for a file that is not on a disk.
     pub fn begin_sync(&self) {
         if !self.may_block {
-            super::writeback::begin(&self.fd);
+            super::writeback::begin(&self.file);
         }
     }
 
@@ -187,17 +183,18 @@ impl OutputFile {
     /// # Errors
     /// When the disk failed. Data written before may be lost.
     pub fn sync(&self) -> Result<(), OsError> {
-        match retry(|| rustix::fs::fdatasync(&self.fd)) {
-            Ok(()) | Err(Errno::INVAL | Errno::ROFS | Errno::NOTSUP) => Ok(()),
-            Err(errno) => Err(failed("fdatasync")(errno)),
+        let Err(error) = self.file.sync_data() else { return Ok(()) };
+        match error.raw_os_error() {
+            Some(libc::EINVAL | libc::EROFS | libc::ENOTSUP) => Ok(()),
+            _ => Err(failed("fdatasync")(error)),
         }
     }
 }
 
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
-            Err(Errno::INTR) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             other => return other,
         }
     }

@@ -1,7 +1,7 @@
 //! The system calls that only a daemon makes: files, priorities, signals, sockets that were passed.
 //!
-//! The calls go through `rustix`, `signal-hook` or the standard library, except in two files with unsafe code:
-//! [`memory`], which asks for pages, and `writeback`, whose call none of them has.
+//! The calls go through the standard library, `os` or, with the feature `host`, `rustix` and `signal-hook`; except in
+//! two files with unsafe code: [`memory`], which asks for pages, and `writeback`, whose call none of them has.
 //!
 //! | file | calls | for |
 //! |---|---|---|
@@ -16,7 +16,10 @@
 pub mod file;
 pub mod memory;
 pub mod priority;
+#[cfg(feature = "host")]
 pub mod signal;
+#[cfg(feature = "host")]
 pub mod systemd;
+#[cfg(feature = "host")]
 pub mod timezone;
 mod writeback;

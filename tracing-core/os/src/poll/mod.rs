@@ -1,7 +1,7 @@
 //! Sleeping until a descriptor is ready, a time is reached, or another thread asks.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -11,11 +11,13 @@ use crate::{failed, sys};
 use abi::error::OsError;
 use abi::sync::Arc;
 
+mod alarm;
 #[cfg(feature = "host")]
 mod poller;
 
+pub use self::alarm::{ALARM_SLACK_NS, Alarm};
 #[cfg(feature = "host")]
-pub use self::poller::{ALARM_SLACK_NS, Alarm, Poller, Ready};
+pub use self::poller::{Poller, Ready};
 
 /// Waits for one descriptor of a client, or for its [`Wake`]. Returns (readable, writable, woken).
 ///
@@ -36,6 +38,14 @@ pub fn wait_for(
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok((false, false, false)),
         Err(error) => Err(failed("ppoll")(error)),
     }
+}
+
+/// Waits until `fd` takes a write: one that would not block, or fails. False after `timeout`.
+///
+/// # Errors
+/// When a signal interrupts the wait.
+pub fn wait_writable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> {
+    sys::poll([(fd, POLLOUT)], Some(timeout)).map(|[got]| got != 0)
 }
 
 /// Wakes a sleeping thread from another one. Clones wake the same thread.

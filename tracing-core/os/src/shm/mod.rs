@@ -33,6 +33,12 @@ use abi::error::OsError;
 use abi::limits::{SMB_BYTES_MAX, SMB_PAGE_BYTES_MIN};
 use abi::shm::{Mapping, Region};
 
+/// Bytes of a page of memory.
+#[must_use]
+pub fn page_bytes() -> usize {
+    sys::page_bytes()
+}
+
 /// The seals that fix the size and the seals themselves, but not the contents.
 const SEALS: i32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 

@@ -1,7 +1,6 @@
 //! How the kernel schedules the calling thread.
 
 use abi::error::OsError;
-use os::failed;
 
 /// A scheduling class with its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub enum Scheduling {
 /// The nice value of this thread.
 #[must_use]
 pub fn nice() -> i32 {
-    rustix::process::getpriority_process(None).unwrap_or(0)
+    os::thread::nice()
 }
 
 /// Changes the scheduling of this thread.
@@ -27,7 +26,7 @@ pub fn schedule(how: Scheduling) -> Result<(), OsError> {
     match how {
         Scheduling::Nice(value) => {
             realtime::leave()?;
-            rustix::process::setpriority_process(None, value).map_err(failed("setpriority"))
+            os::thread::set_nice(value)
         }
         Scheduling::Fifo(priority) => realtime::enter(priority),
     }
@@ -44,7 +43,7 @@ mod realtime {
     use abi::error::OsError;
 
     fn set(priority: u8, policy: Policy) -> Result<(), OsError> {
-        let invalid = rustix::io::Errno::INVAL.raw_os_error();
+        let invalid = libc::EINVAL;
         let failed = |errno| OsError::new("sched_setscheduler", errno);
         let value = ThreadPriorityValue::try_from(priority).map_err(|_| failed(invalid))?;
         let priority = ThreadPriority::Crossplatform(value);
@@ -75,7 +74,7 @@ mod realtime {
     use abi::error::OsError;
 
     pub(super) fn enter(_: u32) -> Result<(), OsError> {
-        Err(OsError::new("sched_setscheduler", rustix::io::Errno::NOSYS.raw_os_error()))
+        Err(OsError::new("sched_setscheduler", libc::ENOSYS))
     }
 
     pub(super) fn leave() -> Result<(), OsError> {

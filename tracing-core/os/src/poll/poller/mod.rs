@@ -1,14 +1,11 @@
-//! Waiting for many descriptors, and for a time of the boot clock: what a daemon sleeps on.
+//! Waiting for many descriptors: what a daemon sleeps on.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
 
 use crate::failed;
 use abi::error::OsError;
@@ -96,72 +93,6 @@ impl Poller {
             });
         }
         Ok(())
-    }
-}
-
-/// How far an [`Alarm`] may be off, ns. A time converted from another clock differs a little at each conversion, and
-/// setting the timer again would cost a system call each time.
-pub const ALARM_SLACK_NS: u64 = 20_000;
-
-/// Wakes its poller at a given boot time. A wait with a timeout would not count the time that the machine was
-/// suspended.
-#[derive(Debug)]
-pub struct Alarm {
-    timer: OwnedFd,
-    at_ns: Option<u64>,
-}
-
-impl Alarm {
-    /// An alarm that is not set.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    pub fn new() -> Result<Self, OsError> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer =
-            timerfd_create(TimerfdClockId::Boottime, flags).map_err(failed("timerfd_create"))?;
-        Ok(Self { timer, at_ns: None })
-    }
-
-    /// Sets the alarm to `at_ns`, boot time, and forgets the time before. A time in the past wakes at once, `None`
-    /// never. The alarm may be [`ALARM_SLACK_NS`] early or late.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn set(&mut self, at_ns: Option<u64>) -> Result<(), OsError> {
-        let same = match (at_ns, self.at_ns) {
-            (Some(new), Some(old)) => new.abs_diff(old) <= ALARM_SLACK_NS,
-            (new, old) => new == old,
-        };
-        if same {
-            return Ok(());
-        }
-        // Zero would mean never.
-        let time = at_ns.map_or(Duration::ZERO, |at_ns| Duration::from_nanos(at_ns.max(1)));
-        let it_value = Timespec {
-            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
-        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let spec = Itimerspec { it_interval: never, it_value };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)
-            .map_err(failed("timerfd_settime"))?;
-        self.at_ns = at_ns;
-        Ok(())
-    }
-
-    /// Marks the alarm as not set, after it woke its poller.
-    pub fn clear(&mut self) {
-        let mut count = [0_u8; 8];
-        let _ = rustix::io::read(&self.timer, &mut count);
-        self.at_ns = None;
-    }
-}
-
-impl AsFd for Alarm {
-    /// Readable from the set time until [`clear`](Self::clear).
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.timer.as_fd()
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::clock;
+use crate::poll::Alarm;
 
 #[test]
 fn an_alarm_rings_when_it_is_time_and_not_before() {

@@ -1,0 +1,66 @@
+//! The loop of a service that has only clients of this process: it sleeps until one of them asks for something, or a
+//! timer is due.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::engine::Engine;
+use super::files::LAST_WRITES;
+use abi::error::OsError;
+use os::clock::Deadline;
+use os::poll::{Alarm, Wake, wait_for};
+use service::{LogLevel, ServiceConfig};
+
+use super::Log;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Alone {
+    pub(crate) engine: Engine,
+    alarm: Alarm,
+}
+
+impl Alone {
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub(crate) fn new(service: ServiceConfig, log: Log) -> Result<Self, OsError> {
+        let engine = Engine::new(service, log, Wake::new()?, true);
+        Ok(Self { engine, alarm: Alarm::new()? })
+    }
+
+    /// Runs until [`Inbox::stop`](crate::local::Inbox::stop).
+    pub(crate) fn run(mut self) -> Result<(), OsError> {
+        while !self.engine.inbox.is_stopped() {
+            self.alarm.set(self.engine.due_ns())?;
+            let (due, _, woken) = wait_for(self.alarm.as_fd(), false, &self.engine.wake, None)?;
+            if due {
+                self.alarm.clear();
+            }
+            if woken {
+                self.engine.wake.clear();
+            }
+            self.engine.counters.wake(usize::from(due) + usize::from(woken));
+            self.engine.turn();
+            // Replies are in the mailboxes of their clients already.
+            self.engine.dirty.clear();
+        }
+        self.finish()
+    }
+
+    /// Ends sessions, completes their files and tells their consumers.
+    fn finish(mut self) -> Result<(), OsError> {
+        let deadline = Deadline::after(Some(LAST_WRITES));
+        let wake = self.engine.wake.clone();
+        let mut failed = None;
+        self.engine.finish(|| {
+            if let Err(error) = wait_for(wake.as_fd(), false, &wake, deadline.left()) {
+                failed = Some(error);
+            }
+            wake.clear();
+            failed.is_none() && deadline.left() != Some(Duration::ZERO)
+        });
+        let summary = self.engine.counters.read().to_string();
+        self.engine.log(LogLevel::Info, &summary);
+        failed.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,208 @@
+//! Connections that carry bytes: over a socket, or over a transport of the program.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use bytes::Bytes;
+
+use super::side::{Disconnect, Side};
+use crate::limits::{
+    CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
+};
+use abi::error::OsError;
+use abi::ids::CallId;
+use abi::ipc::port::{ConsumerPort, ProducerPort};
+use abi::ipc::{FrameError, Host, HostEvent, Outbox, PeerIdentity, Rejected};
+use abi::shm::Region;
+use os::socket::{Received, Stream};
+use service::{ConsumerRequest, ProducerRequest};
+
+/// The state machine of one port over a socket.
+pub(crate) struct SocketLink {
+    pub(super) stream: Stream,
+    pub(super) host: HostLink,
+    /// What the poller waits for: (data, room).
+    pub(super) interest: (bool, bool),
+}
+
+/// The state machine of one port, over any transport of bytes.
+pub(crate) struct HostLink {
+    host: AnyHost,
+    /// The queue was not empty when the service was last told about it.
+    undrained: bool,
+    /// Bytes of packets queued since the queue was last empty. Until the service is told that it is empty again, it
+    /// sends at most a window and one packet of them; the size of the buffer bounds that packet.
+    paced: usize,
+    /// The peer has closed the connection: its last requests are handled, but their replies are dropped.
+    pub(super) write_closed: bool,
+}
+
+enum AnyHost {
+    Producer(Host<ProducerPort, OwnedFd, Bytes>),
+    Consumer(Host<ConsumerPort, OwnedFd, Bytes>),
+}
+
+/// A request or an identity from a client. It is matched at once, so its size does not matter.
+#[expect(clippy::large_enum_variant, reason = "one at a time, never kept")]
+pub(super) enum Event {
+    Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<OwnedFd> },
+    Consumer { call: Option<CallId>, request: ConsumerRequest, fd: Option<OwnedFd> },
+    Identity(PeerIdentity),
+}
+
+impl SocketLink {
+    pub(super) fn new(stream: Stream, side: Side) -> Self {
+        Self { stream, host: HostLink::new(side), interest: (true, false) }
+    }
+
+    /// Reads once. The requests come out of [`HostLink::poll_event`], also when the connection is closed.
+    pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Disconnect> {
+        match self.stream.receive(buf) {
+            Ok(Received::Nothing) => Ok(()),
+            Ok(Received::Bytes(count, fd)) => {
+                self.host.receive(buf.get(..count).unwrap_or_default(), fd)
+            }
+            Ok(Received::LostDescriptors) => Err(Disconnect::LostDescriptors),
+            Ok(Received::End) | Err(_) => Err(Disconnect::PeerLeft),
+        }
+    }
+
+    /// Sends as many bytes as the socket takes; `recycle` gets the memory of sent replies.
+    pub(super) fn write(&mut self, recycle: impl FnMut(Bytes)) -> Result<(), Disconnect> {
+        let stream = &self.stream;
+        self.host.transmit(|bytes, fd| stream.send(bytes, fd), recycle)
+    }
+}
+
+impl HostLink {
+    pub(crate) fn new(side: Side) -> Self {
+        let host = match side {
+            Side::Producer => AnyHost::Producer(Host::default()),
+            Side::Consumer => AnyHost::Consumer(Host::default()),
+        };
+        Self { host, undrained: false, paced: 0, write_closed: false }
+    }
+
+    /// Takes received bytes, and the descriptor that came with them.
+    pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<OwnedFd>) -> Result<(), Disconnect> {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.receive(bytes, fd),
+            AnyHost::Consumer(host) => host.receive(bytes, fd),
+        }
+        .map_err(Disconnect::BadFrame)
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        let identity = |identity| Event::Identity(identity);
+        match &mut self.host {
+            AnyHost::Producer(host) => host.poll_event().map(|event| match event {
+                HostEvent::Call { call, request, fd } => Event::Producer { call, request, fd },
+                HostEvent::PeerIdentity(who) => identity(who),
+            }),
+            AnyHost::Consumer(host) => host.poll_event().map(|event| match event {
+                HostEvent::Call { call, request, fd } => Event::Consumer { call, request, fd },
+                HostEvent::PeerIdentity(who) => identity(who),
+            }),
+        }
+    }
+
+    fn outbox(&mut self) -> &mut Outbox<OwnedFd, Bytes> {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.outbox(),
+            AnyHost::Consumer(host) => host.outbox(),
+        }
+    }
+
+    /// Passes the queue to `send` until that takes nothing more; `recycle` gets the memory of sent replies.
+    pub(crate) fn transmit(
+        &mut self,
+        mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
+        mut recycle: impl FnMut(Bytes),
+    ) -> Result<(), Disconnect> {
+        loop {
+            let mut parts = Vec::new();
+            let outbox = self.outbox();
+            if outbox.is_empty() {
+                self.paced = 0;
+                return Ok(());
+            }
+            let fd = outbox.next(&mut parts).map(AsFd::as_fd);
+            match send(&parts, fd) {
+                Ok(0) => break,
+                Ok(sent) => outbox.advance_with(sent, &mut recycle),
+                Err(_) => return Err(Disconnect::PeerLeft),
+            }
+        }
+        self.check_queue()
+    }
+
+    /// The next reply carries packets of so many bytes.
+    pub(super) fn expect_paced(&mut self, bytes: usize) {
+        if !self.write_closed {
+            self.paced = self.paced.saturating_add(bytes);
+        }
+    }
+
+    /// Whether the peer still reads its replies. Packets are not counted, because the service bounds them by
+    /// itself.
+    pub(crate) fn check_queue(&mut self) -> Result<(), Disconnect> {
+        let max = match self.host {
+            AnyHost::Producer(_) => PRODUCER_QUEUE_BYTES_MAX,
+            AnyHost::Consumer(_) => CONSUMER_QUEUE_BYTES_MAX,
+        };
+        let max = max.saturating_add(self.paced);
+        if self.outbox().len() > max { Err(Disconnect::SlowReader) } else { Ok(()) }
+    }
+
+    /// Whether requests of the peer have to wait until it has read some of its replies. Only consumers wait: the
+    /// commits of a producer are handled even if it does not read, because they free its shared memory.
+    pub(crate) fn is_paused(&mut self) -> bool {
+        matches!(self.host, AnyHost::Consumer(_))
+            && self.outbox().len() > CONSUMER_QUEUE_BYTES_PAUSE
+    }
+
+    /// Whether requests of the peer were not handled yet.
+    pub(crate) fn has_events(&self) -> bool {
+        match &self.host {
+            AnyHost::Producer(host) => host.has_events(),
+            AnyHost::Consumer(host) => host.has_events(),
+        }
+    }
+
+    /// What the poller should wait for: (data, room).
+    pub(super) fn wanted(&mut self) -> (bool, bool) {
+        (!self.is_paused() && !self.has_events(), !self.outbox().is_empty())
+    }
+
+    /// Whether the queue became empty since the last call.
+    pub(crate) fn take_drained(&mut self) -> bool {
+        self.outbox().is_empty() && std::mem::take(&mut self.undrained)
+    }
+
+    /// Queues a reply.
+    pub(super) fn reply(
+        &mut self,
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+        region: Option<Region>,
+    ) -> Result<(), FrameError> {
+        if self.write_closed {
+            return Ok(());
+        }
+        self.undrained = true;
+        // If no descriptor is left, the reply goes without the memory. The producer cannot map it then, and closes the
+        // connection.
+        let fd = region.and_then(|region| region.fd()?.try_clone_to_owned().ok());
+        match &mut self.host {
+            AnyHost::Producer(host) => host.reply(call, result, has_more, fd),
+            AnyHost::Consumer(host) => host.reply(call, result, has_more, fd),
+        }
+    }
+}
+
+impl AsFd for SocketLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,121 @@
+//! What the engine does for connections that carry bytes.
+
+use super::engine::Engine;
+use super::peer::{Link, Peer};
+use super::remote::{Event, HostLink};
+use super::side::Side;
+use abi::ids::ClientId;
+use abi::ipc::PeerIdentity;
+use os::shm;
+use service::{Input, LogLevel};
+
+impl Engine {
+    /// Closes connections of custom transports whose peer does not read its replies.
+    pub(crate) fn check_queues(&mut self) {
+        for client in self.dirty.clone() {
+            let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
+            if let Err(over) = full {
+                self.end_connection(client, &over);
+                self.closed.push_back(client);
+            }
+        }
+    }
+
+    /// Handles requests that had to wait.
+    pub(super) fn process_backlog(&mut self) {
+        for client in std::mem::take(&mut self.backlog) {
+            self.process_events(client);
+        }
+    }
+
+    /// An id for a new connection.
+    pub(crate) fn next_client(&self) -> ClientId {
+        self.inbox.next_client()
+    }
+
+    /// Adds a connection. Without `who`, its first request tells its identity.
+    pub(crate) fn connected(
+        &mut self,
+        client: ClientId,
+        side: Side,
+        link: Link,
+        who: Option<service::Peer>,
+    ) {
+        self.counters.connected();
+        self.peers.insert(client, Peer { side, link, announced: who.is_some() });
+        if let Some(who) = who {
+            self.announce(client, side, who, false);
+        }
+    }
+
+    /// The protocol state of a connection that is not local.
+    pub(crate) fn host(&mut self, client: ClientId) -> Option<&mut HostLink> {
+        self.peers.get_mut(&client)?.link.host()
+    }
+
+    /// The queue of replies of `client` is empty.
+    pub(crate) fn drained(&mut self, client: ClientId) {
+        if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
+            self.handle_input(Input::ConsumerDrained { client });
+        }
+    }
+
+    /// Announces a connection whose transport did not tell its identity.
+    fn announce_late(&mut self, client: ClientId, identity: Option<&PeerIdentity>) {
+        let Some(peer) = self.peers.get_mut(&client).filter(|peer| !peer.announced) else {
+            return;
+        };
+        peer.announced = true;
+        let (side, machine) = (peer.side, peer.link.machine());
+        let mut who = self.peer(0, None);
+        who.by_value = true;
+        if let Some(identity) = identity {
+            who.uid = identity.uid.unwrap_or(0).cast_unsigned();
+            who.pid = identity.pid;
+            let named = !identity.machine_id_hint.is_empty();
+            let hint = if named { identity.machine_id_hint.as_str() } else { &machine };
+            who.machine_id = PeerIdentity::machine_id_of(hint);
+            if !identity.machine_name.is_empty() {
+                who.machine_name.clone_from(&identity.machine_name);
+            }
+        }
+        self.announce(client, side, who, false);
+    }
+
+    /// Passes the requests of a peer to the service, until it has too many unread replies.
+    pub(crate) fn process_events(&mut self, client: ClientId) {
+        while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
+            && (host.write_closed || !host.is_paused())
+            && let Some(event) = host.poll_event()
+        {
+            self.handle_event(client, event);
+        }
+        self.dirty.insert(client);
+    }
+
+    fn handle_event(&mut self, client: ClientId, event: Event) {
+        match event {
+            // An AF_UNIX peer is announced already, so a forged identity changes nothing.
+            Event::Identity(identity) => self.announce_late(client, Some(&identity)),
+            Event::Producer { call, request, fd } => {
+                self.announce_late(client, None);
+                let region = fd.and_then(|fd| match shm::adopt(fd) {
+                    Ok(region) => Some(region),
+                    Err(error) => {
+                        self.log(
+                            LogLevel::Error,
+                            &format!("producer's own memory refused: {error}"),
+                        );
+                        None
+                    }
+                });
+                self.handle_input(Input::ProducerRequest { client, call, request, region });
+            }
+            Event::Consumer { call, request, fd } => {
+                self.announce_late(client, None);
+                let file = fd.map(|fd| self.files.adopt(fd));
+                self.handle_input(Input::ConsumerRequest { client, call, request, file });
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Which port a connection is to, and why it ended.
+
+use abi::ipc::FrameError;
+
+/// Which port a connection is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Producer,
+    Consumer,
+}
+
+/// Why a connection was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "host"),
+    expect(dead_code, reason = "a client of this process only leaves")
+)]
+pub(crate) enum Disconnect {
+    /// The peer closed it.
+    PeerLeft,
+    /// The peer sent a frame that was too long.
+    BadFrame(FrameError),
+    /// The peer sent more than two descriptors at once, or this process can open no more.
+    LostDescriptors,
+    /// The peer does not read its replies.
+    SlowReader,
+}
