@@ -135,7 +135,7 @@ pub struct TraceArgs {
     /// Light mode: trace this Android app
     #[arg(short = 'a', long, value_name = "APP")]
     pub app: Vec<String>,
-    /// Lost data is a failure: exit code 3, or 125 of `tracebox record`
+    /// Lost data is a failure: exit code 3
     #[arg(long)]
     pub strict: bool,
     /// Add an attribute to the trace

@@ -5,7 +5,7 @@ use std::fmt;
 /// The end of a program: its exit code, or the failure to print.
 pub type Ending = Result<u8, Failure>;
 
-/// Exit code: the trace is written, but data was lost or may have been, and `--strict` was given.
+/// Exit code: data was lost or may have been, or a data source did not record, and `--strict` was given.
 pub const EXIT_LOST: u8 = 3;
 
 /// Exit code: interrupted before the trace was whole.

@@ -235,7 +235,11 @@ const EXIT: &[Block] = &[List(&[
         "*--attach* and *--is_detached*: there is no session with that key. *-D*: not all data sources \
          had started after 30 seconds; the recording continues.",
     ),
-    ("3", "*--strict*: the trace is written, but data was lost, or the service cannot tell."),
+    (
+        "3",
+        "*--strict*: data was lost, or the service cannot tell; the trace is written. Or a data source did \
+         not record all the time; if *tracebox* itself does not have it, there is no trace.",
+    ),
     ("130", "Interrupted before the trace was whole."),
 ])];
 
@@ -327,7 +331,9 @@ const RECORD: &[Block] = &[Text(
 
 const RECORD_EXIT: &[Block] = &[List(&[
     ("the command's", "The command ran. If a signal killed it: 128 and the number of the signal."),
-    ("125", "The recording failed, or data was lost and *--strict* was given."),
+    ("3", "*--strict*: data was lost, or the service cannot tell, whatever the command's code is. A line says \
+           what that is if it is not 0."),
+    ("125", "The recording failed."),
     ("126", "The command could not be run."),
     ("127", "There is no such command."),
     ("130", "Interrupted before the command ran."),

@@ -44,6 +44,23 @@ fn the_code_is_the_commands() {
     assert!(leftovers(&world).is_empty());
 }
 
+/// Ctrl-C before the command runs.
+#[test]
+fn the_code_of_an_interruption() {
+    let world = World::new();
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } data_sources { config { name: 'linux.sys_stats' } }
+         cmd_trace_start_delay { min_delay_ms: 600000 max_delay_ms: 600000 }",
+    );
+    let mut record = world.start("tracebox record -c c --txt -o trace -- touch ran");
+    record.read_until("Tracing starts in");
+    record.signal(Signal::INT);
+    record.end().failed(130, "interrupted before the trace began");
+    assert!(!world.path("ran").exists());
+    assert!(leftovers(&world).is_empty());
+}
+
 #[test]
 fn stdio_belongs_to_the_command() {
     let world = World::new();

@@ -10,7 +10,7 @@ use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::BufferExhaustedPolicy;
 use tracing_core::os::socket::Address;
 
-use crate::world::{World, packets};
+use crate::world::{Ran, World, packets};
 
 /// Writes so many packets of 1 KiB.
 struct Flood(usize);
@@ -158,8 +158,6 @@ fn sources_that_do_not_record() {
     let ran = world.run("perfetto -c c --txt -o trace").good();
     assert!(ran.stderr.contains("Not recorded, because no producer offers it: flood"), "{ran:?}");
     world.run("perfetto -c c --txt -o trace --strict").failed(3, "no producer offers flood");
-    let ran = world.run("tracebox record -c c --txt -o trace --strict -- true");
-    ran.failed(125, "no producer offers flood");
 
     world.write("c", &CONFIG.replace("duration_ms: 300", ""));
     for strict in ["", " --strict"] {
@@ -182,6 +180,37 @@ fn sources_that_do_not_record() {
             _ => ran.failed(3, "data was lost, and --strict was asked for"),
         };
     }
+}
+
+/// A trace that is not whole counts more than the command's own code, which is then in a line. A recording that
+/// failed has a code of its own.
+#[test]
+fn strict_while_a_command_runs() {
+    let world = World::new();
+    world.write("c", CONFIG);
+    let record = |words: &str, script: &str| {
+        let mut command = world.command(&format!("tracebox record -c c --txt {words} -- sh -c"));
+        Ran::from(command.arg(script).output().unwrap())
+    };
+    for (script, told) in [
+        ("exit 0", ""),
+        ("exit 1", "The command exited with 1\n"),
+        ("exit 3", "The command exited with 3\n"),
+        ("kill -9 $$", "The command was ended by signal 9\n"),
+    ] {
+        let ran = record("-o trace --strict", script);
+        assert!(ran.stderr.contains(told), "{ran:?}");
+        assert_eq!(ran.stderr.contains("The command "), !told.is_empty(), "{ran:?}");
+        ran.failed(3, "no producer offers flood, and --strict was asked for");
+        assert!(!world.packets("trace").is_empty(), "the trace is there all the same");
+    }
+    let ran = record("-o trace", "exit 1");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    record("-o no/such/file --strict", "exit 1").failed(125, "cannot write no/such/file");
+
+    // A trace that is whole.
+    world.write("c", "buffers { size_kb: 64 } data_sources { config { name: 'linux.system_info' } }");
+    assert_eq!(record("-o trace --strict", "exit 1").code, Some(1));
 }
 
 /// The flush of `perfetto` itself, before it stops a session, may lose as much as that of the service.

@@ -30,7 +30,8 @@ use super::request::{Program, RecordRequest};
 use super::run::{Recorder, report};
 use crate::cli::{self, TraceArgs};
 use crate::config::builtin::Purpose;
-use crate::failure::{Ending, Failure};
+use crate::console;
+use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
 use crate::interrupt::InterruptQueue;
 use crate::output::Output;
 use crate::report::Outcome;
@@ -45,9 +46,9 @@ const FAILED: u8 = 125;
     (PERFETTO_PRODUCER_SOCK_NAME, PERFETTO_CONSUMER_SOCK_NAME).\n\
     Without a config: processes, system counters, and track events of the command.\n\
     With -o - the trace goes to stdout, and what the command writes to stdout goes to stderr.\n\
-    Exit code: the command's; 128 and the signal that killed it; 125 if the recording failed, or\n\
-    data was lost and --strict asked for it;\n\
-    126 if the command could not be run, 127 if there is none.")]
+    Exit code: the command's; 128 and the signal that killed it; 3 if --strict finds that data\n\
+    was lost, whatever the command's is; 125 if the recording failed; 126 if the command could not\n\
+    be run, 127 if there is none; 130 if interrupted before the command ran.")]
 struct Args {
     #[command(flatten)]
     what: TraceArgs,
@@ -67,7 +68,6 @@ pub fn command_line() -> clap::Command {
 /// # Errors
 /// One line, and one of the codes above.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
-    let failed = |failure: Failure| failure.with_code(FAILED);
     let Some(args) = parse(name, words).map_err(failed)? else { return Ok(0) };
     let request = RecordRequest::from_args(&args.what, Program::Tracebox).map_err(failed)?;
     let mut config = request.load_config(Purpose::Command).map_err(failed)?;
@@ -88,14 +88,28 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     // The session may end before the command: by its duration, or by a failure.
     let status = child.join(&interrupts);
-    match recorded {
-        Ok(outcome) => {
-            if let Some(outcome) = outcome {
-                report(&outcome, request.strict).map_err(failed)?;
+    let reported = match recorded {
+        Ok(outcome) => outcome.map_or(Ok(()), |outcome| report(&outcome, request.strict)),
+        Err(failure) => Err(output.abandoned(failure)),
+    };
+    match (reported, status) {
+        (Ok(()), status) => Ok(status.map_or(0, code)),
+        (Err(failure), status) => {
+            // Its code is not the exit code.
+            if let Some(status) = status.filter(|status| !status.success()) {
+                console::log(&told(status));
             }
-            Ok(status.map_or(0, code))
+            Err(failed(failure))
         }
-        Err(failure) => Err(failed(output.abandoned(failure))),
+    }
+}
+
+/// The recording failed, and not the command. A loss that `--strict` finds, and an interruption, have the same code in
+/// all programs.
+fn failed(failure: Failure) -> Failure {
+    match failure.code {
+        EXIT_LOST | EXIT_INTERRUPTED => failure,
+        _ => failure.with_code(FAILED),
     }
 }
 
@@ -134,6 +148,14 @@ fn record(
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// A line about a command that failed.
+fn told(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("The command exited with {code}"),
+        (None, signal) => format!("The command was ended by signal {}", signal.unwrap_or(0)),
+    }
 }
 
 #[cfg(test)]
