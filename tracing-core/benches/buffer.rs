@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use tracing_core::abi::ids::{ChunkId, ProducerId, WriterId};
 use tracing_core::abi::shm::ChunkFlags;
 use tracing_core::service::buffer::{
-    ChunkMeta, Identity, PacketRef, Patch, Policy, TraceBuffer, Version,
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, TraceBuffer, Version,
 };
 use tracing_core::service::limits::CLONE_PIECE_BYTES;
 
@@ -124,10 +124,15 @@ impl Load {
     }
 
     fn patch(&mut self, count: u32, chunk: u32) {
-        let patch = [Patch { offset: 16, data: [1, 2, 3, 4] }];
-        let (producer, writer) = (ProducerId::new(1), WriterId::new(1));
+        let patches = ChunkPatches {
+            producer: ProducerId::new(1),
+            writer: WriterId::new(1),
+            chunk: ChunkId::new(chunk),
+            patches: &[Patch { offset: 16, data: [1, 2, 3, 4] }],
+            more: false,
+        };
         for _ in 0..count {
-            black_box(self.buffer.patch(producer, writer, ChunkId::new(chunk), &patch, false));
+            black_box(self.buffer.patch(black_box(&patches)));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::buffers::Buffers;
 use super::outbox::Outbox;
 use super::producers::{Producer, Producers};
 use super::session::state::Sessions;
-use crate::buffer::{ChunkMeta, Identity, Patch};
+use crate::buffer::{ChunkMeta, ChunkPatches, Identity, Patch};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkHeader;
@@ -108,13 +108,13 @@ impl CommitState {
             }
         }
         // The key holds the trusted producer id, so a patch can reach only chunks of its own producer.
-        buffer.patch(
-            id,
-            WriterId::new(writer as u16),
-            ChunkId::new(chunk.chunk_id.unwrap_or(0)),
-            &self.patches,
-            chunk.has_more_patches.unwrap_or(false),
-        );
+        buffer.patch(&ChunkPatches {
+            producer: id,
+            writer: WriterId::new(writer as u16),
+            chunk: ChunkId::new(chunk.chunk_id.unwrap_or(0)),
+            patches: &self.patches,
+            more: chunk.has_more_patches.unwrap_or(false),
+        });
     }
 
     /// Copies what registered writers of a producer have not committed yet into the buffers of a session. Nothing in

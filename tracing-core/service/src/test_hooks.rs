@@ -4,7 +4,7 @@
 
 use super::core::Service;
 use super::session::state::{Session, SetUpWait};
-use crate::buffer::TraceBuffer;
+use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use abi::time::BootTime;
 
@@ -61,6 +61,16 @@ pub struct Footprint {
     pub delayed_hits: usize,
     /// Bytes kept for copying, when anything is connected.
     pub scratch_bytes: usize,
+}
+
+/// A buffer with small limits, which unfinished clones and empty fragments reach with little data.
+#[must_use]
+pub fn buffer_with_small_limits(
+    bytes: usize,
+    policy: Policy,
+    version: Version,
+) -> Option<TraceBuffer> {
+    TraceBuffer::with_limits(bytes, policy, version, BufferLimits::SMALL)
 }
 
 #[doc(hidden)]

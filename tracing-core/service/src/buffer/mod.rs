@@ -48,15 +48,14 @@ mod v2;
 
 pub use self::clones::UnfinishedClone;
 pub use self::snapshot::FaultIn;
-#[doc(hidden)]
-pub use self::snapshot::SnapshotLimits;
 pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
 pub use self::trace_buffer::TraceBuffer;
 #[doc(hidden)]
 pub use self::trace_buffer::WrapBuffer;
-#[doc(hidden)]
-pub use self::types::BufferLimits;
-pub use self::types::{ChunkMeta, Identity, PacketRef, Patch, Policy, TakePacket, Version};
+pub(crate) use self::types::BufferLimits;
+pub use self::types::{
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, TakePacket, Version,
+};
 
 #[cfg(test)]
 mod tests;

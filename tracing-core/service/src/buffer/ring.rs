@@ -3,8 +3,7 @@
 use super::memory::Memory;
 use super::scan_budget::ScanBudget;
 use super::stats::Histograms;
-use super::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, Stats, TakePacket};
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, Stats, TakePacket};
 
 /// The state that does not depend on the version.
 #[derive(Debug)]
@@ -71,14 +70,7 @@ pub(super) trait Ring: Sized {
     /// As [`TraceBuffer::copy_chunk`](super::TraceBuffer::copy_chunk).
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// Applies patches. None: the chunk is not here, or a patch does not lie within it.
-    fn try_patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        chunk: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> Option<()>;
+    fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()>;
 
     /// As [`TraceBuffer::begin_read`](super::TraceBuffer::begin_read).
     fn begin_read(&mut self);
@@ -91,18 +83,11 @@ pub(super) trait Ring: Sized {
     fn read_run(&mut self, take: &mut impl TakePacket) -> bool;
 
     /// As [`TraceBuffer::patch`](super::TraceBuffer::patch).
-    fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        chunk: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
-        let done = self.try_patch(producer, writer, chunk, patches, more).is_some();
+    fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
+        let done = self.try_patch(patches).is_some();
         let stats = &mut self.common_mut().stats;
         if done {
-            add(&mut stats.patches_succeeded, patches.len());
+            add(&mut stats.patches_succeeded, patches.patches.len());
         } else {
             add(&mut stats.patches_failed, 1);
         }

@@ -5,9 +5,8 @@ use core::fmt;
 use super::ring::{Common, Ring as _};
 use super::snapshot::FaultIn;
 use super::stats::{Stats, WriterStats};
-use super::types::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, TakePacket, Version};
+use super::types::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket, Version};
 use super::{v1, v2};
-use abi::ids::{ChunkId, ProducerId, WriterId};
 
 /// One buffer of one session.
 #[derive(Debug)]
@@ -51,9 +50,8 @@ impl TraceBuffer {
     }
 
     /// The same with limits of the caller's: tests reach small ones with little data.
-    #[doc(hidden)]
     #[must_use]
-    pub fn with_limits(
+    pub(crate) fn with_limits(
         bytes: usize,
         policy: Policy,
         version: Version,
@@ -85,22 +83,15 @@ impl TraceBuffer {
             w => copy_chunk_wrapped(&mut **w, meta, payload))
     }
 
-    /// Patches a chunk; `more` says that other patches will follow, and keeps the chunk unreadable.
+    /// Patches a chunk.
     ///
     /// Returns whether all could be applied. The chunk may be gone (evicted, or never here), which
     /// is normal, or the offset outside of it; those before the bad one stay applied.
-    pub fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        chunk: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
+    pub fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
         if self.read_only {
             return false;
         }
-        on_buffer!(&mut self.inner, b => b.patch(producer, writer, chunk, patches, more))
+        on_buffer!(&mut self.inner, b => b.patch(patches))
     }
 
     /// Begins a batch of [`next_packet`](Self::next_packet) or [`read_while`](Self::read_while).
@@ -208,14 +199,7 @@ pub trait WrapBuffer: fmt::Debug + Send + Sync {
     /// As [`TraceBuffer::copy_chunk`].
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// As [`TraceBuffer::patch`].
-    fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        chunk: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool;
+    fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool;
     /// As [`TraceBuffer::begin_read`].
     fn begin_read(&mut self);
     /// As [`TraceBuffer::next_packet`].

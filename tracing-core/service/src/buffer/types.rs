@@ -67,6 +67,21 @@ pub struct Patch {
     pub data: [u8; 4],
 }
 
+/// The patches of one chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkPatches<'a> {
+    /// The producer, trusted.
+    pub producer: ProducerId,
+    /// Claimed writer.
+    pub writer: WriterId,
+    /// Claimed chunk id.
+    pub chunk: ChunkId,
+    /// In the order in which they are applied.
+    pub patches: &'a [Patch],
+    /// Other patches will follow, so the chunk stays unreadable.
+    pub more: bool,
+}
+
 /// A packet in the buffer.
 #[derive(Clone, Debug)]
 pub struct PacketRef<'a> {
@@ -116,15 +131,27 @@ impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
 }
 
 /// Bounds of what a buffer does at a time. A value, so that tests can make them small and reach them.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferLimits {
+pub(crate) struct BufferLimits {
     /// Fragments without a packet after which [`TraceBuffer::read_while`] asks whether to go on; at least one.
-    pub empty_fragments_max: u32,
+    pub(super) empty_fragments_max: u32,
     /// Sequences without chunks that V1 remembers.
-    pub empty_sequences_max: usize,
+    pub(super) empty_sequences_max: usize,
     /// What an unfinished clone keeps.
-    pub clone: SnapshotLimits,
+    pub(super) clone: SnapshotLimits,
+}
+
+impl BufferLimits {
+    /// Small ones, which tests reach with little data.
+    pub(crate) const SMALL: Self = Self {
+        empty_fragments_max: 3,
+        empty_sequences_max: 8,
+        clone: SnapshotLimits {
+            block_bytes: 64,
+            saved_bytes_max: 512,
+            copy_per_change_bytes: 1024,
+        },
+    };
 }
 
 impl Default for BufferLimits {

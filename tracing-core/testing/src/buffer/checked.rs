@@ -4,12 +4,13 @@ use core::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::{Packet, ReferenceBuffer, ReferenceV1, ReferenceV2};
-use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
+use abi::ids::BufferId;
 use abi::shm::Region;
 use abi::sync::lock;
 use service::RegionFactory;
 use service::buffer::{
-    ChunkMeta, FaultIn, PacketRef, Patch, Stats, TakePacket, TraceBuffer, Version, WrapBuffer,
+    ChunkMeta, ChunkPatches, FaultIn, PacketRef, Stats, TakePacket, TraceBuffer, Version,
+    WrapBuffer,
 };
 
 /// The packets that the buffers of a service gave, in the order of reading, each with the number of the buffer that
@@ -159,17 +160,10 @@ impl WrapBuffer for CheckedBuffer {
         self.compare();
     }
 
-    fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        chunk: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
+    fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
         self.check().compare_batch();
-        let done = self.real.patch(producer, writer, chunk, patches, more);
-        let expected = self.check().reference.patch(producer, writer, chunk, patches, more);
+        let done = self.real.patch(patches);
+        let expected = self.check().reference.patch(patches);
         assert_eq!(done, expected, "whether patches were applied");
         self.compare();
         done

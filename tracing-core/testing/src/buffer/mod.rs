@@ -27,9 +27,10 @@ pub use self::reference_v2::ReferenceV2;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 use service::buffer::{
-    BufferLimits, ChunkMeta, Identity, PacketRef, Patch, Policy, SnapshotLimits, Stats, TakePacket,
-    TraceBuffer, UnfinishedClone, Version, WriterStats,
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, Stats, TakePacket, TraceBuffer,
+    UnfinishedClone, Version, WriterStats,
 };
+use service::test_hooks;
 
 #[cfg(test)]
 mod tests;
@@ -52,14 +53,7 @@ pub trait ReferenceBuffer: Send {
     /// As [`TraceBuffer::copy_chunk`].
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// As [`TraceBuffer::patch`].
-    fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool;
+    fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool;
     /// A batch of at most `max` packets.
     fn read(&mut self, max: usize) -> Vec<Packet>;
     /// As [`TraceBuffer::clone_read_only`].
@@ -218,16 +212,9 @@ struct World {
 /// Unfinished clones at a time.
 const CLONES_MAX: usize = 3;
 
-/// Small limits, which unfinished clones reach with little data.
-const LIMITS: BufferLimits = BufferLimits {
-    empty_fragments_max: 3,
-    empty_sequences_max: 8,
-    clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
-};
-
 impl World {
     fn new(bytes: usize, policy: Policy, version: Version) -> Self {
-        let buffer = TraceBuffer::with_limits(bytes, policy, version, LIMITS);
+        let buffer = test_hooks::buffer_with_small_limits(bytes, policy, version);
         let buffer = CheckedBuffer::wrap(buffer.expect("a small buffer"));
         Self { buffer, clones: Vec::new(), losses: 0 }
     }
@@ -309,7 +296,7 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                 world.buffer.copy_chunk(&meta, &payload);
             }
             10..12 => {
-                let id = ChunkId::new(next.wrapping_sub(u32::from(choices.below(4))));
+                let chunk = ChunkId::new(next.wrapping_sub(u32::from(choices.below(4))));
                 let count = choices.below(3);
                 let patches: Vec<Patch> = (0..count)
                     .map(|_| Patch {
@@ -318,7 +305,8 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                     })
                     .collect();
                 let more = choices.below(3) == 0;
-                world.buffer.patch(producer, writer, id, &patches, more);
+                let patches = ChunkPatches { producer, writer, chunk, patches: &patches, more };
+                world.buffer.patch(&patches);
             }
             12 => match choices.below(8) {
                 0 => read_clone(world.buffer.clone_read_only().expect("memory")),

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Packet, ReferenceBuffer};
-use abi::ids::{ChunkId, ProducerId, WriterId};
-use service::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
+use abi::ids::{ProducerId, WriterId};
+use service::buffer::{
+    ChunkMeta, ChunkPatches, HISTOGRAM_BUCKETS, Identity, Policy, Stats, WriterStats,
+};
 
 const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
@@ -347,14 +349,8 @@ impl ReferenceBuffer for ReferenceV1 {
         }
     }
 
-    fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
+    fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
+        let ChunkPatches { producer, writer, chunk: id, patches, more } = *patches;
         let mut good = false;
         let owner = self.owners.get(&(producer, writer)).map_or(0, |(_, before)| *before);
         if let Some(chunk) = self.chunk((producer, writer, owner), id.get()) {

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::{Packet, ReferenceBuffer};
-use abi::ids::{ChunkId, ProducerId, WriterId};
-use service::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
+use abi::ids::{ProducerId, WriterId};
+use service::buffer::{
+    ChunkMeta, ChunkPatches, HISTOGRAM_BUCKETS, Identity, Policy, Stats, WriterStats,
+};
 
 const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
@@ -487,14 +489,8 @@ impl ReferenceBuffer for ReferenceV2 {
         }
     }
 
-    fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
+    fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
+        let ChunkPatches { producer, writer, chunk: id, patches, more } = *patches;
         let owner = self.owners.get(&(producer, writer)).copied().unwrap_or(0);
         let mut good = false;
         if let Some(chunk) = self.chunk((producer, writer, owner), id.get()) {

@@ -24,13 +24,13 @@ pub type FaultIn = fn(&mut [MaybeUninit<u8>]);
 
 /// How much an unfinished copy may save. A value, so that tests can make it small and reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnapshotLimits {
+pub(super) struct SnapshotLimits {
     /// What is saved at once, bytes; at least one.
-    pub block_bytes: usize,
+    pub(super) block_bytes: usize,
     /// Saved blocks, bytes, beyond which each change of the buffer ...
-    pub saved_bytes_max: usize,
+    pub(super) saved_bytes_max: usize,
     /// ... copies this many bytes of what is left.
-    pub copy_per_change_bytes: usize,
+    pub(super) copy_per_change_bytes: usize,
 }
 
 impl Default for SnapshotLimits {

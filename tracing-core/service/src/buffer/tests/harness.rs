@@ -4,7 +4,7 @@
 //! if `len` is above 128. A record has 16 bytes more than its fragments.
 
 use crate::buffer::{
-    BufferLimits, ChunkMeta, Identity, Patch, Policy, SnapshotLimits, TraceBuffer, Version,
+    BufferLimits, ChunkMeta, ChunkPatches, Identity, Patch, Policy, TraceBuffer, Version,
 };
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
@@ -14,11 +14,7 @@ pub const NEXT: u8 = 2;
 pub const PATCH: u8 = 4;
 
 /// Small limits, which little data reaches.
-pub const LIMITS: BufferLimits = BufferLimits {
-    empty_fragments_max: 3,
-    empty_sequences_max: 8,
-    clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
-};
+pub(crate) const LIMITS: BufferLimits = BufferLimits::SMALL;
 
 /// A chunk that is being built.
 pub struct Chunk {
@@ -151,6 +147,17 @@ pub fn losses(buffer: &mut TraceBuffer) -> String {
 }
 
 pub fn patch(buffer: &mut TraceBuffer, id: u32, offset: u32, text: &[u8; 4], more: bool) -> bool {
-    let patches = [Patch { offset, data: *text }];
-    buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(id), &patches, more)
+    let patches = &[Patch { offset, data: *text }];
+    buffer.patch(&ChunkPatches { more, ..patches_of(1, 1, id, patches) })
+}
+
+/// The last patches of a chunk.
+pub fn patches_of(producer: u16, writer: u16, id: u32, patches: &[Patch]) -> ChunkPatches<'_> {
+    ChunkPatches {
+        producer: ProducerId::new(producer),
+        writer: WriterId::new(writer),
+        chunk: ChunkId::new(id),
+        patches,
+        more: false,
+    }
 }

@@ -6,9 +6,9 @@ mod harness;
 mod v1;
 mod v2;
 
-use self::harness::{Chunk, NEXT, PATCH, PREV, chunk, patch, read, seeds};
+use self::harness::{Chunk, NEXT, PATCH, PREV, chunk, patch, patches_of, read, seeds};
 use super::{Patch, Policy, Stats, TraceBuffer, Version};
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::ids::{ProducerId, WriterId};
 
 fn ring(bytes: usize) -> TraceBuffer {
     harness::buffer(bytes, Policy::Ring, Version::V1)
@@ -156,7 +156,7 @@ fn patches() {
     assert_eq!((buffer.stats().patches_succeeded, buffer.stats().patches_failed), (2, 0));
     // A request without patches is legal, and says that no patches will follow.
     chunk(1, 1, 1).packet(20, 'b').flags(PATCH).copy(&mut buffer);
-    assert!(buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(1), &[], false));
+    assert!(buffer.patch(&patches_of(1, 1, 1, &[])));
     assert_eq!(seeds(&mut buffer), "b");
 }
 
@@ -169,15 +169,15 @@ fn patches_that_miss() {
     }
     assert!(!patch(&mut buffer, 1, 0, b"evil", false));
     let none: [Patch; 0] = [];
-    assert!(!buffer.patch(ProducerId::new(1), WriterId::new(2), ChunkId::new(0), &none, false));
-    assert!(!buffer.patch(ProducerId::new(2), WriterId::new(1), ChunkId::new(0), &none, false));
+    assert!(!buffer.patch(&patches_of(1, 2, 0, &none)));
+    assert!(!buffer.patch(&patches_of(2, 1, 0, &none)));
     assert_eq!(buffer.stats().patches_failed, 9);
     assert_eq!(seeds(&mut buffer), "", "still waiting");
     // The patches before the bad one stay applied; the request counts once.
     let half = [Patch { offset: 1, data: *b"good" }, Patch { offset: 99, data: *b"evil" }];
-    assert!(!buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(0), &half, false));
+    assert!(!buffer.patch(&patches_of(1, 1, 0, &half)));
     assert_eq!((buffer.stats().patches_failed, buffer.stats().patches_succeeded), (10, 0));
-    assert!(buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(0), &none, false));
+    assert!(buffer.patch(&patches_of(1, 1, 0, &none)));
     assert_eq!(seeds(&mut buffer), "!goda");
 }
 

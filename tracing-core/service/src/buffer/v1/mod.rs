@@ -25,8 +25,7 @@ use self::read::Span;
 use super::memory::{HEADER, Memory};
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
-use super::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, TakePacket};
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
 use abi::shm::ChunkFlags;
 
 /// One buffer.
@@ -80,26 +79,19 @@ impl Ring for Buffer {
     }
 
     #[inline]
-    fn try_patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> Option<()> {
+    fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
         let memory = &mut self.common.memory;
-        let slot = self.index.find(producer, writer)?;
-        let off = self.index.sequence(slot)?.chunks.get(id)?;
+        let slot = self.index.find(patches.producer, patches.writer)?;
+        let off = self.index.sequence(slot)?.chunks.get(patches.chunk)?;
         let mut chunk = memory.record_at(off)?;
         self.cursor = Cursor::Idle;
         let payload = memory.payload_mut(off, &chunk)?;
-        for patch in patches {
+        for patch in patches.patches {
             let start = usize::try_from(patch.offset).ok()?;
             let patched = payload.get_mut(start..start.checked_add(patch.data.len())?)?;
             patched.copy_from_slice(&patch.data);
         }
-        if !more {
+        if !patches.more {
             chunk.flags = chunk.flags.without(ChunkFlags::NEEDS_PATCHING);
             memory.put_chunk(off, chunk);
         }

@@ -28,8 +28,7 @@ use self::step::Part;
 use super::memory::Memory;
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
-use super::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, TakePacket};
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
 
 /// What the size of a buffer is rounded up to, bytes.
 const SIZE_UNIT: usize = 4096;
@@ -85,18 +84,11 @@ impl Ring for Buffer {
     }
 
     #[inline]
-    fn try_patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> Option<()> {
-        let slot = self.sequences.find(producer, writer)?;
-        let off = self.sequences.slot(slot)?.chunks.get(id)?;
+    fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
+        let slot = self.sequences.find(patches.producer, patches.writer)?;
+        let off = self.sequences.slot(slot)?.chunks.get(patches.chunk)?;
         self.scan = None;
-        self.common.memory.patch_chunk(off, patches, more)
+        self.common.memory.patch_chunk(off, patches)
     }
 
     fn begin_read(&mut self) {

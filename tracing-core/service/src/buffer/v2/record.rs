@@ -15,8 +15,8 @@
 //! `unread` of these are not consumed. `skip` is the distance to the next record that may be a chunk
 //! (0: not known), a shortcut for readers.
 
-use crate::buffer::Patch;
 use crate::buffer::memory::{HEADER, Memory};
+use crate::buffer::{ChunkPatches, Patch};
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
@@ -126,12 +126,12 @@ impl Memory {
     }
 
     /// Patches a chunk. None if there is none, or a patch lies outside of it; those before that one count.
-    pub(super) fn patch_chunk(&mut self, off: u32, patches: &[Patch], more: bool) -> Option<()> {
+    pub(super) fn patch_chunk(&mut self, off: u32, patches: &ChunkPatches<'_>) -> Option<()> {
         let mut record = self.chunk(off)?;
-        let patched = self.patch_fragments(off, &record, patches);
+        let patched = self.patch_fragments(off, &record, patches.patches);
         // A patch may change the length of a fragment.
         record.changed = true;
-        if patched.is_some() && !more {
+        if patched.is_some() && !patches.more {
             record.flags = record.flags.without(ChunkFlags::NEEDS_PATCHING);
         }
         self.put_record(off, record);

@@ -16,7 +16,6 @@ pub use self::read_write::*;
 
 use super::harness::{self, *};
 use crate::buffer::{PacketRef, Patch, Policy, TakePacket, TraceBuffer, Version};
-use abi::ids::{ChunkId, ProducerId, WriterId};
 
 fn ring(bytes: usize, version: Version) -> TraceBuffer {
     harness::buffer(bytes, Policy::Ring, version)

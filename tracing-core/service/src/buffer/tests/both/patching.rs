@@ -23,8 +23,7 @@ pub fn patching_skip_if_chunk_doesnt_exist(version: Version) {
     chunk(1, 1, 0).packet(100, 'a').flags(PATCH).copy(&mut buffer);
     let mut missing = |producer, writer, chunk| {
         let patches = [Patch { offset: 0, data: *b"evil" }];
-        let (producer, writer) = (ProducerId::new(producer), WriterId::new(writer));
-        assert!(!buffer.patch(producer, writer, ChunkId::new(chunk), &patches, false));
+        assert!(!buffer.patch(&patches_of(producer, writer, chunk, &patches)));
     };
     missing(1, 2, 0);
     missing(1, 1, 1);
@@ -83,8 +82,8 @@ pub fn malicious_patch_out_of_bounds(version: Version) {
     assert_eq!(buffer.stats().patches_failed, 7);
     // The patches before the bad one stay applied; the request counts once.
     let half = [Patch { offset: 1, data: *b"good" }, Patch { offset: 99, data: *b"evil" }];
-    assert!(!buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(0), &half, false));
+    assert!(!buffer.patch(&patches_of(1, 1, 0, &half)));
     assert_eq!((buffer.stats().patches_failed, buffer.stats().patches_succeeded), (8, 0));
-    assert!(buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(0), &[], false));
+    assert!(buffer.patch(&patches_of(1, 1, 0, &[])));
     assert_eq!(text(&mut buffer), "goda b");
 }

@@ -139,14 +139,7 @@ fn padding_at_end_updates_index(last: usize) {
     chunk(1, 1, 2).packet(3072 - 16, 'e').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!e");
     assert!(!patch(&mut buffer, 0, 0, b"evil", false));
-    let none = buffer.patch(
-        abi::ids::ProducerId::new(1),
-        abi::ids::WriterId::new(2),
-        abi::ids::ChunkId::new(0),
-        &[],
-        false,
-    );
-    assert!(!none, "'b' is not in the index");
+    assert!(!buffer.patch(&patches_of(1, 2, 0, &[])), "'b' is not in the index");
     // It comes again as a new chunk.
     chunk(1, 2, 0).packet(512 - 16, 'f').copy(&mut buffer);
     assert_eq!(buffer.stats().abi_violations, 0);
