@@ -331,8 +331,11 @@ const RECORD: &[Block] = &[Text(
 
 const RECORD_EXIT: &[Block] = &[List(&[
     ("the command's", "The command ran. If a signal killed it: 128 and the number of the signal."),
-    ("3", "*--strict*: data was lost, or the service cannot tell, whatever the command's code is. A line says \
-           what that is if it is not 0."),
+    (
+        "3",
+        "*--strict*: data was lost, or the service cannot tell, whatever the command's code is. A line says \
+           what that is if it is not 0.",
+    ),
     ("125", "The recording failed."),
     ("126", "The command could not be run."),
     ("127", "There is no such command."),
@@ -341,8 +344,8 @@ const RECORD_EXIT: &[Block] = &[List(&[
 
 const TRACE: &[Block] = &[Text(
     "*tracebox* *trace* *print* prints the packets of a trace as text, one at a time, however long the trace \
-     is. Compressed packets are unpacked. Fields that the schema does not know are shown by number. The last \
-     line says how many packets there are.",
+     is. Compressed packets are unpacked. Fields that the schema does not know are shown by number. Without \
+     *-p*, the last line says how many packets there are.",
 )];
 
 const TRACE_EXIT: &[Block] = &[List(&[

@@ -39,7 +39,7 @@ enum Action {
     #[command(
         after_help = "Compressed packets are unpacked. Fields that the schema does not know are shown by \
         number.\n\
-        The last line says how many packets the trace has.\n\
+        Without -p, the last line says how many packets the trace has.\n\
         Exit code: 0 if all of the file was understood, 1 if not, or if the range has no packet."
     )]
     Print(PrintArgs),

@@ -209,7 +209,10 @@ fn strict_while_a_command_runs() {
     record("-o no/such/file --strict", "exit 1").failed(125, "cannot write no/such/file");
 
     // A trace that is whole.
-    world.write("c", "buffers { size_kb: 64 } data_sources { config { name: 'linux.system_info' } }");
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } data_sources { config { name: 'linux.system_info' } }",
+    );
     assert_eq!(record("-o trace --strict", "exit 1").code, Some(1));
 }
 
