@@ -25,7 +25,7 @@ static PACKETS: Registered<Packets> = Registered::new("allocations.packets");
 /// How many events of a kind are counted. They fill several chunks.
 const EVENTS: u64 = 2000;
 /// How long the service may take to answer.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 struct Packets;
 

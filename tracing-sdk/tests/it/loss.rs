@@ -179,12 +179,17 @@ fn threads_without_a_chunk() {
 fn events_of_all_kinds() {
     let _small = Small::new(16);
     let text = "x".repeat(5000);
+    let everybody = Barrier::new(6);
     let (trace, lost) = recorded(&config(Fill::Ring), || {
         for _ in 0..4 {
             std::thread::scope(|scope| {
                 for _ in 0..6 {
                     scope.spawn(|| {
                         for number in 0..500_u64 {
+                            if number == 1 {
+                                // Four threads have a chunk, and the others have lost their first event.
+                                everybody.wait();
+                            }
                             // Of descriptions and events, any can be the one that finds memory again.
                             let parent =
                                 Track::named("parent").id(number).description(&text[..1100]);

@@ -40,7 +40,7 @@ categories! {
 /// Which part this process plays; without it, it runs the tests.
 const PART: &str = "LIFE_TEST_PART";
 /// How long a process waits for what certainly comes.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 fn main() {
     if cfg!(feature = "off") {
@@ -452,7 +452,7 @@ fn fork_beside_others() {
             if child == 0 {
                 // SAFETY: both calls have no condition. A child that waits for a lock of a thread that it does not
                 // have would wait for ever.
-                unsafe { libc::alarm(30) };
+                unsafe { libc::alarm(600) };
                 use_locks("child");
                 #[cfg(feature = "tracing")]
                 drop(spans);

@@ -133,12 +133,17 @@ fn a_recording_without_sockets() {
     }
 }
 
+/// An address that no other process listens at or connects from: of the network 127.0.0.0/8, with the id of this process.
+/// A free port that the kernel picks could be taken before the daemon listens.
+pub(crate) fn own_tcp_address(port: u16) -> Address {
+    let [_, a, b, c] = std::process::id().to_be_bytes();
+    Address::Tcp { host: format!("127.{}.{b}.{c}", 1 + a), port }
+}
+
 /// TCP passes no descriptor, so all chunks travel by value.
 #[test]
 fn a_recording_over_tcp() {
-    // The kernel picks a free port. It is very unlikely that another program takes it before the daemon does.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = Address::Tcp { host: "127.0.0.1".into(), port };
+    let address = own_tcp_address(20_001);
     let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
     options.producer_sockets = vec![address.clone()];
     let service = InProcessService::run(Server::bind(options).unwrap()).unwrap();

@@ -156,9 +156,7 @@ fn what_is_recorded_before_the_service_runs_is_in_the_trace() {
 /// The memory cannot be shared, and chunks travel by value.
 #[test]
 fn startup_tracing_over_tcp() {
-    // The kernel picks a free port. It is very unlikely that another program takes it before the daemon does.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    check(&Address::Tcp { host: "127.0.0.1".into(), port });
+    check(&crate::own_tcp_address(20_002));
 }
 
 /// All of the shared memory is full of discarded chunks, and is free again for the session after that.
