@@ -1,8 +1,11 @@
 //! The target of `tracing-file`.
 
+use std::io::Cursor;
+
 use tracing_file::lint::lint_within;
 use tracing_file::read::{Annotation, TraceReader, Value};
 use tracing_file::stats::stats;
+use tracing_file::timeline::{self, Format, Options, TimelineError};
 
 /// Bytes of memory for the tables: a small input can fill them.
 const MEMORY: usize = 64 << 10;
@@ -39,6 +42,23 @@ pub fn lint_and_read(input: &[u8]) {
     assert_eq!(stats.packets, report.packets);
     assert!(stats.table(10).len() < 1 << 20);
     assert!(stats.json(10).ends_with("}\n"));
+    list(input);
+}
+
+/// Lines of a timeline, with little memory.
+fn list(input: &[u8]) {
+    let mut options = Options::default();
+    options.rows_bytes_max = 8_000;
+    for format in [Format::Text, Format::Json] {
+        options.format = format;
+        let mut lines = Vec::new();
+        match timeline::write(&mut Cursor::new(input), &mut lines, &options) {
+            Ok(summary) => assert!(summary.lines >= summary.events),
+            Err(error) => assert!(matches!(error, TimelineError::TooManyPasses)),
+        }
+        let lines = String::from_utf8(lines).expect("texts are UTF-8");
+        assert!(lines.chars().all(|c| c == '\n' || !c.is_control()));
+    }
 }
 
 fn visit(annotation: &Annotation<'_>, depth: u32) {

@@ -5,6 +5,7 @@
 //! | [`mod@write`] | traces of your own data, which cannot be written wrong |
 //! | [`read`] | events of a trace, with names, tracks and times looked up |
 //! | [`lint`] | what readers drop, refuse or confuse |
+//! | [`timeline`] | its events as lines, in the order of time |
 //! | [`stats`] | what a trace consists of |
 //! | [`packets`], [`compressed`] | the packets below them |
 //! | [`json`] | the JSON of reports |
@@ -21,6 +22,7 @@ pub mod packets;
 pub mod read;
 mod slices;
 pub mod stats;
+pub mod timeline;
 pub mod write;
 
 #[cfg(test)]

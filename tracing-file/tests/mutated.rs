@@ -1,8 +1,11 @@
 //! Whatever bytes come in: readers end, do not panic, and see what a writer wrote.
 
+use std::io::Cursor;
+
 use proptest::prelude::*;
 use tracing_file::lint::lint_within;
 use tracing_file::read::{Annotation, TraceReader, Value};
+use tracing_file::timeline::{self, Format, Options, TimelineError};
 use tracing_file::write::{CounterSpec, Flow, Priority, TraceFile, TraceOptions, TrackSpec};
 
 /// A trace with something of everything.
@@ -68,6 +71,33 @@ fn read(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Every line of a timeline is there and in order, however little memory there is.
+fn list(bytes: &[u8], rows_bytes_max: usize) {
+    let events = read(bytes);
+    let mut options = Options::default();
+    (options.format, options.rows_bytes_max) = (Format::Json, rows_bytes_max);
+    let mut out = Vec::new();
+    let written = timeline::write(&mut Cursor::new(bytes), &mut out, &options);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+    let lost = text.lines().filter(|line| line.contains("\"kind\":\"lost\"")).count() as u64;
+    match written {
+        Ok(summary) => assert_eq!((summary.events, summary.lines), (events, events + lost)),
+        Err(TimelineError::TooManyPasses) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let times: Vec<u64> = text
+        .lines()
+        .map(|line| {
+            let (_, rest) = line.split_once("\"timestamp_ns\":").unwrap();
+            rest.split(',').next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert!(times.is_sorted());
+    options.format = Format::ColouredText;
+    let _ = timeline::write(&mut Cursor::new(bytes), &mut Vec::new(), &options);
+}
+
 fn options() -> impl Strategy<Value = TraceOptions> {
     (any::<bool>(), any::<bool>()).prop_map(|(interning, delta)| {
         TraceOptions::new().interning(interning).delta_timestamps(delta)
@@ -83,6 +113,8 @@ proptest! {
         prop_assert!(found.is_empty(), "{found:?}");
         prop_assert!(report.error.is_none());
         prop_assert_eq!(read(&bytes), report.events);
+        list(&bytes, 1 << 20);
+        list(&bytes, 10_000);
     }
 
     #[test]
@@ -97,7 +129,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        read(&bytes);
+        list(&bytes, 4_000);
         lint_within(bytes.as_slice(), 1 << 20, |_| {});
         bytes.truncate(cut.index(bytes.len()));
         read(&bytes);

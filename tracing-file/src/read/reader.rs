@@ -6,6 +6,7 @@ use std::io::Read;
 use super::decoded::Decoded;
 use super::event::Event;
 use super::problem::{Finding, Problem};
+use super::sequence::SequenceId;
 use super::state::State;
 use super::tracks::Tracks;
 use crate::packets::{Packets, Place, ReadError};
@@ -99,6 +100,16 @@ impl<R: Read> TraceReader<R> {
     #[must_use]
     pub const fn tracks(&self) -> &Tracks {
         &self.state.tracks
+    }
+
+    pub(crate) fn into_tracks(self) -> Tracks {
+        self.state.tracks
+    }
+
+    /// The sequence of the last packet, if packets before it are missing.
+    pub(crate) fn loss(&self) -> Option<SequenceId> {
+        let is_loss = |finding: &Finding| finding.problem == Problem::Loss;
+        self.state.findings.iter().any(is_loss).then_some(self.state.last)
     }
 
     /// What was wrong in the last packet.

@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(super) counts: BTreeMap<Problem, u64>,
     pub(super) losses: u64,
     place: Place,
+    /// The sequence of the last packet.
+    pub(super) last: SequenceId,
     has_extensions: bool,
     /// For an event of a sequence that has no place left.
     pub(super) no_sequence: Sequence,
@@ -46,6 +48,7 @@ impl State {
             counts: BTreeMap::new(),
             losses: 0,
             place: Place::default(),
+            last: SequenceId::default(),
             has_extensions: false,
             no_sequence: Sequence::default(),
         }
@@ -74,6 +77,7 @@ impl State {
             }
         };
         self.has_extensions |= head.has_extensions;
+        self.last = head.sequence;
         let is_skipped = self.follow_sequence(&head);
         if let Some(snapshot) = head.snapshot {
             let read = self.clocks.snapshot(head.sequence, snapshot, &mut self.budget);

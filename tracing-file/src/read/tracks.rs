@@ -78,6 +78,8 @@ pub struct Tracks {
     known: BTreeMap<u64, Track>,
     /// By machine, process and thread.
     threads: BTreeMap<(u32, i32, i64), u64>,
+    /// By machine and process.
+    processes: BTreeMap<(u32, i32), u64>,
 }
 
 impl Tracks {
@@ -85,6 +87,12 @@ impl Tracks {
     #[must_use]
     pub fn get(&self, uuid: u64) -> Option<&Track> {
         self.known.get(&uuid)
+    }
+
+    /// The track of the process `pid` of a machine.
+    #[must_use]
+    pub fn process(&self, machine: u32, pid: i32) -> Option<&Track> {
+        self.get(*self.processes.get(&(machine, pid))?)
     }
 
     /// All tracks.
@@ -194,6 +202,9 @@ impl Tracks {
             if first != track.uuid {
                 problem(Problem::ThreadTwice, track.uuid);
             }
+        }
+        if let TrackKind::Process { pid } = track.kind {
+            self.processes.entry((machine, pid)).or_insert(track.uuid);
         }
         self.known.insert(track.uuid, track);
     }

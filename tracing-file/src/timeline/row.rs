@@ -1,0 +1,80 @@
+//! An event in memory, until its line is written.
+
+use crate::read::CounterValue;
+
+/// The place of a row in a timeline: its time, its packet, and losses before events.
+pub(super) type Key = (u64, u64, bool);
+
+/// What a row shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RowKind {
+    Begin,
+    End,
+    Instant,
+    Log,
+    Counter(CounterValue),
+    State,
+    /// The phase of an event of the old form.
+    Legacy(u8),
+    /// Packets of the sequence are missing before the next event.
+    Lost,
+}
+
+impl RowKind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+            Self::Instant => "instant",
+            Self::Log => "log",
+            Self::Counter(_) => "counter",
+            Self::State => "state",
+            Self::Legacy(_) => "legacy",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// An event. Its texts are in the form in which they are written.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) key: Key,
+    pub(super) machine: u32,
+    pub(super) sequence: u32,
+    pub(super) track: u64,
+    pub(super) kind: RowKind,
+    /// Its time is in the range that is shown.
+    pub(super) is_in_range: bool,
+    /// Its name and categories fit.
+    pub(super) is_named: bool,
+    pub(super) name: Option<Box<str>>,
+    pub(super) categories: Box<str>,
+    pub(super) details: Box<str>,
+}
+
+impl Row {
+    pub(super) fn bytes(&self) -> usize {
+        // An allocation has some bytes of its own.
+        let text = |text: &str| if text.is_empty() { 0 } else { 16 + text.len() };
+        size_of::<Self>()
+            + size_of::<Note>()
+            + text(self.name.as_deref().unwrap_or_default())
+            + text(&self.categories)
+            + text(&self.details)
+    }
+
+    pub(super) const fn is_shown(&self) -> bool {
+        self.is_in_range && self.is_named
+    }
+}
+
+/// What a row gets from the others of its track.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Note {
+    /// Slices of the track that are open around it.
+    pub(super) depth: u16,
+    /// Of the slice that begins or ends.
+    pub(super) duration_ns: Option<u64>,
+    /// The row of the begin, for an end.
+    pub(super) begin: Option<u32>,
+}

@@ -1,0 +1,353 @@
+//! Reads a trace as often as its order needs, and writes its lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use super::details;
+use super::json;
+use super::labels::Labels;
+use super::nesting::Nesting;
+use super::options::{Format, Options};
+use super::row::{Key, Row, RowKind};
+use super::survey::{Survey, next_packet};
+use super::text::TextLines;
+use crate::packets::ReadError;
+use crate::read::{Event, EventKind, Problem, SequenceId, TraceReader};
+
+/// How often a trace is read for its rows at most. Each time as many rows are written as memory takes.
+pub const PASSES_MAX: u32 = 100;
+
+/// Bytes of a name that are kept.
+const NAME_BYTES_MAX: usize = 32 << 10;
+
+/// Bytes that open slices take.
+const OPEN_BYTES_MAX: usize = 64 << 20;
+
+/// What was written, and what was not.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Lines that were written.
+    pub lines: u64,
+    /// Events of the trace, those that are not shown included.
+    pub events: u64,
+    /// How often each problem was found. Events of error severity are left out.
+    pub problems: BTreeMap<Problem, u64>,
+    /// The first error of the file. Everything that could be read is written.
+    pub error: Option<ReadError>,
+    /// How often the trace was read for its rows.
+    pub passes: u32,
+    /// Slices whose begin found no memory: their durations are missing, and the depth of those within them is too low.
+    pub unpaired: u64,
+}
+
+/// Why a timeline ends early. What was written is right.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TimelineError {
+    /// The output takes no more.
+    Output(io::Error),
+    /// The input cannot be read from its beginning.
+    Seek(io::Error),
+    /// After [`PASSES_MAX`] readings there are events left.
+    TooManyPasses,
+}
+
+impl fmt::Display for TimelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+            Self::Seek(error) => write!(f, "cannot read from the beginning: {error}"),
+            Self::TooManyPasses => write!(
+                f,
+                "not all events are shown: to put them in order, the trace would be read more than {PASSES_MAX} times; \
+                 choose a shorter time or fewer tracks"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TimelineError {}
+
+/// Writes a line for each event of the trace in `input` to `out`, which needs a buffer of its own.
+///
+/// # Errors
+/// See [`TimelineError`]. What is wrong in the trace is in the [`Summary`].
+pub fn write(
+    input: &mut (impl Read + Seek),
+    out: &mut impl Write,
+    options: &Options,
+) -> Result<Summary, TimelineError> {
+    input.seek(SeekFrom::Start(0)).map_err(TimelineError::Seek)?;
+    let mut whole = CountedInput { input: &mut *input, bytes: 0 };
+    let survey = Survey::new(&mut whole);
+    // A file that grows meanwhile is read as far as it was known.
+    let bytes = whole.bytes;
+    let mut timeline = Timeline::new(&survey, options, out);
+    for passes in 1..=PASSES_MAX {
+        input.seek(SeekFrom::Start(0)).map_err(TimelineError::Seek)?;
+        if timeline.pass((&mut *input).take(bytes)).map_err(TimelineError::Output)? {
+            let (lines, unpaired) = (timeline.lines, timeline.nesting.refused);
+            let Survey { earliest, problems, error, .. } = survey;
+            let events = earliest.events();
+            return Ok(Summary { lines, events, problems, error, passes, unpaired });
+        }
+    }
+    Err(TimelineError::TooManyPasses)
+}
+
+/// As much of a name as is kept, which is more than is shown.
+fn kept(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default()
+}
+
+struct CountedInput<R> {
+    input: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for CountedInput<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.input.read(buffer)?;
+        self.bytes += len as u64;
+        Ok(len)
+    }
+}
+
+struct Timeline<'t, W> {
+    survey: &'t Survey,
+    options: &'t Options,
+    out: &'t mut W,
+    labels: Labels,
+    /// Whether events of a track are shown.
+    wanted: BTreeMap<(u32, u64), bool>,
+    nesting: Nesting,
+    text: TextLines,
+    /// Times that are shown, of the trace's clock.
+    range_ns: (u64, u64),
+    rows: Vec<Row>,
+    rows_bytes: usize,
+    /// The last row that was written or passed over.
+    last: Option<Key>,
+    /// Rows behind this one found no memory, and need another pass.
+    bound: Option<Key>,
+    /// Sequences that lost packets, and had no event since.
+    losses: BTreeSet<SequenceId>,
+    lines: u64,
+}
+
+impl<'t, W: Write> Timeline<'t, W> {
+    fn new(survey: &'t Survey, options: &'t Options, out: &'t mut W) -> Self {
+        let shift = if options.is_absolute { 0 } else { survey.start_ns };
+        let (from, to) = (options.filter.from_ns, options.filter.to_ns.unwrap_or(u64::MAX));
+        let has_colours = options.format == Format::ColouredText;
+        Self {
+            survey,
+            options,
+            out,
+            labels: Labels::default(),
+            wanted: BTreeMap::new(),
+            nesting: Nesting::new(OPEN_BYTES_MAX),
+            text: TextLines::new(has_colours),
+            range_ns: (from.saturating_add(shift), to.saturating_add(shift)),
+            rows: Vec::new(),
+            rows_bytes: 0,
+            last: None,
+            bound: None,
+            losses: BTreeSet::new(),
+            lines: 0,
+        }
+    }
+
+    /// Reads the trace once. Returns whether all rows are written.
+    fn pass(&mut self, input: impl Read) -> io::Result<bool> {
+        let mut reader = TraceReader::new(input);
+        let (mut events, mut error) = (0, None);
+        self.losses.clear();
+        while next_packet(&mut reader, &mut error) {
+            self.losses.extend(reader.loss());
+            if let Some(event) = reader.event() {
+                events += 1;
+                self.add(&event);
+                if self.rows_bytes > self.options.rows_bytes_max {
+                    self.make_room(events)?;
+                }
+            }
+            if self.is_over() {
+                return Ok(true);
+            }
+        }
+        for sequence in std::mem::take(&mut self.losses) {
+            // Behind all packets. No row is read after these, so that they all are written at once.
+            self.add_loss(sequence, 0, (self.survey.end_ns, u64::MAX, false));
+        }
+        self.rows.sort_unstable_by_key(|row| row.key);
+        self.write_rows(self.rows.len())?;
+        Ok(self.bound.take().is_none() || self.is_over())
+    }
+
+    fn is_over(&self) -> bool {
+        self.lines >= self.options.lines_max
+    }
+
+    fn add(&mut self, event: &Event<'_>) {
+        let sequence = SequenceId { machine: event.machine(), id: event.sequence() };
+        let (ts_ns, packet) = (event.timestamp_ns(), event.place().packet);
+        if self.losses.remove(&sequence) && self.is_wanted(sequence.machine, event.track_uuid()) {
+            self.add_loss(sequence, event.track_uuid(), (ts_ns, packet, false));
+        }
+        let key = (ts_ns, packet, true);
+        if self.is_to_be_kept(key) && self.is_wanted(sequence.machine, event.track_uuid()) {
+            let row = self.row(event, key);
+            let is_slice = matches!(row.kind, RowKind::Begin | RowKind::End);
+            if row.is_shown() || is_slice {
+                self.push(row);
+            }
+        }
+    }
+
+    /// The row of packets that are missing before the event with this place.
+    fn add_loss(&mut self, sequence: SequenceId, track: u64, key: Key) {
+        let (machine, sequence) = (sequence.machine, sequence.id);
+        if self.is_to_be_kept(key) {
+            self.push(Row {
+                key,
+                machine,
+                sequence,
+                track,
+                kind: RowKind::Lost,
+                is_in_range: key.0 >= self.range_ns.0,
+                is_named: true,
+                name: None,
+                categories: "".into(),
+                details: "".into(),
+            });
+        }
+    }
+
+    fn is_to_be_kept(&self, key: Key) -> bool {
+        key.0 <= self.range_ns.1
+            && self.last.is_none_or(|last| key > last)
+            && self.bound.is_none_or(|bound| key <= bound)
+    }
+
+    fn is_wanted(&mut self, machine: u32, track: u64) -> bool {
+        let filter = &self.options.filter;
+        if !filter.is_for_tracks() {
+            return true;
+        }
+        if let Some(is_wanted) = self.wanted.get(&(machine, track)) {
+            return *is_wanted;
+        }
+        let tracks = &self.survey.tracks;
+        let is_wanted = filter.track_fits(self.labels.of(tracks, machine, track), track);
+        // Not more than there are tracks, whose number is limited.
+        if tracks.get(track).is_some() {
+            self.wanted.insert((machine, track), is_wanted);
+        }
+        is_wanted
+    }
+
+    fn row(&mut self, event: &Event<'_>, key: Key) -> Row {
+        let (machine, track) = (event.machine(), event.track_uuid());
+        let kind = match event.kind() {
+            EventKind::SliceBegin => RowKind::Begin,
+            EventKind::SliceEnd => RowKind::End,
+            EventKind::Instant if event.log_message().is_some() => RowKind::Log,
+            EventKind::Instant => RowKind::Instant,
+            EventKind::Counter(value) => RowKind::Counter(value),
+            EventKind::State => RowKind::State,
+            EventKind::Legacy(phase) => RowKind::Legacy(phase),
+        };
+        let is_json = self.options.format == Format::Json;
+        let Self { labels, survey, options, .. } = self;
+        let name = event.name();
+        let shown_name = match kind {
+            RowKind::Counter(_) => labels.of(&survey.tracks, machine, track).name(),
+            _ => name.as_deref(),
+        };
+        let is_named = options.filter.names_fit(shown_name, event.categories());
+        let is_in_range = key.0 >= self.range_ns.0;
+        // An end is shown if its begin has the name, which is not known here.
+        let has_details = is_in_range && (is_named || kind == RowKind::End);
+        let is_slice = matches!(kind, RowKind::Begin | RowKind::End);
+        let has_texts = has_details || is_slice;
+        Row {
+            key,
+            machine,
+            sequence: event.sequence(),
+            track,
+            kind,
+            is_in_range,
+            is_named,
+            name: name.filter(|_| has_texts).map(|name| kept(&name).into()),
+            categories: if has_texts { details::categories(event, is_json) } else { String::new() }
+                .into(),
+            details: if has_details {
+                details::details(event, is_json, &survey.tracks, labels).into()
+            } else {
+                "".into()
+            },
+        }
+    }
+
+    fn push(&mut self, row: Row) {
+        self.rows_bytes += row.bytes();
+        self.rows.push(row);
+    }
+
+    /// Writes the rows that nothing can precede after `events` events. If that is not enough, the latest half goes.
+    fn make_room(&mut self, events: u64) -> io::Result<()> {
+        self.rows.sort_unstable_by_key(|row| row.key);
+        let earliest = self.survey.earliest.behind(events);
+        self.write_rows(self.rows.partition_point(|row| row.key.0 <= earliest))?;
+        let (mut bytes, mut count) = (0, 0);
+        for row in &self.rows {
+            bytes += row.bytes();
+            if count > 0 && bytes > self.options.rows_bytes_max / 2 {
+                self.bound = self.rows.get(count - 1).map(|row| row.key);
+                self.rows.truncate(count);
+                break;
+            }
+            (self.rows_bytes, count) = (bytes, count + 1);
+        }
+        Ok(())
+    }
+
+    /// Writes the first `count` rows.
+    fn write_rows(&mut self, count: usize) -> io::Result<()> {
+        let later = self.rows.split_off(count.min(self.rows.len()));
+        let mut rows = std::mem::replace(&mut self.rows, later);
+        self.rows_bytes = self.rows.iter().map(Row::bytes).sum();
+        let notes = self.nesting.annotate(&mut rows);
+        if self.options.format != Format::Json {
+            let lines_max = usize::try_from(self.options.lines_max - self.lines);
+            let shown = rows.iter().filter(|row| row.is_shown());
+            for row in shown.take(lines_max.unwrap_or(usize::MAX)) {
+                self.text.fit(self.labels.of(&self.survey.tracks, row.machine, row.track));
+            }
+        }
+        let mut line = String::new();
+        for (row, note) in rows.iter().zip(notes) {
+            self.last = Some(row.key);
+            if !row.is_shown() || self.is_over() {
+                continue;
+            }
+            let begin = note.begin.and_then(|at| rows.get(at as usize));
+            let label = self.labels.of(&self.survey.tracks, row.machine, row.track);
+            let since_start_ns = i128::from(row.key.0) - i128::from(self.survey.start_ns);
+            let is_absolute = self.options.is_absolute;
+            let shown_ns = if is_absolute { row.key.0.into() } else { since_start_ns };
+            line.clear();
+            match self.options.format {
+                Format::Json => json::push(&mut line, since_start_ns, row, begin, note, label),
+                _ => self.text.push(&mut line, shown_ns, row, begin, note, label),
+            }
+            self.out.write_all(line.as_bytes())?;
+            self.lines += 1;
+        }
+        self.nesting.keep_texts(&mut rows);
+        Ok(())
+    }
+}
