@@ -20,7 +20,7 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("perfetto", perfetto::main, "records with a running traced"),
     ("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
     ("record", record::main, "records while a command runs"),
-    ("trace", trace::main, "prints a trace as text: `trace print FILE`"),
+    ("trace", trace::main, "prints a trace as text: `trace events FILE`, `trace print FILE`"),
     ("lint", inspect::lint_main, "finds mistakes in a trace: `lint FILE`"),
     ("stats", inspect::stats_main, "says what a trace consists of: `stats FILE`"),
     ("completions", manual::completions, "prints completions for a shell: `completions bash`"),

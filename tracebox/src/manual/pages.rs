@@ -13,7 +13,8 @@ use crate::{inspect, probes, trace, traced, trigger};
 /// All pages.
 pub(super) fn all(tracebox: Command) -> Vec<Page> {
     let mut pages = recorders(tracebox);
-    pages.extend(others());
+    pages.extend(readers());
+    pages.extend(services());
     pages
 }
 
@@ -77,15 +78,31 @@ fn recorders(tracebox: Command) -> Vec<Page> {
     ]
 }
 
-fn others() -> Vec<Page> {
+fn readers() -> Vec<Page> {
     vec![
         Page {
             name: "tracebox-trace",
             section: 1,
             command: trace::command(),
-            synopsis: &["tracebox trace print [OPTIONS] FILE"],
+            synopsis: &[
+                "tracebox trace events [OPTIONS] FILE",
+                "tracebox trace print [OPTIONS] FILE",
+            ],
             description: TRACE,
             sections: &[("EXIT STATUS", TRACE_EXIT), ("EXAMPLES", TRACE_EXAMPLES), SEE_ALSO],
+        },
+        Page {
+            name: "tracebox-trace-events",
+            section: 1,
+            command: trace::events_command(),
+            synopsis: &["tracebox trace events [OPTIONS] FILE"],
+            description: EVENTS,
+            sections: &[
+                ("JSON", EVENTS_JSON),
+                ("EXIT STATUS", EVENTS_EXIT),
+                ("EXAMPLES", EVENTS_EXAMPLES),
+                SEE_ALSO,
+            ],
         },
         Page {
             name: "tracebox-lint",
@@ -103,6 +120,11 @@ fn others() -> Vec<Page> {
             description: STATS,
             sections: &[("EXIT STATUS", STATS_EXIT), SEE_ALSO],
         },
+    ]
+}
+
+fn services() -> Vec<Page> {
+    vec![
         Page {
             name: "trigger_perfetto",
             section: 1,
@@ -141,7 +163,7 @@ const SEE_ALSO: Section = (
     "SEE ALSO",
     &[Text(
         "*perfetto*(1), *tracebox*(1), *tracebox-lint*(1), *tracebox-record*(1), *tracebox-stats*(1), \
-         *tracebox-trace*(1), *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); \
+         *tracebox-trace*(1), *tracebox-trace-events*(1), *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); \
          https://ui.perfetto.dev shows traces",
     )],
 );
@@ -319,7 +341,7 @@ const PROGRAMS: &[Block] = &[List(&[
 const TRACEBOX_EXAMPLES: &[Block] = &[
     Code("tracebox -t 3s -o machine.pftrace"),
     Code("tracebox record -o build.pftrace -- cargo build"),
-    Code("tracebox trace print machine.pftrace | less"),
+    Code("tracebox trace events build.pftrace | less"),
 ];
 
 const RECORD: &[Block] = &[Text(
@@ -342,11 +364,17 @@ const RECORD_EXIT: &[Block] = &[List(&[
     ("130", "Interrupted before the command ran."),
 ])];
 
-const TRACE: &[Block] = &[Text(
-    "*tracebox* *trace* *print* prints the packets of a trace as text, one at a time, however long the trace \
-     is. Compressed packets are unpacked. Fields that the schema does not know are shown by number. Without \
-     *-p*, the last line says how many packets there are.",
-)];
+const TRACE: &[Block] = &[
+    Text(
+        "*tracebox* *trace* *events* prints the events of a trace, one in a line, in the order of time; see \
+         *tracebox-trace-events*(1).",
+    ),
+    Text(
+        "*tracebox* *trace* *print* prints the packets of a trace as text, one at a time, however long the trace \
+         is. Compressed packets are unpacked. Fields that the schema does not know are shown by number. Without \
+         *-p*, the last line says how many packets there are.",
+    ),
+];
 
 const TRACE_EXIT: &[Block] = &[List(&[
     ("0", "All of the file was understood."),
@@ -356,6 +384,77 @@ const TRACE_EXIT: &[Block] = &[List(&[
 const TRACE_EXAMPLES: &[Block] = &[
     Code("tracebox trace print -p 10..20 trace.pftrace"),
     Code("tracebox trace print -1 trace.pftrace | grep sched_switch"),
+];
+
+const EVENTS: &[Block] = &[
+    Text(
+        "Prints the events of a trace, one in a line, in the order of time, and in the order of the file where \
+         times are equal. A line has the time in seconds since the first event; the process and its id, and the thread \
+         and its id or the names of the track; the kind; the name; categories; the duration; arguments; flows; \
+         the place in the source. The kinds are *begin*, *end*, *instant*, *counter*, *state*, *log*, *legacy* (an \
+         event of the old form, with its phase) and *lost* (packets are missing before the next line of that \
+         sequence). Names are indented by the slices that are open on their track. A begin has the duration if the \
+         end is in the range that is shown.",
+    ),
+    Text(
+        "The file is read twice or more often: once to know all tracks and the order, then for the lines. Memory does \
+         not depend on its length; if the events do not fit, the file is read again for the later ones, at most 100 \
+         times. A pipe is copied to a file in _TMPDIR_ first. Control characters of names are escaped. Texts are cut \
+         off after 4096 characters, the arguments of an event after 64 KiB: … stands for the rest.",
+    ),
+    Text(
+        "A _PATTERN_ is a part of a name, or a glob of all of it, with an asterisk for any text and ? for any \
+         character. Case matters. An option that is given several times asks for one of its patterns.",
+    ),
+];
+
+const EVENTS_JSON: &[Block] = &[
+    Text(
+        "With *--json* each line is an object. Fields that do not apply are absent. Flows and uuids are texts, because \
+         numbers of 64 bits lose digits in programs that only have doubles.",
+    ),
+    List(&[
+        ("time_ns, timestamp_ns", "The time since the first event, and that of the trace's clock."),
+        (
+            "packet, sequence, machine",
+            "The packet, as *tracebox* *trace* *print* counts, and its sequence.",
+        ),
+        ("pid, process, tid, thread", "Ids and names."),
+        (
+            "track_uuid, track",
+            "The track, and the names of it and of those above it, the outermost first.",
+        ),
+        ("kind, phase, name, categories", "What happened."),
+        ("depth, duration_ns", "Slices around it, and how long the slice took."),
+        (
+            "value, unit, counters",
+            "Of a counter, and of further ones at that moment (name, value, unit).",
+        ),
+        (
+            "args, flows, end_flows, correlation_id",
+            "Arguments, and the ids of flows that lead on and that end.",
+        ),
+        (
+            "priority, message, file, function, line",
+            "Of a line of a log, and the place in the source.",
+        ),
+        ("is_cut", "Something is left out because it is too long."),
+    ]),
+];
+
+const EVENTS_EXIT: &[Block] = &[List(&[
+    ("0", "All of the file was understood."),
+    ("1", "Something was not. What could be read is printed, and a line on stderr says why."),
+])];
+
+const EVENTS_EXAMPLES: &[Block] = &[
+    Code("tracebox trace events trace.pftrace | less"),
+    Code(
+        "tracebox trace events --thread worker --category net --from 1.5s --to 1.6s trace.pftrace",
+    ),
+    Code(
+        "tracebox trace events --json trace.pftrace | jq 'select(.duration_ns > 1000000) | .name'",
+    ),
 ];
 
 const LINT: &[Block] = &[Text(

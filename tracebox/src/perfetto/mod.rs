@@ -4,12 +4,13 @@
 mod clones;
 mod detached;
 pub mod query;
+mod words;
 
 use std::ffi::OsString;
 
 use crate::background::{self, Started};
 use crate::cli::{self, Perfetto};
-use crate::config::{ConfigSource, builtin};
+use crate::config::builtin;
 use crate::console;
 use crate::failure::{Ending, Failure};
 use crate::plan::{self, Plan};
@@ -61,9 +62,10 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
         (Program::Tracebox, true) => ServiceChoice::StartForMachine,
         (Program::Tracebox, false) => ServiceChoice::Start,
     };
+    words::refuse_files(&args.what.words)?;
     let plan = plan::plan(args, program)?;
     if let (Program::Tracebox, Plan::Record(request)) = (program, &plan) {
-        refuse_misspelt_program(request)?;
+        words::refuse_misspelt_program(request)?;
     }
     if program == Program::Tracebox
         && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_))
@@ -140,36 +142,3 @@ fn activate(request: &RecordRequest, names: Vec<String>, service: ServiceChoice)
     }
     Ok(0)
 }
-
-/// Refuses a word that looks like a misspelt program. Other words are events or categories of light mode.
-fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Failure> {
-    let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
-    let Some(word) = light.words.first() else { return Ok(()) };
-    let meant = PROGRAMS.iter().find(|program| edit_distance(word, program) <= 2);
-    meant.map_or(Ok(()), |program| {
-        Err(Failure::new(format_args!(
-            "{word:?} is not a program of tracebox: did you mean {program:?}?"
-        )))
-    })
-}
-
-/// Programs whose names do not look like categories of events.
-const PROGRAMS: &[&str] =
-    &["record", "trace", "traced", "traced_probes", "perfetto", "trigger_perfetto", "completions"];
-
-/// How many letters must be inserted, removed or replaced to turn `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests;

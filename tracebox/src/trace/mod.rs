@@ -1,4 +1,4 @@
-//! `tracebox trace print`: a trace as text, packet by packet.
+//! `tracebox trace`: a trace as text, event by event or packet by packet. This is `trace print`:
 //!
 //! ```text
 //!  file ──blocks──> frames ──schema──> one packet ──text──> stdout
@@ -10,22 +10,26 @@
 //! However long the trace, there is one packet in memory, also of compressed ones. The output is the text of a
 //! `Trace` with a comment in front of each packet. It can be read again as long as the schema knows all of it.
 
+mod events;
+mod input;
 mod print;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use protozero::dynamic::{MessageDescriptor, Pool};
 
+use self::events::EventsArgs;
+pub use self::input::is_trace;
 use self::print::{PrintError, Printer};
 use crate::cli;
 use crate::failure::{Context, Ending, Failure};
 
-/// Looks into traces.
+/// Prints traces as text
 #[derive(Parser, Debug)]
 #[command(name = "trace", disable_help_subcommand = true)]
 struct Args {
@@ -35,6 +39,16 @@ struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Action {
+    /// Prints events, one in a line, in the order of time
+    #[command(
+        after_help = "A line has the time in seconds since the first event, process and thread or track, the kind, \
+        the name indented\n\
+        by the slices around it, categories, the duration, arguments, and flows: ->7 leads on, ->|7 ends.\n\
+        A PATTERN is a part of the name, or a glob of all of it, with * and ?. An option may be repeated: one of\n\
+        its patterns has to fit.\n\
+        Exit code: 0 if all of the file was understood, 1 if not. What could be read is printed."
+    )]
+    Events(EventsArgs),
     /// Prints packets as text
     #[command(
         after_help = "Compressed packets are unpacked. Fields that the schema does not know are shown by \
@@ -87,22 +101,34 @@ pub fn command() -> clap::Command {
     Args::command()
 }
 
-/// Prints packets of a trace.
+/// The command line of `trace events`, for its manual page.
+#[must_use]
+pub fn events_command() -> clap::Command {
+    let events = Args::command().find_subcommand("events").cloned();
+    events.unwrap_or_default()
+}
+
+/// Prints events or packets of a trace.
 ///
 /// # Errors
 /// One line about what could not be read or understood, and where.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
-    let Some(Args { action: Action::Print(args) }) = cli::parse::<Args>(name, words)? else {
-        return Ok(0);
-    };
+    if let Some(file) = words.first().filter(|word| is_trace(word.as_ref())) {
+        let file = file.to_string_lossy();
+        return Err(Failure::new(format_args!(
+            "say what to print: `{name} events {file}` or `{name} print {file}`"
+        )));
+    }
+    match cli::parse::<Args>(name, words)? {
+        None => Ok(0),
+        Some(Args { action: Action::Events(args) }) => events::run(&args),
+        Some(Args { action: Action::Print(args) }) => print_packets(&args),
+    }
+}
+
+fn print_packets(args: &PrintArgs) -> Ending {
     let packet = packet_type(args.descriptors.as_ref())?;
-    let file_name = args.file.to_string_lossy().into_owned();
-    let input: Box<dyn Read> = if args.file == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = std::fs::File::open(&args.file);
-        Box::new(file.context(format_args!("cannot read {file_name}"))?)
-    };
+    let (file_name, input) = input::open(&args.file)?;
     let out = io::BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut printer = Printer::new(packet, args.packet, args.single_line, out);
     let ended = printer.run(input);

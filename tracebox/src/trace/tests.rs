@@ -296,3 +296,27 @@ fn around_long(number: u16, body: &[u8]) -> Vec<u8> {
     out.insert(1, tag[1]);
     out
 }
+
+#[test]
+fn times() {
+    for (text, ns) in [
+        ("0", Some(0)),
+        ("1.5", Some(1_500_000_000)),
+        ("1.5s", Some(1_500_000_000)),
+        (".25ms", Some(250_000)),
+        ("3.us", Some(3_000)),
+        ("7ns", Some(7)),
+        ("0.0000000019", Some(1)),
+        ("", None),
+        (".", None),
+        ("s", None),
+        ("1m", None),
+        ("1 s", None),
+        ("-1", None),
+        ("1.2.3", None),
+        ("99999999999", None),
+        ("18446744073.999999999", Some(u64::MAX)),
+    ] {
+        assert_eq!(super::events::time_ns(text).ok(), ns, "{text}");
+    }
+}

@@ -20,5 +20,6 @@ mod snapshots;
 mod strict;
 mod tools;
 mod trace;
+mod trace_events;
 mod triggers;
 mod world;

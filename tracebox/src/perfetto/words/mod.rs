@@ -1,0 +1,68 @@
+//! Words of a command line that are meant as something else than events: files, and programs.
+
+use std::path::Path;
+
+use crate::config::ConfigSource;
+use crate::failure::Failure;
+use crate::recorder::request::RecordRequest;
+use crate::trace;
+
+#[cfg(test)]
+mod tests;
+
+/// Names that configs of text have.
+const CONFIG_EXTENSIONS: [&str; 6] = ["pbtx", "pbtxt", "txtpb", "textproto", "cfg", "txt"];
+
+/// Refuses files, which options name, and the commands that print a trace.
+pub(super) fn refuse_files(words: &[String]) -> Result<(), Failure> {
+    if let Some(file) = words.iter().find(|word| trace::is_trace(word.as_ref())) {
+        return Err(Failure::new(format_args!(
+            "{file} is a trace: `tracebox trace events {file}` prints its events, `tracebox trace print {file}` \
+             its packets"
+        )));
+    }
+    if let Some(word @ ("events" | "print")) = words.first().map(String::as_str) {
+        let what = "say which trace to print";
+        return Err(Failure::new(format_args!("{what}: `tracebox trace {word} FILE`")));
+    }
+    let is_config = |word: &&String| {
+        let path = Path::new(word);
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|it| CONFIG_EXTENSIONS.contains(&it)) && path.is_file()
+    };
+    words.iter().find(is_config).map_or(Ok(()), |file| {
+        Err(Failure::new(format_args!(
+            "{file} is a file: to record with a config of text, add `-c {file} --txt`"
+        )))
+    })
+}
+
+/// Refuses a word that looks like a misspelt program. Other words are events or categories of light mode.
+pub(super) fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Failure> {
+    let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
+    let Some(word) = light.words.first() else { return Ok(()) };
+    let meant = PROGRAMS.iter().find(|program| edit_distance(word, program) <= 2);
+    meant.map_or(Ok(()), |program| {
+        Err(Failure::new(format_args!(
+            "{word:?} is not a program of tracebox: did you mean {program:?}?"
+        )))
+    })
+}
+
+/// Programs whose names do not look like categories of events.
+const PROGRAMS: &[&str] =
+    &["record", "trace", "traced", "traced_probes", "perfetto", "trigger_perfetto", "completions"];
+
+/// How many letters must be inserted, removed or replaced to turn `a` into `b`.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
