@@ -11,7 +11,9 @@ use core::fmt;
 ///
 /// Prints as `call subject: reason`, for example `bind /run/perfetto/traced-producer.sock: Address
 /// already in use (os error 98)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OsError {
     /// Name of the call, as in its manual page.
@@ -40,6 +42,12 @@ impl OsError {
     #[must_use]
     pub fn reason(&self) -> String {
         std::io::Error::from_raw_os_error(self.errno).to_string()
+    }
+}
+
+impl fmt::Debug for OsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

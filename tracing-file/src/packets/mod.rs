@@ -57,7 +57,8 @@ pub struct Packet<'p> {
 }
 
 /// Why a trace cannot be read on from here.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum ReadError {
     /// The input fails.
@@ -104,6 +105,12 @@ impl ReadError {
     #[must_use]
     pub const fn is_recoverable(&self) -> bool {
         matches!(self, Self::Compressed { .. })
+    }
+}
+
+impl fmt::Debug for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 
 /// Why an event, a track or the whole trace could not be written.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum WriteError {
     /// The output refused bytes. Nothing is written after that.
@@ -83,6 +84,12 @@ pub enum WriteError {
         /// Why it was refused.
         first: Box<WriteError>,
     },
+}
+
+impl fmt::Debug for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for WriteError {

@@ -5,7 +5,8 @@ use core::fmt;
 use client::producer::ProducerError;
 
 /// Why tracing could not be set up.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum InitError {
     /// The producer could not be made.
@@ -14,6 +15,12 @@ pub enum InitError {
     Service(String),
     /// Tracing runs with other options.
     OtherOptions,
+}
+
+impl fmt::Debug for InitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for InitError {

@@ -8,8 +8,12 @@ use client::consumer::ConsumerError;
 
 use crate::runtime::InitError;
 
+/// For [`SessionError::Order`].
+pub(super) const NOT_STARTED: &str = "the session was not started: call `start` first";
+
 /// Why a session failed.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum SessionError {
     /// The connection to the service, or a request.
@@ -35,9 +39,28 @@ impl SessionError {
     }
 }
 
+impl fmt::Debug for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Consumer(ConsumerError::Connect { address, error }) => write!(
+                f,
+                "cannot connect to {address}: {}; {}, or record inside the program with `Session::in_process` \
+                 (feature `in-process`)",
+                error.reason(),
+                match io::Error::from_raw_os_error(error.errno).kind() {
+                    io::ErrorKind::PermissionDenied => "run as a user who may write to that socket",
+                    _ => "start the service with `tracebox traced`",
+                }
+            ),
+            Self::Consumer(ConsumerError::Disconnected) => f.write_str(
+                "the service closed the connection: see what it printed, start it again, and make a new session",
+            ),
             Self::Consumer(error) => error.fmt(f),
             Self::Init(error) => error.fmt(f),
             Self::TimedOut(what) => write!(f, "the service did not {what} within 10 s"),

@@ -45,6 +45,7 @@ use protos::{
 };
 
 pub use self::config::{Config, Fill, Trigger};
+use self::error::NOT_STARTED;
 pub use self::error::SessionError;
 use self::file::NewFile;
 pub use self::operation::Operation;
@@ -406,7 +407,7 @@ impl Inner {
                 return self.commit_file();
             }
             State::Started | State::Stopped => {
-                return Err(SessionError::Order("the session was started before"));
+                return Err(SessionError::Order("a session starts once: make another one"));
             }
         }
         self.consumer.start_tracing()?;
@@ -438,7 +439,7 @@ impl Inner {
     fn stop(&mut self) -> Result<(), SessionError> {
         match self.state {
             State::SetUp | State::Armed => {
-                return Err(SessionError::Order("the session was not started"));
+                return Err(SessionError::Order(NOT_STARTED));
             }
             State::Stopped => return Ok(()),
             State::Started => {}
@@ -479,7 +480,7 @@ fn snapshot(service: &Service, name: &str) -> Result<Session, SessionError> {
 
 fn clone_request(name: &str) -> Result<CloneSessionRequest, SessionError> {
     if name.is_empty() {
-        return Err(SessionError::Order("a snapshot cannot be copied again"));
+        return Err(SessionError::Order("a snapshot cannot be copied again: copy its session"));
     }
     let selector = CloneSessionRequestSelector::UniqueSessionName(name.to_owned());
     Ok(CloneSessionRequest { selector: Some(selector), ..Default::default() })

@@ -13,7 +13,7 @@ use std::time::Duration;
 use client::connection::ConnectionWaker;
 use client::consumer::{Consumer, ConsumerError, Waited};
 
-use super::error::SessionError;
+use super::error::{NOT_STARTED, SessionError};
 use super::file::NewFile;
 use os::clock::Deadline;
 
@@ -106,7 +106,7 @@ impl Shared {
             let mut inner = self.inner();
             match inner.state {
                 State::SetUp | State::Armed => {
-                    return Err(SessionError::Order("the session was not started"));
+                    return Err(SessionError::Order(NOT_STARTED));
                 }
                 State::Stopped => return Ok(true),
                 State::Started => {}

@@ -6,6 +6,7 @@ mod console;
 mod data_source;
 #[cfg(feature = "derive")]
 mod derive;
+mod errors;
 mod events;
 mod futures;
 mod interceptor;
@@ -20,4 +21,5 @@ mod session;
 #[cfg(feature = "tracing")]
 mod subscriber;
 mod thread_time;
+mod timeline;
 mod trace;

@@ -56,13 +56,21 @@ pub enum Received {
 }
 
 /// Why a request was not sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionError {
     /// The service has closed the connection.
     Disconnected,
     /// A system call failed.
     Os(OsError),
+}
+
+impl fmt::Debug for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for ConnectionError {

@@ -140,7 +140,9 @@ impl ProducerOptions {
 }
 
 /// Why a producer or data source could not be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProducerError {
     /// The address of the service, from the environment, is not an address.
@@ -168,6 +170,12 @@ pub enum ProducerError {
         /// The size of the request's arguments, bytes.
         bytes: usize,
     },
+}
+
+impl fmt::Debug for ProducerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for ProducerError {

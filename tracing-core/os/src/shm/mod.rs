@@ -43,7 +43,9 @@ pub fn page_bytes() -> usize {
 const SEALS: i32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
 /// Why memory cannot be shared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MapError {
     /// The descriptor is no memfd, or one of huge pages.
@@ -60,6 +62,12 @@ pub enum MapError {
     },
     /// A system call failed.
     Os(OsError),
+}
+
+impl fmt::Debug for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for MapError {

@@ -43,12 +43,20 @@ pub enum Address {
 }
 
 /// A text that is not an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+#[derive(Clone, PartialEq, Eq)]
 pub struct AddressError {
     /// The text.
     pub text: String,
     /// What is wrong with it.
     pub reason: &'static str,
+}
+
+impl fmt::Debug for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for AddressError {

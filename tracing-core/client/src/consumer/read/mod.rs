@@ -167,13 +167,20 @@ fn whole_packet(reply: &[u8]) -> Option<(ReadPacket<'_>, &[u8])> {
 }
 
 /// Why reading a reply failed.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum ReadError {
     /// The reply is not a `ReadBuffersResponse`.
     Malformed(DecodeError),
     /// The function that takes the packets failed.
     Taking(io::Error),
+}
+
+impl std::fmt::Debug for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl std::fmt::Display for ReadError {

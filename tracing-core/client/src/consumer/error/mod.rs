@@ -9,8 +9,12 @@ use abi::error::OsError;
 use abi::limits;
 use os::socket::{Address, AddressError};
 
+#[cfg(test)]
+mod tests;
+
 /// Why a call of a consumer failed. Each prints as one line for the user.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum ConsumerError {
     /// A variable of the environment is not an address.
@@ -50,6 +54,12 @@ pub enum ConsumerError {
     Output(std::io::Error),
     /// Another system call failed.
     Os(OsError),
+}
+
+impl fmt::Debug for ConsumerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for ConsumerError {

@@ -1,0 +1,40 @@
+use std::error::Error;
+use std::io;
+
+use abi::error::OsError;
+use os::shm::MapError;
+use os::socket::Address;
+
+use super::ConsumerError;
+use crate::connection::ConnectionError;
+use crate::consumer::read::ReadError;
+use crate::producer::ProducerError;
+
+/// A program whose `main` returns an error prints its `Debug` text, which must be the one for people.
+#[test]
+fn errors_print_their_text_for_people() {
+    let os = || OsError::new("connect", 2);
+    let address = Address::parse("/tmp/x").unwrap();
+    let bad_address = || Address::parse("").unwrap_err();
+    let errors: [(Box<dyn Error>, &str); 9] = [
+        (Box::new(os()), "connect: No such file or directory (os error 2)"),
+        (Box::new(bad_address()), "bad socket address \"\": it is empty"),
+        (Box::new(MapError::NotMemory), "the descriptor is not shared memory"),
+        (Box::new(ConnectionError::Disconnected), "the connection to the service is closed"),
+        (Box::new(ReadError::Taking(io::Error::other("full"))), "full"),
+        (
+            Box::new(ProducerError::Connect { address: "/tmp/x".into(), error: os() }),
+            "cannot connect to /tmp/x: No such file or directory (os error 2) (is traced running?)",
+        ),
+        (Box::new(ProducerError::Address(bad_address())), "bad socket address \"\": it is empty"),
+        (
+            Box::new(ConsumerError::Connect { address, error: os() }),
+            "cannot connect to /tmp/x: No such file or directory (os error 2) (is traced running?)",
+        ),
+        (Box::new(ConsumerError::Os(os())), "connect: No such file or directory (os error 2)"),
+    ];
+    for (error, text) in errors {
+        assert_eq!(error.to_string(), text);
+        assert_eq!(format!("{error:?}"), text);
+    }
+}
