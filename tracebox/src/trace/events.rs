@@ -134,7 +134,7 @@ fn end(shown: &str, summary: Summary) -> Ending {
         }
         (0, events @ 1..) => {
             let events = count(events, "event");
-            console::log(&format!("{shown}: {events}, and none is in the choice"));
+            console::log(&format!("{shown}: {events}, and the options choose none"));
         }
         _ => {}
     }

@@ -72,7 +72,7 @@ fn filters() {
     let ran = world.run("tracebox trace events --absolute --to 1000ms t").good();
     assert!(ran.text().starts_with("   1.000000000  words 5 / main 5  begin    file  [io]\n"));
     let ran = world.run("tracebox trace events --name nothing t").good();
-    assert_eq!(ran.stderr, "t: 6 events, and none is in the choice\n");
+    assert_eq!(ran.stderr, "t: 6 events, and the options choose none\n");
     for (options, why) in [
         ("--from x", "`x` is not a time such as"),
         ("--to -1", "unexpected argument"),

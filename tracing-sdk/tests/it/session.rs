@@ -58,6 +58,28 @@ impl Drop for TempFolder {
     }
 }
 
+/// Without `flush`, threads may still have their last events; a later read has them.
+#[test]
+fn two_reads_are_one_trace() {
+    let _alone = alone();
+    for is_flushed in [false, true] {
+        let session = started(Config::new());
+        for number in 0..1_000 {
+            instant!(S, "moment", number = number);
+        }
+        if is_flushed {
+            session.flush().expect("a flush");
+        }
+        let mut trace = Vec::new();
+        session.read_into(&mut trace).expect("a trace");
+        let first = events(&trace).len();
+        assert!(first == 1_000 || !is_flushed, "{first}");
+        session.stop().expect("a stop");
+        session.read_into(&mut trace).expect("the rest");
+        assert_eq!(events(&trace).len(), 1_000);
+    }
+}
+
 #[test]
 fn a_snapshot_is_a_copy_and_the_session_goes_on() {
     let _alone = alone();

@@ -8,6 +8,9 @@ use client::consumer::ConsumerError;
 
 use crate::runtime::InitError;
 
+#[cfg(test)]
+mod tests;
+
 /// For [`SessionError::Order`].
 pub(super) const NOT_STARTED: &str = "the session was not started: call `start` first";
 
