@@ -276,8 +276,8 @@ impl Session {
     ///
     /// Call [`stop`](Self::stop) before, or [`flush`](Self::flush) if the session goes on. Without them the last events
     /// of each thread, up to some kilobytes, are not in `out`, and nothing counts them as lost: threads have not handed
-    /// them over. They come with a later read, unless the session is dropped before. What is read later goes on with what
-    /// was read before: write it into the same file, because alone it lacks names.
+    /// them over. They come with a later read, unless the session is dropped before. What is read later goes on with
+    /// what was read before: write it into the same file, because alone it lacks names.
     ///
     /// # Errors
     /// When the service does not answer, or `out` fails.
