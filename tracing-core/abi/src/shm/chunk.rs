@@ -12,7 +12,7 @@ use crate::shm::page::{self, Grant, PublishedHeader};
 use crate::shm::region::Span;
 use crate::shm::smb::Smb;
 
-/// Bytes reserved for the length of a fragment.
+/// Bytes of the length of a fragment that is long or was cut.
 pub const FRAGMENT_HEADER_BYTES: usize = 4;
 
 /// The kind of the last fragment that the count of a chunk covers.
@@ -156,11 +156,10 @@ impl WritableChunk {
         self.span.store(off.saturating_add(CHUNK_HEADER_BYTES), bytes)
     }
 
-    /// Moves the `len` bytes at `off` of the payload back by three. What follows them may be
-    /// overwritten. False, and nothing moved, if they are not inside the payload.
-    #[inline(always)]
-    pub(super) fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
-        off >= 3 && self.span.shift_back_3(off.saturating_add(CHUNK_HEADER_BYTES), len)
+    /// Moves the `len` bytes at `off` of the payload towards its end by three. False, and nothing moved, if they do
+    /// not fit there.
+    pub(super) fn move_forward_3(&mut self, off: usize, len: usize) -> bool {
+        self.span.move_forward_3(off.saturating_add(CHUNK_HEADER_BYTES), len)
     }
 
     /// Hands the chunk to the service. False if a peer tampered with the page: the chunk is then lost.

@@ -1,8 +1,8 @@
 //! The fragments of a chunk being written.
 //!
 //! ```text
-//! payload  | len | fragment | len | fragment | len4 | open fragment . . . |        |
-//!          0                                 ^ begin                      ^ used   ^ payload_len
+//! payload  | len | fragment | len | fragment | len | open fragment . . . |   reserve   |
+//!          0                                 ^ begin                     ^ used         ^ payload_len
 //!
 //!   None ──begin──> Open ──end──> Reserved ──begin──> Open     the chunk was full at the end: ──> Closed
 //!                    └──cut, abandon──> Closed
@@ -12,8 +12,15 @@
 //! once more for the next one, which is *reserved*: now the finished fragment can be scraped. If no
 //! fragment follows, the reserved one becomes an empty one, a zero byte.
 //!
+//! A fragment begins behind one byte for its length, and ends three bytes before the end of the chunk at most. One
+//! that has 127 bytes or more, or is cut, moves by these three bytes, so that its length takes four. (Upstream reserves
+//! four bytes, and moves short fragments back.) So the bytes of a short one are not read again soon after they were
+//! stored: a processor waits then, until all of its stores have reached the cache.
+//!
 //! A scrape reads the finished fragments while the writer goes on, and finds them by the lengths in
 //! front of them. Therefore lengths are stored here only, and nothing before `begin` is written again.
+
+use core::ops::Range;
 
 use protozero::wire::varint;
 
@@ -26,11 +33,15 @@ use crate::shm::header::{ChunkFlags, PACKET_DROPPED, Packets};
 /// Fragments shorter than this get a length of one byte. (Unlike nested messages, where 127 does too.)
 const ONE_BYTE_LIMIT: usize = 127;
 
+/// By how many bytes a length grows from one byte.
+const GROWTH: usize = FRAGMENT_HEADER_BYTES - 1;
+
 impl WritableChunk {
     /// Begins a fragment, if `bytes_min` bytes are left for it, its length included (at least
-    /// [`FRAGMENT_HEADER_BYTES`]), and the count can take it and another. Gives the payload offset of its first byte.
+    /// [`FRAGMENT_HEADER_BYTES`]), and the count can take it and another. Gives the payload offsets between which its
+    /// bytes may lie.
     #[inline(always)]
-    pub fn begin_fragment(&mut self, bytes_min: usize) -> Option<usize> {
+    pub fn begin_fragment(&mut self, bytes_min: usize) -> Option<Range<usize>> {
         debug_assert!(bytes_min >= FRAGMENT_HEADER_BYTES, "the length is part of it");
         let uncounted = match self.fragment {
             Fragment::Reserved => 0,
@@ -44,45 +55,62 @@ impl WritableChunk {
             return None;
         }
         // The length must read as zero before the count says that there is a fragment.
-        self.store(self.begin, &[0; FRAGMENT_HEADER_BYTES]);
+        self.store(self.begin, &[0]);
         if uncounted != 0 {
             self.publish_fragment();
         }
         self.fragment = Fragment::Open;
-        Some(self.begin + FRAGMENT_HEADER_BYTES)
+        Some(self.begin + 1..self.payload_len() - GROWTH)
     }
 
     /// Ends the open fragment, whose bytes reach up to payload offset `used`: its bytes are final, and
-    /// published if the chunk has space left. Gives where the next one begins, which is the end of the
-    /// payload for a full chunk. `None`, and nothing done, if no fragment is open or `used` lies before its first byte.
+    /// published if the chunk has space left. True if it has none. `None`, and nothing done, if no fragment is open or
+    /// `used` lies before its first byte.
     #[inline(always)]
-    pub fn end_fragment(&mut self, used: usize) -> Option<usize> {
-        let header = self.begin;
-        let len = used.checked_sub(header + FRAGMENT_HEADER_BYTES)?;
+    pub fn end_fragment(&mut self, used: usize) -> Option<bool> {
         let end = match self.fragment {
-            Fragment::Open if len < ONE_BYTE_LIMIT => {
-                self.shift_back_3(header + FRAGMENT_HEADER_BYTES, len);
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "below 128, the limit of one byte"
-                )]
-                self.store(header, &[len as u8]);
-                used - 3
+            Fragment::Open => {
+                let len = used.checked_sub(self.begin + 1)?;
+                if len < ONE_BYTE_LIMIT {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        reason = "below 128, the limit of one byte"
+                    )]
+                    self.store(self.begin, &[len as u8]);
+                    used
+                } else {
+                    self.store_long(used)?
+                }
             }
-            Fragment::Open | Fragment::Continued => {
-                self.store(header, &padded(len));
-                used
-            }
+            Fragment::Continued => self.store_long(used)?,
             Fragment::None | Fragment::Reserved | Fragment::Closed => return None,
         };
         self.begin = end;
-        if end >= self.payload_len() {
+        let is_full = end >= self.payload_len();
+        if is_full {
             self.fragment = Fragment::Closed;
         } else {
             self.publish_fragment();
             self.fragment = Fragment::Reserved;
         }
-        Some(end)
+        Some(is_full)
+    }
+
+    /// By how much the bytes of the open fragment move towards the end of the chunk when it is cut.
+    pub fn growth(&self) -> usize {
+        if self.fragment == Fragment::Open { GROWTH } else { 0 }
+    }
+
+    /// Stores the length of the open fragment in four bytes, and gives its end. `None`, and nothing done, if `used` lies
+    /// before its first byte or in the reserve.
+    #[inline(never)]
+    fn store_long(&mut self, used: usize) -> Option<usize> {
+        let (growth, begin) = (self.growth(), self.begin);
+        let len = (used + growth).checked_sub(begin + FRAGMENT_HEADER_BYTES)?;
+        if growth != 0 && !self.move_forward_3(begin + 1, len) {
+            return None;
+        }
+        self.store(begin, &padded(len)).then_some(used + growth)
     }
 
     fn is_open(&self) -> bool {
@@ -93,9 +121,7 @@ impl WritableChunk {
     /// `needs_patching`, lengths inside it will come later.
     pub fn cut_fragment(&mut self, used: usize, needs_patching: bool) {
         if self.is_open() {
-            let len =
-                used.min(self.payload_len()).saturating_sub(self.begin + FRAGMENT_HEADER_BYTES);
-            self.store(self.begin, &padded(len));
+            self.store_long(used);
             let patching = if needs_patching { ChunkFlags::NEEDS_PATCHING } else { ChunkFlags(0) };
             self.add_flags(ChunkFlags::CONTINUES_ON_NEXT.with(patching));
             self.fragment = Fragment::Closed;

@@ -368,37 +368,18 @@ impl Span {
         true
     }
 
-    /// Moves the `len` bytes at `off` back by three, when a length of four bytes shrinks to one. Bytes that
-    /// follow them may be overwritten. False, and nothing moved, if they are not inside.
-    #[inline(always)]
-    pub(super) fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
-        if off < 3 || off > self.len || len > self.len - off {
+    /// Moves the `len` bytes at `off` towards the end by three, when a length of one byte grows to four. False, and
+    /// nothing moved, if they do not fit there.
+    pub(super) fn move_forward_3(&mut self, off: usize, len: usize) -> bool {
+        if off > self.len || len > self.len - off || self.len - off - len < 3 {
             return false;
         }
-        // SAFETY: in bounds: `3 <= off <= len` of the piece, checked above (S1).
-        let to = unsafe { self.ptr.add(off - 3) };
-        let rounded = (len + 15) & !15;
-        if rounded <= self.len - off {
-            // Blocks, front to back: a block is loaded whole before it is stored, and its store ends three
-            // bytes before the next load begins.
-            let mut at = 0;
-            while at < rounded {
-                // SAFETY: in bounds: `off + at + 16 <= off + rounded <= len` of the piece.
-                let source = unsafe { to.add(at + 3) };
-                // SAFETY: readable for 16 bytes, as above; ours (S3).
-                let block = unsafe { source.cast::<[u8; 16]>().read() };
-                // SAFETY: in bounds: three bytes before `source`.
-                let target = unsafe { to.add(at) };
-                // SAFETY: writable for 16 bytes, as above; ours (S3).
-                unsafe { target.cast::<[u8; 16]>().write(block) };
-                at += 16;
-            }
-            return true;
-        }
-        // SAFETY: in bounds: at `off`.
-        let source = unsafe { to.add(3) };
+        // SAFETY: in bounds: checked above (S1).
+        let source = unsafe { self.ptr.add(off) };
+        // SAFETY: in bounds: `off + 3 + len <= len` of the piece, checked above (S1).
+        let target = unsafe { source.add(3) };
         // SAFETY: `len` bytes from either are inside, may overlap, and are ours (S1, S3).
-        unsafe { ptr::copy(source.as_ptr(), to.as_ptr(), len) };
+        unsafe { ptr::copy(source.as_ptr(), target.as_ptr(), len) };
         true
     }
 }

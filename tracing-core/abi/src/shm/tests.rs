@@ -399,33 +399,57 @@ fn copies_of_any_alignment() {
 }
 
 #[test]
-fn moving_back_by_three() {
+fn moving_forward_by_three() {
     let smb = smb(1, 4096);
     smb.try_partition(0, Layout::Div14);
     let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
     let len_max = chunk.payload_len();
     let source: Vec<u8> = (0..len_max).map(|i| i as u8).collect();
-    let lens = if cfg!(miri) { vec![0, 1, 15, 16, 17, 127] } else { (0..130).collect() };
-    for len in lens {
-        for off in [3, 4, 17, len_max - len] {
+    for len in [0, 1, 2, 3, 4, 15, 127, 200] {
+        for off in [0, 1, 17, len_max - 3 - len] {
             assert!(write(&mut chunk, 0, &source));
-            assert!(chunk.shift_back_3(off, len));
+            assert!(chunk.move_forward_3(off, len));
             let mut out = Vec::new();
             copy_out(smb.region(), 16, len_max, &mut out);
-            assert_eq!(out[off - 3..off - 3 + len], source[off..off + len], "{len} at {off}");
-            assert_eq!(out[..off - 3], source[..off - 3], "nothing before it changes");
+            let (to, end) = (off + 3, off + 3 + len);
+            assert_eq!(out[to..end], source[off..off + len], "{len} at {off}");
+            assert_eq!(out[..off], source[..off], "nothing before it changes");
+            assert_eq!(out[end..], source[end..], "nor behind it");
         }
     }
-    assert!(!chunk.shift_back_3(len_max, 1));
+    for (off, len) in [(len_max - 3, 1), (len_max, 0), (usize::MAX, 1), (4, usize::MAX)] {
+        assert!(!chunk.move_forward_3(off, len), "{len} at {off}");
+    }
     let mut beyond = Vec::new();
     copy_out(smb.region(), 16 + len_max, 16, &mut beyond);
     assert_eq!(beyond, [0; 16], "the next chunk is untouched");
 }
 
-fn fragment(chunk: &mut WritableChunk, bytes: &[u8]) -> usize {
+/// True if the chunk is full.
+fn fragment(chunk: &mut WritableChunk, bytes: &[u8]) -> bool {
     let body = chunk.begin_fragment(12).unwrap();
-    assert!(write(chunk, body, bytes));
-    chunk.end_fragment(body + bytes.len()).unwrap()
+    assert!(bytes.len() <= body.len());
+    assert!(write(chunk, body.start, bytes));
+    chunk.end_fragment(body.start + bytes.len()).unwrap()
+}
+
+/// A length of one byte up to 126 bytes, one of four for more, and the bytes behind it.
+#[test]
+fn a_length_takes_one_byte_or_four() {
+    for len in [0, 1, 126, 127, 128, 200] {
+        let smb = smb(1, 4096);
+        smb.try_partition(0, Layout::Div14);
+        let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+        let bytes: Vec<u8> = (0..len).collect();
+        assert!(!fragment(&mut chunk, &bytes));
+        assert!(!fragment(&mut chunk, b"next"));
+        assert!(chunk.complete());
+        let mut payload = Vec::new();
+        reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
+        let head = if len < 127 { vec![len] } else { vec![len | 0x80, 0x80 | len >> 7, 0x80, 0] };
+        let expected = [&head, &bytes, &b"\x04next\0"[..]].concat();
+        assert_eq!(payload[..expected.len()], expected, "{len}");
+    }
 }
 
 /// A finished fragment may be read by a scrape at any moment, so nothing writes to it again.
@@ -435,8 +459,8 @@ fn patches_reach_only_the_fragment_that_was_cut() {
     smb.try_partition(0, Layout::Div14);
     let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
     assert_eq!(chunk.end_fragment(8), None, "none is open");
-    assert_eq!(fragment(&mut chunk, &[0xaa; 20]), 21);
-    let body = chunk.begin_fragment(12).unwrap();
+    assert!(!fragment(&mut chunk, &[0xaa; 20]));
+    let body = chunk.begin_fragment(12).unwrap().start;
     assert_eq!(chunk.begin_fragment(12), None, "one is open");
     assert_eq!(chunk.end_fragment(body - 1), None, "a message that failed has no end");
     assert!(!chunk.patch(body, [1; 4]), "not cut yet");
@@ -460,7 +484,8 @@ fn the_count_has_room_for_the_reserved_fragment() {
     smb.try_partition(0, Layout::Div1);
     let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
     let mut begun = 0;
-    while chunk.begin_fragment(12).map(|body| chunk.end_fragment(body)).is_some() {
+    while let Some(body) = chunk.begin_fragment(12) {
+        assert_eq!(chunk.end_fragment(body.start), Some(false));
         begun += 1;
     }
     assert_eq!((begun, chunk.packets().count()), (1022, 1023));
@@ -479,7 +504,7 @@ fn a_fragment_that_fills_its_chunk_is_the_last() {
     let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
     assert_eq!(chunk.begin_fragment(chunk.payload_len() + 1), None);
     let len = chunk.payload_len();
-    assert_eq!(fragment(&mut chunk, &vec![7; len - 4]), len);
+    assert!(fragment(&mut chunk, &vec![7; len - 4]));
     assert_eq!(chunk.begin_fragment(4), None);
     assert_eq!(chunk.packets().count(), 1);
 }

@@ -24,8 +24,10 @@ use abi::ids::ChunkId;
 pub struct Patch {
     /// The chunk whose payload has the slot.
     pub chunk: ChunkId,
-    /// The slot as the stream names it. Its offset counts from the start of the payload.
+    /// The slot as the stream names it.
     slot: Slot,
+    /// Byte offset of the four bytes from the start of the chunk's payload.
+    offset: usize,
     /// The padded length, once known.
     data: Option<[u8; 4]>,
 }
@@ -35,7 +37,7 @@ impl Patch {
     #[inline]
     pub fn offset(&self) -> u16 {
         // A payload is shorter than 64 KiB (`layout.rs` asserts it).
-        u16::try_from(self.slot.offset).unwrap_or(u16::MAX)
+        u16::try_from(self.offset).unwrap_or(u16::MAX)
     }
 }
 
@@ -66,10 +68,12 @@ impl Default for PatchList {
 }
 
 impl PatchList {
-    /// The length at `slot` of `chunk` will come later. Slots come in the order of the stream.
-    pub fn push(&mut self, chunk: ChunkId, slot: Slot) {
+    /// The length at `slot` of `chunk` will come later. Slots come in the order of the stream. The chunk moves this one
+    /// towards its end by `growth` bytes.
+    pub fn push(&mut self, chunk: ChunkId, slot: Slot, growth: usize) {
         debug_assert!(self.0.back().is_none_or(|last| last.slot < slot), "slots come in order");
-        self.0.push_back(Patch { chunk, slot, data: None });
+        let offset = slot.offset as usize + growth;
+        self.0.push_back(Patch { chunk, slot, offset, data: None });
     }
 
     /// The length at `slot` is known. A slot that is not waiting is ignored.

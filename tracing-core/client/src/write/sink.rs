@@ -1,7 +1,7 @@
 //! A writer's packets, cut into fragments of chunks: the ranges behind its protozero stream.
 //!
-//! The stream's range is always the whole payload of the current chunk, so that an offset in the range is
-//! the payload offset that patches need. [`abi::shm::fragment`] knows where fragments begin and end.
+//! The stream's range always begins with the payload of the current chunk, so that an offset in the range is
+//! an offset in the payload, which patches need. [`abi::shm::fragment`] knows where fragments begin and end.
 //!
 //! ```text
 //!                   a packet begins                     a packet begins, and there is a chunk
@@ -138,7 +138,7 @@ impl ChunkSink {
         let payload = chunk.payload()?;
         let body = chunk.begin_fragment(PACKET_BYTES_MIN)?;
         self.state = SinkState::InPacket;
-        Some(Range::from_raw(payload, chunk.payload_len()).after(body))
+        Some(Range::from_raw(payload, body.end).after(body.start))
     }
 
     /// Begins a packet where there is more to do: a chunk to be asked for, or patches to be sent.
@@ -210,7 +210,7 @@ unsafe impl Sink for ChunkSink {
         if let Some(chunk) = &mut self.chunk {
             let mut needs_patching = false;
             for slot in open {
-                self.patches.push(chunk.id(), slot);
+                self.patches.push(chunk.id(), slot, chunk.growth());
                 needs_patching = true;
             }
             chunk.cut_fragment(used, needs_patching);
@@ -247,20 +247,20 @@ unsafe impl Sink for ChunkSink {
             self.send_patches();
             return used;
         };
-        let Some(end) = chunk.end_fragment(used) else {
+        let Some(is_full) = chunk.end_fragment(used) else {
             // A message that is too long or was forgotten made the stream fail, which knows no position
             // then. There may well be memory for the next.
             self.give_packet_up(SinkState::Retrying);
             return used;
         };
         self.state = SinkState::Ready;
-        if end >= chunk.payload_len() {
+        if is_full {
             self.return_chunk();
         }
         if !self.patches.is_empty() {
             self.send_patches();
         }
-        end
+        used
     }
 }
 

@@ -272,7 +272,7 @@ fn insert_and_remove() {
     let slot = |offset| protozero::encode::Slot { range: 0, offset };
     let mut list = crate::write::patches::PatchList::default();
     for (chunk, offset) in [(1, 10), (1, 20), (2, 30)] {
-        list.push(abi::ids::ChunkId::new(chunk), slot(offset));
+        list.push(abi::ids::ChunkId::new(chunk), slot(offset), 0);
     }
     assert_eq!((list.len(), list.is_ready()), (3, false));
     list.fill(slot(30), [3; 4]);

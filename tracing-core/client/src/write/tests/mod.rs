@@ -83,11 +83,11 @@ fn golden_bytes_of_a_chunk() {
         let mut packet = writer.new_packet();
         let mut event = packet.for_testing();
         event.str("abc");
-        // While it is open the one byte of its length holds our link (to no other: 0), where upstream has
-        // four of garbage or zero, which are never read.
-        let (header, payload) = peek(&arbiter, 0, 0, 15);
+        // While it is open the one byte of its length is zero, and that of its message holds our link (to no other:
+        // 0), where upstream has four of garbage or zero each, which are never read.
+        let (header, payload) = peek(&arbiter, 0, 0, 12);
         assert_eq!(header, hex("00000000 0100 0100"));
-        assert_eq!(payload, hex("00000000 b80501 a238 00 0a03616263"));
+        assert_eq!(payload, hex("00 b80501 a238 00 0a03616263"));
     }
     let (header, payload) = peek(&arbiter, 0, 0, 12);
     assert_eq!(header, hex("00000000 0100 0200"));
