@@ -252,19 +252,24 @@ impl Interning {
         }
     }
 
+    /// The number of the name of an event; 0 if it must be written in full.
+    #[inline(always)]
+    pub(crate) fn event_name(&mut self, name: &'static StaticName) -> u32 {
+        let iid = name.iid();
+        if iid != 0 && self.event_names.insert(iid) {
+            self.definitions.push(Definition::EventName(iid, name.text()));
+        }
+        iid
+    }
+
     /// How the name of an event is written. With `drop_dynamic` only literals are written as they are.
     #[inline(always)]
     pub(crate) fn name<'a>(&mut self, name: EventName<'a>, drop_dynamic: bool) -> WrittenName<'a> {
         match name {
             EventName::None => WrittenName::None,
-            EventName::Static(name) => match name.iid() {
+            EventName::Static(name) => match self.event_name(name) {
                 0 => WrittenName::Text(name.text()),
-                iid => {
-                    if self.event_names.insert(iid) {
-                        self.definitions.push(Definition::EventName(iid, name.text()));
-                    }
-                    WrittenName::Iid(iid.into())
-                }
+                iid => WrittenName::Iid(iid.into()),
             },
             EventName::Dynamic(_) | EventName::Interned(_) if drop_dynamic => {
                 WrittenName::Text("FILTERED")

@@ -10,11 +10,12 @@
 //!             names and tracks are defined with their first use└── also after a clear by the service
 //! ```
 //!
-//! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening; [`late`] keeps the ends of slices
-//! that found no memory; [`thread_time`] counts processor time.
+//! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening; [`short`] writes events without
+//! arguments; [`late`] keeps the ends of slices that found no memory; [`thread_time`] counts processor time.
 
 mod late;
 mod open;
+mod short;
 #[cfg(test)]
 mod tests;
 pub(crate) mod thread;
@@ -229,9 +230,13 @@ impl Sequence {
             self.count_loss(now_ns, spec, fill.is_some());
             return Outcome { is_stored: false, panic: None };
         }
+        let is_plain = fill.is_none() && self.lost == 0 && !self.is_special;
+        if is_plain && self.write_short(now_ns, spec) {
+            return Outcome { is_stored: true, panic: None };
+        }
         let had_arguments = fill.is_some();
         let filled = match fill {
-            None if self.lost == 0 && !self.is_special => self.encode(now_ns, spec, None),
+            None if is_plain => self.encode(now_ns, spec, None),
             fill => self.encode_with_arguments(now_ns, spec, fill, deliver),
         };
         let is_stored = !self.writer.is_dropping();
@@ -433,8 +438,7 @@ struct Stamp {
 /// The time of a packet (track-event.md, section 6.3).
 #[inline(always)]
 fn stamp(last_ns: &mut u64, settings: &Settings, now_ns: u64, time_ns: Option<u64>) -> Stamp {
-    let is_simple = settings.clock == INCREMENTAL_CLOCK && settings.unit_ns == 1;
-    if is_simple && time_ns.is_none() && now_ns >= *last_ns {
+    if settings.counts_ns() && time_ns.is_none() && now_ns >= *last_ns {
         let value = now_ns - *last_ns;
         *last_ns = now_ns;
         return Stamp { value, clock: None };

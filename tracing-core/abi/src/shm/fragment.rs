@@ -101,8 +101,8 @@ impl WritableChunk {
         if self.fragment == Fragment::Open { GROWTH } else { 0 }
     }
 
-    /// Stores the length of the open fragment in four bytes, and gives its end. `None`, and nothing done, if `used` lies
-    /// before its first byte or in the reserve.
+    /// Stores the length of the open fragment in four bytes, and gives its end. `None`, and nothing done, if `used`
+    /// lies before its first byte or in the reserve.
     #[inline(never)]
     fn store_long(&mut self, used: usize) -> Option<usize> {
         let (growth, begin) = (self.growth(), self.begin);
@@ -111,6 +111,21 @@ impl WritableChunk {
             return None;
         }
         self.store(begin, &padded(len)).then_some(used + growth)
+    }
+
+    /// Begins a fragment that takes at most `bytes_max` bytes, its length included, and less than 128. `None` unless a
+    /// fragment is reserved, these bytes and one more are left, and the count can take another.
+    #[inline(always)]
+    pub fn begin_short(&mut self, bytes_max: usize) -> Option<ShortFragment<'_>> {
+        debug_assert!(bytes_max <= ONE_BYTE_LIMIT, "the length has one byte");
+        if self.fragment != Fragment::Reserved
+            || self.begin + bytes_max >= self.payload_len()
+            || self.packets().count() >= Packets::COUNT_MAX
+        {
+            return None;
+        }
+        let used = self.begin + 1;
+        Some(ShortFragment { chunk: self, used })
     }
 
     fn is_open(&self) -> bool {
@@ -149,6 +164,46 @@ impl WritableChunk {
             self.store(self.begin, &[0]);
             self.fragment = Fragment::Closed;
         }
+    }
+}
+
+/// A short fragment that is being written. It does not exist before [`end`](Self::end).
+#[derive(Debug)]
+pub struct ShortFragment<'a> {
+    chunk: &'a mut WritableChunk,
+    /// Payload offset of its end.
+    used: usize,
+}
+
+impl ShortFragment<'_> {
+    /// How many bytes it has.
+    #[inline(always)]
+    pub fn bytes(&self) -> usize {
+        self.used - self.chunk.begin - 1
+    }
+
+    /// Appends the first `len` of `bytes`. All of them are stored, which is cheaper, so all must be within its bytes.
+    #[inline(always)]
+    pub fn append<const BYTES: usize>(&mut self, bytes: [u8; BYTES], len: usize) {
+        self.chunk.store(self.used, &bytes);
+        self.used += len;
+    }
+
+    /// Replaces byte `at`.
+    #[inline(always)]
+    pub fn replace(&mut self, at: usize, byte: u8) {
+        self.chunk.store(self.chunk.begin + 1 + at, &[byte]);
+    }
+
+    /// Ends and publishes it.
+    #[inline(always)]
+    pub fn end(self) {
+        let len = self.bytes();
+        let Self { chunk, used } = self;
+        #[expect(clippy::cast_possible_truncation, reason = "below 128, as its beginning says")]
+        chunk.store(chunk.begin, &[len as u8]);
+        chunk.begin = used;
+        chunk.publish_fragment();
     }
 }
 

@@ -497,6 +497,44 @@ fn the_count_has_room_for_the_reserved_fragment() {
     assert_eq!(payload[..1024], [[0; 1023].as_slice(), &[0x55]].concat());
 }
 
+/// Begins and ends a fragment of `len` bytes.
+fn short(chunk: &mut WritableChunk, len: usize) -> bool {
+    let Some(mut fragment) = chunk.begin_short(1 + len) else { return false };
+    (0..len).for_each(|_| fragment.append([7], 1));
+    fragment.end();
+    true
+}
+
+#[test]
+fn a_short_fragment_follows_another_and_leaves_room_for_one() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div14);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    assert!(!short(&mut chunk, 0), "none is reserved");
+    let len = chunk.payload_len();
+    assert!(!fragment(&mut chunk, &vec![7; len - 104]));
+    assert!(short(&mut chunk, 89));
+    assert!(!short(&mut chunk, 9), "it would fill the chunk");
+    assert!(short(&mut chunk, 8));
+    assert!(!short(&mut chunk, 0));
+    assert_eq!(chunk.packets().count(), 4);
+    assert!(chunk.complete());
+    let mut payload = Vec::new();
+    reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
+    assert_eq!(payload[len - 11..], [7, 8, 7, 7, 7, 7, 7, 7, 7, 7, 0]);
+}
+
+#[test]
+fn short_fragments_are_counted() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div1);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    assert!(!fragment(&mut chunk, &[]));
+    let begun = (0..).take_while(|_| short(&mut chunk, 0)).count();
+    assert_eq!((begun, chunk.packets().count()), (1021, 1023));
+    assert!(chunk.begin_fragment(12).is_none());
+}
+
 #[test]
 fn a_fragment_that_fills_its_chunk_is_the_last() {
     let smb = smb(1, 4096);

@@ -17,13 +17,14 @@
 //! flags: 1 continues from the previous chunk, 2 on the next, 4 needs patching.
 //!
 //! Reading order: [`policy`], [`patches`], `commit`, [`writers`], [`reservations`], `state`, [`arbiter`], `sink`,
-//! [`writer`].
+//! [`short`], [`writer`].
 
 pub mod arbiter;
 mod commit;
 pub mod patches;
 pub mod policy;
 pub mod reservations;
+pub mod short;
 mod sink;
 mod state;
 pub mod writer;

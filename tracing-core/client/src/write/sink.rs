@@ -23,7 +23,7 @@ use crate::write::patches::PatchList;
 use crate::write::policy::BufferExhaustedPolicy;
 use crate::write::writers::Target;
 use abi::ids::{ChunkId, WriterId};
-use abi::shm::fragment::FRAGMENT_HEADER_BYTES;
+use abi::shm::fragment::{FRAGMENT_HEADER_BYTES, ShortFragment};
 use abi::shm::{ChunkFlags, ChunkHeader, Packets, WritableChunk};
 
 /// A packet does not begin in a chunk with less room: header and a few fields
@@ -139,6 +139,13 @@ impl ChunkSink {
         let body = chunk.begin_fragment(PACKET_BYTES_MIN)?;
         self.state = SinkState::InPacket;
         Some(Range::from_raw(payload, body.end).after(body.start))
+    }
+
+    /// Begins a packet of few bytes, if nothing else is to be done. While a packet is open or packets are dropped,
+    /// there is no chunk that takes one.
+    #[inline(always)]
+    pub(super) fn begin_short(&mut self, bytes_max: usize) -> Option<ShortFragment<'_>> {
+        self.chunk.as_mut()?.begin_short(bytes_max)
     }
 
     /// Begins a packet where there is more to do: a chunk to be asked for, or patches to be sent.

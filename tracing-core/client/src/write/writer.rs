@@ -9,6 +9,7 @@ use protozero::rt::{self, Writer};
 use crate::write::arbiter::Arbiter;
 use crate::write::commit::FlushCallback;
 use crate::write::policy::BufferExhaustedPolicy;
+use crate::write::short::ShortPacket;
 use crate::write::sink::{ChunkSink, SinkState};
 use crate::write::writers::Target;
 use abi::ids::{BufferId, WriterId};
@@ -43,6 +44,8 @@ pub struct TraceWriter {
     lost: bool,
     /// `stream.written()` when packets began to be dropped, or when a chunk was last asked for.
     dropped_since: u64,
+    /// Bytes of packets that `stream` does not know.
+    short_bytes: u64,
 }
 
 impl Arbiter {
@@ -71,6 +74,7 @@ impl TraceWriter {
             first: true,
             lost: false,
             dropped_since: 0,
+            short_bytes: 0,
         }
     }
 
@@ -130,6 +134,18 @@ impl TraceWriter {
         self.new_packet().append_raw(fields);
     }
 
+    /// Begins a packet that takes at most `bytes_max` bytes, its length included, and less than 128. Its fields are not
+    /// checked against the end of the chunk one by one.
+    ///
+    /// `None` if this packet has to be one of [`new_packet`](Self::new_packet): the first of a chunk or after a loss,
+    /// for example.
+    #[inline(always)]
+    pub fn new_short_packet(&mut self, bytes_max: usize) -> Option<ShortPacket<'_>> {
+        // A packet that needs marks finds no chunk here, because it is the first one of a chunk.
+        let fragment = self.stream.sink_mut().begin_short(bytes_max)?;
+        Some(ShortPacket::new(fragment, &mut self.short_bytes))
+    }
+
     fn begin_dropped(&mut self) {
         let written = self.stream.written();
         if !self.lost {
@@ -182,7 +198,7 @@ impl TraceWriter {
 
     /// Bytes of all packets so far, dropped ones included, without the lengths of fragments.
     pub fn written(&self) -> u64 {
-        self.stream.written()
+        self.stream.written() + self.short_bytes
     }
 
     /// Whether the last packet was dropped, because there was no free chunk or it could not be finished.

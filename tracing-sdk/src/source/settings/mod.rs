@@ -50,6 +50,12 @@ impl Settings {
             categories: config,
         }
     }
+
+    /// Whether timestamps are differences in nanoseconds, as they are by default.
+    #[inline(always)]
+    pub(crate) fn counts_ns(&self) -> bool {
+        self.clock == INCREMENTAL_CLOCK && self.unit_ns == 1
+    }
 }
 
 /// Whether both configs record the same events with the same arguments (`track_event_internal.cc`). They may write

@@ -3,6 +3,7 @@
 
 mod arbiter;
 mod commit;
+mod short;
 mod startup;
 
 use core::time::Duration;

@@ -1,0 +1,90 @@
+//! Packets of few bytes: written straight behind the one before, without a stream.
+//!
+//! A stream checks each field against the end of the chunk, because every field may be the one that goes on in another.
+//! A caller that knows how long a packet can be checks once.
+
+use core::fmt;
+
+use protozero::rt;
+use protozero::wire::varint;
+
+use abi::shm::fragment::ShortFragment;
+
+/// A packet of [`TraceWriter::new_short_packet`](super::TraceWriter::new_short_packet). If it is dropped without
+/// [`end`](Self::end), there is none.
+///
+/// Each field takes the bytes of its longest value out of those that were asked for.
+pub struct ShortPacket<'w> {
+    fragment: ShortFragment<'w>,
+    /// Of the writer: bytes of packets like this.
+    bytes: &'w mut u64,
+}
+
+impl<'w> ShortPacket<'w> {
+    #[inline(always)]
+    pub(super) fn new(fragment: ShortFragment<'w>, bytes: &'w mut u64) -> Self {
+        Self { fragment, bytes }
+    }
+
+    /// Appends encoded bytes.
+    #[inline(always)]
+    pub fn raw<const BYTES: usize>(&mut self, bytes: [u8; BYTES]) {
+        self.fragment.append(bytes, BYTES);
+    }
+
+    /// Appends varint field `N`, which is below 2048: its tag, and at most ten bytes.
+    #[inline(always)]
+    pub fn varint<const N: u32>(&mut self, value: u64) {
+        const { assert!(N < 2048, "the tag has two bytes at most") };
+        self.tag(const { rt::tag(N, rt::VARINT) });
+        if value < 0x80 {
+            self.raw([value as u8]);
+        } else if value < 1 << 56 {
+            let (word, len) = varint::word(value);
+            self.fragment.append(word.to_le_bytes(), len);
+        } else {
+            let (word, tail, len) = varint::wide(value);
+            self.fragment.append(word.to_le_bytes(), 8);
+            self.fragment.append(tail.to_le_bytes(), len - 8);
+        }
+    }
+
+    /// Appends eight-byte field `N`, which is below 2048.
+    #[inline(always)]
+    pub fn fixed64<const N: u32>(&mut self, value: u64) {
+        const { assert!(N < 2048, "the tag has two bytes at most") };
+        self.tag(const { rt::tag(N, rt::FIXED64) });
+        self.raw(value.to_le_bytes());
+    }
+
+    #[inline(always)]
+    fn tag(&mut self, tag: u32) {
+        let (word, len) = varint::word(tag.into());
+        self.fragment.append((word as u16).to_le_bytes(), len);
+    }
+
+    /// How many bytes it has so far.
+    #[inline(always)]
+    pub fn bytes(&self) -> usize {
+        self.fragment.bytes()
+    }
+
+    /// Stores the length of the message that begins at byte `begin`, and goes up to here, into the byte before it.
+    #[inline(always)]
+    pub fn end_message(&mut self, begin: usize) {
+        self.fragment.replace(begin - 1, (self.bytes() - begin) as u8);
+    }
+
+    /// Ends the packet.
+    #[inline(always)]
+    pub fn end(self) {
+        *self.bytes += self.fragment.bytes() as u64;
+        self.fragment.end();
+    }
+}
+
+impl fmt::Debug for ShortPacket<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShortPacket").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
