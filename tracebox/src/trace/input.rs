@@ -18,10 +18,12 @@ pub fn is_trace(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let begins = || {
         let mut tag = [0];
-        let file = File::open(path).ok().filter(|_| path.is_file());
-        file.is_some_and(|mut file| file.read_exact(&mut tag).is_ok() && tag == [PACKET_TAG])
+        let file = File::open(path);
+        file.is_ok_and(|mut file| file.read_exact(&mut tag).is_ok() && tag == [PACKET_TAG])
     };
-    extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) || begins()
+    // Opening a pipe would wait for its writer.
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+        || (path.is_file() && begins())
 }
 
 /// The first byte of a trace: `Trace.packet`.
