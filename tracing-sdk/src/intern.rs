@@ -160,7 +160,9 @@ impl Defined {
         match self.0.get_mut(iid as usize / 64) {
             Some(word) => {
                 let is_new = *word & bit == 0;
-                *word |= bit;
+                if is_new {
+                    *word |= bit;
+                }
                 is_new
             }
             None => self.grow(iid),

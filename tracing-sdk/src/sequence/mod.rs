@@ -217,7 +217,23 @@ impl Sequence {
     }
 
     /// Writes one event; `now_ns` is the time of an event without one.
+    #[inline(always)]
     pub(crate) fn write(
+        &mut self,
+        now_ns: u64,
+        spec: &Spec<'_, '_>,
+        fill: Option<&mut Fill<'_>>,
+        deliver: Deliver,
+    ) -> Outcome {
+        match fill.is_none() && self.write_short(now_ns, spec) {
+            true => Outcome { is_stored: true, panic: None },
+            false => self.write_long(now_ns, spec, fill, deliver),
+        }
+    }
+
+    /// As [`write`](Self::write), for every kind of event.
+    #[inline(never)]
+    fn write_long(
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
@@ -230,13 +246,9 @@ impl Sequence {
             self.count_loss(now_ns, spec, fill.is_some());
             return Outcome { is_stored: false, panic: None };
         }
-        let is_plain = fill.is_none() && self.lost == 0 && !self.is_special;
-        if is_plain && self.write_short(now_ns, spec) {
-            return Outcome { is_stored: true, panic: None };
-        }
         let had_arguments = fill.is_some();
         let filled = match fill {
-            None if is_plain => self.encode(now_ns, spec, None),
+            None if self.lost == 0 && !self.is_special => self.encode(now_ns, spec, None),
             fill => self.encode_with_arguments(now_ns, spec, fill, deliver),
         };
         let is_stored = !self.writer.is_dropping();
@@ -360,9 +372,12 @@ impl Sequence {
     /// Describes `track`, and its ancestors first, unless that was done. False if a description was lost.
     #[inline]
     fn describe_chain(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) -> bool {
-        !track.needs_descriptor()
-            || self.tracks.contains(&track.uuid())
-            || self.describe_new(track, now_ns, time_ns)
+        self.is_described(track) || self.describe_new(track, now_ns, time_ns)
+    }
+
+    #[inline]
+    fn is_described(&self, track: &Track<'_>) -> bool {
+        !track.needs_descriptor() || self.tracks.contains(&track.uuid())
     }
 
     #[cold]

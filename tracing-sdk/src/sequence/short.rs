@@ -24,8 +24,12 @@ impl Sequence {
     /// Writes an event without arguments, if there is nothing special about it. False if it was not written.
     #[inline(always)]
     pub(super) fn write_short(&mut self, now_ns: u64, spec: &Spec<'_, '_>) -> bool {
-        let settings = &self.running.settings;
-        if !settings.counts_ns() || spec.time_ns.is_some() || now_ns < self.last_ns {
+        let is_ready = !self.needs_opening
+            && self.lost == 0
+            && !self.is_special
+            && spec.track.is_none_or(|track| self.is_described(track));
+        let is_counted = self.running.settings.counts_ns() && now_ns >= self.last_ns;
+        if !is_ready || !is_counted || spec.time_ns.is_some() {
             return false;
         }
         let category = match spec.members {

@@ -72,11 +72,9 @@ impl Sequences {
         if spec.kind == TrackEventType::TYPE_SLICE_BEGIN {
             let now_ns = clock::now_ns();
             let end = Spec::end(spec.track);
-            for (slot, sequence) in self.slots.iter_mut().enumerate() {
-                if let Some(sequence) = sequence
-                    && bits & (1 << slot) != 0
-                {
-                    let _stored = sequence.write(now_ns, &end, None, deliver);
+            for slot in slots_of(bits) {
+                if let Some(Some(sequence)) = self.slots.get_mut(slot) {
+                    let _stored = sequence.write_long(now_ns, &end, None, deliver);
                 }
             }
         }
@@ -121,6 +119,7 @@ impl Written {
 }
 
 /// Writes an event to the instances in `bits`.
+#[inline(always)]
 pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
     write_and(Deliver::Now, bits, spec, fill)
 }
@@ -141,11 +140,8 @@ fn write_and(
     with(|sequences| {
         let now_ns = clock::now_ns();
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
-        let mut left = bits;
         let mut panic = None;
-        while left != 0 {
-            let slot = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for slot in slots_of(bits) {
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
                 let outcome = sequence.write(now_ns, spec, fill.as_deref_mut(), deliver);
                 written.bits |= u32::from(outcome.is_stored) << slot;
@@ -159,6 +155,16 @@ fn write_and(
             sequences.unwind(written.bits, spec, deliver, panic);
         }
         written
+    })
+}
+
+/// The slots in `bits`.
+#[inline(always)]
+fn slots_of(mut bits: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let slot = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(slot)
     })
 }
 
@@ -183,9 +189,10 @@ fn write_to_and(
     with(|sequences| {
         let now_ns = clock::now_ns();
         let mut panic = None;
-        for (slot, sequence) in sequences.slots.iter_mut().enumerate() {
-            let Some(sequence) = sequence else { continue };
-            if written.has(slot, sequence.serial()) {
+        for slot in slots_of(written.bits) {
+            if let Some(Some(sequence)) = sequences.slots.get_mut(slot)
+                && written.has(slot, sequence.serial())
+            {
                 let outcome = sequence.write(now_ns, spec, fill.as_deref_mut(), deliver);
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.

@@ -35,7 +35,7 @@ pub(super) enum Fragment {
 #[derive(Debug)]
 pub struct WritableChunk {
     /// The chunk's bytes, header included.
-    span: Span,
+    pub(super) span: Span,
     header: PublishedHeader,
     smb: Smb,
     page_idx: usize,

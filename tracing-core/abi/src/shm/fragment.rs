@@ -29,6 +29,7 @@ use crate::shm::chunk::{Fragment, WritableChunk};
 pub use crate::shm::chunk::FRAGMENT_HEADER_BYTES;
 
 use crate::shm::header::{ChunkFlags, PACKET_DROPPED, Packets};
+use crate::shm::layout::CHUNK_HEADER_BYTES;
 
 /// Fragments shorter than this get a length of one byte. (Unlike nested messages, where 127 does too.)
 const ONE_BYTE_LIMIT: usize = 127;
@@ -124,8 +125,8 @@ impl WritableChunk {
         {
             return None;
         }
-        let used = self.begin + 1;
-        Some(ShortFragment { chunk: self, used })
+        let begin = CHUNK_HEADER_BYTES + self.begin + 1;
+        Some(ShortFragment { chunk: self, begin, end: begin })
     }
 
     fn is_open(&self) -> bool {
@@ -171,38 +172,39 @@ impl WritableChunk {
 #[derive(Debug)]
 pub struct ShortFragment<'a> {
     chunk: &'a mut WritableChunk,
-    /// Payload offset of its end.
-    used: usize,
+    /// Where its first byte is, and where the next one will be. Both count from the header of the chunk.
+    begin: usize,
+    end: usize,
 }
 
 impl ShortFragment<'_> {
     /// How many bytes it has.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
-        self.used - self.chunk.begin - 1
+        self.end - self.begin
     }
 
     /// Appends the first `len` of `bytes`. All of them are stored, which is cheaper, so all must be within its bytes.
     #[inline(always)]
     pub fn append<const BYTES: usize>(&mut self, bytes: [u8; BYTES], len: usize) {
-        self.chunk.store(self.used, &bytes);
-        self.used += len;
+        self.chunk.span.store(self.end, &bytes);
+        self.end += len;
     }
 
     /// Replaces byte `at`.
     #[inline(always)]
     pub fn replace(&mut self, at: usize, byte: u8) {
-        self.chunk.store(self.chunk.begin + 1 + at, &[byte]);
+        self.chunk.span.store(self.begin + at, &[byte]);
     }
 
     /// Ends and publishes it.
     #[inline(always)]
     pub fn end(self) {
         let len = self.bytes();
-        let Self { chunk, used } = self;
+        let Self { chunk, begin, .. } = self;
         #[expect(clippy::cast_possible_truncation, reason = "below 128, as its beginning says")]
-        chunk.store(chunk.begin, &[len as u8]);
-        chunk.begin = used;
+        chunk.span.store(begin - 1, &[len as u8]);
+        chunk.begin += 1 + len;
         chunk.publish_fragment();
     }
 }

@@ -35,11 +35,17 @@ impl<'w> ShortPacket<'w> {
     /// Appends varint field `N`, which is below 2048: its tag, and at most ten bytes.
     #[inline(always)]
     pub fn varint<const N: u32>(&mut self, value: u64) {
-        const { assert!(N < 2048, "the tag has two bytes at most") };
-        self.tag(const { rt::tag(N, rt::VARINT) });
+        let ([first, second], tag_len) = const { tag(N, rt::VARINT) };
         if value < 0x80 {
-            self.raw([value as u8]);
-        } else if value < 1 << 56 {
+            // In one store.
+            match tag_len {
+                1 => self.raw([first, value as u8]),
+                _ => self.raw([first, second, value as u8]),
+            }
+            return;
+        }
+        self.fragment.append([first, second], tag_len);
+        if value < 1 << 56 {
             let (word, len) = varint::word(value);
             self.fragment.append(word.to_le_bytes(), len);
         } else {
@@ -52,15 +58,9 @@ impl<'w> ShortPacket<'w> {
     /// Appends eight-byte field `N`, which is below 2048.
     #[inline(always)]
     pub fn fixed64<const N: u32>(&mut self, value: u64) {
-        const { assert!(N < 2048, "the tag has two bytes at most") };
-        self.tag(const { rt::tag(N, rt::FIXED64) });
+        let (tag, tag_len) = const { tag(N, rt::FIXED64) };
+        self.fragment.append(tag, tag_len);
         self.raw(value.to_le_bytes());
-    }
-
-    #[inline(always)]
-    fn tag(&mut self, tag: u32) {
-        let (word, len) = varint::word(tag.into());
-        self.fragment.append((word as u16).to_le_bytes(), len);
     }
 
     /// How many bytes it has so far.
@@ -87,4 +87,11 @@ impl fmt::Debug for ShortPacket<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ShortPacket").field("bytes", &self.bytes()).finish_non_exhaustive()
     }
+}
+
+/// A tag and its length.
+const fn tag(field: u32, wire_type: u32) -> ([u8; 2], usize) {
+    assert!(field < 2048, "the tag has two bytes at most");
+    let (word, len) = varint::word(rt::tag(field, wire_type) as u64);
+    ((word as u16).to_le_bytes(), len)
 }
