@@ -56,7 +56,8 @@ impl Row {
     pub(super) fn bytes(&self) -> usize {
         // An allocation has some bytes of its own.
         let text = |text: &str| if text.is_empty() { 0 } else { 16 + text.len() };
-        size_of::<Self>()
+        // A vector that grows has up to twice as many places as rows.
+        2 * size_of::<Self>()
             + size_of::<Note>()
             + text(self.name.as_deref().unwrap_or_default())
             + text(&self.categories)

@@ -386,7 +386,7 @@ fn instants(times: &[u64]) -> Vec<u8> {
 #[test]
 fn a_sorted_file_is_read_once_for_its_rows() {
     let times: Vec<u64> = (0..1_000).map(|at| at / 3).collect();
-    let options = Options { rows_bytes_max: 10_000, ..Options::default() };
+    let options = Options { rows_bytes_max: 20_000, ..Options::default() };
     let (small, summary) = lines(&instants(&times), &options);
     assert_eq!((summary.passes, summary.lines), (1, 1_000));
     assert_eq!(small, text(&instants(&times)));
