@@ -47,9 +47,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         match event {
             StartupEvent::Started { source } => println!("{source} records"),
             StartupEvent::Adopted { source } => {
-                println!("a session has all that {source} recorded");
                 instant!(BOOT, "adopted");
                 tracing_sdk::flush();
+                println!("a session has all that {source} recorded");
             }
             StartupEvent::Aborted { reason, discarded_packets, .. } => {
                 println!("discarded {discarded_packets} packets: {reason}");

@@ -210,12 +210,13 @@ impl Stage<'_> {
     fn begin(&self) -> Result<Running, String> {
         let mut consumer = self.perfetto("consumer", &RECORD)?;
         self.wait_for("\"unique_session_name\": \"interop\"", &mut consumer)?;
-        let writers = match self.source {
-            Source::Sdk => 2,
-            Source::Events | Source::Both => 1,
-            _ => 0,
+        let (line, count) = match self.source {
+            Source::Sdk => ("written", 2),
+            Source::Events | Source::Both => ("written", 1),
+            Source::Startup => ("a session has all", 1),
+            _ => return Ok(consumer),
         };
-        wait_until("a writer", || Ok(self.log("source").matches("written").count() == writers))?;
+        wait_until("a writer", || Ok(self.log("source").matches(line).count() == count))?;
         Ok(consumer)
     }
 
