@@ -51,8 +51,15 @@ impl Chunks {
         match self.window.get(self.index(id.get())) {
             Some(&off) if off != HOLE => Some(off),
             _ if self.outliers.is_empty() => None,
-            _ => self.outliers.get(&id.get()).copied(),
+            _ => self.outlier(id),
         }
+    }
+
+    /// Out of line: a sequence nearly never has any.
+    #[cold]
+    #[inline(never)]
+    fn outlier(&self, id: ChunkId) -> Option<u32> {
+        self.outliers.get(&id.get()).copied()
     }
 
     /// Adds a chunk that is not there yet.
@@ -118,6 +125,9 @@ impl Chunks {
             self.start
         };
         let ahead = (!self.window.is_empty()).then_some(ahead);
+        if self.outliers.is_empty() {
+            return ahead.map(ChunkId::new);
+        }
         let outlier =
             self.outliers.range(from.get()..).next().or_else(|| self.outliers.iter().next());
         let outlier = outlier.map(|(id, _)| *id);
