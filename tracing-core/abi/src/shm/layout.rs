@@ -7,12 +7,12 @@ pub const PAGE_HEADER_BYTES: usize = 8;
 /// Bytes of a chunk before its payload.
 pub const CHUNK_HEADER_BYTES: usize = 8;
 /// Most chunks a page can have.
-pub const CHUNKS_PER_PAGE_MAX: usize = 14;
+const CHUNKS_PER_PAGE_MAX: usize = 14;
 /// Pages are multiples of this, bytes.
 pub const PAGE_UNIT_BYTES: usize = 4096;
 /// Largest page the ABI allows, bytes. The service takes at most half of it, because a chunk must
 /// fit a trace buffer record.
-pub const PAGE_BYTES_MAX: usize = 64 * 1024;
+const PAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// Why memory cannot be a shared memory buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

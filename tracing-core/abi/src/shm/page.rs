@@ -16,7 +16,7 @@ use crate::shm::words::PageWords;
 use crate::sync::{AtomicU32, Ordering, yield_now};
 
 /// Attempts of one transition (`kRetryAttempts`, `shared_memory_abi.cc`).
-pub const TRIES: u32 = if cfg!(loom) { 4 } else { 64 };
+const TRIES: u32 = if cfg!(loom) { 4 } else { 64 };
 
 /// Where a chunk is: geometry from the snapshot with which it was taken, never read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

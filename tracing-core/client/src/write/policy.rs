@@ -17,7 +17,7 @@ pub enum BufferExhaustedPolicy {
 
 /// How many times a stalled writer looks for a free chunk before it gives up
 /// (`shared_memory_arbiter_impl.cc`): about 29 seconds.
-pub const STALL_TRIES_MAX: u32 = 300;
+const STALL_TRIES_MAX: u32 = 300;
 
 /// Longest sleep between two attempts.
 const SLEEP_MAX_US: u64 = 100_000;
