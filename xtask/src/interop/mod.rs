@@ -68,7 +68,8 @@ fn matrix() -> Vec<Cell> {
         ours(Side::Ours, Source::Example, Play::ZstdFile),
     ];
     let recorded = Source::ALL.map(|source| match source {
-        // These do not wait for a flush. On a busy machine a trace of fixed length may end before they have written all.
+        // These do not wait for a flush: on a busy machine, a trace of fixed length may end before they have written
+        // everything.
         Source::Sdk | Source::Startup => (source, Play::Pages4),
         source => (source, Play::Record),
     });

@@ -82,7 +82,7 @@ impl Ring for Buffer {
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
         let memory = &mut self.common.memory;
         let slot = self.index.find(patches.producer, patches.writer)?;
-        let off = self.index.sequence(slot)?.chunks.get(patches.chunk)?;
+        let off = self.index.sequence(slot)?.chunks.get_to_patch(patches.chunk)?;
         let mut chunk = memory.record_at(off)?;
         self.cursor = Cursor::Idle;
         let payload = memory.payload_mut(off, &chunk)?;

@@ -86,7 +86,7 @@ impl Ring for Buffer {
     #[inline]
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
         let slot = self.sequences.find(patches.producer, patches.writer)?;
-        let off = self.sequences.slot(slot)?.chunks.get(patches.chunk)?;
+        let off = self.sequences.slot(slot)?.chunks.get_to_patch(patches.chunk)?;
         self.scan = None;
         self.common.memory.patch_chunk(off, patches)
     }
