@@ -34,6 +34,7 @@ pub(super) enum Role {
 
 /// See the [module](self).
 pub(super) struct CallSite {
+    pub(super) metadata: &'static Metadata<'static>,
     pub(super) category: &'static Category,
     pub(super) name: StaticName,
     pub(super) priority: Priority,
@@ -113,6 +114,7 @@ impl CallSite {
         let is_counter = |role: &Role| matches!(role, Role::Counter(_));
         let location = metadata.file().zip(metadata.line());
         Self {
+            metadata,
             category: category(metadata),
             name: StaticName::event(metadata.name()),
             priority: level(*metadata.level()).priority(),

@@ -23,6 +23,7 @@
 //! so, and other layers keep theirs. A span that is made while no session wants it is not recorded later.
 
 mod callsite;
+mod entered;
 mod event;
 mod field;
 mod filter;

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
+use tracing::Dispatch;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Dispatch, Metadata};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::Context;
@@ -12,9 +12,9 @@ use tracing_subscriber::registry::LookupSpan;
 use super::callsite;
 use super::filter::Wanted;
 use super::follow;
-use super::span::{self, Span, SpanStyle};
-use super::spans::Spans;
-use super::{event, rebuild};
+use super::span::SpanStyle;
+use super::spans::{SpanId, SubscriberNumber};
+use super::{entered, event, rebuild};
 
 /// What [`layer`] returns: a recorder that only gets what sessions want.
 pub type Layer<S> = Filtered<Recorder, Wanted, S>;
@@ -51,13 +51,13 @@ where
 #[derive(Default)]
 pub struct Recorder {
     style: SpanStyle,
-    spans: Spans,
+    number: SubscriberNumber,
 }
 
 /// The same options. The spans are those of one subscriber, whose ids they have.
 impl Clone for Recorder {
     fn clone(&self) -> Self {
-        Self { style: self.style, spans: Spans::default() }
+        Self { style: self.style, number: SubscriberNumber::default() }
     }
 }
 
@@ -92,38 +92,32 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// A span that was made just now.
-    pub(super) fn new_span(&self, id: u64, attributes: &Attributes<'_>) -> Box<Span> {
-        let mut span = self.spans.make(id, callsite::of(attributes.metadata()), self.style);
+    /// Adds a span that was made just now. Its parent has a handle for it.
+    pub(super) fn new_span(&self, id: SpanId, attributes: &Attributes<'_>, parent: Option<SpanId>) {
+        let mut span = id.make(callsite::of(attributes.metadata()), self.style);
         attributes.record(&mut span.collect());
         span.begin_life();
-        span
+        id.insert(span, parent);
     }
 
-    pub(super) fn spans(&self) -> &Spans {
-        &self.spans
+    pub(super) fn number(&self) -> &SubscriberNumber {
+        &self.number
     }
 
     /// Values that were not known when the span was made.
-    pub(super) fn record(
-        &self,
-        id: &Id,
-        metadata: &'static Metadata<'static>,
-        record: &Record<'_>,
-    ) {
-        let site = callsite::of(metadata);
-        let id = id.into_u64();
-        let mut late = self.spans.make(id, site, self.style);
+    pub(super) fn record(&self, id: &Id, record: &Record<'_>) {
+        let id = self.number.span(id);
+        let Some(site) = id.with(|span| span.site()) else { return };
+        // Outside of the lock, because formatting runs code of the program.
+        let mut late = id.make(site, self.style);
         record.record(&mut late.collect());
-        self.spans.with(id, |span| span.record(&mut late));
-        self.spans.recycle(id, late);
+        id.change(|span| span.record(&mut late));
+        id.recycle(late);
     }
 
     pub(super) fn follows_from(&self, id: &Id, follows: &Id) {
-        let mut flow = None;
-        self.spans.with(follows.into_u64(), |span| flow = follow::from(span));
-        if let Some(flow) = flow {
-            self.spans.with(id.into_u64(), |span| span.follow(flow));
+        if let Some(flow) = self.number.span(follows).with(|span| follow::from(span)).flatten() {
+            self.number.span(id).change(|span| span.follow(flow));
         }
     }
 }
@@ -137,14 +131,11 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
-        let id = id.into_u64();
-        self.spans.insert(id, self.new_span(id, attributes), None, None);
+        self.new_span(self.number.span(id), attributes, None);
     }
 
-    fn on_record(&self, id: &Id, record: &Record<'_>, ctx: Context<'_, S>) {
-        if let Some(metadata) = ctx.metadata(id) {
-            self.record(id, metadata, record);
-        }
+    fn on_record(&self, id: &Id, record: &Record<'_>, _: Context<'_, S>) {
+        self.record(id, record);
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, _: Context<'_, S>) {
@@ -156,17 +147,14 @@ where
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
-        self.spans.with(id.into_u64(), |span| span.enter(id.into_u64()));
+        entered::enter(self.number.span(id));
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
-        span::exit(id.into_u64(), |id, run| self.spans.with(id, run));
+        entered::exit(self.number.span(id));
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
-        if let Some(mut span) = self.spans.remove(id.into_u64()) {
-            span.close();
-            self.spans.recycle(id.into_u64(), span);
-        }
+        self.number.span(&id).release();
     }
 }

@@ -9,12 +9,8 @@
 //!   thread 1                         [request]      \                  [request]
 //!   thread 2                                         [request]
 //! ```
-//!
-//! Slices of one thread must be nested, and guards of `tracing` need not be. A span that is left before those it
-//! encloses ends their slices, too, and they begin again.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::cell::RefCell;
 
 use protos::TrackEventType;
 
@@ -75,8 +71,9 @@ pub(super) struct Span {
     flows: Vec<Flow>,
 }
 
+/// What a slice on a thread, or on a track that the program named, is of its span.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     /// All that is known of the span.
     Whole,
     /// As `Whole`, on a track that the program named.
@@ -85,15 +82,12 @@ enum Form {
     Part,
 }
 
-/// A span that was entered on this thread, and that an instance records.
-struct Entered {
-    id: u64,
-    written: Written,
-    form: Form,
-}
-
-thread_local! {
-    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+/// A slice that a span has begun.
+pub(super) struct Begun {
+    pub(super) form: Form,
+    pub(super) written: Written,
+    /// Unless the span changes, its end has neither a track nor arguments.
+    pub(super) has_plain_end: bool,
 }
 
 fn spec<'a>(
@@ -132,9 +126,8 @@ impl Span {
     pub(super) fn renew(&mut self, site: &'static CallSite, style: SpanStyle) {
         self.values.clear();
         self.flows.clear();
-        let values = core::mem::take(&mut self.values);
-        let flows = core::mem::take(&mut self.flows);
-        *self = Self { values, flows, ..Self::new(site, style) };
+        (self.site, self.style, self.life) = (site, style, None);
+        (self.enters, self.number, self.made_for) = (0, 0, Written::default());
     }
 
     /// Collects values.
@@ -174,38 +167,37 @@ impl Span {
     }
 
     /// The span is entered on the calling thread.
-    pub(super) fn enter(&mut self, id: u64) {
+    pub(super) fn enter(&mut self) -> Begun {
         self.enters = self.enters.saturating_add(1);
         if self.enters > 1 && self.style == SpanStyle::Auto {
             self.style = SpanStyle::Async;
             self.site.enter_count.set_often();
-        }
-        let bits = Members::One(self.site.category).instances();
-        if bits == 0 {
-            return;
         }
         let form = match (self.style, self.track_name()) {
             (SpanStyle::Async, _) => Form::Part,
             (_, Some(_)) => Form::Named,
             (_, None) => Form::Whole,
         };
-        let written = self.begin(form, bits);
-        if written.bits != 0 {
-            with_entered(|entered| entered.push(Entered { id, written, form }));
-        }
+        let written = self.begin(form);
+        Begun { form, written, has_plain_end: form != Form::Named && !self.may_go_on(form) }
     }
 
-    fn begin(&mut self, form: Form, bits: u32) -> Written {
+    /// Begins a slice on the calling thread in all instances that want it.
+    pub(super) fn begin(&mut self, form: Form) -> Written {
+        let bits = Members::One(self.site.category).instances();
+        if bits == 0 {
+            return Written::default();
+        }
         if form == Form::Part {
             self.live(bits);
         }
-        let flow = self.flow();
+        let flow = (form == Form::Part).then(|| self.flow());
         let Self { site, values, flows, .. } = &*self;
         let named = self.track_name().map(Track::dynamic);
         let track = named.as_ref().filter(|_| form == Form::Named);
         let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, site, track);
         let mut fill = |event: &mut Event<'_, '_>| {
-            if form == Form::Part {
+            if let Some(flow) = flow {
                 event.flow(flow);
             } else {
                 if let Some(location) = site.location {
@@ -252,14 +244,19 @@ impl Span {
         self.life = Some(life);
     }
 
-    /// The span leaves a slice that it had begun on the calling thread.
-    fn end(&mut self, written: Written, form: Form) {
-        // Only a second time would tell whether the slice needs the flow. Then this one would be missing.
-        let may_go_on = form != Form::Part
+    /// Only when it is entered for the second time it is known whether the end of the first slice needs the flow. Then
+    /// the flow would be missing.
+    fn may_go_on(&self, form: Form) -> bool {
+        form != Form::Part
             && self.style == SpanStyle::Auto
             && self.enters == 1
-            && self.site.enter_count.is_unknown();
-        let flow = may_go_on.then(|| self.flow());
+            && self.site.enter_count.is_unknown()
+    }
+
+    /// The span leaves a slice that it had begun on the calling thread.
+    pub(super) fn end(&mut self, begun: &Begun) {
+        let Begun { form, written, .. } = *begun;
+        let flow = self.may_go_on(form).then(|| self.flow());
         let Self { site, values, flows, .. } = &*self;
         let named = self.track_name().map(Track::dynamic);
         let track = named.as_ref().filter(|_| form == Form::Named);
@@ -316,42 +313,5 @@ impl Span {
             None => SPANS.child(self.site.name.text()),
         }
         .id(self.number)
-    }
-}
-
-fn with_entered<T: Default>(run: impl FnOnce(&mut Vec<Entered>) -> T) -> T {
-    let run = |entered: &RefCell<Vec<Entered>>| {
-        entered.try_borrow_mut().map(|mut entered| run(&mut entered)).unwrap_or_default()
-    };
-    // A thread that is ending has none.
-    ENTERED.try_with(run).unwrap_or_default()
-}
-
-/// The span `id` is left on the calling thread. `find` calls a function with the span of an id.
-pub(super) fn exit(id: u64, find: impl Fn(u64, &mut dyn FnMut(&mut Span))) {
-    let taken = with_entered(|entered| {
-        let at = entered.iter().rposition(|entry| entry.id == id)?;
-        let inside = entered.split_off(at + 1);
-        entered.pop().map(|entry| (entry, inside))
-    });
-    let Some((entry, inside)) = taken else { return };
-    let is_nested = |other: &Entered| entry.form != Form::Named && other.form != Form::Named;
-    for other in inside.iter().rev().filter(|other| is_nested(other)) {
-        thread::write_to(other.written, &Spec::end(None), None);
-    }
-    find(id, &mut |span| span.end(entry.written, entry.form));
-    for mut other in inside {
-        if is_nested(&other) {
-            other.written = Written::default();
-            find(other.id, &mut |span| {
-                let bits = Members::One(span.site.category).instances();
-                if bits != 0 {
-                    other.written = span.begin(other.form, bits);
-                }
-            });
-        }
-        if other.written.bits != 0 {
-            with_entered(|entered| entered.push(other));
-        }
     }
 }

@@ -4,13 +4,12 @@
 //! that has ended. The table is in parts that have a lock each, so that threads seldom meet. All subscribers share it,
 //! so that a fork can wait for its locks.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use tracing::Metadata;
 
 use super::callsite::CallSite;
 use super::span::{Span, SpanStyle};
@@ -34,36 +33,45 @@ struct Live {
     span: Box<Span>,
     /// Handles and children, of a subscriber that counts them.
     handles: usize,
-    metadata: Option<&'static Metadata<'static>>,
-    parent: Option<u64>,
+    parent: Option<SpanId>,
 }
 
-struct Part {
-    /// By the number of the subscriber and the id of the span.
-    live: HashMap<(u64, u64), Live, BuildHasherDefault<WordHasher>>,
+struct Spans {
+    live: HashMap<SpanId, Live, BuildHasherDefault<WordHasher>>,
     free: Free,
 }
 
+struct Part {
+    spans: Mutex<Spans>,
+    /// How often a span got late values or flows; it changes under the lock.
+    changes: AtomicU32,
+}
+
 impl Part {
-    const EMPTY: Self =
-        Self { live: HashMap::with_hasher(BuildHasherDefault::new()), free: Vec::new() };
+    const EMPTY: Self = Self {
+        spans: Mutex::new(Spans {
+            live: HashMap::with_hasher(BuildHasherDefault::new()),
+            free: Vec::new(),
+        }),
+        changes: AtomicU32::new(0),
+    };
+
+    fn lock(&self) -> MutexGuard<'_, Spans> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-static TABLE: [Mutex<Part>; PARTS] = [const { Mutex::new(Part::EMPTY) }; PARTS];
-
-fn lock(part: &'static Mutex<Part>) -> MutexGuard<'static, Part> {
-    part.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static TABLE: [Part; PARTS] = [const { Part::EMPTY }; PARTS];
 
 /// The table, while the process forks.
 pub(crate) struct Locked(
-    #[expect(dead_code, reason = "they are held")] Vec<MutexGuard<'static, Part>>,
+    #[expect(dead_code, reason = "they are held")] Vec<MutexGuard<'static, Spans>>,
 );
 
 /// A thread that holds one of these locks may wait for any lock of the library but that of
 /// [`rebuild`](super::rebuild).
 pub(crate) fn lock_for_fork() -> Locked {
-    Locked(TABLE.iter().map(lock).collect())
+    Locked(TABLE.iter().map(Part::lock).collect())
 }
 
 /// A thread that is ending has none.
@@ -78,47 +86,55 @@ fn keep(free: &mut Free, span: &mut Option<Box<Span>>) {
     }
 }
 
-/// The spans of one subscriber.
-pub(super) struct Spans {
-    number: u64,
-}
+/// Tells subscribers apart.
+pub(super) struct SubscriberNumber(u64);
 
-impl Default for Spans {
+impl Default for SubscriberNumber {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { number: NEXT.fetch_add(1, Ordering::Relaxed) }
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-impl Drop for Spans {
-    /// Those that have not ended are recorded by nobody any more.
+impl Drop for SubscriberNumber {
+    /// Spans that have not ended are recorded by nobody any more.
     fn drop(&mut self) {
         for part in &TABLE {
-            lock(part).live.retain(|(number, _), _| *number != self.number);
+            part.lock().live.retain(|span, _| span.subscriber != self.0);
         }
     }
 }
 
-impl Spans {
-    /// Tells subscribers apart.
-    pub(super) fn number(&self) -> u64 {
-        self.number
+impl SubscriberNumber {
+    pub(super) fn get(&self) -> u64 {
+        self.0
     }
 
-    fn key(&self, id: u64) -> (u64, u64) {
-        (self.number, id)
+    /// Its span `id`.
+    pub(super) fn span(&self, id: &tracing::Id) -> SpanId {
+        SpanId { subscriber: self.0, id: id.into_u64() }
     }
+}
 
-    fn part(&self, id: u64) -> Option<MutexGuard<'static, Part>> {
+/// The number of a subscriber and an id that it knows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SpanId {
+    pub(super) subscriber: u64,
+    pub(super) id: u64,
+}
+
+impl SpanId {
+    #[inline]
+    fn part(self) -> &'static Part {
         // The low bits count, the others name a thread and how often a place was used.
-        let at = (id ^ (id >> 32) ^ self.number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
-        TABLE.get(usize::try_from(at).unwrap_or(0)).map(lock)
+        let number = self.id ^ (self.id >> 32) ^ self.subscriber;
+        &TABLE[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % PARTS]
     }
 
     /// A span that is not in the table yet, in the memory of one that has ended.
-    pub(super) fn make(&self, id: u64, site: &'static CallSite, style: SpanStyle) -> Box<Span> {
+    pub(super) fn make(self, site: &'static CallSite, style: SpanStyle) -> Box<Span> {
         let own = with_free(Vec::pop);
-        match own.or_else(|| self.part(id)?.free.pop()) {
+        match own.or_else(|| self.part().lock().free.pop()) {
             Some(mut span) => {
                 span.renew(site, style);
                 span
@@ -128,64 +144,66 @@ impl Spans {
     }
 
     /// Keeps the memory of a span that has ended.
-    pub(super) fn recycle(&self, id: u64, span: Box<Span>) {
+    pub(super) fn recycle(self, span: Box<Span>) {
         let mut span = Some(span);
         with_free(|free| keep(free, &mut span));
         // Of spans that end on other threads than those that made them.
-        if span.is_some()
-            && let Some(mut part) = self.part(id)
-        {
-            keep(&mut part.free, &mut span);
+        if span.is_some() {
+            keep(&mut self.part().lock().free, &mut span);
         }
     }
 
     /// Adds a span with one handle. Its parent was [acquired](Self::acquire) for it.
-    pub(super) fn insert(
-        &self,
-        id: u64,
-        span: Box<Span>,
-        metadata: Option<&'static Metadata<'static>>,
-        parent: Option<u64>,
-    ) {
-        if let Some(mut part) = self.part(id) {
-            part.live.insert(self.key(id), Live { span, handles: 1, metadata, parent });
-        }
+    pub(super) fn insert(self, span: Box<Span>, parent: Option<Self>) {
+        self.part().lock().live.insert(self, Live { span, handles: 1, parent });
     }
 
     /// Counts one more handle. False if there is no such span.
-    pub(super) fn acquire(&self, id: u64) -> bool {
-        let Some(mut part) = self.part(id) else { return false };
-        let live = part.live.get_mut(&self.key(id));
+    pub(super) fn acquire(self) -> bool {
+        let mut spans = self.part().lock();
+        let live = spans.live.get_mut(&self);
         live.map(|live| live.handles = live.handles.saturating_add(1)).is_some()
     }
 
-    /// Gives a handle back. The last one returns the span and its parent.
-    pub(super) fn release(&self, id: u64) -> Option<(Box<Span>, Option<u64>)> {
-        let mut part = self.part(id)?;
-        let live = part.live.get_mut(&self.key(id))?;
-        live.handles -= 1;
-        if live.handles > 0 {
-            return None;
+    /// Gives a handle back. True if it was the last one: then the span has ended, and lets go of its parent.
+    pub(super) fn release(self) -> bool {
+        let Some(ended) = self.remove_handle() else { return false };
+        let mut next = Some((self, ended));
+        while let Some((id, Live { mut span, parent, .. })) = next.take() {
+            span.close();
+            id.recycle(span);
+            next = parent.and_then(|parent| Some((parent, parent.remove_handle()?)));
         }
-        part.live.remove(&self.key(id)).map(|live| (live.span, live.parent))
+        true
     }
 
-    pub(super) fn metadata(&self, id: u64) -> Option<&'static Metadata<'static>> {
-        self.part(id)?.live.get(&self.key(id))?.metadata
+    /// The span, if this was its last handle.
+    fn remove_handle(self) -> Option<Live> {
+        let mut spans = self.part().lock();
+        let Entry::Occupied(mut live) = spans.live.entry(self) else { return None };
+        live.get_mut().handles -= 1;
+        (live.get().handles == 0).then(|| live.remove())
     }
 
-    pub(super) fn remove(&self, id: u64) -> Option<Box<Span>> {
-        self.part(id)?.live.remove(&self.key(id)).map(|live| live.span)
-    }
-
-    /// Calls `run` with span `id`, if there is one. The values of a span were formatted before, so no code of the
+    /// Calls `run` with the span, if there is one. The values of a span were formatted before, so no code of the
     /// program runs under the lock.
-    pub(super) fn with(&self, id: u64, run: impl FnOnce(&mut Span)) {
-        if let Some(mut part) = self.part(id)
-            && let Some(live) = part.live.get_mut(&self.key(id))
-        {
-            run(&mut live.span);
-        }
+    pub(super) fn with<T>(self, run: impl FnOnce(&mut Span) -> T) -> Option<T> {
+        let result = self.part().lock().live.get_mut(&self).map(|live| run(&mut live.span));
         thread::deliver_late();
+        result
+    }
+
+    /// As [`with`](Self::with), for what the end of the slice that has begun must say.
+    pub(super) fn change(self, run: impl FnOnce(&mut Span)) {
+        self.with(|span| {
+            run(span);
+            self.part().changes.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+
+    /// A number that differs once the span was [changed](Self::change).
+    #[inline]
+    pub(super) fn changes(self) -> u32 {
+        self.part().changes.load(Ordering::Relaxed)
     }
 }

@@ -5,7 +5,6 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::cell::RefCell;
 
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, SetGlobalDefaultError};
@@ -13,21 +12,8 @@ use tracing::{Dispatch, Event, Metadata};
 use tracing_types::span::Current;
 
 use super::recorder::Recorder;
-use super::span;
-use super::spans::Spans;
-use super::{event, filter, rebuild};
-
-/// A span that was entered on a thread.
-struct Entered {
-    /// The number of its subscriber.
-    subscriber: u64,
-    id: u64,
-    metadata: &'static Metadata<'static>,
-}
-
-thread_local! {
-    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
-}
+use super::spans::SpanId;
+use super::{entered, event, filter, rebuild};
 
 /// Records the spans and events of a program that has no other subscriber.
 ///
@@ -66,37 +52,21 @@ impl Subscriber {
         tracing::subscriber::set_global_default(self)
     }
 
-    fn spans(&self) -> &Spans {
-        self.recorder.spans()
+    fn span(&self, id: &Id) -> SpanId {
+        self.recorder.number().span(id)
     }
 
     /// The span that was entered last on the calling thread, of those that have not been left.
-    fn current(&self) -> Option<(u64, &'static Metadata<'static>)> {
-        let number = self.spans().number();
-        let last = |entered: &RefCell<Vec<Entered>>| {
-            let entered = entered.try_borrow().ok()?;
-            let last = entered.iter().rev().find(|entry| entry.subscriber == number)?;
-            Some((last.id, last.metadata))
-        };
-        // A thread that is ending has none.
-        ENTERED.try_with(last).ok().flatten()
+    fn current(&self) -> Option<(SpanId, &'static Metadata<'static>)> {
+        entered::current(self.recorder.number().get())
     }
 
-    fn parent(&self, attributes: &Attributes<'_>) -> Option<u64> {
+    fn parent(&self, attributes: &Attributes<'_>) -> Option<SpanId> {
         match attributes.is_contextual() {
-            true => self.current().map(|(id, _)| id),
-            false => attributes.parent().map(Id::into_u64),
+            true => self.current().map(|(span, _)| span),
+            false => attributes.parent().map(|id| self.span(id)),
         }
     }
-}
-
-fn with_entered(run: impl FnOnce(&mut Vec<Entered>)) {
-    let run = |entered: &RefCell<Vec<Entered>>| {
-        if let Ok(mut entered) = entered.try_borrow_mut() {
-            run(&mut entered);
-        }
-    };
-    let _ = ENTERED.try_with(run);
 }
 
 impl fmt::Debug for Subscriber {
@@ -125,15 +95,13 @@ impl tracing::Subscriber for Subscriber {
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
         let number = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let id = Id::from_u64(number.max(1));
-        let span = self.recorder.new_span(id.into_u64(), attributes);
-        let parent = self.parent(attributes).filter(|parent| self.spans().acquire(*parent));
-        self.spans().insert(id.into_u64(), span, Some(attributes.metadata()), parent);
+        let parent = self.parent(attributes).filter(|parent| parent.acquire());
+        self.recorder.new_span(self.span(&id), attributes, parent);
         id
     }
 
     fn record(&self, id: &Id, record: &Record<'_>) {
-        let Some(metadata) = self.spans().metadata(id.into_u64()) else { return };
-        self.recorder.record(id, metadata, record);
+        self.recorder.record(id, record);
     }
 
     fn record_follows_from(&self, id: &Id, follows: &Id) {
@@ -145,48 +113,25 @@ impl tracing::Subscriber for Subscriber {
     }
 
     fn enter(&self, id: &Id) {
-        let id = id.into_u64();
-        self.spans().with(id, |span| span.enter(id));
-        if let Some(metadata) = self.spans().metadata(id) {
-            let subscriber = self.spans().number();
-            with_entered(|entered| entered.push(Entered { subscriber, id, metadata }));
-        }
+        entered::enter(self.span(id));
     }
 
     fn exit(&self, id: &Id) {
-        let (id, number) = (id.into_u64(), self.spans().number());
-        span::exit(id, |id, run| self.spans().with(id, run));
-        with_entered(|entered| {
-            let is_it = |entry: &Entered| entry.subscriber == number && entry.id == id;
-            if let Some(at) = entered.iter().rposition(is_it) {
-                entered.remove(at);
-            }
-        });
+        entered::exit(self.span(id));
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        self.spans().acquire(id.into_u64());
+        self.span(id).acquire();
         id.clone()
     }
 
     fn try_close(&self, id: Id) -> bool {
-        let mut next = Some(id.into_u64());
-        let mut is_closed = false;
-        // A span that ends lets go of its parent.
-        while let Some(id) = next.take() {
-            if let Some((mut span, parent)) = self.spans().release(id) {
-                span.close();
-                self.spans().recycle(id, span);
-                is_closed = true;
-                next = parent;
-            }
-        }
-        is_closed
+        self.span(&id).release()
     }
 
     fn current_span(&self) -> Current {
         match self.current() {
-            Some((id, metadata)) => Current::new(Id::from_u64(id), metadata),
+            Some((span, metadata)) => Current::new(Id::from_u64(span.id), metadata),
             None => Current::none(),
         }
     }

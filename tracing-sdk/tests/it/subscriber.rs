@@ -97,6 +97,30 @@ fn two_subscribers_of_one_thread_do_not_share_their_spans() {
     );
 }
 
+/// Both number their spans from 1.
+#[test]
+fn spans_of_two_subscribers_that_overlap_are_split() {
+    check(
+        || {
+            let first = info_span!("of the first").entered();
+            let second =
+                with_default(Subscriber::default(), || info_span!("of the second").entered());
+            drop(first);
+            info!("inside the second");
+            drop(second);
+        },
+        &[
+            "begin of the first",
+            "begin of the second",
+            "end",
+            "end",
+            "begin of the second",
+            "instant inside the second",
+            "end",
+        ],
+    );
+}
+
 #[test]
 fn a_span_lives_as_long_as_its_handles() {
     asynchronous(
