@@ -68,6 +68,10 @@ impl EnterCount {
         self.0.load(Ordering::Relaxed) == UNKNOWN
     }
 
+    pub(super) fn is_once(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == ONCE
+    }
+
     pub(super) fn is_often(&self) -> bool {
         self.0.load(Ordering::Relaxed) == OFTEN
     }

@@ -2,6 +2,7 @@
 
 use super::span::Span;
 use crate::category::Members;
+use crate::clock;
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::intern::EventName;
@@ -24,6 +25,6 @@ pub(super) fn from(span: &Span) -> Option<Flow> {
     let mut fill = |event: &mut Event<'_, '_>| {
         event.flow(flow).annotate_static(&KEY, site.name.text());
     };
-    thread::write_locked(bits, &spec, Some(&mut fill));
+    thread::write_locked(clock::now_ns(), bits, &spec, Some(&mut fill));
     Some(flow)
 }

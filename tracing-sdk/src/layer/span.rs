@@ -41,7 +41,8 @@ pub enum SpanStyle {
     /// A slice for the whole life of each span, and one on the thread each time it is entered.
     Async,
     /// As `Sync`, until a span is entered for the second time: it goes on as `Async`, and so do later spans of its call
-    /// site.
+    /// site. The slice for its whole life then begins when it was made; or when it was entered first, if an earlier span
+    /// of the call site ended that was entered once.
     #[default]
     Auto,
 }
@@ -62,8 +63,8 @@ pub(super) struct Span {
     enters: u32,
     /// Tells apart the tracks and flows of spans; 0: not needed yet.
     number: u64,
-    /// The instances that ran when it was made, and that time. Not known of a span that never gets a slice for its
-    /// whole life.
+    /// The instances that ran when it was made, and that time. Of a span that is expected to be entered once, those of
+    /// its first slice.
     made_for: Written,
     made_ns: u64,
     life: Option<Life>,
@@ -141,7 +142,12 @@ impl Span {
             self.style = SpanStyle::Async;
         }
         let bits = Members::One(self.site.category).instances();
-        if bits != 0 && self.style != SpanStyle::Sync {
+        let may_live = match self.style {
+            SpanStyle::Sync => false,
+            SpanStyle::Async => true,
+            SpanStyle::Auto => !self.site.enter_count.is_once(),
+        };
+        if bits != 0 && may_live {
             self.made_for = thread::instances(bits);
             self.made_ns = clock::now_ns();
         }
@@ -209,11 +215,15 @@ impl Span {
                 event.flow(*flow);
             });
         };
-        let written = thread::write_locked(bits, &spec, Some(&mut fill));
+        let now_ns = clock::now_ns();
+        let written = thread::write_locked(now_ns, bits, &spec, Some(&mut fill));
         if written.bits != 0 {
             self.flows.clear();
             if form != Form::Part {
                 self.values.set_written();
+            }
+            if self.made_for.bits == 0 {
+                (self.made_for, self.made_ns) = (written, now_ns);
             }
         }
         written

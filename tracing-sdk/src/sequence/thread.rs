@@ -121,24 +121,30 @@ impl Written {
 /// Writes an event to the instances in `bits`.
 #[inline(always)]
 pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
-    write_and(Deliver::Now, bits, spec, fill)
+    write_and(Deliver::Now, None, bits, spec, fill)
 }
 
-/// As [`write()`], of a caller that holds a lock of the library.
+/// As [`write()`], of a caller that holds a lock of the library, and has read the clock.
 #[cfg(feature = "tracing")]
-pub(crate) fn write_locked(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
-    write_and(Deliver::Later, bits, spec, fill)
+pub(crate) fn write_locked(
+    now_ns: u64,
+    bits: u32,
+    spec: &Spec<'_, '_>,
+    fill: Option<&mut Fill<'_>>,
+) -> Written {
+    write_and(Deliver::Later, Some(now_ns), bits, spec, fill)
 }
 
 #[inline(always)]
 fn write_and(
     deliver: Deliver,
+    now_ns: Option<u64>,
     bits: u32,
     spec: &Spec<'_, '_>,
     mut fill: Option<&mut Fill<'_>>,
 ) -> Written {
     with(|sequences| {
-        let now_ns = clock::now_ns();
+        let now_ns = now_ns.unwrap_or_else(clock::now_ns);
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
         let mut panic = None;
         for slot in slots_of(bits) {

@@ -129,6 +129,44 @@ fn spans_that_are_open_when_sessions_start_and_stop() {
     });
 }
 
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+#[test]
+fn a_whole_life_begins_when_the_span_is_made_or_entered_first() {
+    fn span() -> tracing::Span {
+        info_span!("mostly once")
+    }
+    let twice = |span: &tracing::Span| {
+        let mut after_ns = [0; 2];
+        after_ns.iter_mut().for_each(|ns| *ns = span.in_scope(now_ns));
+        after_ns
+    };
+    let life_ns = |trace: &[u8]| {
+        let is_life = |packet: &&Packet| {
+            body(packet).is_some() && packet.message.timestamp_clock_id == Some(6)
+        };
+        packets(trace).iter().find(is_life).and_then(|packet| packet.message.timestamp)
+    };
+    let mut times = [0; 3];
+    let expected_once = recorded(tracing_subscriber::registry().with(layer()), || {
+        drop(span().entered());
+        let span = span();
+        times[0] = now_ns();
+        times[1..].copy_from_slice(&twice(&span));
+    });
+    let begun_ns = life_ns(&expected_once).expect("a life");
+    assert!((times[0]..=times[1]).contains(&begun_ns), "{begun_ns} {times:?}");
+    let unknown = recorded(tracing_subscriber::registry().with(layer()), || {
+        let span = info_span!("unknown");
+        times[0] = now_ns();
+        twice(&span);
+    });
+    assert!(life_ns(&unknown).is_some_and(|begun_ns| begun_ns <= times[0]));
+}
+
 #[test]
 fn follows_from_is_a_flow() {
     let trace = recorded(tracing_subscriber::registry().with(layer()), || {
