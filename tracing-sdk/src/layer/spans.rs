@@ -7,7 +7,6 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -37,8 +36,32 @@ struct Live {
 }
 
 struct Spans {
-    live: HashMap<SpanId, Live, BuildHasherDefault<WordHasher>>,
+    /// The last one that was added: most spans end before the next one of their part begins, and are never in the map.
+    newest: Option<(SpanId, Live)>,
+    others: HashMap<SpanId, Live, BuildHasherDefault<WordHasher>>,
     free: Free,
+}
+
+impl Spans {
+    fn insert(&mut self, id: SpanId, live: Live) {
+        if let Some((id, live)) = self.newest.replace((id, live)) {
+            self.others.insert(id, live);
+        }
+    }
+
+    fn get_mut(&mut self, id: SpanId) -> Option<&mut Live> {
+        match &mut self.newest {
+            Some((newest, live)) if *newest == id => Some(live),
+            _ => self.others.get_mut(&id),
+        }
+    }
+
+    fn remove(&mut self, id: SpanId) -> Option<Live> {
+        match self.newest.take_if(|(newest, _)| *newest == id) {
+            Some((_, live)) => Some(live),
+            None => self.others.remove(&id),
+        }
+    }
 }
 
 struct Part {
@@ -50,7 +73,8 @@ struct Part {
 impl Part {
     const EMPTY: Self = Self {
         spans: Mutex::new(Spans {
-            live: HashMap::with_hasher(BuildHasherDefault::new()),
+            newest: None,
+            others: HashMap::with_hasher(BuildHasherDefault::new()),
             free: Vec::new(),
         }),
         changes: AtomicU32::new(0),
@@ -100,7 +124,9 @@ impl Drop for SubscriberNumber {
     /// Spans that have not ended are recorded by nobody any more.
     fn drop(&mut self) {
         for part in &TABLE {
-            part.lock().live.retain(|span, _| span.subscriber != self.0);
+            let mut spans = part.lock();
+            let _ended = spans.newest.take_if(|(span, _)| span.subscriber == self.0);
+            spans.others.retain(|span, _| span.subscriber != self.0);
         }
     }
 }
@@ -155,13 +181,13 @@ impl SpanId {
 
     /// Adds a span with one handle. Its parent was [acquired](Self::acquire) for it.
     pub(super) fn insert(self, span: Box<Span>, parent: Option<Self>) {
-        self.part().lock().live.insert(self, Live { span, handles: 1, parent });
+        self.part().lock().insert(self, Live { span, handles: 1, parent });
     }
 
     /// Counts one more handle. False if there is no such span.
     pub(super) fn acquire(self) -> bool {
         let mut spans = self.part().lock();
-        let live = spans.live.get_mut(&self);
+        let live = spans.get_mut(self);
         live.map(|live| live.handles = live.handles.saturating_add(1)).is_some()
     }
 
@@ -180,15 +206,15 @@ impl SpanId {
     /// The span, if this was its last handle.
     fn remove_handle(self) -> Option<Live> {
         let mut spans = self.part().lock();
-        let Entry::Occupied(mut live) = spans.live.entry(self) else { return None };
-        live.get_mut().handles -= 1;
-        (live.get().handles == 0).then(|| live.remove())
+        let live = spans.get_mut(self)?;
+        live.handles -= 1;
+        if live.handles == 0 { spans.remove(self) } else { None }
     }
 
     /// Calls `run` with the span, if there is one. The values of a span were formatted before, so no code of the
     /// program runs under the lock.
     pub(super) fn with<T>(self, run: impl FnOnce(&mut Span) -> T) -> Option<T> {
-        let result = self.part().lock().live.get_mut(&self).map(|live| run(&mut live.span));
+        let result = self.part().lock().get_mut(self).map(|live| run(&mut live.span));
         thread::deliver_late();
         result
     }

@@ -5,6 +5,7 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, SetGlobalDefaultError};
@@ -14,6 +15,26 @@ use tracing_types::span::Current;
 use super::recorder::Recorder;
 use super::spans::SpanId;
 use super::{entered, event, filter, rebuild};
+
+/// How many ids a thread takes at a time: what all threads write to costs more than the rest of an id.
+const IDS: u64 = 256;
+
+thread_local! {
+    /// The next id of the thread, and the one after its last.
+    static OWN_IDS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// An id that no other span of the process has.
+fn new_id() -> Id {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let (mut next, mut end) = OWN_IDS.get();
+    if next == end {
+        next = NEXT.fetch_add(IDS, Ordering::Relaxed);
+        end = next + IDS;
+    }
+    OWN_IDS.set((next + 1, end));
+    Id::from_u64(next)
+}
 
 /// Records the spans and events of a program that has no other subscriber.
 ///
@@ -27,7 +48,6 @@ use super::{entered, event, filter, rebuild};
 /// ```
 pub struct Subscriber {
     recorder: Recorder,
-    last_id: AtomicU64,
 }
 
 impl Default for Subscriber {
@@ -41,7 +61,7 @@ impl Subscriber {
     #[must_use]
     pub fn new(recorder: Recorder) -> Self {
         rebuild::enable();
-        Self { recorder, last_id: AtomicU64::new(0) }
+        Self { recorder }
     }
 
     /// Makes it the subscriber of the program.
@@ -93,8 +113,7 @@ impl tracing::Subscriber for Subscriber {
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let number = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let id = Id::from_u64(number.max(1));
+        let id = new_id();
         let parent = self.parent(attributes).filter(|parent| parent.acquire());
         self.recorder.new_span(self.span(&id), attributes, parent);
         id

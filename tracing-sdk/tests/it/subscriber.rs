@@ -97,7 +97,6 @@ fn two_subscribers_of_one_thread_do_not_share_their_spans() {
     );
 }
 
-/// Both number their spans from 1.
 #[test]
 fn spans_of_two_subscribers_that_overlap_are_split() {
     check(
