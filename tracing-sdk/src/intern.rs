@@ -10,6 +10,8 @@
 //! ```
 
 use core::ops::Range;
+#[cfg(feature = "tracing")]
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -36,18 +38,18 @@ pub struct StaticName {
     iid: AtomicU32,
 }
 
-/// The numbers of literals: names of events, keys. Equal literals have one number, also if several crates contain them.
-static NAMES: [Mutex<Names>; 2] = [Mutex::new(None), Mutex::new(None)];
+/// The numbers of literals, by table. Equal literals have one number, also if several crates contain them.
+static NAMES: [Mutex<Names>; Table::COUNT] = [const { Mutex::new(None) }; Table::COUNT];
 
 type Names = Option<HashMap<&'static str, u32>>;
 
 /// All numbers, while the process forks.
 pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] [MutexGuard<'static, Names>; 2],
+    #[expect(dead_code, reason = "it is held")] [MutexGuard<'static, Names>; Table::COUNT],
 );
 
 pub(crate) fn lock_for_fork() -> Locked {
-    Locked([0, 1].map(|table: usize| NAMES[table].lock().unwrap_or_else(PoisonError::into_inner)))
+    Locked(NAMES.each_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 enum Text {
@@ -60,6 +62,11 @@ enum Text {
 enum Table {
     EventNames,
     Keys,
+    LogBodies,
+}
+
+impl Table {
+    const COUNT: usize = Self::LogBodies as usize + 1;
 }
 
 impl StaticName {
@@ -79,6 +86,12 @@ impl StaticName {
     #[must_use]
     pub const fn key(text: &'static str) -> Self {
         Self { text: Text::Literal(text), table: Table::Keys, iid: AtomicU32::new(0) }
+    }
+
+    /// A line of a log.
+    #[cfg(feature = "tracing")]
+    pub(crate) const fn log_body(text: &'static str) -> Self {
+        Self { text: Text::Literal(text), table: Table::LogBodies, iid: AtomicU32::new(0) }
     }
 
     /// The text.
@@ -106,11 +119,7 @@ impl StaticName {
 
     #[cold]
     fn assign(&self) -> u32 {
-        let table = &NAMES[match self.table {
-            Table::EventNames => 0,
-            Table::Keys => 1,
-        }];
-        let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = NAMES[self.table as usize].lock().unwrap_or_else(PoisonError::into_inner);
         let table = table.get_or_insert_with(HashMap::new);
         let next = u32::try_from(table.len()).unwrap_or(u32::MAX).saturating_add(1);
         let iid = match next {
@@ -204,10 +213,28 @@ pub struct Location {
     pub line: u32,
 }
 
+/// A place that a call site names again and again: sequences find its number without a hash.
+#[derive(Debug)]
+pub(crate) struct Place {
+    location: Location,
+    /// Among all places of the process.
+    index: usize,
+}
+
+#[cfg(feature = "tracing")]
+impl Place {
+    pub(crate) fn new(location: Location) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        Self { location, index: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
 enum Definition {
     Category(&'static Category),
     EventName(u32, &'static str),
     Key(u32, &'static str),
+    #[cfg(feature = "tracing")]
+    LogBody(u32, &'static str),
     /// A part of `Interning::definition_text`.
     Text(Kind, u64, Range<usize>),
     Location(u64, Location),
@@ -219,10 +246,14 @@ pub(crate) struct Interning {
     categories: Defined,
     event_names: Defined,
     keys: Defined,
+    #[cfg(feature = "tracing")]
+    log_bodies: Defined,
     /// By kind.
     texts: [HashMap<Box<str>, u64>; Kind::COUNT],
     last_text: u64,
     locations: HashMap<(usize, usize, usize, u32), u64, BuildHasherDefault<WordHasher>>,
+    /// The numbers of places, by index; 0: none yet.
+    places: Vec<u64>,
     /// Numbers up to here are of locations that were forgotten.
     last_location: u64,
     /// Used by the packet at hand, which has to define it.
@@ -235,8 +266,10 @@ impl Interning {
         self.categories.clear();
         self.event_names.clear();
         self.keys.clear();
+        #[cfg(feature = "tracing")]
+        self.log_bodies.clear();
         self.texts.iter_mut().for_each(HashMap::clear);
-        self.locations.clear();
+        self.forget_locations();
         self.definitions.clear();
         self.definition_text.clear();
     }
@@ -294,6 +327,19 @@ impl Interning {
         iid.into()
     }
 
+    /// The number of a line of a log.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn log_body(&mut self, body: &'static StaticName) -> u64 {
+        let iid = body.iid();
+        if iid == 0 {
+            return self.text_of_any_length(Kind::LogBody, body.text());
+        }
+        if self.log_bodies.insert(iid) {
+            self.definitions.push(Definition::LogBody(iid, body.text()));
+        }
+        iid.into()
+    }
+
     /// The number of `text`; none if it is long, or there are too many: then it is written in full.
     pub(crate) fn text(&mut self, kind: Kind, text: &str) -> Option<u64> {
         let texts = &mut self.texts[kind as usize];
@@ -339,7 +385,7 @@ impl Interning {
         let key = (file.as_ptr().addr(), function.as_ptr().addr(), function.len(), line);
         if self.locations.len() >= DYNAMIC_MAX {
             // A program that makes up its lines. They are defined anew, with other numbers.
-            self.locations.clear();
+            self.forget_locations();
             self.last_location += DYNAMIC_MAX as u64;
         }
         let next = self.last_location + self.locations.len() as u64 + 1;
@@ -347,6 +393,30 @@ impl Interning {
             self.definitions.push(Definition::Location(next, location));
             next
         })
+    }
+
+    fn forget_locations(&mut self) {
+        self.locations.clear();
+        self.places.fill(0);
+    }
+
+    /// As [`location`](Self::location).
+    #[inline]
+    pub(crate) fn place(&mut self, place: &Place) -> u64 {
+        match self.places.get(place.index) {
+            Some(&iid) if iid != 0 => iid,
+            _ => self.new_place(place),
+        }
+    }
+
+    #[cold]
+    fn new_place(&mut self, place: &Place) -> u64 {
+        let iid = self.location(place.location);
+        if self.places.len() <= place.index {
+            self.places.resize(place.index + 1, 0);
+        }
+        self.places[place.index] = iid;
+        iid
     }
 
     /// Defines what the packet used for the first time.
@@ -365,6 +435,10 @@ impl Interning {
                 }
                 Definition::Key(iid, name) => {
                     data.debug_annotation_names().iid(iid.into()).name(name);
+                }
+                #[cfg(feature = "tracing")]
+                Definition::LogBody(iid, body) => {
+                    data.log_message_body().iid(iid.into()).body(body);
                 }
                 Definition::Text(Kind::EventName, iid, range) => {
                     data.event_names().iid(iid).name(text(range));

@@ -13,6 +13,8 @@ use protozero::Writer as _;
 
 use self::annotate::{Annotate, Simple, Value};
 use crate::flow::Flow;
+#[cfg(feature = "tracing")]
+use crate::intern::Place;
 use crate::intern::{Interning, Kind, Location, StaticName};
 
 /// An event that is being written: for fields that have no key in the macros.
@@ -158,12 +160,13 @@ impl<'e, 'p> Event<'e, 'p> {
     ) -> &mut Self {
         // Long lines are rarely equal, but the format has no other place for them.
         let iid = self.interning.text_of_any_length(Kind::LogBody, body);
+        let location = location.map(|location| self.interning.location(location));
         self.log_iid(iid, priority, location);
         self
     }
 
     /// As [`log_at`](Self::log_at), with a line that was put together, so that a later one is rarely equal.
-    #[cfg(any(feature = "log", feature = "tracing"))]
+    #[cfg(feature = "log")]
     pub(crate) fn log_formatted(
         &mut self,
         body: &str,
@@ -171,11 +174,28 @@ impl<'e, 'p> Event<'e, 'p> {
         location: Option<Location>,
     ) {
         let iid = self.interning.text_once(Kind::LogBody, body);
+        let location = location.map(|location| self.interning.location(location));
         self.log_iid(iid, priority, location);
     }
 
-    fn log_iid(&mut self, iid: u64, priority: Priority, location: Option<Location>) {
-        let location = location.map(|location| self.interning.location(location));
+    /// As [`log_at`](Self::log_at), of a call site that logs `literal`; without one, a line that was put together.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn log_of_site(
+        &mut self,
+        body: &str,
+        literal: Option<&'static StaticName>,
+        priority: Priority,
+        place: Option<&Place>,
+    ) {
+        let iid = match literal {
+            Some(literal) => self.interning.log_body(literal),
+            None => self.interning.text_once(Kind::LogBody, body),
+        };
+        let location = place.map(|place| self.interning.place(place));
+        self.log_iid(iid, priority, location);
+    }
+
+    fn log_iid(&mut self, iid: u64, priority: Priority, location: Option<u64>) {
         let mut message = self.message.log_message();
         message.body_iid(iid).prio(protos::LogMessagePriority(priority as i32));
         if let Some(location) = location {

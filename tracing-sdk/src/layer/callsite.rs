@@ -15,7 +15,7 @@ use tracing::callsite::Identifier;
 use crate::category::Category;
 use crate::event::Priority;
 use crate::hash::WordHasher;
-use crate::intern::{Location, StaticName};
+use crate::intern::{Location, Place, StaticName};
 use crate::level::Level;
 
 /// The longest message that counts as a literal, bytes: it stays in memory.
@@ -38,7 +38,7 @@ pub(super) struct CallSite {
     pub(super) category: &'static Category,
     pub(super) name: StaticName,
     pub(super) priority: Priority,
-    pub(super) location: Option<Location>,
+    pub(super) place: Option<Place>,
     pub(super) roles: Box<[Role]>,
     /// The name of an event was made by a macro: a file and a line.
     has_default_name: bool,
@@ -50,9 +50,11 @@ pub(super) struct CallSite {
     is_formatted: AtomicBool,
 }
 
-struct Literal {
+/// A message that is the same each time.
+pub(super) struct Literal {
     address: usize,
-    name: StaticName,
+    pub(super) name: StaticName,
+    pub(super) body: StaticName,
 }
 
 /// Whether spans of a call site are entered more than once.
@@ -124,7 +126,7 @@ impl CallSite {
             priority: level(*metadata.level()).priority(),
             has_default_name: location
                 .is_some_and(|(file, line)| metadata.name() == format!("event {file}:{line}")),
-            location: location.map(|(file, line)| Location { file, function: "", line }),
+            place: location.map(|(file, line)| Place::new(Location { file, function: "", line })),
             only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
             roles,
             enter_count: EnterCount::default(),
@@ -138,26 +140,29 @@ impl CallSite {
         (!self.has_default_name).then_some(&self.name)
     }
 
-    /// The name of an event whose message is `text`, if that is a literal: then it is one piece, at the same address
+    /// The message of an event, which is `text`, if that is a literal: then it is one piece, at the same address
     /// each time. A message that differs once is not asked again.
     pub(super) fn literal(
         &'static self,
         text: &str,
         piece: Option<usize>,
-    ) -> Option<&'static StaticName> {
+    ) -> Option<&'static Literal> {
         if self.is_formatted.load(Ordering::Relaxed) {
             return None;
         }
         if let Some(address) = piece.filter(|_| text.len() <= LITERAL_BYTES_MAX && !text.is_empty())
         {
-            let make = || Literal { address, name: StaticName::event(Box::leak(Box::from(text))) };
+            let make = || {
+                let text = Box::leak(Box::from(text));
+                Literal { address, name: StaticName::event(text), body: StaticName::log_body(text) }
+            };
             let literal = self.literal.get().unwrap_or_else(|| {
                 // A fork waits for the lock, so it finds no half of a literal.
                 let _all = all();
                 self.literal.get_or_init(make)
             });
             if literal.address == address && literal.name.text() == text {
-                return Some(&literal.name);
+                return Some(literal);
             }
         }
         self.is_formatted.store(true, Ordering::Relaxed);

@@ -34,22 +34,18 @@ pub(super) fn record(event: &tracing::Event<'_>) {
         let Special { message, track } = &*special;
         let literal = site.literal(&message.text, message.piece());
         let name = match (site.chosen_name(), literal) {
-            (Some(name), _) | (None, Some(name)) => EventName::Static(name),
+            (Some(name), _) => EventName::Static(name),
+            (None, Some(literal)) => EventName::Static(&literal.name),
             _ if message.text.is_empty() => EventName::Static(&site.name),
             _ => EventName::Dynamic(&message.text),
         };
         let named = (!track.is_empty()).then(|| Track::dynamic(track));
-        let spec = Spec { track: named.as_ref(), ..Spec::instant(members, name) };
+        let place = site.place.as_ref();
+        let spec = Spec { track: named.as_ref(), place, ..Spec::instant(members, name) };
         let mut fill = |out: &mut Event<'_, '_>| {
-            match (message.text.as_str(), literal) {
-                ("", _) => {}
-                (text, None) => out.log_formatted(text, site.priority, site.location),
-                (text, Some(_)) => {
-                    out.log_at(text, site.priority, site.location);
-                }
-            }
-            if let Some(location) = site.location {
-                out.location(location);
+            if !message.text.is_empty() {
+                let body = literal.map(|literal| &literal.body);
+                out.log_of_site(&message.text, body, site.priority, place);
             }
             event.record(&mut Annotations { site, event: out });
         };

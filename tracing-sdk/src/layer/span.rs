@@ -41,8 +41,8 @@ pub enum SpanStyle {
     /// A slice for the whole life of each span, and one on the thread each time it is entered.
     Async,
     /// As `Sync`, until a span is entered for the second time: it goes on as `Async`, and so do later spans of its call
-    /// site. The slice for its whole life then begins when it was made; or when it was entered first, if an earlier span
-    /// of the call site ended that was entered once.
+    /// site. The slice for its whole life then begins when it was made; or when it was entered first, if an earlier
+    /// span of the call site ended that was entered once.
     #[default]
     Auto,
 }
@@ -102,6 +102,7 @@ fn spec<'a>(
         members: (!is_end).then_some(Members::One(site.category)),
         name: if is_end { EventName::None } else { EventName::Static(&site.name) },
         track,
+        place: if is_end { None } else { site.place.as_ref() },
         time_ns: None,
         value: None,
     }
@@ -202,21 +203,22 @@ impl Span {
         let named = self.track_name().map(Track::dynamic);
         let track = named.as_ref().filter(|_| form == Form::Named);
         let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, site, track);
+        // The slice for the whole life has the place and the values.
+        let place = spec.place.filter(|_| form != Form::Part);
+        let spec = Spec { place, ..spec };
+        let is_plain = flow.is_none() && values.is_empty() && flows.is_empty();
         let mut fill = |event: &mut Event<'_, '_>| {
-            if let Some(flow) = flow {
-                event.flow(flow);
-            } else {
-                if let Some(location) = site.location {
-                    event.location(location);
-                }
-                values.annotate(event, site, false);
+            match flow {
+                Some(flow) => _ = event.flow(flow),
+                None => values.annotate(event, site, false),
             }
             flows.iter().for_each(|flow| {
                 event.flow(*flow);
             });
         };
         let now_ns = clock::now_ns();
-        let written = thread::write_locked(now_ns, bits, &spec, Some(&mut fill));
+        let fill: Option<&mut Fill<'_>> = if is_plain { None } else { Some(&mut fill) };
+        let written = thread::write_locked(now_ns, bits, &spec, fill);
         if written.bits != 0 {
             self.flows.clear();
             if form != Form::Part {
@@ -244,9 +246,6 @@ impl Span {
         let begin = Spec { time_ns: Some(self.made_ns), ..begin };
         let mut fill = |event: &mut Event<'_, '_>| {
             event.flow(flow);
-            if let Some(location) = site.location {
-                event.location(location);
-            }
             values.annotate(event, site, false);
         };
         let fill: &mut Fill<'_> = &mut fill;

@@ -38,7 +38,7 @@ use crate::clock;
 use crate::event::Event;
 use crate::event::counter_value::CounterValue;
 use crate::interceptor::Intercepted;
-use crate::intern::{EventName, Interning, WrittenName};
+use crate::intern::{EventName, Interning, Place, WrittenName};
 use crate::source::running::Running;
 use crate::source::settings::{
     ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
@@ -73,6 +73,8 @@ pub(crate) struct Spec<'s, 't> {
     pub(crate) name: EventName<'s>,
     /// None: the track of the thread.
     pub(crate) track: Option<&'s Track<'t>>,
+    /// Where the event is in the source.
+    pub(crate) place: Option<&'s Place>,
     /// Time of the event on the trace clock, ns; none: now.
     pub(crate) time_ns: Option<u64>,
     /// The value of a counter.
@@ -87,6 +89,7 @@ impl<'s, 't> Spec<'s, 't> {
             members: Some(members),
             name,
             track: None,
+            place: None,
             time_ns: None,
             value: None,
         }
@@ -99,6 +102,7 @@ impl<'s, 't> Spec<'s, 't> {
             members: None,
             name: EventName::None,
             track,
+            place: None,
             time_ns: None,
             value: None,
         }
@@ -308,6 +312,7 @@ impl Sequence {
         categories.iter().for_each(|category| interning.category(category));
         let name = interning.name(spec.name, settings.drop_dynamic_names);
         let track = spec.track.map(Track::uuid);
+        let place = spec.place.map(|place| interning.place(place));
 
         let mut packet = self.writer.new_packet();
         packet.timestamp(stamp.value);
@@ -331,6 +336,9 @@ impl Sequence {
         }
         if let Some(track) = track {
             message.track_uuid(track);
+        }
+        if let Some(place) = place {
+            message.source_location_iid(place);
         }
         match spec.value {
             None => {}

@@ -3,7 +3,8 @@
 //! Their packets have few fields, so they need no stream:
 //!
 //! ```text
-//!   timestamp | sequence_flags | track_event: type | category_iids | name_iid | track_uuid | counter_value
+//!   timestamp | sequence_flags | track_event: type | category_iids | name_iid | track_uuid | source_location_iid
+//!                                             | counter_value
 //! ```
 
 use super::{Sequence, Spec};
@@ -14,7 +15,7 @@ use crate::source::settings::NEEDS_STATE;
 use crate::track::Track;
 
 /// The longest packet: its length, and each field with its longest value.
-const BYTES_MAX: usize = 1 + 11 + FLAGS_TO_TYPE.len() + 6 + 6 + 11 + 12;
+const BYTES_MAX: usize = 1 + 11 + FLAGS_TO_TYPE.len() + 6 + 6 + 11 + 12 + 12;
 
 /// `sequence_flags`, `track_event` and its length, `type`, with a tag and one byte each. The length and the type come
 /// later.
@@ -48,6 +49,7 @@ impl Sequence {
         if let Some(category) = category {
             self.interning.category(category);
         }
+        let place = spec.place.map_or(0, |place| self.interning.place(place));
         if self.interning.has_definitions() {
             return false;
         }
@@ -66,6 +68,9 @@ impl Sequence {
         }
         if let Some(track) = spec.track.map(Track::uuid) {
             packet.varint::<11>(track);
+        }
+        if place != 0 {
+            packet.varint::<34>(place);
         }
         match spec.value {
             None => {}

@@ -245,6 +245,7 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Opt
         members: None,
         name: EventName::None,
         track: Some(track),
+        place: None,
         time_ns,
         value: Some(value),
     };
@@ -369,6 +370,7 @@ fn write_state(
         members: Some(members),
         name: value.map_or(EventName::None, EventName::Interned),
         track: Some(track),
+        place: None,
         time_ns,
         value: None,
     };
