@@ -71,21 +71,18 @@ struct Part {
 }
 
 impl Part {
-    const EMPTY: Self = Self {
-        spans: Mutex::new(Spans {
-            newest: None,
-            others: HashMap::with_hasher(BuildHasherDefault::new()),
-            free: Vec::new(),
-        }),
-        changes: AtomicU32::new(0),
-    };
+    const fn new() -> Self {
+        let others = HashMap::with_hasher(BuildHasherDefault::new());
+        let spans = Spans { newest: None, others, free: Vec::new() };
+        Self { spans: Mutex::new(spans), changes: AtomicU32::new(0) }
+    }
 
     fn lock(&self) -> MutexGuard<'_, Spans> {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-static TABLE: [Part; PARTS] = [const { Part::EMPTY }; PARTS];
+static TABLE: [Part; PARTS] = [const { Part::new() }; PARTS];
 
 /// The table, while the process forks.
 pub(crate) struct Locked(

@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use super::callsite::{CallSite, Role};
 use super::field::Causes;
 use crate::event::Event;
-use crate::event::annotate::{Annotate, Value as Out};
+use crate::event::annotate::{Annotate, Simple, Value as Out};
 use crate::event::counter_value::CounterValue;
 use crate::site::sticky::Counter;
 
@@ -118,13 +118,19 @@ struct Shown<'a> {
 
 impl Annotate for Shown<'_> {
     fn annotate(&self, value: Out<'_, '_>) {
+        if let Stored::Causes(texts) = self.stored {
+            texts.annotate(value);
+        }
+    }
+
+    fn simple(&self) -> Simple<'_> {
         match self.stored {
-            Stored::U64(number) => value.uint(*number),
-            Stored::I64(number) => value.int(*number),
-            Stored::F64(number) => value.double(*number),
-            Stored::Bool(truth) => value.bool(*truth),
-            Stored::Text(range) => value.str(self.texts.get(range.clone()).unwrap_or_default()),
-            Stored::Causes(texts) => texts.annotate(value),
+            Stored::U64(number) => Simple::Uint(*number),
+            Stored::I64(number) => Simple::Int(*number),
+            Stored::F64(number) => Simple::Double(*number),
+            Stored::Bool(truth) => Simple::Bool(*truth),
+            Stored::Text(range) => Simple::Str(self.texts.get(range.clone()).unwrap_or_default()),
+            Stored::Causes(_) => Simple::Other,
         }
     }
 }
