@@ -18,6 +18,7 @@ const THREADS: [&str; 3] = ["1", "2", "4"];
 const US: &str = "tracing-sdk (ours)";
 const COUNTER_CLOCK: &str = "tracing-sdk, counter clock (ours)";
 const OUR_LAYER: &str = "layer of tracing-sdk (ours)";
+const OUR_SUBSCRIBER: &str = "subscriber of tracing-sdk (ours)";
 const CPP: &str = "C++ SDK";
 
 /// An aim for the time of one of our cells, in ns, or as a multiple of another cell's.
@@ -41,6 +42,8 @@ const AIMS: &[Aim] = &[
     ns(US, "args", 85.0),
     ns(OUR_LAYER, "disabled", 3.0),
     ns(OUR_LAYER, "slice", 175.0),
+    ns(OUR_SUBSCRIBER, "disabled", 3.0),
+    ns(OUR_SUBSCRIBER, "slice", 175.0),
 ];
 
 /// Two threads together record at least this many times as much as one.
@@ -142,11 +145,12 @@ fn text(cells: &Cells, names: &[&str]) -> String {
         "`cargo xtask bench --sdk`. Medians of five runs that take the contenders in turns, each in a process of\n\
          its own. *ns*: processor time of the thread for each event; the service works in another thread.\n\
          *Disabled*: no session. *Slice*: begin and end. *Args*: two numbers. *String*: a text of 16 bytes. A\n\
-         contender without instants records slices in their place, and a layer records events as instants and\n\
-         spans in all other columns. perfetto-recorder, fastrace and puffin keep events in memory of the process\n\
-         and leave the encoding for later, which is not measured. Shared memory of 4 MiB, a buffer of 64 MiB,\n\
-         nothing is lost. What our SDK and the C++ one write has the same size; then our service adds the id of\n\
-         the process to each packet, and the C++ one inside a process adds 0, which is up to 3 bytes less.\n\n",
+         contender without instants records slices in their place, and a layer or a subscriber records events\n\
+         as instants and spans in all other columns. perfetto-recorder, fastrace and puffin keep events in\n\
+         memory of the process and leave the encoding for later, which is not measured. Shared memory of 4 MiB,\n\
+         a buffer of 64 MiB, nothing is lost. What our SDK and the C++ one write has the same size; then our\n\
+         service adds the id of the process to each packet, and the C++ one inside a process adds 0, which\n\
+         is up to 3 bytes less.\n\n",
     );
     let _ = writeln!(text, "| ns | {} |", MODES.join(" | "));
     let _ = writeln!(text, "|---|{}", "--:|".repeat(MODES.len()));

@@ -11,7 +11,7 @@ mod spans;
 use crate::contender::Contender;
 
 /// All of them, in the order of the tables.
-pub const ALL: [&Contender; 12] = [
+pub const ALL: [&Contender; 13] = [
     &ours::MACROS,
     &ours::COUNTER_CLOCK,
     &cpp::CONTENDER,
@@ -20,6 +20,7 @@ pub const ALL: [&Contender; 12] = [
     &fastrace::CONTENDER,
     &puffin::CONTENDER,
     &spans::OURS,
+    &spans::OUR_SUBSCRIBER,
     &spans::PERFETTO_SDK,
     &spans::PERFETTO,
     &spans::CHROME,

@@ -24,6 +24,16 @@ pub const OURS: Contender = Contender {
     stop: ours::stop,
 };
 
+/// Without the registry of `tracing-subscriber`.
+pub const OUR_SUBSCRIBER: Contender = Contender {
+    name: "subscriber of tracing-sdk (ours)",
+    init: || {
+        ours::init();
+        tracing_sdk::layer::Subscriber::default().install().expect("the only subscriber");
+    },
+    ..OURS
+};
+
 pub const PERFETTO_SDK: Contender = Contender {
     name: "tracing-perfetto-sdk 1.0.0",
     init: || {
