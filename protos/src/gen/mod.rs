@@ -217,7 +217,7 @@ pub use perfetto::ipc::relay_port::*;
 #[cfg(feature = "full")]
 #[allow(unused_imports)]
 pub use perfetto::ipc::wire_protocol::*;
-#[cfg(feature = "service")]
+#[cfg(feature = "protovm")]
 #[allow(unused_imports)]
 pub use perfetto::protovm::vm_program::*;
 #[cfg(feature = "android")]
@@ -942,7 +942,7 @@ pub mod perfetto {
     }
     /// Schemas of `perfetto/protovm/`.
     pub mod protovm {
-        #[cfg(feature = "service")]
+        #[cfg(feature = "protovm")]
         pub mod vm_program;
     }
     /// Schemas of `perfetto/trace/`.

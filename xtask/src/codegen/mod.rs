@@ -35,7 +35,7 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/common/perf_events.proto", "perf"),
     ("perfetto/config/stress_test_config.proto", "full"),
     ("perfetto/config/protovm/", "service"),
-    ("perfetto/protovm/", "service"),
+    ("perfetto/protovm/", "protovm"),
     ("perfetto/ipc/relay_port.proto", "full"),
     ("perfetto/ipc/wire_protocol.proto", "full"),
     ("perfetto/common/ftrace_descriptor.proto", "linux"),

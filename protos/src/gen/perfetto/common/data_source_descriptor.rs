@@ -30,14 +30,14 @@ pub struct DataSourceDescriptor {
     /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     pub no_flush: Option<bool>,
     /// How the service may fold patches of this source into a state while its buffer wraps.
-    #[cfg(feature = "service")]
+    #[cfg(feature = "protovm")]
     pub protovm_program: Option<crate::VmProgram>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::owned! { DataSourceDescriptor;
-    #[cfg(feature = "service")] optional protovm_program = 10 as Nested(crate::VmProgram);
+    #[cfg(feature = "protovm")] optional protovm_program = 10 as Nested(crate::VmProgram);
     optional no_flush = 9 as Bool;
     #[cfg(feature = "linux")] optional ftrace_descriptor = 8 as Nested(crate::FtraceDescriptor);
     optional id = 7 as Uint64;
@@ -70,7 +70,7 @@ rt::writer! { DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor"
     /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     value no_flush(bool) = 9 as bool;
     /// How the service may fold patches of this source into a state while its buffer wraps.
-    #[cfg(feature = "service")] message protovm_program(crate::VmProgramWriter<'_>) = 10, protovm_program_raw;
+    #[cfg(feature = "protovm")] message protovm_program(crate::VmProgramWriter<'_>) = 10, protovm_program_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -97,7 +97,7 @@ rt::reader! {
         /// The source writes nothing that needs flushing; the service leaves it out of flushes.
         NoFlush(bool) no_flush = 72 as Bool;
         /// How the service may fold patches of this source into a state while its buffer wraps.
-        #[cfg(feature = "service")] ProtovmProgram(crate::VmProgramReader<'a>) protovm_program = 82 as Message;
+        #[cfg(feature = "protovm")] ProtovmProgram(crate::VmProgramReader<'a>) protovm_program = 82 as Message;
     }
 }
 
@@ -124,7 +124,7 @@ impl DataSourceDescriptor {
         #[cfg(feature = "linux")]
         d::optional("ftrace_descriptor", 8, d::of!(crate ::FtraceDescriptor)),
         d::optional("no_flush", 9, d::Kind::Bool),
-        #[cfg(feature = "service")]
+        #[cfg(feature = "protovm")]
         d::optional("protovm_program", 10, d::of!(crate ::VmProgram)),
     ]);
 }

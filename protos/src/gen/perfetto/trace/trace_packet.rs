@@ -1055,7 +1055,7 @@ impl TracePacketProtoVms {
 /// State of one producer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacketProtoVmsInstance {
-    #[cfg(feature = "service")]
+    #[cfg(feature = "protovm")]
     pub program: Option<crate::VmProgram>,
     pub state: Option<TracePacket>,
     pub memory_limit_kb: Option<u32>,
@@ -1068,11 +1068,11 @@ rt::owned! { TracePacketProtoVmsInstance;
     unpacked producer_id = 4 as Int32;
     optional memory_limit_kb = 3 as Uint32;
     optional state = 2 as Nested(TracePacket);
-    #[cfg(feature = "service")] optional program = 1 as Nested(crate::VmProgram);
+    #[cfg(feature = "protovm")] optional program = 1 as Nested(crate::VmProgram);
 }
 
 rt::writer! { TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.ProtoVms.Instance";
-    #[cfg(feature = "service")] message program(crate::VmProgramWriter<'_>) = 1, program_raw;
+    #[cfg(feature = "protovm")] message program(crate::VmProgramWriter<'_>) = 1, program_raw;
     message state(TracePacketWriter<'_>) = 2, state_raw;
     value memory_limit_kb(u32) = 3 as uint32;
     value producer_id(i32) = 4 as int32;
@@ -1082,7 +1082,7 @@ rt::writer! { TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.Pr
 rt::reader! {
     "perfetto.protos.TracePacket.ProtoVms.Instance": TracePacketProtoVmsInstanceReader, TracePacketProtoVmsInstanceField, TracePacketProtoVmsInstanceTable;
     one {
-        #[cfg(feature = "service")] Program(crate::VmProgramReader<'a>) program = 10 as Message;
+        #[cfg(feature = "protovm")] Program(crate::VmProgramReader<'a>) program = 10 as Message;
         State(TracePacketReader<'a>) state = 18 as Message;
         MemoryLimitKb(u32) memory_limit_kb = 24 as Uint32;
     }
@@ -1095,7 +1095,7 @@ rt::reader! {
 impl TracePacketProtoVmsInstance {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracePacket.ProtoVms.Instance", &[
-        #[cfg(feature = "service")]
+        #[cfg(feature = "protovm")]
         d::optional("program", 1, d::of!(crate ::VmProgram)),
         d::optional("state", 2, d::of!(TracePacket)),
         d::optional("memory_limit_kb", 3, d::Kind::Uint32),
