@@ -21,7 +21,7 @@
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
-//! | `thread` | `gettid`, `getpriority`, `setpriority` | the calling thread |
+//! | `thread` | `gettid`, `getpriority`, `setpriority`, `clone` | the calling thread, and new ones |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 
@@ -30,6 +30,7 @@ mod counter;
 pub mod counter_clock;
 pub mod hooks;
 pub mod poll;
+#[cfg(feature = "service")]
 pub mod process;
 pub mod shm;
 pub mod socket;

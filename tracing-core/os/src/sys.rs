@@ -106,6 +106,7 @@ pub(crate) fn poll<const N: usize>(
 }
 
 /// `timerfd_create`: a timer of the boot clock, which is readable after it has fired. Calls on it do not block.
+#[cfg(feature = "service")]
 pub(crate) fn timer() -> io::Result<File> {
     let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
     // SAFETY: it takes and returns numbers.
@@ -115,6 +116,7 @@ pub(crate) fn timer() -> io::Result<File> {
 }
 
 /// `timerfd_settime`: makes a timer fire once, at a time of its clock. Zero: never.
+#[cfg(feature = "service")]
 pub(crate) fn set_timer(timer: BorrowedFd<'_>, at: Duration) -> io::Result<()> {
     let mut it_value = timespec(Duration::ZERO);
     it_value.tv_sec = at.as_secs() as _;
@@ -186,6 +188,7 @@ pub(crate) fn page_bytes() -> usize {
 }
 
 /// Kernel ticks per second: the unit of times in `/proc/PID/stat`.
+#[cfg(feature = "service")]
 pub(crate) fn ticks_per_second() -> u64 {
     // SAFETY: it takes and returns numbers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
@@ -194,6 +197,7 @@ pub(crate) fn ticks_per_second() -> u64 {
 }
 
 /// Memory of the machine, bytes.
+#[cfg(feature = "service")]
 pub(crate) fn ram_bytes() -> u64 {
     // SAFETY: it consists of integers, for which zeros are a value.
     let mut info: libc::sysinfo = unsafe { mem::zeroed() };
@@ -203,6 +207,7 @@ pub(crate) fn ram_bytes() -> u64 {
 }
 
 /// `uname`: the name of the system, its release and version, and the machine.
+#[cfg(feature = "service")]
 pub(crate) fn uname() -> [String; 4] {
     // SAFETY: it consists of arrays of bytes, for which zeros are a value.
     let mut names: libc::utsname = unsafe { mem::zeroed() };
@@ -215,6 +220,7 @@ pub(crate) fn uname() -> [String; 4] {
 }
 
 /// `getrandom`: fills `bytes` from the start with random ones, and returns how many.
+#[cfg(feature = "service")]
 pub(crate) fn random(bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: `bytes` is ours alone and lives until the call returns.
     let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
@@ -222,6 +228,7 @@ pub(crate) fn random(bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The effective user of this process.
+#[cfg(feature = "service")]
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::geteuid() }

@@ -1,7 +1,18 @@
-//! The calling thread.
+//! The calling thread, and new ones.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
 
 use crate::{failed, sys};
 use abi::error::OsError;
+
+/// Starts a thread. What it runs is boxed, because a thread of each type of closure is much code.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+    Builder::new().name(name.to_owned()).spawn(run)
+}
 
 /// Its id, unique on this machine. Linux gives the main thread the id of the process.
 #[must_use]

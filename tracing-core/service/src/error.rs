@@ -28,7 +28,7 @@ pub(crate) enum ConfigError {
     TargetOutOfBounds { source: String, index: usize, count: usize },
     DataSourceTooLarge { source: String, bytes: usize, max: usize },
     TooManyRegexes { max: usize },
-    RegexInvalid { field: &'static str, text: String, reason: regex_lite::Error },
+    RegexInvalid { field: &'static str, text: String, reason: String },
     RegexesTooLarge { max_kib: usize },
     Priority(Boost),
     PriorityPolicy(i32),

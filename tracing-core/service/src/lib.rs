@@ -82,6 +82,7 @@ mod consumers;
 mod core;
 mod data_sources;
 mod error;
+mod expression;
 mod input;
 mod matching;
 mod observe;

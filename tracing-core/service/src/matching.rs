@@ -7,8 +7,7 @@
 
 use abi::map::SortedMap;
 
-use regex_lite::{Regex, RegexBuilder};
-
+use crate::expression::Expression;
 use crate::limits;
 
 /// Bytes of memory that a state of an expression takes, about.
@@ -27,7 +26,7 @@ pub(crate) fn clip_name(name: &str) -> &str {
 /// An expression that must match a whole name.
 #[derive(Debug)]
 pub(crate) struct NameRegex {
-    regex: Regex,
+    regex: Expression,
     /// Cost for each byte of a name.
     states: u64,
 }
@@ -35,14 +34,13 @@ pub(crate) struct NameRegex {
 impl NameRegex {
     /// # Errors
     /// What is wrong with the text, in the words of the regex parser.
-    pub(crate) fn new(text: &str) -> Result<Self, regex_lite::Error> {
-        let build = |text: &str, bytes: usize| RegexBuilder::new(text).size_limit(bytes).build();
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
         // Alone first: between parentheses, `a)|(b` would mean something else.
-        build(text, limits::REGEX_BYTES_MAX)?;
+        Expression::new(text, limits::REGEX_BYTES_MAX)?;
         let whole = format!("^(?:{text})$");
         let mut size = SMALL_BYTES;
         let regex = loop {
-            match build(&whole, size) {
+            match Expression::new(&whole, size) {
                 Err(_) if size < limits::REGEX_BYTES_MAX => size = size.saturating_mul(4),
                 built => break built?,
             }

@@ -11,10 +11,12 @@ use crate::{failed, sys};
 use abi::error::OsError;
 use abi::sync::Arc;
 
+#[cfg(feature = "service")]
 mod alarm;
 #[cfg(feature = "host")]
 mod poller;
 
+#[cfg(feature = "service")]
 pub use self::alarm::{ALARM_SLACK_NS, Alarm};
 #[cfg(feature = "host")]
 pub use self::poller::{Poller, Ready};
