@@ -14,6 +14,7 @@
 use core::fmt;
 
 use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy};
+use protozero::Message as _;
 
 use crate::write::{Arbiter, BufferExhaustedPolicy, Target, TraceWriter};
 use abi::ids::{BufferId, InstanceId, ReservationId};
@@ -50,7 +51,7 @@ pub trait DataSource: Send {
     /// Whether an instance that the producer started by itself, with the config `startup`, can go on as the one that
     /// the service asks for with `config` (see [`StartupOptions`](super::producer::StartupOptions)).
     fn can_adopt(&self, startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
-        without_session(startup) == without_session(config)
+        are_alike(startup, config)
     }
 
     /// Stop recording and drop all writers of the instance, which commits their data; then drop `done`. The service
@@ -58,18 +59,23 @@ pub trait DataSource: Send {
     fn stop(&mut self, instance: &Instance, done: Ack);
 }
 
-/// The config less what only tells one session from another.
-fn without_session(config: &DataSourceConfig) -> DataSourceConfig {
-    DataSourceConfig {
-        target_buffer: None,
-        target_buffer_name: None,
-        tracing_session_id: None,
-        session_initiator: None,
-        trace_duration_ms: None,
-        stop_timeout_ms: None,
-        enable_extra_guardrails: None,
-        ..config.clone()
-    }
+/// Whether two configs differ only in what tells one session from another.
+fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
+    let rest = |config: &DataSourceConfig| {
+        let rest = DataSourceConfig {
+            target_buffer: None,
+            target_buffer_name: None,
+            tracing_session_id: None,
+            session_initiator: None,
+            trace_duration_ms: None,
+            stop_timeout_ms: None,
+            enable_extra_guardrails: None,
+            ..config.clone()
+        };
+        // Bytes, because comparing each field is much code.
+        rest.encode_to_vec()
+    };
+    rest(one) == rest(other)
 }
 
 /// Why a flush was asked for.

@@ -340,7 +340,7 @@ pub fn shutdown() {
     let kept = Arc::new(Mutex::new(Some(ended)));
     let taken = kept.clone();
     let end = move || drop(taken.lock().unwrap_or_else(PoisonError::into_inner).take());
-    if std::thread::Builder::new().name("tracing-shutdown".into()).spawn(end).is_err() {
+    if os::thread::spawn("tracing-shutdown", Box::new(end)).is_err() {
         core::mem::forget(kept);
     }
 }

@@ -39,8 +39,7 @@ impl<T: Send + 'static> Operation<T> {
                 waker.wake();
             }
         };
-        let thread = std::thread::Builder::new().name("tracing-session".into()).spawn(work);
-        if let Err(error) = thread {
+        if let Err(error) = os::thread::spawn("tracing-session", Box::new(work)) {
             lock(&outcome).result = Some(Err(SessionError::Thread(error)));
         }
         Self { outcome }

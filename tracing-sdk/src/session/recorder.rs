@@ -173,7 +173,7 @@ impl Running {
             running.report(&to);
             running.is_saving.store(false, Ordering::Release);
         };
-        match std::thread::Builder::new().name("tracing-dump".into()).spawn(save) {
+        match os::thread::spawn("tracing-dump", Box::new(save)) {
             Ok(thread) => {
                 *self.saving.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
             }

@@ -79,7 +79,10 @@ impl DataSource for TrackEventSource {
 
     fn can_adopt(&self, startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
         // Else a session would miss what went to an interceptor, or the other way round.
-        let is_same_way = startup.interceptor_config == config.interceptor_config;
+        let way = |config: &DataSourceConfig| {
+            config.interceptor_config.as_ref().map(protozero::Message::encode_to_vec)
+        };
+        let is_same_way = way(startup) == way(config);
         match (&startup.track_event_config, &config.track_event_config) {
             (Some(startup), Some(config)) => {
                 is_same_way && settings::select_the_same(startup, config)

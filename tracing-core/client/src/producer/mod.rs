@@ -106,8 +106,7 @@ impl Producer {
         let shared = Arc::new(Shared::new(options, events));
         shared.lock().startup = memory;
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-            let builder = std::thread::Builder::new().name(name.into());
-            builder.spawn(run).map_err(|_| ProducerError::Thread)
+            os::thread::spawn(name, run).map_err(|_| ProducerError::Thread)
         };
         let dispatcher = dispatch::Dispatcher::new(inbox, startup);
         let sources = spawn("tracing-sources", Box::new(move || dispatcher.run()))?;

@@ -1,7 +1,5 @@
 //! What a config says about how events are written.
 
-use std::collections::BTreeSet;
-
 use protos::TrackEventConfig;
 
 /// The clock of packets where nothing else is said (`BUILTIN_CLOCK_BOOTTIME`).
@@ -61,14 +59,16 @@ impl Settings {
 /// Whether both configs record the same events with the same arguments (`track_event_internal.cc`). They may write
 /// times in different ways.
 pub(crate) fn select_the_same(one: &TrackEventConfig, other: &TrackEventConfig) -> bool {
-    fn set(patterns: &[String]) -> BTreeSet<&str> {
-        patterns.iter().map(String::as_str).collect()
-    }
+    // Order and repetition mean nothing. There are few patterns, and this runs once for a session.
+    let same = |one: &[String], other: &[String]| {
+        one.iter().all(|pattern| other.contains(pattern))
+            && other.iter().all(|pattern| one.contains(pattern))
+    };
     let is = |field: Option<bool>| field == Some(true);
-    set(&one.enabled_categories) == set(&other.enabled_categories)
-        && set(&one.disabled_categories) == set(&other.disabled_categories)
-        && set(&one.enabled_tags) == set(&other.enabled_tags)
-        && set(&one.disabled_tags) == set(&other.disabled_tags)
+    same(&one.enabled_categories, &other.enabled_categories)
+        && same(&one.disabled_categories, &other.disabled_categories)
+        && same(&one.enabled_tags, &other.enabled_tags)
+        && same(&one.disabled_tags, &other.disabled_tags)
         && is(one.filter_debug_annotations) == is(other.filter_debug_annotations)
         && is(one.filter_dynamic_event_names) == is(other.filter_dynamic_event_names)
 }

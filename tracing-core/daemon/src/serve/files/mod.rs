@@ -124,7 +124,7 @@ impl Files {
             drop(alive);
         };
         // Without a thread the file is closed, and each write fails with that reason.
-        if std::thread::Builder::new().name("trace-file".into()).spawn(run).is_ok() {
+        if os::thread::spawn("trace-file", Box::new(run)).is_ok() {
             self.open.insert(id, open);
         }
         id
