@@ -61,8 +61,8 @@ pub trait DataSource: Send {
 
 /// Whether two configs differ only in what tells one session from another.
 fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
-    let rest = |config: &DataSourceConfig| {
-        let rest = DataSourceConfig {
+    let without_session = |config: &DataSourceConfig| {
+        let config = DataSourceConfig {
             target_buffer: None,
             target_buffer_name: None,
             tracing_session_id: None,
@@ -73,9 +73,9 @@ fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
             ..config.clone()
         };
         // Bytes, because comparing each field is much code.
-        rest.encode_to_vec()
+        config.encode_to_vec()
     };
-    rest(one) == rest(other)
+    without_session(one) == without_session(other)
 }
 
 /// Why a flush was asked for.
