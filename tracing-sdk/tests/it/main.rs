@@ -18,6 +18,7 @@ mod loss;
 mod programs;
 mod recorder;
 mod session;
+mod short;
 #[cfg(feature = "tracing")]
 mod subscriber;
 mod thread_time;
