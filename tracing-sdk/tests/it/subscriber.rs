@@ -46,6 +46,20 @@ fn spans_and_events() {
     );
 }
 
+/// The second span of a call site is expected to have nothing to say at its end.
+#[test]
+fn late_values_of_each_span() {
+    check(
+        || {
+            for n in 0..2 {
+                let span = info_span!("late", n = tracing::field::Empty).entered();
+                span.record("n", n);
+            }
+        },
+        &["begin late", "end n=0", "begin late", "end n=1"],
+    );
+}
+
 #[test]
 fn nothing_is_wanted_without_a_session() {
     let _alone = alone();
