@@ -56,6 +56,7 @@ const STEPS: &[Step] = &[
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),
     ("outside", "outside", outside),
+    ("in-process", "in-process", in_process),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", "conformance", |ctx| differential::run(ctx, &[])),
     ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "5"].map(str::to_owned))),
@@ -213,6 +214,16 @@ fn outside(ctx: &Ctx) -> Outcome {
         ctx.run(&mut command)?;
     }
     Ok(())
+}
+
+/// A service inside a program alone: in the workspace, other members switch on what other processes need.
+fn in_process(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    command
+        .args(["test", "--manifest-path", "tracing-sdk/tests/in_process/Cargo.toml"])
+        .env("CARGO_TARGET_DIR", ctx.target("in-process")?)
+        .env("CARGO_ENCODED_RUSTFLAGS", "-Dwarnings");
+    ctx.run(&mut command)
 }
 
 fn clippy(ctx: &Ctx) -> Outcome {
