@@ -61,7 +61,7 @@ impl Default for Init {
 }
 
 impl Init {
-    /// The defaults: the name of the program, 4 MiB of shared memory.
+    /// The defaults: the name of the program, 8 MiB of shared memory.
     #[must_use]
     pub fn new() -> Self {
         Self(Options::new())
