@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind};
 use tracing_sdk::session::{Config, Session, SessionError};
 use tracing_sdk::{Address, InitError};
 
+use crate::alone::alone;
 use crate::session::TempPath;
 
 /// The text for people, which `main` prints, too.
@@ -51,6 +52,7 @@ fn every_error_is_a_text_for_people() {
     }
     let error = Address::parse("").expect_err("no address");
     assert_eq!(text(error), "bad socket address \"\": it is empty");
+    let _alone = alone();
     let session = Session::in_process(&Config::new()).expect("a session");
     let error = session.stop().expect_err("out of order");
     assert_eq!(text(error), "the session was not started: call `start` first");
