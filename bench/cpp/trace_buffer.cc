@@ -105,12 +105,12 @@ uint64_t CpuNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-struct Done {
+struct RunResult {
   uint64_t count;
   uint64_t ns;
 };
 
-bool Run(std::string mode, uint32_t count, Done* done) {
+bool Run(std::string mode, uint32_t count, RunResult* result) {
   bool v2 = mode.rfind("v2-", 0) == 0;
   if (v2)
     mode = mode.substr(3);
@@ -121,32 +121,32 @@ bool Run(std::string mode, uint32_t count, Done* done) {
     load.buffer = perfetto::TraceBufferV2::Create(bytes);
   else
     load.buffer = perfetto::TraceBufferV1::Create(bytes);
-  *done = {count, 0};
+  *result = {count, 0};
   if (mode == "write-1" || mode == "write-1000" || mode == "wrap") {
     // The first round pays for fresh memory.
     load.Write(kChunks * 2, writers);
     uint64_t start = CpuNs();
     load.Write(count, writers);
-    done->ns = CpuNs() - start;
+    result->ns = CpuNs() - start;
   } else if (mode == "read" || mode == "read-1000") {
-    done->count = 0;
+    result->count = 0;
     for (uint32_t i = 0; i < count; i++) {
       load.Write(kChunks, writers);
       uint64_t start = CpuNs();
-      done->count += load.Read();
-      done->ns += CpuNs() - start;
+      result->count += load.Read();
+      result->ns += CpuNs() - start;
     }
   } else if (mode == "patch" || mode == "patch-absent") {
     load.Write(kChunks, 1);
     uint64_t start = CpuNs();
     load.Patch(count, mode == "patch" ? kChunks - 10 : kChunks + 1);
-    done->ns = CpuNs() - start;
+    result->ns = CpuNs() - start;
   } else if (mode == "clone") {
     load.Write(kChunks * 2, 1000);
     uint64_t start = CpuNs();
     for (uint32_t i = 0; i < count; i++)
       load.buffer->CloneReadOnly();
-    done->ns = CpuNs() - start;
+    result->ns = CpuNs() - start;
   } else {
     return false;
   }
@@ -157,10 +157,10 @@ bool Run(std::string mode, uint32_t count, Done* done) {
 
 int main(int argc, char** argv) {
   if (argc == 4 && strcmp(argv[1], "loop") == 0) {
-    Done done{};
-    if (!Run(argv[2], static_cast<uint32_t>(atoi(argv[3])), &done))
+    RunResult result{};
+    if (!Run(argv[2], static_cast<uint32_t>(atoi(argv[3])), &result))
       return 1;
-    printf("%s %llu\n", argv[2], static_cast<unsigned long long>(done.count));
+    printf("%s %llu\n", argv[2], static_cast<unsigned long long>(result.count));
     return 0;
   }
   for (std::string mode : kModes) {
@@ -168,9 +168,9 @@ int main(int argc, char** argv) {
     uint32_t count = has("read") ? 1 : has("v2-patch-absent") ? 2000 : has("patch") ? 200000 : has("clone") ? 3 : 4 * kChunks;
     std::vector<double> samples;
     for (int i = 0; i < kSamples; i++) {
-      Done done{};
-      Run(mode, count, &done);
-      samples.push_back(static_cast<double>(done.ns) / static_cast<double>(std::max<uint64_t>(done.count, 1)));
+      RunResult result{};
+      Run(mode, count, &result);
+      samples.push_back(static_cast<double>(result.ns) / static_cast<double>(std::max<uint64_t>(result.count, 1)));
     }
     std::sort(samples.begin(), samples.end());
     printf("%-16s %10.1f ns\n", mode.c_str(), samples[samples.size() / 2]);

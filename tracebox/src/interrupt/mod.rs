@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing_core::client::connection::ConnectionWaker;
+use tracing_core::daemon::system::signal::is_ignored;
 
 use crate::console;
 use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
@@ -175,18 +176,6 @@ impl InterruptQueue {
         }
         interrupt
     }
-}
-
-/// Whether this process ignores signal `number`.
-fn is_ignored(number: i32) -> bool {
-    ignores(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), number)
-}
-
-/// Whether a process with this `status` ignores signal `number` (`SigIgn` of `proc(5)`).
-fn ignores(status: &str, number: i32) -> bool {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
 }
 
 #[cfg(test)]

@@ -9,11 +9,3 @@ fn a_signal_that_comes_twice_counts_once() {
         .into();
     assert_eq!(counts, [Some(1), None, None, Some(2), None, Some(3)]);
 }
-
-#[test]
-fn ignored_signals() {
-    let status = "SigQ:\t0/7\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000000001\n";
-    assert!(ignores(status, SIGHUP));
-    assert!(!ignores(status, SIGINT));
-    assert!(!ignores("", SIGHUP));
-}

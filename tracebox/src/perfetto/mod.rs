@@ -3,8 +3,8 @@
 
 mod clones;
 mod detached;
+mod misread_arguments;
 pub mod query;
-mod words;
 
 use std::ffi::OsString;
 
@@ -62,10 +62,10 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
         (Program::Tracebox, true) => ServiceChoice::StartForMachine,
         (Program::Tracebox, false) => ServiceChoice::Start,
     };
-    words::refuse_files(&args.what.words)?;
+    misread_arguments::refuse_files(&args.what.words)?;
     let plan = plan::plan(args, program)?;
     if let (Program::Tracebox, Plan::Record(request)) = (program, &plan) {
-        words::refuse_misspelt_program(request)?;
+        misread_arguments::refuse_misspelt_program(request)?;
     }
     if program == Program::Tracebox
         && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_))

@@ -127,7 +127,7 @@ fn sockets_that_were_passed() {
 /// All data that has reached the service is in the files when it stops.
 #[test]
 fn files_are_complete_when_it_stops() {
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let world = World::new();
         let traced = world.traced();
         let config = |file| {

@@ -137,7 +137,7 @@ fn a_compressed_trace() {
     assert_eq!(world.run("tracebox trace events packed").good().text(), LINES);
 }
 
-/// Who names a trace without a command learns which one prints it.
+/// The error names the command that prints the trace.
 #[test]
 fn a_trace_in_place_of_a_command() {
     let world = World::new();

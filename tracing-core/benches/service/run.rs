@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::scenario::{BUFFER_MB, Scenario};
 use crate::trace::Trace;
 
-/// Whose programs.
+/// One implementation's programs.
 pub struct Side {
     pub name: &'static str,
     pub programs: PathBuf,

@@ -11,6 +11,7 @@
 
 use abi::shm::{ChunkFlags, ChunkHeader};
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch};
+use protozero::wire::hostile;
 
 /// Bytes of a header in front of a chunk's payload.
 const HEADER_BYTES: usize = 8;
@@ -72,12 +73,6 @@ impl Chunks {
 
 /// The first fragment, without its length, and what follows it. None if it was given up.
 fn split_fragment(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut len = 0;
-    for (number, byte) in bytes.iter().take(LENGTH_BYTES_MAX).enumerate() {
-        len |= usize::from(byte & 0x7f) << (7 * number);
-        if byte & 0x80 == 0 {
-            return bytes.get(number + 1..)?.split_at_checked(len);
-        }
-    }
-    None
+    let (len, rest) = hostile::varint_within::<LENGTH_BYTES_MAX>(bytes).ok()?;
+    rest.split_at_checked(usize::try_from(len).ok()?)
 }

@@ -123,7 +123,7 @@ impl Sequence {
     }
 }
 
-/// What events have that do not say otherwise.
+/// The fields of each event that has none of its own.
 fn event_defaults(
     thread: u64,
     thread_time: Option<&mut ThreadTime>,

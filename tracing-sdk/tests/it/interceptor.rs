@@ -20,7 +20,7 @@ categories! { I = "i"; }
 /// How long a test waits for what certainly comes.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Who handed a packet over, and the packet.
+/// Packets, each with the thread that handed it over.
 type Packets = Vec<(ThreadId, Vec<u8>)>;
 
 /// The packets of a session.

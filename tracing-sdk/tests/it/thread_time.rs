@@ -165,7 +165,7 @@ fn events_that_follow_soon_have_no_sample_of_their_own() {
 }
 
 #[test]
-fn nobody_has_it_who_does_not_ask_for_it() {
+fn without_the_option_no_event_has_it() {
     let config = TrackEventConfig { thread_time_subsampling_ns: Some(1), ..Default::default() };
     for config in
         [config.clone(), TrackEventConfig { enable_thread_time_sampling: Some(false), ..config }]

@@ -96,7 +96,8 @@ impl Server {
         self.daemon.set_permissions(producers, consumers)
     }
 
-    /// Makes SIGINT and SIGTERM end [`run`](Self::run).
+    /// Makes SIGINT, SIGTERM and SIGHUP end [`run`](Self::run). SIGHUP does not if this process ignores it, as below
+    /// `nohup`.
     ///
     /// # Errors
     /// When the system has no descriptor left.

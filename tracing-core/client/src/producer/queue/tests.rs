@@ -43,7 +43,7 @@ fn without_an_item_nothing_is_received() {
 }
 
 #[test]
-fn items_that_nobody_receives_are_dropped() {
+fn items_without_a_receiver_are_dropped() {
     let (sender, receiver) = queue();
     let (before, after) = (Arc::new(()), Arc::new(()));
     sender.send(Arc::clone(&before));

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM as a descriptor to wait for.
+//! SIGINT, SIGTERM and SIGHUP as a descriptor to wait for.
 //!
 //! A signal handler may do very little, so `signal-hook` installs one that writes a byte to a socket. The loop reads
 //! it at the other end.
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::{pipe, unregister};
 
 use abi::error::OsError;
@@ -23,7 +23,21 @@ pub fn ignore_file_size_signal() -> Result<(), OsError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed("sigaction"))
 }
 
-/// Catches SIGINT and SIGTERM. After it is dropped they are ignored, and do not end the process.
+/// Whether this process ignores signal `number`, as `nohup` asks for.
+#[must_use]
+pub fn is_ignored(number: i32) -> bool {
+    ignores(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), number)
+}
+
+/// Whether a process with this `status` ignores signal `number` (`SigIgn` of `proc(5)`).
+fn ignores(status: &str, number: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
+/// Catches SIGINT, SIGTERM, and SIGHUP unless it is ignored. After it is dropped they are ignored, and do not end the
+/// process.
 #[derive(Debug)]
 pub struct StopSignals {
     receiver: UnixStream,
@@ -39,7 +53,8 @@ impl StopSignals {
         let (receiver, sender) = UnixStream::pair().map_err(failed("socketpair"))?;
         receiver.set_nonblocking(true).map_err(failed("fcntl"))?;
         let mut handlers = Vec::new();
-        for signal in [SIGINT, SIGTERM] {
+        let sighup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(sighup) {
             let sender = sender.try_clone().map_err(failed("fcntl"))?;
             handlers.push(pipe::register(signal, sender).map_err(failed("sigaction"))?);
         }
@@ -71,3 +86,6 @@ impl Drop for StopSignals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
