@@ -41,8 +41,7 @@ pub(super) fn refuse_files(words: &[String]) -> Result<(), Failure> {
 pub(super) fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Failure> {
     let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
     let Some(word) = light.words.first() else { return Ok(()) };
-    let meant = PROGRAMS.iter().find(|program| edit_distance(word, program) <= 2);
-    meant.map_or(Ok(()), |program| {
+    meant_program(word).map_or(Ok(()), |program| {
         Err(Failure::new(format_args!(
             "{word:?} is not a program of tracebox: did you mean {program:?}?"
         )))
@@ -50,8 +49,25 @@ pub(super) fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Fai
 }
 
 /// Programs whose names do not look like categories of events.
-const PROGRAMS: &[&str] =
-    &["record", "trace", "traced", "traced_probes", "perfetto", "trigger_perfetto", "completions"];
+const PROGRAMS: &[&str] = &[
+    "record",
+    "trace",
+    "stats",
+    "lint",
+    "traced",
+    "traced_probes",
+    "perfetto",
+    "trigger_perfetto",
+    "completions",
+    "install-units",
+];
+
+/// The program that `word` probably means.
+fn meant_program(word: &str) -> Option<&'static str> {
+    let is_near =
+        |program: &&str| edit_distance(word, program) <= if program.len() < 5 { 1 } else { 2 };
+    PROGRAMS.iter().copied().find(is_near)
+}
 
 /// How many letters must be inserted, removed or replaced to turn `a` into `b`.
 fn edit_distance(a: &str, b: &str) -> usize {
