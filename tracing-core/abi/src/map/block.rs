@@ -118,11 +118,12 @@ impl<K, V> BlockMap<K, V> {
         self.insert_at((block, at), entry);
     }
 
-    fn insert_at(&mut self, (mut block, mut at): Place, entry: (K, V)) {
+    /// Adds an entry. Gives the place that it has then: a split moves it.
+    fn insert_at(&mut self, (mut block, mut at): Place, entry: (K, V)) -> Place {
         self.len += 1;
         if self.blocks.is_empty() {
             self.blocks.push(vec![entry]);
-            return;
+            return (0, 0);
         }
         if self.blocks[block].len() >= Self::BLOCK_MAX {
             // Behind the last entry of all nothing is split: rising keys fill their blocks.
@@ -135,6 +136,7 @@ impl<K, V> BlockMap<K, V> {
             }
         }
         self.blocks[block].insert(at, entry);
+        (block, at)
     }
 
     fn remove_at(&mut self, (block, at): Place) -> (K, V) {
@@ -219,17 +221,10 @@ impl<K: Ord, V> BlockMap<K, V> {
     }
 
     /// The value of `key`, which is `make()` if it has none yet.
-    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V
-    where
-        K: Clone,
-    {
+    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let (block, at) = match self.find(&key) {
             Ok(place) => place,
-            Err(place) => {
-                self.insert_at(place, (key.clone(), make()));
-                // A split moves it.
-                self.find(&key).unwrap_or(place)
-            }
+            Err(place) => self.insert_at(place, (key, make())),
         };
         &mut self.blocks[block][at].1
     }
