@@ -120,8 +120,6 @@ struct Timeline<'t, W> {
     options: &'t Options,
     out: &'t mut W,
     labels: Labels,
-    /// Whether events of a track are shown.
-    wanted: BTreeMap<(u32, u64), bool>,
     nesting: Nesting,
     text: TextLines,
     /// Times that are shown, of the trace's clock.
@@ -147,7 +145,6 @@ impl<'t, W: Write> Timeline<'t, W> {
             options,
             out,
             labels: Labels::default(),
-            wanted: BTreeMap::new(),
             nesting: Nesting::new(OPEN_BYTES_MAX),
             text: TextLines::new(has_colours),
             range_ns: (from.saturating_add(shift), to.saturating_add(shift)),
@@ -232,21 +229,11 @@ impl<'t, W: Write> Timeline<'t, W> {
             && self.bound.is_none_or(|bound| key <= bound)
     }
 
+    /// Whether events of a track are shown.
     fn is_wanted(&mut self, machine: u32, track: u64) -> bool {
         let filter = &self.options.filter;
-        if !filter.is_for_tracks() {
-            return true;
-        }
-        if let Some(is_wanted) = self.wanted.get(&(machine, track)) {
-            return *is_wanted;
-        }
-        let tracks = &self.survey.tracks;
-        let is_wanted = filter.track_fits(self.labels.of(tracks, machine, track), track);
-        // Not more than there are tracks, whose number is limited.
-        if tracks.get(track).is_some() {
-            self.wanted.insert((machine, track), is_wanted);
-        }
-        is_wanted
+        !filter.is_for_tracks()
+            || filter.track_fits(self.labels.of(&self.survey.tracks, machine, track), track)
     }
 
     fn row(&mut self, event: &Event<'_>, key: Key) -> Row {
