@@ -64,6 +64,7 @@ const PROGRAMS: &[&str] = &[
 
 /// The program that `word` probably means.
 fn meant_program(word: &str) -> Option<&'static str> {
+    // Two letters of a short name are half of it.
     let is_near =
         |program: &&str| edit_distance(word, program) <= if program.len() < 5 { 1 } else { 2 };
     PROGRAMS.iter().copied().find(is_near)
