@@ -42,6 +42,29 @@ impl DataSource for Gap {
     fn stop(&mut self, _instance: &Instance, _done: Ack) {}
 }
 
+/// Writes until there is no shared memory; then its writer ends. Each packet fills a chunk, so that none is given up in
+/// its middle, which the service would count by itself.
+struct DropAndEnd;
+
+impl DataSource for DropAndEnd {
+    fn start(&mut self, instance: &Instance) {
+        let mut writer = instance.trace_writer(BufferExhaustedPolicy::Drop);
+        // A chunk without its header, the word of its page and the length of a packet. A packet of one unknown field:
+        // its tag and a length of two bytes before it.
+        let mut packet = vec![0; 4096 - 8 - 8 - 4];
+        let len = packet.len() - 4;
+        packet[..4].copy_from_slice(&[0xfa, 0x3f, len as u8 | 0x80, (len >> 7) as u8]);
+        // `first_packet_on_sequence` takes room.
+        writer.new_packet().for_testing().str("first");
+        writer.flush();
+        while !writer.is_dropping() {
+            writer.write_raw(&packet);
+        }
+    }
+
+    fn stop(&mut self, _instance: &Instance, _done: Ack) {}
+}
+
 /// Never acknowledges a flush.
 struct Mute(Vec<Ack>);
 
@@ -107,6 +130,18 @@ fn overwritten_and_discarded() {
         assert!(!world.packets("trace").is_empty(), "the trace is there all the same");
         ran.failed(3, "data was lost, and --strict was asked for");
     }
+}
+
+/// Nothing that the writer could report its loss with follows it.
+#[test]
+fn a_writer_that_ends_while_it_drops() {
+    let world = World::new();
+    let _traced = world.traced();
+    let _producer = producer(&world, DropAndEnd);
+    world.write("c", &CONFIG.replace("size_kb: 64", "size_kb: 65536"));
+    let ran = world.run("perfetto -c c --txt -o trace --strict");
+    assert!(ran.stderr.contains("shared memory was full: 1; packets that follow a gap"), "{ran:?}");
+    ran.failed(3, "data was lost, and --strict was asked for");
 }
 
 /// No counter has this loss, so the trace is scanned, whether the service or the consumer writes it.

@@ -38,7 +38,7 @@ pub(super) struct Log {
     pub(super) source: String,
     /// Packets it began to write.
     pub(super) written: u32,
-    /// The writer dropped packets, and marked that in the trace.
+    /// The writer dropped packets, and sent a mark each time that it began to.
     pub(super) dropped: bool,
     /// Its connection is closed, by either side.
     pub(super) gone: bool,
@@ -90,6 +90,8 @@ pub(super) fn text(tag: Tag, seq: u32) -> String {
 pub(super) struct Reader {
     /// By sequence id: its writer, and the number of the next packet.
     pub(super) sequences: BTreeMap<u32, (Tag, u32)>,
+    /// Sequences whose last packet says that later ones were dropped.
+    pub(super) marked: BTreeSet<u32>,
     /// By writer: one more than the number of the last packet.
     pub(super) seen: BTreeMap<Tag, u32>,
     /// Packets that were missing, by writer.
@@ -139,9 +141,16 @@ impl Reader {
             // `world::model` checks these.
             return Ok(());
         }
-        let Some(TracePacketData::ForTesting(event)) = &packet.data else {
-            return Err(format!("an honest producer never wrote {packet:?}"));
+        let dropped = packet.previous_packet_dropped.unwrap_or(0);
+        let event = match &packet.data {
+            Some(TracePacketData::ForTesting(event)) => event,
+            None if dropped != 0 => {
+                self.marked.insert(sequence);
+                return Ok(());
+            }
+            _ => return Err(format!("an honest producer never wrote {packet:?}")),
         };
+        let was_marked = self.marked.remove(&sequence);
         let (tag, seq) = (event.counter.unwrap_or(0), event.seq_value.unwrap_or(0));
         let Some(log) = ledger.logs.get(&tag) else {
             return Err(format!("invented: no writer {tag:#x}"));
@@ -155,7 +164,18 @@ impl Reader {
         if seq >= log.written || event.str.as_deref() != Some(text(tag, seq).as_str()) {
             return Err(format!("invented: packet {seq} of writer {tag:#x}"));
         }
-        let source = log.source.clone();
+        self.place(ledger, (tag, seq), sequence, dropped != 0 || was_marked)
+    }
+
+    /// Checks that packet `seq` of a writer follows the ones before it, or a mark says that some are missing.
+    fn place(
+        &mut self,
+        ledger: &mut Ledger,
+        (tag, seq): (Tag, u32),
+        sequence: u32,
+        is_marked: bool,
+    ) -> Result<(), String> {
+        let Some(log) = ledger.logs.get(&tag) else { return Ok(()) };
         let first = if self.came_late { seq } else { 0 };
         let (owner, next) = *self.sequences.entry(sequence).or_insert((tag, first));
         if owner != tag {
@@ -170,16 +190,25 @@ impl Reader {
             return Err(format!("writer {tag:#x}: packet {seq} again or late, expected {next}"));
         }
         if seq > next {
-            ledger.gaps_seen += 1;
             *self.missing.entry(tag).or_default() += seq - next;
-            let excused = self.emptied || next == 0 && self.begins_unmarked.contains(&source);
-            if packet.previous_packet_dropped.unwrap_or(0) == 0 && !excused {
+            let excused = self.emptied || next == 0 && self.begins_unmarked.contains(&log.source);
+            if !is_marked && !excused {
                 return Err(format!("writer {tag:#x}: {next}..{seq} lost without a mark"));
             }
+            ledger.gaps_seen += 1;
         }
         self.sequences.insert(sequence, (tag, seq + 1));
         self.seen.insert(tag, seq + 1);
         ledger.packets_read += 1;
         Ok(())
+    }
+
+    /// Whether the trace says that packets of a writer are missing behind the last one.
+    pub(super) fn is_tail_marked(&self, tag: Tag) -> bool {
+        self.marked.iter().any(|sequence| match self.sequences.get(sequence) {
+            Some((owner, _)) => *owner == tag,
+            // Nothing else of that writer was stored.
+            None => !self.seen.contains_key(&tag),
+        })
     }
 }

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use protos::UnregisterTraceWriterRequest;
 use protos::producer_port::Request;
 
-use crate::write::commit::{self, FlushCallback, PendingCommit, Scraped};
+use crate::write::commit::{self, FlushCallback, LossMark, PendingCommit, Scraped};
 use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::write::reservations::Reservations;
@@ -401,6 +401,14 @@ impl Arbiter {
         }
     }
 
+    /// Tells the service, behind everything that the writer has returned, that it drops packets.
+    pub(super) fn mark_loss(&self, mark: LossMark, target: Target) {
+        let wake = self.with(|state| state.add_mark(mark, target));
+        if wake {
+            self.0.waker.wake();
+        }
+    }
+
     /// Sends everything committed; `done` is called when the data for `target` has reached the service.
     pub(super) fn flush_target(&self, target: Target, done: Option<FlushCallback>) {
         let done = self.with(|state| match state.reservations.held(target) {
@@ -448,13 +456,8 @@ impl Arbiter {
                 state.hold(writer, target, chunk, patches);
                 return false;
             };
-            let before = state.due;
-            if state.update(writer, (target, buffer), chunk, patches, half) {
-                state.due = Due::Now;
-            } else if state.due == Due::No {
-                state.due = Due::Batch;
-            }
-            state.due != before
+            let is_urgent = state.update(writer, (target, buffer), chunk, patches, half);
+            state.set_due(is_urgent)
         });
         if wake {
             self.0.waker.wake();

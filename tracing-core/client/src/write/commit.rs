@@ -5,11 +5,13 @@ use protos::{
     CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunkToPatchPatch,
     CommitDataRequestChunksToMove,
 };
+use protozero::wire::varint::padded;
 
 use crate::write::patches::FilledPatch;
-use abi::ids::{BufferId, FlushId, WriterId};
+use abi::ids::{BufferId, ChunkId, FlushId, WriterId};
 use abi::limits::PATCHES_PER_CHUNK_MAX;
-use abi::shm::{ChunkFlags, ChunkHeader, SmbReader, WritableChunk};
+use abi::shm::header::PACKET_DROPPED;
+use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets, SmbReader, WritableChunk};
 
 /// Estimated size at which a commit is split: a frame of the socket less room for its envelope
 /// (`shared_memory_arbiter_impl.cc`). Upstream splits only commits that carry chunks by value; ours are
@@ -29,9 +31,51 @@ struct Move {
     page_idx: usize,
     chunk_idx: usize,
     buffer: BufferId,
-    /// The chunk, if it is not completed yet: it needs patches that may come before the commit leaves, its memory is
-    /// not shared and it travels by value, or it was written for a reservation.
-    held: Option<WritableChunk>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// In memory, and complete.
+    Complete,
+    /// In memory, and not complete: it needs patches that may come before the commit leaves, its memory is not shared
+    /// and it travels by value, or it was written for a reservation.
+    Held(WritableChunk),
+    /// In no memory: it travels by value.
+    Mark(LossMark),
+}
+
+/// Says that packets of a writer are missing behind its last chunk. It is a chunk of its own, with this header. It
+/// needs no shared memory, so that a loss is told although there is none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LossMark {
+    pub(super) writer: WriterId,
+    pub(super) chunk: ChunkId,
+    /// The last chunk says it, too: a packet was given up in its middle.
+    pub(super) is_told: bool,
+}
+
+/// A packet with `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free shared memory
+/// (256). Its length stands before it.
+const LOSS_PACKET: [u8; 5] = [4, 0xd0, 0x02, 0x81, 0x02];
+
+/// Place of a mark. Services that know chunks by value only check that there is such a page. Older ones look there,
+/// and find no complete chunk, because no page has so many.
+const MARK_CHUNK_IDX: usize = Layout::Div14.chunk_count() - 1;
+
+impl LossMark {
+    /// The mark as a chunk: for readers of the trace a packet, and for the counters of the service a packet that was
+    /// given up. Behind such a one nothing of a chunk is read.
+    fn to_bytes(self) -> Vec<u8> {
+        let count = if self.is_told { 1 } else { 2 };
+        let packets = Packets::new(count, ChunkFlags::default());
+        let header = ChunkHeader { chunk: self.chunk, writer: self.writer, packets };
+        let mut bytes = [&header.to_bytes()[..], &LOSS_PACKET].concat();
+        if !self.is_told {
+            bytes.extend_from_slice(&padded(PACKET_DROPPED));
+        }
+        bytes
+    }
 }
 
 /// A patch of a chunk that was committed before.
@@ -69,15 +113,21 @@ impl PendingCommit {
     pub(super) fn add_chunk(&mut self, chunk: WritableChunk, buffer: BufferId, hold: bool) {
         self.chunk_bytes += chunk.bytes();
         let (page_idx, chunk_idx) = (chunk.page_idx(), chunk.chunk_idx());
-        let held = if hold {
-            Some(chunk)
+        let content = if hold {
+            Content::Held(chunk)
         } else {
             // A chunk whose state a peer changed is lost. The move is sent nevertheless, and the service
             // skips it.
             let _ = chunk.complete();
-            None
+            Content::Complete
         };
-        self.moves.push(Move { page_idx, chunk_idx, buffer, held });
+        self.moves.push(Move { page_idx, chunk_idx, buffer, content });
+    }
+
+    /// Adds a mark behind the chunks of its writer.
+    pub(super) fn add_mark(&mut self, mark: LossMark, buffer: BufferId) {
+        let content = Content::Mark(mark);
+        self.moves.push(Move { page_idx: 0, chunk_idx: MARK_CHUNK_IDX, buffer, content });
     }
 
     /// Adds all of `other` for `buffer`. It must not acknowledge a flush, nor have patches.
@@ -88,15 +138,18 @@ impl PendingCommit {
 
     /// Packets in chunks that it holds.
     pub(super) fn packet_count(&self) -> u64 {
-        let held = self.moves.iter().filter_map(|entry| entry.held.as_ref());
-        held.map(WritableChunk::packet_count).sum()
+        let held = self.moves.iter().map(|entry| match &entry.content {
+            Content::Held(chunk) => chunk.packet_count(),
+            Content::Complete | Content::Mark(_) => 0,
+        });
+        held.sum()
     }
 
     /// Stores a patch into its chunk, if this commit still holds it; the last patch completes the chunk, unless
     /// `keep`. False if the chunk was committed already: the patch is then sent.
     pub(super) fn patch_held(&mut self, writer: WriterId, patch: FilledPatch, keep: bool) -> bool {
         for entry in self.moves.iter_mut().rev() {
-            let Some(chunk) = &mut entry.held else { continue };
+            let Content::Held(chunk) = &mut entry.content else { continue };
             if chunk.writer() != writer || chunk.id() != patch.chunk {
                 continue;
             }
@@ -105,7 +158,10 @@ impl PendingCommit {
             let _ = chunk.patch(usize::from(patch.offset), patch.data);
             if !patch.has_more {
                 chunk.remove_flags(ChunkFlags::NEEDS_PATCHING);
-                if !keep && let Some(chunk) = entry.held.take() {
+                if !keep
+                    && let Content::Held(chunk) =
+                        core::mem::replace(&mut entry.content, Content::Complete)
+                {
                     let _ = chunk.complete();
                 }
             }
@@ -132,17 +188,21 @@ impl PendingCommit {
     pub(super) fn drain_requests(&mut self, mut reader: Option<&mut SmbReader>) -> Vec<Request> {
         let mut split = Split::default();
         for entry in self.moves.drain(..) {
-            let data = entry.held.and_then(|chunk| {
-                if let Some(reader) = &mut reader {
+            let data = match (entry.content, &mut reader) {
+                (Content::Complete, _) => None,
+                (Content::Mark(mark), _) => Some(mark.to_bytes()),
+                (Content::Held(chunk), Some(reader)) => {
                     let mut data = Vec::with_capacity(chunk.bytes());
                     reader.take_by_value(chunk, &mut data);
-                    return Some(data);
+                    Some(data)
                 }
-                // Patches are missing, but the commit leaves now: the chunk is completed without them, and
-                // they follow.
-                let _ = chunk.complete();
-                None
-            });
+                (Content::Held(chunk), None) => {
+                    // Patches are missing, but the commit leaves now: the chunk is completed without them, and
+                    // they follow.
+                    let _ = chunk.complete();
+                    None
+                }
+            };
             let cost = ENTRY_BYTES + data.as_ref().map_or(0, Vec::len);
             split.with_space_for(cost).chunks_to_move.push(CommitDataRequestChunksToMove {
                 page: Some(wire(entry.page_idx)),

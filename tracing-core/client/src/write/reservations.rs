@@ -14,8 +14,7 @@
 //! open: `shared_memory_arbiter_impl.cc`, `fully_bound_`.)
 
 use crate::limits::HELD_CALLBACKS_MAX;
-use crate::write::commit::FlushCallback;
-use crate::write::commit::PendingCommit;
+use crate::write::commit::{FlushCallback, LossMark, PendingCommit};
 use crate::write::patches::PatchList;
 use crate::write::writers::Target;
 use abi::ids::{BufferId, ReservationId, WriterId};
@@ -46,6 +45,11 @@ impl Held {
             // All earlier chunks of the writer are here.
             let _ = self.commit.patch_held(writer, patch, true);
         }
+    }
+
+    /// Takes a mark behind the chunks of its writer.
+    pub(super) fn add_mark(&mut self, mark: LossMark) {
+        self.commit.add_mark(mark, BufferId::new(0));
     }
 
     /// Keeps `done`, or returns it if there are too many.

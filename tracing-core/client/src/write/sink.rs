@@ -12,13 +12,16 @@
 //!                               Dropping ───── 1024 bytes later, or at a flush ────┘
 //! ```
 //!
-//! A packet that goes on in another chunk and finds none makes `Dropping` of `InPacket`, too.
+//! A packet that goes on in another chunk and finds none makes `Dropping` of `InPacket`, too. Each time that a writer
+//! begins to drop packets, a mark takes the place of its next chunk. It travels by value, so that the loss is known
+//! also when no packet follows: upstream's writers tell it with their next packet, if there is one.
 #![allow(unsafe_code)]
 
 use protozero::WriteError;
 use protozero::encode::{OpenSlots, Range, Sink, Slot, SwapSink};
 
 use crate::write::arbiter::Arbiter;
+use crate::write::commit::LossMark;
 use crate::write::patches::PatchList;
 use crate::write::policy::BufferExhaustedPolicy;
 use crate::write::writers::Target;
@@ -124,11 +127,20 @@ impl ChunkSink {
         arbiter.acquire(header, policy)
     }
 
-    fn start_dropping(&mut self, state: SinkState) {
-        if !self.is_dropping() {
-            self.drop_count += 1;
-        }
+    /// Packets are lost from here on. The chunk of the writer was returned before; it told the loss if `is_told`.
+    fn start_dropping(&mut self, state: SinkState, is_told: bool) {
+        let is_new = !self.is_dropping();
         self.state = state;
+        if !is_new {
+            return;
+        }
+        self.drop_count += 1;
+        if let Some((arbiter, writer)) = &self.home {
+            // At once: there may be no later packet that could tell it.
+            let mark = LossMark { writer: *writer, chunk: self.next_chunk, is_told };
+            arbiter.mark_loss(mark, self.target);
+            self.next_chunk = self.next_chunk.next();
+        }
     }
 
     /// Begins a packet in the chunk at hand. Gives the range behind its length.
@@ -178,7 +190,7 @@ impl ChunkSink {
                 Ok(())
             }
             None => {
-                self.start_dropping(SinkState::Dropping);
+                self.start_dropping(SinkState::Dropping, false);
                 Err(WriteError::Exhausted)
             }
         }
@@ -190,7 +202,7 @@ impl ChunkSink {
             chunk.abandon_fragment();
         }
         self.return_chunk();
-        self.start_dropping(state);
+        self.start_dropping(state, true);
     }
 }
 

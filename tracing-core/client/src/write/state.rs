@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use protos::RegisterTraceWriterRequest;
 use protos::producer_port::Request;
 
-use crate::write::commit::{FlushCallback, PendingCommit};
+use crate::write::commit::{FlushCallback, LossMark, PendingCommit};
 use crate::write::patches::PatchList;
 use crate::write::reservations::{Held, Reservations};
 use crate::write::writers::{Target, Writers};
@@ -193,6 +193,37 @@ impl ArbiterState {
             }
         }
         emitted || by_value || pending.chunk_bytes >= half || batch_commits_ms == 0
+    }
+
+    /// Takes the mark of a writer of `target`. True if the transport has to know.
+    pub(super) fn add_mark(&mut self, mark: LossMark, target: Target) -> bool {
+        match self.reservations.buffer(target) {
+            _ if self.disconnected => false,
+            None => {
+                if let Some(held) = self.reservations.held(target) {
+                    held.add_mark(mark);
+                    self.writers.set_held_chunks(mark.writer);
+                }
+                false
+            }
+            // What it writes is discarded.
+            Some(buffer) if buffer.is_none() => false,
+            Some(buffer) => {
+                self.pending().add_mark(mark, buffer);
+                self.set_due(self.options.by_value || self.options.batch_commits_ms == 0)
+            }
+        }
+    }
+
+    /// The pending commit has something new. True if the transport has to know.
+    pub(super) fn set_due(&mut self, is_urgent: bool) -> bool {
+        let before = self.due;
+        if is_urgent {
+            self.due = Due::Now;
+        } else if self.due == Due::No {
+            self.due = Due::Batch;
+        }
+        self.due != before
     }
 
     pub(super) fn close_pending(&mut self, done: Option<FlushCallback>) {

@@ -19,10 +19,6 @@ use abi::ids::{BufferId, WriterId};
 /// when it is full.)
 const RETRY_BYTES: u64 = 1024;
 
-/// Value of `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free
-/// shared memory (256).
-const LOSS_MARK: u32 = 1 | 256;
-
 /// Writes packets straight into shared memory. One per thread: it can be sent to another but not
 /// shared.
 ///
@@ -40,10 +36,9 @@ pub struct TraceWriter {
     stream: StreamOf<ChunkSink>,
     /// `first_packet_on_sequence` was not written yet.
     first: bool,
-    /// Packets are missing before the next one.
-    lost: bool,
-    /// `stream.written()` when packets began to be dropped, or when a chunk was last asked for.
-    dropped_since: u64,
+    /// `stream.written()` when packets began to be dropped, or when a chunk was last asked for; none while packets
+    /// are written.
+    dropped_since: Option<u64>,
     /// Bytes of packets that `stream` does not know.
     short_bytes: u64,
 }
@@ -72,8 +67,7 @@ impl TraceWriter {
         Self {
             stream: StreamOf::new(ChunkSink::new(home, target, policy)),
             first: true,
-            lost: false,
-            dropped_since: 0,
+            dropped_since: None,
             short_bytes: 0,
         }
     }
@@ -101,16 +95,16 @@ impl TraceWriter {
     #[inline(never)]
     fn begin(&mut self) -> Scope<'_> {
         let sink = self.stream.sink();
-        if self.first || self.lost || sink.state != SinkState::Ready {
-            return self.begin_marked();
+        if self.first || sink.state != SinkState::Ready {
+            return self.begin_rare();
         }
         self.stream.root()
     }
 
-    /// Begins a packet that needs marks: the first one of the sequence, or one after a loss.
+    /// Begins the first packet of the sequence, or one after a loss.
     #[cold]
     #[inline(never)]
-    fn begin_marked(&mut self) -> Scope<'_> {
+    fn begin_rare(&mut self) -> Scope<'_> {
         if self.stream.sink().state == SinkState::InPacket {
             self.stream.end_forgotten();
         }
@@ -118,9 +112,8 @@ impl TraceWriter {
             self.begin_dropped();
         }
         let mut scope = self.stream.root();
-        if self.lost && scope.error().is_none() {
-            self.lost = false;
-            rt::uint32::<42>(&mut scope, LOSS_MARK);
+        if scope.error().is_none() {
+            self.dropped_since = None;
         }
         // Once, even if this packet is lost: the next one then says that packets are missing.
         if core::mem::take(&mut self.first) {
@@ -148,12 +141,9 @@ impl TraceWriter {
 
     fn begin_dropped(&mut self) {
         let written = self.stream.written();
-        if !self.lost {
-            self.lost = true;
-            self.dropped_since = written;
-        }
-        if written.wrapping_sub(self.dropped_since) >= RETRY_BYTES {
-            self.dropped_since = written;
+        let since = *self.dropped_since.get_or_insert(written);
+        if written.wrapping_sub(since) >= RETRY_BYTES {
+            self.dropped_since = Some(written);
             self.stream.sink_mut().retry();
         }
     }

@@ -316,7 +316,7 @@ fn commit_data_splitting_accounts_for_framing() {
 }
 
 #[test]
-fn forgotten_packets_are_lost_and_the_next_one_says_so() {
+fn forgotten_packets_are_lost_which_a_mark_says() {
     let (arbiter, park) = div4(4);
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Stall);
     {
@@ -334,8 +334,9 @@ fn forgotten_packets_are_lost_and_the_next_one_says_so() {
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
     let packets = reader.packets(id);
-    let after = hex("d0028102 a238 07 0a056166746572");
-    assert_eq!(packets, [None, Some(after), None]);
+    let after = hex("a238 07 0a056166746572");
+    let mark = Some(loss_mark());
+    assert_eq!(packets, [None, mark.clone(), Some(after), None, mark]);
 }
 
 /// Two writers on their own threads, a service on a third.

@@ -280,7 +280,12 @@ fn first_packet_is_marked_once() {
     }
 }
 
-/// The loss mark comes first in the first packet that gets through, and says why.
+/// What a writer that begins to drop packets tells: `previous_packet_dropped`, and why.
+fn loss_mark() -> Vec<u8> {
+    hex("d0028102")
+}
+
+/// The packet that found no memory is told at once, and the first that gets through comes behind it.
 #[test]
 fn drop_at_a_packet_boundary() {
     let (arbiter, park) = div4(1);
@@ -301,10 +306,58 @@ fn drop_at_a_packet_boundary() {
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
     let packets = reader.packets(id);
+    // Each chunk takes two; the ninth found none, for which there is a mark of two fragments.
+    assert_eq!((sent, packets.len()), (9, 8 + 2 + 1));
     let last = packets.last().unwrap().as_ref().unwrap();
-    assert_eq!(last[..], [&hex("d0028102")[..], &[0x18; 10]].concat());
-    // The packet that found no room in the middle was given up; the one at a boundary left no trace.
-    assert!(packets.len() <= sent + 1);
+    assert_eq!(last[..], [0x18; 10]);
+}
+
+/// Packets that fill a page of four chunks exactly, and one more.
+fn fill_and_drop(arbiter: &Arbiter) -> TraceWriter {
+    let mut writer = writer(arbiter, BufferExhaustedPolicy::Drop);
+    // A chunk has 1012 bytes for packets; the first packet has three more bytes.
+    writer.write_raw(&[0x08; 1012 - 4 - 3]);
+    (0..3).for_each(|_| writer.write_raw(&[0x08; 1012 - 4]));
+    assert_eq!(writer.drop_count(), 0);
+    writer.write_raw(&[0x10; 10]);
+    assert_eq!(writer.drop_count(), 1);
+    writer
+}
+
+#[test]
+fn a_loss_is_told_without_a_later_packet() {
+    let (arbiter, park) = div4(1);
+    let writer = fill_and_drop(&arbiter);
+    let id = writer.id().get();
+    let mut reader = lock(&park.reader);
+    reader.drain(&arbiter);
+    let packets = reader.packets(id);
+    // The counters of the service see a packet that was given up, and readers one with the mark.
+    assert_eq!(packets.len(), 4 + 2);
+    assert_eq!(packets[4..], [Some(loss_mark()), None]);
+    // The end of the writer has nothing to add.
+    drop(writer);
+    reader.drain(&arbiter);
+    assert_eq!(reader.packets(id).len(), 4 + 2);
+}
+
+/// The service gets it, although no chunk is free, and in the order in which the writer met the loss.
+#[test]
+fn a_writer_that_only_drops_tells_it() {
+    let (arbiter, park) = div4(1);
+    let mut full = fill_and_drop(&arbiter);
+    let mut late = writer(&arbiter, BufferExhaustedPolicy::Drop);
+    (0..100).for_each(|_| late.write_raw(&[0x10; 100]));
+    assert_eq!((late.drop_count(), full.drop_count()), (1, 1));
+    let id = late.id().get();
+    drop(late);
+    full.flush();
+    let mut reader = lock(&park.reader);
+    reader.drain(&arbiter);
+    assert_eq!(reader.packets(id), [Some(loss_mark()), None]);
+    let position = |wanted: fn(&Request) -> bool| reader.requests.iter().position(wanted).unwrap();
+    let commit = position(|request| matches!(request, Request::CommitData(_)));
+    assert!(commit < position(|request| matches!(request, Request::UnregisterTraceWriter(_))));
 }
 
 #[test]
@@ -332,9 +385,9 @@ fn a_packet_without_room_in_the_middle_is_stamped() {
     reader.drain(&arbiter);
     // The lengths of what had left already were still patched, or the reader would complain.
     let packets = reader.packets(id);
-    assert_eq!(packets.len(), 3);
+    assert_eq!(packets.len(), 4);
     assert!(packets[1].is_none());
-    assert_eq!(packets[2].as_ref().unwrap()[..4], hex("d0028102")[..]);
+    assert_eq!(packets[2..], [Some(loss_mark()), Some(vec![0x18; 3])]);
 }
 
 #[test]
@@ -357,7 +410,7 @@ fn dropping_more_than_once() {
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
     let marks = reader.packets(id).into_iter().flatten();
-    let marks = marks.filter(|packet| packet.starts_with(&[0xd0, 0x02])).count();
+    let marks = marks.filter(|packet| *packet == loss_mark()).count();
     assert_eq!(marks, 3);
 }
 
@@ -481,16 +534,21 @@ fn a_packet_that_fails_is_given_up() {
 }
 
 #[test]
-fn failures_take_no_chunk_id() {
+fn of_failures_only_the_mark_takes_a_chunk_id() {
     let (arbiter, park) = div4(1);
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
     while writer.drop_count() == 0 {
         writer.write_raw(&[0x08; 900]);
     }
+    for _ in 0..3 {
+        writer.flush();
+        writer.write_raw(&[0x08; 900]);
+    }
+    assert_eq!(writer.drop_count(), 1);
     lock(&park.reader).drain(&arbiter);
     writer.flush();
     writer.write_raw(&[0x08; 900]);
     let (header, _) = peek(&arbiter, 0, 0, 0);
     let next = header[0];
-    assert_eq!(next, 4, "four chunks went before");
+    assert_eq!(next, 5, "four chunks and the mark went before");
 }

@@ -1,6 +1,6 @@
 //! Many producers, some of which write, several sessions, and one consumer that never reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -248,12 +248,15 @@ fn account(stats: &TraceStats) -> Outcome {
 /// Checks that each writer's last packet is there and that each gap is marked. Returns how many packets are missing.
 fn check(trace: &[u8], written: &[u64]) -> Outcome<u64> {
     let mut next: BTreeMap<u32, u64> = BTreeMap::new();
+    // Sequences whose last packet is a mark.
+    let mut marked: BTreeSet<u32> = BTreeSet::new();
     let mut missing = 0;
     for packet in TraceReader::new(trace) {
         let Ok(TraceField::Packet(packet)) = packet else { return Err("a broken trace".into()) };
-        let (mut dropped, mut event) = (0, None);
+        let (mut sequence, mut dropped, mut event) = (0, 0, None);
         for field in packet {
             match field.map_err(|error| error.to_string())? {
+                TracePacketField::TrustedPacketSequenceId(id) => sequence = id,
                 TracePacketField::PreviousPacketDropped(bits) => dropped = bits,
                 TracePacketField::ForTesting(fields) => {
                     let (mut index, mut counter) = (None, None);
@@ -269,9 +272,15 @@ fn check(trace: &[u8], written: &[u64]) -> Outcome<u64> {
                 _ => {}
             }
         }
-        let Some((index, counter)) = event else { continue };
+        let Some((index, counter)) = event else {
+            if dropped != 0 {
+                marked.insert(sequence);
+            }
+            continue;
+        };
+        let is_marked = marked.remove(&sequence) || dropped != 0;
         let expected = next.insert(index, counter + 1).unwrap_or(0);
-        if counter < expected || (counter > expected && dropped == 0) {
+        if counter < expected || (counter > expected && !is_marked) {
             return Err(format!("writer {index}: {counter} came after {expected}, unmarked"));
         }
         missing += counter - expected;
