@@ -11,7 +11,8 @@ pub struct Filter {
     pub processes: Vec<Pattern>,
     /// Name or id of the thread.
     pub threads: Vec<Pattern>,
-    /// Name of the track or of one above it, the names joined by ` / `, or the track's uuid.
+    /// Name of the track or of one above it, the names joined by ` / `, or the track's uuid. A name may have the number
+    /// that lines show where several tracks of one parent have it, such as `job #2`.
     pub tracks: Vec<Pattern>,
     /// One of its categories.
     pub categories: Vec<Pattern>,
@@ -45,9 +46,15 @@ impl Filter {
             let process = label.process.as_ref().and_then(|process| process.name.as_ref());
             let thread = label.thread.as_ref().and_then(|thread| thread.name.as_ref());
             let mut names = process.into_iter().chain(thread).chain(&label.path);
+            let fits_numbered = || {
+                let numbered: Vec<_> = label.numbered_path().collect();
+                numbered.iter().any(|name| pattern.matches(name))
+                    || pattern.matches(&numbered.join(" / "))
+            };
             names.any(|name| pattern.matches(name))
                 || pattern.is_number(uuid)
                 || (label.path.len() > 1 && pattern.matches(&label.path.join(" / ")))
+                || (label.has_numbers() && fits_numbered())
         };
         let fits = |patterns: &[Pattern], fits: &dyn Fn(&Pattern) -> bool| {
             patterns.is_empty() || patterns.iter().any(fits)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::escape;
-use crate::read::{TrackKind, Tracks};
+use crate::read::{Track, TrackKind, Tracks};
 
 /// Bytes that labels in memory may take. Beyond that they are made again.
 const BYTES_MAX: usize = 16 << 20;
@@ -15,6 +15,8 @@ pub(super) struct Label {
     pub(super) thread: Option<Named<i64>>,
     /// Names of the tracks below, the outermost first.
     pub(super) path: Vec<String>,
+    /// For each of them: its number among those of this name and parent, if there are several.
+    numbers: Vec<Option<u32>>,
     pub(super) is_counter: bool,
     pub(super) unit: Option<String>,
     /// All of it for people. For a counter: without its own name.
@@ -29,7 +31,7 @@ pub(super) struct Named<N> {
 }
 
 impl Label {
-    pub(super) fn new(tracks: &Tracks, machine: u32, uuid: u64) -> Self {
+    fn new(tracks: &Tracks, twins: &Twins, machine: u32, uuid: u64) -> Self {
         let mut label = Self::default();
         let named = |name: &Option<Box<str>>| name.as_deref().map(str::to_owned);
         let mut process = None;
@@ -47,10 +49,12 @@ impl Label {
                     }
                     let name = named(&track.name);
                     label.path.push(name.unwrap_or_else(|| format!("track {}", track.uuid)));
+                    label.numbers.push(twins.number(track.uuid));
                 }
             }
         }
         label.path.reverse();
+        label.numbers.reverse();
         if tracks.get(uuid).is_none() && uuid != 0 {
             label.path.push(format!("track {uuid}"));
         }
@@ -67,6 +71,24 @@ impl Label {
         self.path.last().map(String::as_str)
     }
 
+    pub(super) fn has_numbers(&self) -> bool {
+        self.numbers.iter().any(Option::is_some)
+    }
+
+    /// As [`name`](Self::name), with its number.
+    pub(super) fn numbered_name(&self) -> Option<String> {
+        self.numbered_path().last()
+    }
+
+    /// Names of the tracks below, those of one name and parent with their numbers.
+    pub(super) fn numbered_path(&self) -> impl Iterator<Item = String> {
+        let numbers = self.numbers.iter().copied().chain(std::iter::repeat(None));
+        self.path.iter().zip(numbers).map(|(name, number)| match number {
+            Some(number) => format!("{name} #{number}"),
+            None => name.clone(),
+        })
+    }
+
     fn show(&self) -> String {
         let mut parts = Vec::new();
         if let Some(Named { id, name }) = &self.process {
@@ -78,8 +100,8 @@ impl Label {
             parts.push(numbered(name.as_deref(), "tid", id));
         }
         let own = usize::from(self.is_counter);
-        let path = self.path.iter().take(self.path.len().saturating_sub(own));
-        parts.extend(path.map(|name| plain(name)));
+        let path = self.numbered_path().take(self.path.len().saturating_sub(own));
+        parts.extend(path.map(|name| plain(&name)));
         if parts.is_empty() {
             return "-".into();
         }
@@ -103,22 +125,62 @@ fn plain(name: &str) -> String {
     out
 }
 
+/// Tracks of one name and parent, which only a number tells apart: 1 is the one that is described first.
+#[derive(Debug)]
+struct Twins(
+    /// Uuids and numbers, sorted: an entry for each track of a trace must be small.
+    Vec<(u64, u32)>,
+);
+
+impl Twins {
+    fn new(tracks: &Tracks) -> Self {
+        let mut named: Vec<_> = tracks.iter().filter_map(Self::key).collect();
+        named.sort_unstable();
+        let groups =
+            named.chunk_by(|(parent, name, ..), next| (*parent, *name) == (next.0, next.1));
+        let numbered = groups
+            .filter(|group| group.len() > 1)
+            .flat_map(|group| group.iter().zip(1..).map(|((.., uuid), number)| (*uuid, number)));
+        let mut numbered: Vec<_> = numbered.collect();
+        numbered.sort_unstable();
+        Self(numbered)
+    }
+
+    /// What makes twins, and their order.
+    fn key(track: &Track) -> Option<(u64, &str, u64, u64)> {
+        let is_numbered =
+            matches!(track.kind, TrackKind::Process { .. } | TrackKind::Thread { .. });
+        let name = track.name.as_deref().filter(|_| !is_numbered)?;
+        Some((track.parent, name, track.described?.packet, track.uuid))
+    }
+
+    fn number(&self, uuid: u64) -> Option<u32> {
+        let at = self.0.binary_search_by_key(&uuid, |(uuid, _)| *uuid).ok()?;
+        self.0.get(at).map(|(_, number)| *number)
+    }
+}
+
 /// Labels that were needed lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Labels {
+    twins: Twins,
     known: BTreeMap<(u32, u64), Label>,
     pub(super) bytes: usize,
 }
 
 impl Labels {
+    pub(super) fn new(tracks: &Tracks) -> Self {
+        Self { twins: Twins::new(tracks), known: BTreeMap::new(), bytes: 0 }
+    }
+
     pub(super) fn of(&mut self, tracks: &Tracks, machine: u32, uuid: u64) -> &Label {
         if self.bytes > BYTES_MAX {
             self.known.clear();
             self.bytes = 0;
         }
-        let bytes = &mut self.bytes;
+        let Self { twins, bytes, .. } = self;
         self.known.entry((machine, uuid)).or_insert_with(|| {
-            let label = Label::new(tracks, machine, uuid);
+            let label = Label::new(tracks, twins, machine, uuid);
             *bytes += label.bytes();
             label
         })

@@ -103,6 +103,44 @@ fn lines_for_programs() {
 }
 
 #[test]
+fn tracks_of_one_name_are_numbered() {
+    let mut bytes = Vec::new();
+    let mut trace = TraceFile::create(&mut bytes).unwrap();
+    let uploads = trace.track("Uploads");
+    let downloads = trace.track("Downloads");
+    let first = trace.track(TrackSpec::new("job").under(&uploads));
+    let second = trace.track(TrackSpec::new("job").under(&uploads));
+    let part = trace.track(TrackSpec::new("part").under(&second));
+    let single = trace.track(TrackSpec::new("job").under(&downloads));
+    let counters = [(); 2].map(|()| trace.counter_track(CounterSpec::new(TrackSpec::new("queue"))));
+    trace.instant(&second, 1, "b");
+    trace.instant(&first, 2, "a");
+    trace.instant(&part, 3, "c");
+    trace.instant(&single, 4, "d");
+    trace.counter(&counters[1], 5, 7);
+    trace.counter(&counters[0], 5, 8);
+    trace.finish().unwrap();
+    insta::assert_snapshot!(text(&bytes), @r"
+    0.000000000  Uploads / job #2         instant  b
+    0.000000001  Uploads / job #1         instant  a
+    0.000000002  Uploads / job #2 / part  instant  c
+    0.000000003  Downloads / job          instant  d
+    0.000000004  -                        counter  queue #2 = 7
+    0.000000004  -                        counter  queue #1 = 8
+    ");
+    // Programs have the uuid.
+    assert!(json(&bytes).starts_with(r#"{"time_ns":0,"timestamp_ns":1,"packet":"#));
+    assert!(json(&bytes).lines().next().unwrap().contains(r#""track":["Uploads","job"]"#));
+    for (pattern, names) in [("job #2", ["b", "c"].as_slice()), ("Uploads / job #1", &["a"])] {
+        let mut options = Options::default();
+        options.filter.tracks = patterns(&[pattern]);
+        let (text, _) = lines(&bytes, &options);
+        let shown: Vec<_> = text.lines().map(|line| &line[line.len() - 1..]).collect();
+        assert_eq!(shown, names, "{pattern}");
+    }
+}
+
+#[test]
 fn absolute_times_and_colours() {
     let mut bytes = Vec::new();
     let mut trace = TraceFile::create(&mut bytes).unwrap();
@@ -458,7 +496,7 @@ fn labels_have_a_limit() {
     }
     trace.finish().unwrap();
     let survey = Survey::new(bytes.as_slice());
-    let mut labels = Labels::default();
+    let mut labels = Labels::new(&survey.tracks);
     for track in survey.tracks.iter() {
         assert_eq!(labels.of(&survey.tracks, 0, track.uuid).path.len(), 1);
         assert!(labels.bytes < 17 << 20);
@@ -473,6 +511,7 @@ fn too_many_passes_are_an_error() {
     let mut out = Vec::new();
     let error = write(&mut Cursor::new(&bytes), &mut out, &options).unwrap_err();
     assert!(error.to_string().starts_with("not all events are shown"), "{error}");
+    assert_eq!(format!("{error:?}"), error.to_string());
     let whole = text(&bytes);
     let out = String::from_utf8(out).unwrap();
     assert!(whole.starts_with(&out));

@@ -99,7 +99,7 @@ fn push_name(out: &mut String, row: &Row, name: Option<&str>, label: &Label) {
             let _ = write!(out, "packets of sequence {} are missing before this", row.sequence);
         }
         RowKind::State => escape::plain(out, name.unwrap_or("(none)")),
-        RowKind::Counter(_) => escape::plain(out, label.name().unwrap_or_default()),
+        RowKind::Counter(_) => escape::plain(out, &label.numbered_name().unwrap_or_default()),
         RowKind::Legacy(phase) => {
             escape::plain(out, &format!("{} ", char::from(phase)));
             escape::plain(out, name.unwrap_or_default());

@@ -43,7 +43,8 @@ pub struct Summary {
 }
 
 /// Why a timeline ends early. What was written is right.
-#[derive(Debug)]
+///
+/// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
 #[non_exhaustive]
 pub enum TimelineError {
     /// The output takes no more.
@@ -52,6 +53,12 @@ pub enum TimelineError {
     Seek(io::Error),
     /// After [`PASSES_MAX`] readings there are events left.
     TooManyPasses,
+}
+
+impl fmt::Debug for TimelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for TimelineError {
@@ -144,7 +151,7 @@ impl<'t, W: Write> Timeline<'t, W> {
             survey,
             options,
             out,
-            labels: Labels::default(),
+            labels: Labels::new(&survey.tracks),
             nesting: Nesting::new(OPEN_BYTES_MAX),
             text: TextLines::new(has_colours),
             range_ns: (from.saturating_add(shift), to.saturating_add(shift)),
