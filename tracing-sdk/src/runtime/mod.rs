@@ -9,6 +9,7 @@ use std::time::Duration;
 use client::producer::{Producer, ProducerError, ProducerOptions, Scraping};
 use os::clock::Deadline;
 
+mod address;
 mod error;
 mod hooks;
 #[cfg(feature = "in-process")]
@@ -75,6 +76,9 @@ impl Init {
     }
 
     /// The address of `traced`; by default that of `PERFETTO_PRODUCER_SOCK_NAME`, or the usual one.
+    ///
+    /// An address where no service can be, such as a path in a folder that does not exist, is told on standard error
+    /// when tracing is set up; the program goes on, and tries to connect.
     #[must_use]
     pub fn address(mut self, address: os::socket::Address) -> Self {
         self.0.address = Some(address);
@@ -181,6 +185,7 @@ impl Init {
         let timeout = self.0.wait;
         let mut runtime = lock();
         if !self.is_done(runtime.system.as_ref().and(runtime.system_options.as_ref()))? {
+            address::check(self.0.address.as_ref());
             self.set_up();
             let mut options = self.options();
             options.startup = self.0.startup.as_ref().map(Startup::options);

@@ -9,6 +9,7 @@
 #[path = "../it/trace.rs"]
 mod trace;
 
+mod address;
 mod interceptor;
 mod plugin;
 mod startup;
@@ -57,8 +58,10 @@ fn main() {
         Ok("prints") => interceptor::print(),
         Ok("starts early") => startup::start_early(),
         Ok("samples thread time") => thread_time::record(),
+        Ok("looks for a service") => address::look(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
+            address::an_address_where_no_service_can_be_is_told();
             a_process_outlives_its_services();
             the_last_events_of_all_threads_arrive();
             the_first_events_arrive_if_init_waits();

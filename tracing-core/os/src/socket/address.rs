@@ -71,7 +71,8 @@ impl Address {
     /// Reads one address.
     ///
     /// # Errors
-    /// When it is empty, too long for AF_UNIX, or has a part that should be a number and is not.
+    /// When it is empty, too long for AF_UNIX, has a part that should be a number and is not, or begins like a URL of
+    /// another kind.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, AddressError> {
         let text = text.as_ref();
         let bytes = text.as_bytes();
@@ -102,6 +103,9 @@ impl Address {
                 _ => bad("vsock://CID:PORT has two numbers of 32 bits"),
             };
         }
+        if is_url(bytes) {
+            return bad("an address is a path, @name, HOST:PORT or vsock://CID:PORT");
+        }
         if let Some((host, port)) = split_port(bytes) {
             let Ok(port) = port.parse() else {
                 return bad("a port is a number up to 65535");
@@ -112,6 +116,13 @@ impl Address {
             let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
             if host.is_empty() {
                 return bad("the host is empty");
+            }
+            let is_number = host.parse::<std::net::Ipv6Addr>().is_ok();
+            // A number may have a zone behind a `%`.
+            if host.contains(':') && !is_number && !host.contains('%') {
+                return bad(
+                    "the host is neither a name nor a number: brackets surround one with `:`",
+                );
             }
             return Ok(Self::Tcp { host: host.to_owned(), port });
         }
@@ -138,6 +149,12 @@ impl Address {
     pub fn is_unix(&self) -> bool {
         matches!(self, Self::Path(_) | Self::Abstract(_))
     }
+}
+
+/// `unix://x`, `tcp://x`, `http://x`.
+fn is_url(bytes: &[u8]) -> bool {
+    let scheme_len = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    scheme_len > 0 && bytes.get(scheme_len..).is_some_and(|rest| rest.starts_with(b"://"))
 }
 
 /// `host` and `port` of `host:123`, unless the text is a path.

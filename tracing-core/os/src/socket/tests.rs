@@ -37,6 +37,8 @@ fn addresses() {
     let path = |path: &str| Ok(Address::Path(path.into()));
     let bad = |text: &str, reason| Err(AddressError { text: text.into(), reason });
     let long = |len| "x".repeat(len);
+    const FORMS: &str = "an address is a path, @name, HOST:PORT or vsock://CID:PORT";
+    const HOST: &str = "the host is neither a name nor a number: brackets surround one with `:`";
     const VSOCK: &str = "vsock://CID:PORT has two numbers of 32 bits";
     let cases = [
         ("@traced", Ok(Address::Abstract(b"traced".to_vec()))),
@@ -52,6 +54,11 @@ fn addresses() {
         (":80", bad(":80", "the host is empty")),
         ("", bad("", "it is empty")),
         ("@", bad("@", "an abstract name needs at least one byte after '@'")),
+        ("[fe80::1%eth0]:80", tcp("fe80::1%eth0", 80)),
+        ("tcp://127.0.0.1:80", bad("tcp://127.0.0.1:80", FORMS)),
+        ("unix:///run/x", bad("unix:///run/x", FORMS)),
+        ("vsock:2:80", bad("vsock:2:80", HOST)),
+        ("unix:x:80", bad("unix:x:80", HOST)),
         ("vsock://2:80", Ok(Address::Vsock { cid: 2, port: 80 })),
         ("vsock://4294967295:0", Ok(Address::Vsock { cid: u32::MAX, port: 0 })),
         ("vsock://2", bad("vsock://2", VSOCK)),
