@@ -52,6 +52,15 @@ pub(crate) fn lock_for_fork() -> Locked {
     Locked(NAMES.each_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
+/// The key that an identifier of the program stands for: that of `r#type` is `type`.
+#[must_use]
+pub const fn key_of(identifier: &'static str) -> &'static str {
+    match identifier.as_bytes() {
+        [b'r', b'#', ..] => identifier.split_at(2).1,
+        _ => identifier,
+    }
+}
+
 enum Text {
     Literal(&'static str),
     /// A function in the function, whose path has the name.

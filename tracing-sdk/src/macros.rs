@@ -288,6 +288,20 @@ macro_rules! __event {
             $crate::__event!(@name track_slice $category, $($all)*)
         }
     };
+    // An argument at a time: the compiler has a limit for the number of steps.
+    (@slice $category:tt $all:tt $key:tt = ? $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $category $all $($($rest)*)?)
+    };
+    (@slice $category:tt $all:tt $key:tt = % $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $category $all $($($rest)*)?)
+    };
+    (@slice $category:tt $all:tt $key:tt = @ $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $category $all $($($rest)*)?)
+    };
+    (@slice $category:tt $all:tt $key:tt = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $category $all $($($rest)*)?)
+    };
+    // The name, a comma, a closure, or a mistake.
     (@slice $category:tt $all:tt $first:tt $($rest:tt)*) => {
         $crate::__event!(@slice $category $all $($rest)*)
     };
@@ -434,7 +448,7 @@ macro_rules! __event {
 
     // ---- what to write
     (@write $event:ident (annotate $key:ident $($value:tt)*)) => {
-        $crate::__event!(@write $event (key [::core::stringify!($key)] $($value)*))
+        $crate::__event!(@write $event (key [$crate::__private::key_of(::core::stringify!($key))] $($value)*))
     };
     (@write $event:ident (annotate $key:literal $($value:tt)*)) => {
         $crate::__event!(@write $event (key [$key] $($value)*))

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Index, Result};
 
 /// The attributes of a field or variant.
@@ -58,7 +59,7 @@ impl Options {
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let body = match &input.data {
         Data::Struct(data) => {
-            let name = input.ident.to_string();
+            let name = input.ident.unraw().to_string();
             let fields = data.fields.iter().enumerate().map(|(at, field)| match &field.ident {
                 Some(name) => quote!(&self.#name),
                 None => {
@@ -72,7 +73,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             let arms = data.variants.iter().map(|variant| {
                 let ident = &variant.ident;
                 let options = Options::parse(&variant.attrs)?;
-                let name = options.rename.unwrap_or_else(|| ident.to_string());
+                let name = options.rename.unwrap_or_else(|| ident.unraw().to_string());
                 let bound = bindings(&variant.fields);
                 let pattern = match &variant.fields {
                     Fields::Named(fields) => {
@@ -147,9 +148,9 @@ fn write_fields(
         Fields::Unit => quote!(#value.str(#name)),
         Fields::Named(_) => {
             let entries = shown.iter().map(|(field, options, reference)| {
-                let name = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
-                let name = name.trim_start_matches("r#");
-                let name = options.rename.as_deref().unwrap_or(name);
+                let name =
+                    field.ident.as_ref().map(|name| name.unraw().to_string()).unwrap_or_default();
+                let name = options.rename.as_ref().unwrap_or(&name);
                 let reference = options.value(reference);
                 quote!(map.entry(#name, #reference);)
             });

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
+use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, Ident, ItemFn, LitStr, Result, Token, parenthesized};
@@ -72,7 +73,7 @@ impl Parse for Annotation {
             input.parse()?
         };
         // As a string, because a few words have a meaning of their own as keys.
-        let key = LitStr::new(&name.to_string(), name.span());
+        let key = LitStr::new(&name.unraw().to_string(), name.span());
         Ok(Self(quote!(#key = #mark #name)))
     }
 }
@@ -112,7 +113,7 @@ pub(crate) fn expand(arguments: &Arguments, mut function: ItemFn) -> Result<Toke
     let Arguments { category, name, annotations, ret, err } = arguments;
     let is_async = function.sig.asyncness.is_some();
     let body = &function.block;
-    let text = name.as_ref().map_or_else(|| function.sig.ident.to_string(), LitStr::value);
+    let text = name.as_ref().map_or_else(|| function.sig.ident.unraw().to_string(), LitStr::value);
     // Names that the function cannot see.
     let slice = Ident::new("slice", Span::mixed_site());
     let output = Ident::new("output", Span::mixed_site());

@@ -49,10 +49,26 @@ impl Remembered {
 
     /// Returns the sum.
     #[inline]
-    pub(crate) fn add(&self, delta: i64) -> i64 {
+    pub(crate) fn add(&self, delta: i64) -> CounterValue {
+        if self.form.load(Ordering::Relaxed) == DOUBLE {
+            return self.add_to_double(delta);
+        }
         let before = self.bits.fetch_add(delta.cast_unsigned(), Ordering::Relaxed);
         self.form.store(INT, Ordering::Relaxed);
-        before.cast_signed().wrapping_add(delta)
+        CounterValue::Int(before.cast_signed().wrapping_add(delta))
+    }
+
+    #[cold]
+    fn add_to_double(&self, delta: i64) -> CounterValue {
+        let sum = |bits| f64::from_bits(bits) + delta as f64;
+        let order = Ordering::Relaxed;
+        let mut before = self.bits.load(order);
+        while let Err(other) =
+            self.bits.compare_exchange_weak(before, sum(before).to_bits(), order, order)
+        {
+            before = other;
+        }
+        CounterValue::Double(sum(before))
     }
 
     pub(crate) fn forget(&self) {

@@ -125,14 +125,15 @@ impl Counter<'static> {
         self.changed(category, value);
     }
 
-    /// Adds to its value, from any number of threads. The first value is 0.
+    /// Adds to its value, from any number of threads. The first value is 0. The sum is only right while no other thread
+    /// sets a value of the other kind, a whole number in place of one with a fraction or the other way round.
     #[inline]
     pub fn add(&'static self, category: impl CategoryRef, delta: i64) {
         if !ON {
             return;
         }
         let sum = self.last.add(delta);
-        self.changed(category, CounterValue::Int(sum));
+        self.changed(category, sum);
     }
 
     /// Forgets the value: sessions no longer begin with it.

@@ -66,3 +66,23 @@ fn a_counter_that_is_no_number_is_remembered() {
     let value = COUNTER.settled().map(|(_, value)| value);
     assert!(matches!(value, Some(CounterValue::Double(value)) if value.is_nan()));
 }
+
+#[test]
+fn a_number_is_added_to_one_with_a_fraction() {
+    static COUNTER: Counter = Counter::new("counter");
+    let value = || COUNTER.settled().map(|(_, value)| value);
+    COUNTER.set(&NOBODY, 1.5);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..1_000).for_each(|_| COUNTER.add(&NOBODY, 2)));
+        }
+    });
+    assert_eq!(value(), Some(CounterValue::Double(4_001.5)));
+    COUNTER.set(&NOBODY, 3);
+    COUNTER.add(&NOBODY, -5);
+    assert_eq!(value(), Some(CounterValue::Int(-2)));
+    COUNTER.set(&NOBODY, 0.25);
+    COUNTER.forget();
+    COUNTER.add(&NOBODY, 1);
+    assert_eq!(value(), Some(CounterValue::Int(1)));
+}

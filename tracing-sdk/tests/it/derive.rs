@@ -60,7 +60,7 @@ fn types_are_annotations() {
             letter: 'c',
             value: 0.5,
             name: "n",
-            r#type: None,
+            r#type: Some(7),
         };
         instant!(D, "job", job = &job, pair = Pair(1, true), unit = Unit);
         let messages = [
@@ -72,7 +72,7 @@ fn types_are_annotations() {
         instant!(D, "messages", all = messages);
     });
     let expected = [
-        "instant derive job job={id=1,parts=[2,3],why=Late,letter=c,value=0.5,name=n} pair=[1,true] unit=Unit",
+        "instant derive job job={id=1,parts=[2,3],why=Late,letter=c,value=0.5,name=n,type=7} pair=[1,true] unit=Unit",
         "instant derive messages all=[Quit,{move={x=1,y=-1}},{Write=w},{Color=[1,2]}]",
     ];
     assert_eq!(events(&trace), expected);

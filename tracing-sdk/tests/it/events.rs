@@ -42,6 +42,26 @@ fn slices_and_instants() {
     );
 }
 
+/// The compiler limits the steps of a macro.
+#[test]
+#[rustfmt::skip]
+fn many_arguments() {
+    let it = vec![vec![3]];
+    check(
+        || {
+            let slice = slice!(A, "many", a = it[0][0] + 1, b = it[0][0] + 1, c = it[0][0] + 1, d = it[0][0] + 1,
+                e = it[0][0] + 1, f = it[0][0] + 1, g = it[0][0] + 1, h = it[0][0] + 1, i = it[0][0] + 1,
+                j = it[0][0] + 1, k = it[0][0] + 1, l = it[0][0] + 1, m = it[0][0] + 1, n = it[0][0] + 1,
+                o = ?it[0][0] + 1, p = %it[0][0] + 1, q = @"x", r = it[0][0] + 1, s = it[0][0] + 1,
+                t = it[0][0] + 1, u = it[0][0] + 1, v = it[0][0] + 1, w = it[0][0] + 1, x = it[0][0] + 1,
+                track = Track::named("T"), y = it[0][0] + 1, |event| { event.annotate("z", &4); });
+            end!(slice);
+        },
+        &["begin a many a=4 b=4 c=4 d=4 e=4 f=4 g=4 h=4 i=4 j=4 k=4 l=4 m=4 n=4 o=4 p=4 q=x r=4 s=4 t=4 u=4 v=4 w=4 \
+           x=4 y=4 z=4", "end"],
+    );
+}
+
 #[test]
 fn values() {
     let texts = vec!["x".to_owned(), "y".to_owned()];
@@ -65,11 +85,13 @@ fn values() {
                 interned_too = @String::from("again"),
                 "any key" = 'c',
                 pointer = 16 as *const u8,
+                r#type = 1,
+                type = 2,
                 |event| event.annotate("late", &7),
             );
         },
         &["instant a values u=1 i=-1 f=0.5 s=text some=3 list=[x,y] tuple=[1,two] map={k=1,l=2} \
-           debug=[\"x\", \"y\"] display=1.5 interned=again interned_too=again any key=c pointer=0x10 late=7"],
+           debug=[\"x\", \"y\"] display=1.5 interned=again interned_too=again any key=c pointer=0x10 type=1 type=2 late=7"],
     );
 }
 
