@@ -4,7 +4,7 @@
 //! `cargo test --release --manifest-path tracing-core/loom/Cargo.toml`
 //!
 //! The modules under test are compiled from `tracing-core/abi/src` with `cfg(loom)` set, which turns
-//! their atomics into loom's. So are two small modules of `tracing-sdk/src`.
+//! their atomics into loom's. So are three small modules of `tracing-sdk/src`.
 #![allow(dead_code, reason = "a few modules of a larger crate")]
 
 // By this name the modules of the SDK know `sync`.
@@ -22,6 +22,8 @@ pub mod shm;
 mod bits;
 #[path = "../../../tracing-sdk/src/site/remembered.rs"]
 mod remembered;
+#[path = "../../../tracing-sdk/src/data_source/word.rs"]
+mod word;
 
 #[cfg(test)]
 mod models;

@@ -38,6 +38,43 @@ impl<'c, S: DataSource> Context<'c, S> {
         &mut self.local.incremental
     }
 
+    /// A value of the calling thread in this session. It begins as the default, and stays as it is when the incremental
+    /// state begins anew: for what the program needs, such as the last value that was written. There is one for each
+    /// type.
+    ///
+    /// ```
+    /// # use tracing_sdk::data_source::{DataSource, Registered};
+    /// # struct Load;
+    /// # impl DataSource for Load {
+    /// #     type Incremental = ();
+    /// #     fn setup(_: &tracing_sdk::protos::DataSourceConfig) -> Self { Self }
+    /// # }
+    /// # static LOAD: Registered<Load> = Registered::new("com.example.load");
+    /// /// What this thread has written last.
+    /// #[derive(Default)]
+    /// struct Last(u64);
+    ///
+    /// fn report(load: u64) {
+    ///     LOAD.trace(|context| {
+    ///         let last = context.thread_state::<Last>();
+    ///         if core::mem::replace(&mut last.0, load) != load {
+    ///             context.packet(|packet| {
+    ///                 packet.for_testing().str(&format!("{load}"));
+    ///             });
+    ///         }
+    ///     });
+    /// }
+    /// # report(1);
+    /// ```
+    #[allow(clippy::missing_panics_doc, reason = "it is there")]
+    pub fn thread_state<T: Default + 'static>(&mut self) -> &mut T {
+        let states = &mut self.local.states;
+        if !states.iter().any(|state| state.is::<T>()) {
+            states.push(Box::new(T::default()));
+        }
+        states.iter_mut().find_map(|state| state.downcast_mut()).expect("it was added above")
+    }
+
     /// Writes a packet. Its time is now, unless `fill` sets another timestamp, in ns since boot.
     pub fn packet(&mut self, fill: impl FnOnce(&mut TracePacketWriter<'_>)) {
         self.packet_with(|packet, _| fill(packet));

@@ -1,19 +1,18 @@
 //! The running instances of one data source.
 //!
-//! One word says which slots are in use; a trace point loads it and does nothing else while it is zero. The slots
-//! themselves are behind a lock, which a thread takes when the generation has changed since its last packet.
+//! One [`word`](super::word) says which slots are in use; a trace point loads it and does nothing else while it is
+//! zero. The slots themselves are behind a lock, which a thread takes when the generation has changed since its last
+//! packet.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use client::data_source::Instance;
 
+use super::word::{NEW, Word};
 use crate::fork;
 use crate::interceptor::ForThreads;
 use crate::slots::{COUNT, Slots};
-
-/// The bit of a data source that is not registered.
-const NEW: u32 = 1 << 31;
 
 /// One running instance.
 pub(super) struct Running<S> {
@@ -29,9 +28,7 @@ pub(super) struct Running<S> {
 /// See the [module](self).
 pub(super) struct Instances<S> {
     pub(super) name: &'static str,
-    bits: AtomicU32,
-    /// Changes whenever an instance starts, stops, or must clear its incremental state.
-    generation: AtomicU32,
+    word: Word,
     slots: Mutex<Slots<Running<S>>>,
     /// The value of [`fork::count`] in the process that its instances belong to.
     forks: AtomicU32,
@@ -41,8 +38,7 @@ impl<S> Instances<S> {
     pub(super) const fn new(name: &'static str) -> Self {
         Self {
             name,
-            bits: AtomicU32::new(NEW),
-            generation: AtomicU32::new(0),
+            word: Word { bits: AtomicU32::new(NEW), generation: AtomicU32::new(0) },
             slots: Mutex::new(Slots::new()),
             forks: AtomicU32::new(0),
         }
@@ -58,8 +54,7 @@ impl<S> Instances<S> {
         let forks = fork::count();
         if self.forks.swap(forks, Ordering::Relaxed) != forks {
             // They belong to the parent process. No destructor runs.
-            self.bits.fetch_and(NEW, Ordering::Relaxed);
-            self.generation.fetch_add(1, Ordering::Relaxed);
+            self.word.stop_all();
             (0..COUNT).for_each(|slot| core::mem::forget(slots.take(slot)));
         }
         slots
@@ -68,7 +63,7 @@ impl<S> Instances<S> {
     /// Not zero if an instance runs, or the data source is not registered.
     #[inline(always)]
     pub(super) fn load(&self) -> u32 {
-        self.bits.load(Ordering::Relaxed)
+        self.word.load()
     }
 
     pub(super) fn is_new(&self) -> bool {
@@ -77,7 +72,7 @@ impl<S> Instances<S> {
 
     /// The first call returns true.
     pub(super) fn set_registered(&self) -> bool {
-        self.bits.fetch_and(!NEW, Ordering::Relaxed) & NEW != 0
+        self.word.set_registered()
     }
 
     /// The slots in use, and the generation that is current for them.
@@ -85,15 +80,13 @@ impl<S> Instances<S> {
         if self.forks.load(Ordering::Relaxed) != fork::count() {
             drop(self.lock());
         }
-        // With the release in `start`: an instance whose bit is seen has its generation.
-        let bits = self.bits.load(Ordering::Acquire) & !NEW;
-        (bits, self.generation.load(Ordering::Relaxed))
+        self.word.current()
     }
 
     /// All instances, and their generation.
     pub(super) fn all(&self) -> (u32, [Option<Arc<Running<S>>>; crate::slots::COUNT]) {
         let slots = self.lock();
-        (self.generation.load(Ordering::Relaxed), slots.all())
+        (self.word.generation(), slots.all())
     }
 
     /// Starts an instance. Gives the value back if all slots are taken: it is of the program, and must not be dropped
@@ -108,8 +101,7 @@ impl<S> Instances<S> {
         let clears = AtomicU32::new(0);
         let make = |value, serial| Running { serial, instance, value, interceptor, clears };
         let started = slots.put(value, make)?;
-        self.generation.fetch_add(1, Ordering::Relaxed);
-        self.bits.fetch_or(1 << started.0, Ordering::Release);
+        self.word.start(started.0);
         Ok(started)
     }
 
@@ -118,15 +110,14 @@ impl<S> Instances<S> {
         let slots = self.lock();
         if let Some(running) = slots.get(slot) {
             running.clears.fetch_add(1, Ordering::Relaxed);
-            self.generation.fetch_add(1, Ordering::Relaxed);
+            self.word.change();
         }
     }
 
     pub(super) fn stop(&self, slot: usize) {
         let mut slots = self.lock();
-        self.bits.fetch_and(!(1 << slot), Ordering::Release);
         let stopped = slots.take(slot);
-        self.generation.fetch_add(1, Ordering::Relaxed);
+        self.word.stop(slot);
         drop(slots);
         // The value is of the program: it must not be dropped under the lock.
         drop(stopped);

@@ -77,7 +77,8 @@
 //! |---|---|
 //! | `source` | the trait |
 //! | `guard` | stops and flushes that are done later |
-//! | `instances` | the running instances of a data source, and the word that says which |
+//! | `word` | which instances run, for trace points without a lock |
+//! | `instances` | the running instances of a data source |
 //! | `thread` | the writers and the incremental state of the calling thread |
 //! | `context` | what a trace point writes with |
 //! | `adapter` | a data source as a producer calls it |
@@ -90,6 +91,7 @@ mod instances;
 mod registered;
 mod source;
 mod thread;
+mod word;
 
 pub use self::context::Context;
 pub use self::guard::{FlushGuard, FlushReason, StopGuard};

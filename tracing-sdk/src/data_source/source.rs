@@ -17,7 +17,8 @@ use super::guard::{FlushGuard, FlushReason, StopGuard};
 pub trait DataSource: Send + Sync + Sized + 'static {
     /// What a reader must remember of earlier packets of a thread, such as names that were written once. Each thread
     /// has one value for each instance; it begins as the default and does so again when a reader may have lost earlier
-    /// packets. `()` if each packet can be read alone.
+    /// packets. `()` if each packet can be read alone. What has nothing to do with readers is a
+    /// [`thread_state`](super::Context::thread_state).
     type Incremental: Default + 'static;
 
     /// A session will record. Slow preparations belong here.

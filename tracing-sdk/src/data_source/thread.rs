@@ -26,6 +26,8 @@ pub(super) struct Local<S: DataSource> {
     /// After the writer, which gives it its last chunk when it is dropped.
     intercepted: Option<Box<Intercepted>>,
     pub(super) incremental: S::Incremental,
+    /// See [`thread_state`](super::Context::thread_state).
+    pub(super) states: Vec<Box<dyn Any>>,
     clears_seen: u32,
     /// No packet since the incremental state began.
     pub(super) is_cleared: bool,
@@ -45,6 +47,7 @@ impl<S: DataSource> Local<S> {
             writer,
             intercepted,
             incremental: S::Incremental::default(),
+            states: Vec::new(),
             clears_seen: running.clears.load(Ordering::Relaxed),
             is_cleared: true,
             has_lost: false,

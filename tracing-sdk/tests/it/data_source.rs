@@ -196,14 +196,33 @@ fn a_clear_begins_anew() {
     let config = Config::new().data_source(config).clear_interval(Duration::from_millis(1));
     let session = Session::in_process(&config).expect("a session");
     session.start().expect("a start");
+    let count = |seen: &Mutex<Vec<_>>| {
+        LOGGED.trace(|context| {
+            *context.thread_state::<String>() += "x";
+            let calls = context.thread_state::<u32>();
+            *calls += 1;
+            seen.lock().expect("no panic").push(*calls);
+        });
+    };
+    let seen = Mutex::default();
     LOGGED.trace(|context| write(context, "one"));
+    count(&seen);
     let before = CLEARS.load(Ordering::Acquire);
     // The second call comes when the first clear is done.
     while CLEARS.load(Ordering::Acquire).wrapping_sub(before) < 2 {
         std::thread::yield_now();
     }
     LOGGED.trace(|context| write(context, "two"));
+    // The state of a thread that no reader needs stays, and ends with the session.
+    count(&seen);
+    std::thread::scope(|scope| {
+        scope.spawn(|| count(&seen));
+    });
     session.stop().expect("a stop");
+    let other = started("com.example.logged", "other");
+    count(&seen);
+    other.stop().expect("a stop");
+    assert_eq!(seen.into_inner().expect("no panic"), [1, 2, 1, 1]);
     let texts = texts(&session);
     assert!(texts.contains(&"1 d two 1".to_owned()), "{texts:?}");
 }
