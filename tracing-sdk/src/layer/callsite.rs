@@ -81,7 +81,9 @@ impl EnterCount {
     /// A span has ended that was entered once.
     pub(super) fn set_once(&self) {
         if self.is_unknown() {
-            self.0.store(ONCE, Ordering::Relaxed);
+            // Another thread may have seen meanwhile that it is often.
+            let order = Ordering::Relaxed;
+            let _ = self.0.compare_exchange(UNKNOWN, ONCE, order, order);
         }
     }
 

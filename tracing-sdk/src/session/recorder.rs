@@ -1,11 +1,10 @@
 //! A session that always runs in a ring buffer, and whose last seconds are saved when something happens.
 
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::Cell;
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -60,8 +59,7 @@ pub struct FlightRecorder {
 #[derive(Debug)]
 struct Running {
     session: Session,
-    /// A thread saves a trace because something was slow.
-    is_saving: AtomicBool,
+    /// The last thread that saved a trace because something was slow.
     saving: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -77,9 +75,7 @@ impl FlightRecorder {
         };
         let session = Session::in_process(&config)?;
         session.start()?;
-        let running =
-            Running { session, is_saving: AtomicBool::new(false), saving: Mutex::new(None) };
-        Ok(Self { running: Arc::new(running) })
+        Ok(Self { running: Arc::new(Running { session, saving: Mutex::new(None) }) })
     }
 
     /// The session.
@@ -138,7 +134,7 @@ impl FlightRecorder {
 impl Drop for FlightRecorder {
     /// Waits for a trace that is being saved.
     fn drop(&mut self) {
-        let saving = self.running.saving();
+        let saving = self.running.saving().take();
         if let Some(saving) = saving {
             let _ = saving.join();
         }
@@ -146,8 +142,8 @@ impl Drop for FlightRecorder {
 }
 
 impl Running {
-    fn saving(&self) -> Option<JoinHandle<()>> {
-        self.saving.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn saving(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn dump(&self, path: &Path) -> Result<(), SessionError> {
@@ -165,20 +161,15 @@ impl Running {
     }
 
     fn dump_on_thread(self: &Arc<Self>, path: &Path) {
-        if self.is_saving.swap(true, Ordering::AcqRel) {
+        let mut saving = self.saving();
+        if saving.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
         let (running, to) = (self.clone(), path.to_owned());
-        let save = move || {
-            running.report(&to);
-            running.is_saving.store(false, Ordering::Release);
-        };
+        let save = move || running.report(&to);
         match os::thread::spawn("tracing-dump", Box::new(save)) {
-            Ok(thread) => {
-                *self.saving.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-            }
+            Ok(thread) => *saving = Some(thread),
             Err(error) => {
-                self.is_saving.store(false, Ordering::Release);
                 crate::report::report!("no trace was saved: cannot start a thread: {error}");
             }
         }

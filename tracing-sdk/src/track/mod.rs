@@ -316,7 +316,6 @@ impl<'a> Track<'a> {
     }
 }
 
-/// What `track =` of the macros takes: a track, or a reference to one.
 /// What the key `track` of the macros takes: a track, or a reference to one.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
