@@ -46,7 +46,7 @@ fn slices_and_instants() {
 #[test]
 #[rustfmt::skip]
 fn many_arguments() {
-    let it = vec![vec![3]];
+    let it = [[3]];
     check(
         || {
             let slice = slice!(A, "many", a = it[0][0] + 1, b = it[0][0] + 1, c = it[0][0] + 1, d = it[0][0] + 1,
