@@ -101,8 +101,8 @@ macro_rules! instant {
 
 /// Begins a slice, and returns a guard that ends it.
 ///
-/// The grammar is that of [`instant!`](crate::instant!). With `in` and a closure after the name, the slice lasts as
-/// long as the call, and the macro returns its result.
+/// The grammar is that of [`instant!`](crate::instant!). With `in` and a closure after all arguments, the slice lasts
+/// as long as the call, and the macro returns its result.
 ///
 /// ```
 /// use tracing_sdk::{categories, end, slice};
@@ -114,20 +114,14 @@ macro_rules! instant {
 ///     // ... until the end of the block, or:
 ///     let send = slice!(NET, "send");
 ///     end!(send, sent = 17);
-///     slice!(NET, "read", in || 42)
+///     slice!(NET, "read", url = url, in || 42)
 /// }
 /// # fetch("x");
 /// ```
 #[macro_export]
 macro_rules! slice {
-    ($category:expr, $name:literal, in $($body:tt)*) => {{
-        let slice = $crate::slice!($category, $name);
-        let result = ($($body)*)();
-        ::core::mem::drop(slice);
-        result
-    }};
     ($category:expr, $($rest:tt)*) => {
-        $crate::__event!(@slice [$category] [$($rest)*] $($rest)*)
+        $crate::__event!(@slice slice [$category] [] $($rest)*)
     };
     ($($other:tt)*) => {
         ::core::compile_error!("a slice needs a category and a name: `slice!(NET, \"name\")`")
@@ -280,36 +274,45 @@ macro_rules! __static {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __event {
-    // ---- a slice is on the thread's track, unless `track = ...` is among the arguments
-    (@slice [$category:expr] [$($all:tt)*] track = $($rest:tt)*) => {
-        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
-            $crate::__private::TrackSlice::off()
-        } else {
-            $crate::__event!(@name track_slice $category, $($all)*)
-        }
+    // ---- a slice is on the thread's track, unless `track = ...` is among the arguments; `in` comes last
+    (@slice $verb:ident $category:tt [$($before:tt)*] in $($body:tt)*) => {{
+        let slice = $crate::__event!(@slice $verb $category [$($before)*]);
+        let result = ($($body)*)();
+        ::core::mem::drop(slice);
+        result
+    }};
+    (@slice $verb:ident $category:tt [$($before:tt)*] track = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice track_slice $category [$($before)* track = $value,] $($($rest)*)?)
     };
     // An argument at a time: the compiler has a limit for the number of steps.
-    (@slice $category:tt $all:tt $key:tt = ? $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__event!(@slice $category $all $($($rest)*)?)
+    (@slice $verb:ident $category:tt [$($before:tt)*] $key:tt = ? $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $verb $category [$($before)* $key = ? $value,] $($($rest)*)?)
     };
-    (@slice $category:tt $all:tt $key:tt = % $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__event!(@slice $category $all $($($rest)*)?)
+    (@slice $verb:ident $category:tt [$($before:tt)*] $key:tt = % $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $verb $category [$($before)* $key = % $value,] $($($rest)*)?)
     };
-    (@slice $category:tt $all:tt $key:tt = @ $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__event!(@slice $category $all $($($rest)*)?)
+    (@slice $verb:ident $category:tt [$($before:tt)*] $key:tt = @ $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $verb $category [$($before)* $key = @ $value,] $($($rest)*)?)
     };
-    (@slice $category:tt $all:tt $key:tt = $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__event!(@slice $category $all $($($rest)*)?)
+    (@slice $verb:ident $category:tt [$($before:tt)*] $key:tt = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__event!(@slice $verb $category [$($before)* $key = $value,] $($($rest)*)?)
     };
     // The name, a comma, a closure, or a mistake.
-    (@slice $category:tt $all:tt $first:tt $($rest:tt)*) => {
-        $crate::__event!(@slice $category $all $($rest)*)
+    (@slice $verb:ident $category:tt [$($before:tt)*] $first:tt $($rest:tt)*) => {
+        $crate::__event!(@slice $verb $category [$($before)* $first] $($rest)*)
     };
-    (@slice [$category:expr] [$($all:tt)*]) => {
+    (@slice slice [$category:expr] [$($all:tt)*]) => {
         if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
             $crate::__private::Slice::OFF
         } else {
             $crate::__event!(@name slice $category, $($all)*)
+        }
+    };
+    (@slice track_slice [$category:expr] [$($all:tt)*]) => {
+        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
+            $crate::__private::TrackSlice::off()
+        } else {
+            $crate::__event!(@name track_slice $category, $($all)*)
         }
     };
 

@@ -34,6 +34,8 @@ pub fn derive_annotate(input: TokenStream) -> TokenStream {
 /// | `ret` | the result, by `Debug`, as the annotation `return` |
 /// | `err` | the error of a `Result`, by `Display`, as the annotation `error` |
 ///
+/// In `args`, a key such as `flow` or `track` means what it means in `tracing_sdk::instant!`: `args(flow = job.flow)`.
+///
 /// An `async fn` is recorded as a future: its whole life on a track of its own, and each time it is polled.
 /// Functions may have generics, lifetimes, `self` and `impl Trait`; a `const fn` cannot be recorded.
 #[proc_macro_attribute]

@@ -130,6 +130,33 @@ fn functions() {
 #[test]
 fn the_expression_form_gives_the_result() {
     check(|| assert_eq!(slice!(A, "sum", in || 1 + 1), 2), &["begin a sum", "end"]);
+    let name = String::from("made at run time");
+    check(
+        || {
+            let two = slice!(A, "arguments", a = 1, b = ?"x", c = %2, d = @"y", in || {
+                instant!(A, "inside");
+                2
+            });
+            let three =
+                slice!(A, name = name, "any key" = two, track = Track::named("T"), in || two + 1);
+            assert_eq!(three, 3);
+            let read = || -> Result<u32, std::num::ParseIntError> {
+                let number: u32 =
+                    slice!(A, "parse", |event| { event.annotate("z", &1); }, in || "7".parse())?;
+                Ok(number)
+            };
+            assert_eq!(read(), Ok(7));
+        },
+        &[
+            "begin a arguments a=1 b=\"x\" c=2 d=y",
+            "instant a inside",
+            "end",
+            "begin a made at run time any key=2",
+            "end",
+            "begin a parse z=1",
+            "end",
+        ],
+    );
 }
 
 #[test]
