@@ -215,8 +215,21 @@ pub struct MethodInfo {
 /// # Errors
 /// [`CallError::Decode`].
 #[cfg(feature = "alloc")]
-pub fn decode<M: crate::Message>(bytes: &[u8]) -> Result<M, CallError> {
-    M::decode(bytes).map_err(CallError::Decode)
+pub fn decode_within<M: crate::Message>(
+    bytes: &[u8],
+    context: DecodeContext<'_>,
+) -> Result<M, CallError> {
+    let mut message = M::default();
+    message.merge_within(bytes, context).map_err(CallError::Decode)?;
+    Ok(message)
+}
+
+/// What decoding the arguments of a call may allocate, unless the caller says otherwise: see
+/// [`Message::decode`](crate::Message::decode).
+#[cfg(feature = "alloc")]
+#[must_use]
+pub fn growth(bytes: &[u8]) -> core::cell::Cell<usize> {
+    core::cell::Cell::new(crate::message::growth(bytes))
 }
 
 /// Encodes the message of a call.

@@ -159,7 +159,7 @@ fn side(
     });
     let ids = rows().map(|(id, variant, _, gate)| quote! { #gate Self::#variant(_) => #id });
     let decodes = rows().map(
-        |(id, variant, _, gate)| quote! { #gate #id => rt::decode(bytes).map(Self::#variant) },
+        |(id, variant, _, gate)| quote! { #gate #id => rt::decode_within(bytes, context).map(Self::#variant) },
     );
     // A `match` on a reference to an enum without variants would still need an arm.
     let any = calls.iter().any(|call| gate(cx, call.m).is_empty());
@@ -184,6 +184,18 @@ fn side(
             /// [`rt::CallError`] when there is no such method or the bytes are not its message.
             #[inline]
             pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+                let growth = rt::growth(bytes);
+                Self::decode_within(method_id, bytes, rt::DecodeContext::new().with_growth(&growth))
+            }
+            /// Decodes the arguments of a method, within the limits of `context`.
+            ///
+            /// # Errors
+            /// Those of [`decode`](Self::decode).
+            #[inline]
+            pub fn decode_within(
+                method_id: u32, bytes: &[u8], context: rt::DecodeContext<'_>,
+            ) -> Result<Self, rt::CallError> {
+                let _ = (bytes, context);
                 match method_id {
                     #(#decodes,)*
                     _ => Err(rt::CallError::UnknownMethod(method_id)),

@@ -3,13 +3,19 @@
 //! A commit names chunks of shared memory by page and index, or carries their bytes. Each is copied out once, and
 //! only the copy is read; then it is checked whether the producer may write to the buffer. A wrong entry is skipped
 //! alone, never the whole commit, and costs no more than a counter: a producer can lose only data of its own.
+//!
+//! A chunk in memory that its producer never wrote is not even looked at: reading would make the system provide that
+//! memory on the account of the service. The reader asks for each page once. A producer could remove a page later, so
+//! pages are asked for again now and then, and always once the user of the producer was caught, or has as much memory
+//! as one user may have.
 
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove};
 
+use super::accounts::{Accounts, User};
 use super::buffers::Buffers;
 use super::outbox::Outbox;
 use super::producers::{Producer, Producers};
-use super::session::state::Sessions;
+use super::session::state::Session;
 use crate::buffer::{ChunkMeta, ChunkPatches, Identity, Patch};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
@@ -20,6 +26,8 @@ use abi::shm::ChunkHeader;
 pub(crate) struct CommitState {
     pub(crate) chunks_discarded: u64,
     pub(crate) patches_discarded: u64,
+    /// Chunks that were named in memory without data.
+    pub(crate) holes_named: u64,
     /// Kept between commits, so that none allocates.
     scratch: Vec<u8>,
     patches: Vec<Patch>,
@@ -36,10 +44,10 @@ impl CommitState {
         producer: &mut Producer,
         request: &CommitDataRequest,
         buffers: &mut Buffers,
-        out: &mut Outbox,
+        (accounts, out): (&mut Accounts, &mut Outbox),
     ) {
         for chunk in &request.chunks_to_move {
-            self.move_chunk(producer, chunk, buffers, out);
+            self.move_chunk(producer, chunk, buffers, (accounts, out));
         }
         for chunk in &request.chunks_to_patch {
             self.patch_chunk(producer.id, chunk, buffers);
@@ -56,7 +64,7 @@ impl CommitState {
         producer: &mut Producer,
         chunk: &CommitDataRequestChunksToMove,
         buffers: &mut Buffers,
-        out: &mut Outbox,
+        (accounts, out): (&mut Accounts, &mut Outbox),
     ) {
         self.scratch.clear();
         let (header, payload) = match (&chunk.data, &mut producer.smb) {
@@ -68,8 +76,20 @@ impl CommitState {
             (None, Some(reader)) => {
                 let page = chunk.page.unwrap_or(0) as usize;
                 let index = chunk.chunk.unwrap_or(0) as usize;
+                let user = User::of(&producer.peer);
+                producer.asks_again = producer.asks_again.saturating_sub(1);
+                if producer.asks_again == 0 || accounts.is_distrusted(user) {
+                    reader.forget_page(page);
+                    producer.asks_again = accounts.next_check();
+                }
+                if !reader.holds_data(page) && page < reader.smb().page_count() {
+                    count(&mut self.holes_named, 1);
+                    accounts.distrust(user);
+                    return;
+                }
                 let header = reader.read_chunk(page, index, &mut self.scratch);
                 producer.note_touched(page);
+                producer.charge_memory(accounts);
                 (header, self.scratch.as_slice())
             }
             (None, None) => return,
@@ -117,20 +137,20 @@ impl CommitState {
         });
     }
 
-    /// Copies what registered writers of a producer have not committed yet into the buffers of a session. Nothing in
-    /// the shared memory changes: the later commit of the same chunk overrides the copy.
+    /// Copies what registered writers of a producer have not committed yet into the buffers of a session, or into all
+    /// that it may write to. Nothing in the shared memory changes: the later commit of the same chunk overrides the
+    /// copy.
     fn scrape(
         &mut self,
-        session: &[BufferId],
+        session: Option<&[BufferId]>,
         producer: &mut Producer,
         buffers: &mut Buffers,
         out: &mut Outbox,
     ) {
-        let is_own = |buffer: &BufferId| producer.allowed.contains(buffer);
         if !producer.scraping
             || producer.sends_by_value()
             || producer.writers.is_empty()
-            || !session.iter().any(is_own)
+            || !session.is_none_or(|own| own.iter().any(|buffer| producer.allowed.contains(buffer)))
         {
             return;
         }
@@ -147,7 +167,12 @@ impl CommitState {
                     continue;
                 }
                 let target = producer.writers.get(&header.writer).copied();
-                let Some(buffer) = target.filter(|b| session.contains(b)) else { continue };
+                let Some(buffer) = target.filter(|buffer| match session {
+                    Some(session) => session.contains(buffer),
+                    None => producer.allowed.contains(buffer),
+                }) else {
+                    continue;
+                };
                 let payload = &self.scratch;
                 if !copy_to_buffer(producer, buffer, header, complete, payload, buffers, out) {
                     count(&mut self.chunks_discarded, 1);
@@ -156,16 +181,18 @@ impl CommitState {
         }
     }
 
-    /// Scrapes all producers for a session.
+    /// Scrapes all producers of a session for it.
     pub(crate) fn scrape_all(
         &mut self,
-        session: &[BufferId],
+        session: &Session,
         producers: &mut Producers,
         buffers: &mut Buffers,
         out: &mut Outbox,
     ) {
-        for producer in producers.values_mut() {
-            self.scrape(session, producer, buffers, out);
+        for producer in session.producers.iter() {
+            if let Some(producer) = producers.get_mut(*producer) {
+                self.scrape(Some(&session.buffers), producer, buffers, out);
+            }
         }
     }
 
@@ -173,14 +200,11 @@ impl CommitState {
     pub(crate) fn scrape_leaving(
         &mut self,
         producer: &mut Producer,
-        sessions: &Sessions,
         buffers: &mut Buffers,
         out: &mut Outbox,
     ) {
         // Sessions that ended count, too: what was written before the end and not committed is read after it.
-        for session in sessions.live() {
-            self.scrape(&session.buffers, producer, buffers, out);
-        }
+        self.scrape(None, producer, buffers, out);
     }
 }
 

@@ -18,6 +18,7 @@ use super::session::instance::Instance;
 use crate::input::Peer;
 use abi::ids::{CallId, ClientId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
+use abi::sync::Arc;
 
 /// A connection to the consumer socket.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(crate) enum QueryPosition {
     /// Behind this one.
     Producers(Option<ProducerId>),
     /// Behind this one.
-    Sources(Option<(String, SourceKey)>),
+    Sources(Option<(Arc<str>, SourceKey)>),
 }
 
 impl Consumer {

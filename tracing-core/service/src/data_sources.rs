@@ -2,15 +2,22 @@
 //!
 //! Registrations are kept by name and then in the order they came: a name may be registered many times, by many
 //! producers or by one, and each registration is set up for each data source of a config that has its name.
+//!
+//! A descriptor is kept as encoded bytes, because its struct may take hundreds of times as much memory. All that the
+//! service asks of it is taken out when it comes. Each producer has an index of its own registrations: what it
+//! registers, removes, or leaves behind costs in proportion to the logarithm of what all others have.
 
+use bytes::Bytes;
 use protos::DataSourceDescriptor;
 use protozero::Message as _;
 
-use super::outbox::Outbox;
-use super::producers::Producer;
+use super::accounts::{Resource, User};
+use super::producers::{ByName, Producer};
+use super::turn::Turn;
 use crate::limits;
 use abi::ids::ProducerId;
 use abi::map::BlockMap;
+use abi::sync::Arc;
 
 /// Names one registration: its producer, and a running number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,17 +29,56 @@ impl SourceKey {
     }
 }
 
+/// A registration is in three maps, or four.
+const ENTRIES: u64 = 4 * limits::WORK_PER_ENTRY;
+
+/// What a descriptor says of the life of its instances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behaviour {
+    pub(crate) notifies_start: bool,
+    pub(crate) notifies_stop: bool,
+    pub(crate) clears_state: bool,
+    pub(crate) no_flush: bool,
+}
+
+impl Behaviour {
+    fn of(descriptor: &DataSourceDescriptor) -> Self {
+        Self {
+            notifies_start: descriptor.will_notify_on_start.unwrap_or(false),
+            notifies_stop: descriptor.will_notify_on_stop.unwrap_or(false),
+            clears_state: descriptor.handles_incremental_state_clear.unwrap_or(false),
+            no_flush: descriptor.no_flush.unwrap_or(false),
+        }
+    }
+}
+
 /// One registration.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) producer: ProducerId,
-    pub(crate) descriptor: DataSourceDescriptor,
-    bytes: usize,
+    pub(crate) name: Arc<str>,
+    /// The number that its producer gave it, zero for none.
+    pub(crate) own_id: u64,
+    pub(crate) behaviour: Behaviour,
+    /// The encoded `DataSourceDescriptor`.
+    pub(crate) descriptor: Bytes,
 }
 
 impl Source {
-    pub(crate) fn name(&self) -> &str {
-        self.descriptor.name.as_deref().unwrap_or_default()
+    fn new(producer: ProducerId, name: Arc<str>, descriptor: &DataSourceDescriptor) -> Self {
+        Self {
+            producer,
+            name,
+            own_id: descriptor.id.unwrap_or(0),
+            behaviour: Behaviour::of(descriptor),
+            descriptor: descriptor.encode_to_vec().into(),
+        }
+    }
+
+    /// What it takes, bytes.
+    fn bytes(&self) -> usize {
+        let names = self.name.len().saturating_add(limits::SOURCE_BYTES);
+        self.descriptor.len().saturating_add(names)
     }
 }
 
@@ -40,14 +86,14 @@ impl Source {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     by_key: BlockMap<SourceKey, Source>,
-    by_name: BlockMap<String, Vec<SourceKey>>,
+    by_name: ByName,
     last: u64,
 }
 
 impl Sources {
     /// Registrations of exactly that name, oldest first.
     pub(crate) fn of_name(&self, name: &str) -> Vec<SourceKey> {
-        self.by_name.get(name).cloned().unwrap_or_default()
+        of_name(&self.by_name, name).map(|(key, producer)| SourceKey(*producer, key.1)).collect()
     }
 
     pub(crate) fn get(&self, key: SourceKey) -> Option<&Source> {
@@ -62,119 +108,120 @@ impl Sources {
     /// be there any more.
     pub(crate) fn iter_after(
         &self,
-        after: Option<(String, SourceKey)>,
+        after: Option<(Arc<str>, SourceKey)>,
     ) -> impl Iterator<Item = (SourceKey, &Source)> {
-        let from = after.as_ref().map_or(String::new(), |(name, _)| name.clone());
-        let keys =
-            self.by_name.range(from..).flat_map(|(name, keys)| keys.iter().map(move |k| (name, k)));
-        keys.filter(move |(name, key)| {
-            after.as_ref().is_none_or(|(last, seen)| *name != last || key.1 > seen.1)
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = after.map_or(Unbounded, |(name, key)| Excluded((name, key.1)));
+        self.by_name.range((from, Unbounded)).filter_map(|((_, number), producer)| {
+            let key = SourceKey(*producer, *number);
+            Some((key, self.by_key.get(&key)?))
         })
-        .filter_map(|(_, key)| Some((*key, self.by_key.get(key)?)))
     }
 
     /// Registers a data source. None, with an error in the log, if that is refused.
     pub(crate) fn register(
         &mut self,
         producer: &mut Producer,
-        out: &mut Outbox,
-        descriptor: DataSourceDescriptor,
+        turn: &mut Turn,
+        descriptor: &DataSourceDescriptor,
     ) -> Option<SourceKey> {
+        let Turn { accounts, out, .. } = turn;
         let name = descriptor.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             producer.log_error(out, format_args!("data source without a name"));
             return None;
         }
         let own_id = descriptor.id.unwrap_or(0);
-        let id = producer.id;
-        if own_id != 0 && self.of_producer(id).any(|(_, s)| s.descriptor.id == Some(own_id)) {
+        if own_id != 0 && producer.own_ids.contains_key(&own_id) {
             let text = format_args!("data source {name} with id {own_id} is registered already");
             producer.log_error(out, text);
             return None;
         }
-        let bytes = descriptor.encode_to_vec().len();
-        let sum = producer.source_bytes.saturating_add(bytes);
-        if producer.sources >= limits::DATA_SOURCES_PER_PRODUCER_MAX
-            || sum > limits::DESCRIPTORS_BYTES_PER_PRODUCER_MAX
-        {
+        let source = Source::new(producer.id, name.into(), descriptor);
+        let bytes = source.bytes();
+        if producer.sources.len() >= limits::DATA_SOURCES_PER_PRODUCER_MAX {
             producer.log_error(out, format_args!("too many data sources"));
             return None;
         }
-        producer.sources = producer.sources.saturating_add(1);
-        producer.source_bytes = sum;
-        Some(self.insert(Source { producer: id, descriptor, bytes }))
+        if !accounts.charge(User::of(&producer.peer), Resource::Sources, bytes) {
+            let held = limits::SOURCE_BYTES_PER_USER_MAX;
+            let text = format_args!(
+                "data source {name} is not registered: those of its user take {held} bytes already"
+            );
+            producer.log_error(out, text);
+            return None;
+        }
+        turn.spend(ENTRIES.saturating_add(bytes as u64));
+        self.last = self.last.saturating_add(1);
+        let (number, key) = (self.last, SourceKey(producer.id, self.last));
+        if own_id != 0 {
+            producer.own_ids.insert(own_id, number);
+        }
+        producer.sources.insert((source.name.clone(), number), producer.id);
+        self.by_name.insert((source.name.clone(), number), producer.id);
+        self.by_key.insert(key, source);
+        Some(key)
     }
 
     /// Replaces a descriptor. Running instances keep what they were set up with.
     pub(crate) fn update(
         &mut self,
         producer: &mut Producer,
-        out: &mut Outbox,
-        descriptor: DataSourceDescriptor,
+        turn: &mut Turn,
+        descriptor: &DataSourceDescriptor,
     ) {
+        let Turn { accounts, out, .. } = turn;
         let own_id = descriptor.id.unwrap_or(0);
         let name = descriptor.name.as_deref().unwrap_or_default();
-        let all = SourceKey(producer.id, 0)..=SourceKey(producer.id, u64::MAX);
-        let is_it = |s: &Source| s.descriptor.id == Some(own_id) && s.name() == name;
-        let found = self.by_key.range(all).find(|(_, s)| own_id != 0 && is_it(s));
-        let key = found.map(|(key, _)| *key);
-        let Some(source) = key.and_then(|key| self.by_key.get_mut(&key)) else {
+        let number = producer.own_ids.get(&own_id).copied();
+        let source = number.and_then(|n| self.by_key.get_mut(&SourceKey(producer.id, n)));
+        let Some(source) = source.filter(|source| *source.name == *name) else {
             let text =
                 format_args!("update of data source {name} with id {own_id}: not registered");
             return producer.log_error(out, text);
         };
-        let bytes = descriptor.encode_to_vec().len();
-        let sum = producer.source_bytes.saturating_sub(source.bytes).saturating_add(bytes);
-        if sum > limits::DESCRIPTORS_BYTES_PER_PRODUCER_MAX {
-            return producer.log_error(out, format_args!("descriptor too large"));
+        let new = Source::new(producer.id, source.name.clone(), descriptor);
+        let user = User::of(&producer.peer);
+        turn.work = turn.work.saturating_add(new.bytes() as u64);
+        accounts.release(user, Resource::Sources, source.bytes());
+        if accounts.charge(user, Resource::Sources, new.bytes()) {
+            *source = new;
+        } else {
+            // It had this much before.
+            accounts.charge(user, Resource::Sources, source.bytes());
+            producer.log_error(out, format_args!("the new descriptor of {name} is too large"));
         }
-        producer.source_bytes = sum;
-        source.bytes = bytes;
-        source.descriptor = descriptor;
     }
 
     /// The oldest registration of that name by that producer.
-    pub(crate) fn find(&self, producer: ProducerId, name: &str) -> Option<SourceKey> {
-        self.of_producer(producer).find(|(_, s)| s.name() == name).map(|(key, _)| key)
+    pub(crate) fn find(&self, producer: &Producer, name: &str) -> Option<SourceKey> {
+        let ((_, number), id) = of_name(&producer.sources, name).next()?;
+        Some(SourceKey(*id, *number))
     }
 
     /// Removes one registration of a producer.
-    pub(crate) fn unregister(&mut self, producer: &mut Producer, key: SourceKey) {
-        if let Some(source) = self.remove(key) {
-            producer.sources = producer.sources.saturating_sub(1);
-            producer.source_bytes = producer.source_bytes.saturating_sub(source.bytes);
-        }
+    pub(crate) fn unregister(&mut self, producer: &mut Producer, turn: &mut Turn, key: SourceKey) {
+        turn.spend(ENTRIES);
+        let Some(source) = self.by_key.remove(&key) else { return };
+        turn.accounts.release(User::of(&producer.peer), Resource::Sources, source.bytes());
+        producer.own_ids.remove(&source.own_id);
+        let by_name = (source.name, key.1);
+        self.by_name.remove(&by_name);
+        producer.sources.remove(&by_name);
     }
 
     /// Removes all registrations of a producer.
-    pub(crate) fn unregister_all(&mut self, producer: &mut Producer) {
-        let keys: Vec<SourceKey> = self.of_producer(producer.id).map(|(key, _)| key).collect();
-        for key in keys {
-            self.unregister(producer, key);
+    pub(crate) fn unregister_all(&mut self, producer: &mut Producer, turn: &mut Turn) {
+        while let Some(((_, number), id)) = producer.sources.pop_first() {
+            self.unregister(producer, turn, SourceKey(id, number));
         }
     }
+}
 
-    fn insert(&mut self, source: Source) -> SourceKey {
-        self.last = self.last.saturating_add(1);
-        let key = SourceKey(source.producer, self.last);
-        self.by_name.get_or_insert_with(source.name().to_owned(), Vec::new).push(key);
-        self.by_key.insert(key, source);
-        key
-    }
-
-    fn remove(&mut self, key: SourceKey) -> Option<Source> {
-        let source = self.by_key.remove(&key)?;
-        if let Some(keys) = self.by_name.get_mut(source.name()) {
-            keys.retain(|k| *k != key);
-            if keys.is_empty() {
-                self.by_name.remove(source.name());
-            }
-        }
-        Some(source)
-    }
-
-    fn of_producer(&self, producer: ProducerId) -> impl Iterator<Item = (SourceKey, &Source)> {
-        let all = SourceKey(producer, 0)..=SourceKey(producer, u64::MAX);
-        self.by_key.range(all).map(|(key, source)| (*key, source))
-    }
+fn of_name<'a>(
+    sources: &'a ByName,
+    name: &str,
+) -> impl Iterator<Item = (&'a (Arc<str>, u64), &'a ProducerId)> + use<'a> {
+    let name: Arc<str> = name.into();
+    sources.range((name.clone(), 0)..=(name, u64::MAX))
 }

@@ -45,6 +45,7 @@
 //! |---|---|
 //! | `input`, `output`, `port`, `config`, `error` | the boundary |
 //! | `core`, `step`, `turn` | dispatch; what follows from an event; what all parts use |
+//! | `accounts` | what each user makes the service keep |
 //! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
 //! | `producers`, `consumers`, `commands`, `observe` | the connections of both sides |
 //! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
@@ -72,6 +73,7 @@ pub mod filter;
 pub mod limits;
 pub mod packet;
 
+mod accounts;
 mod buffer_pool;
 mod buffers;
 mod clocks;

@@ -74,8 +74,27 @@ pub const CONCURRENT_EVENTS_MAX: usize = 4096;
 
 /// Registrations of one producer. Upstream has no limit; further registrations are ignored.
 pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
-/// Sum of the encoded descriptors of one producer, bytes. Further registrations are ignored.
-pub const DESCRIPTORS_BYTES_PER_PRODUCER_MAX: usize = 16 * 1024 * 1024;
+/// What the data sources take that producers of one user registered, bytes: their encoded descriptors and names, and
+/// [`SOURCE_BYTES`] for each. Further registrations are ignored. A program with a hundred categories has about 8 KiB.
+pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
+/// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
+pub const SOURCE_BYTES: usize = 320;
+/// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
+/// removed or looked at counts for this many.
+pub const WORK_PER_ENTRY: u64 = 256;
+/// What an instance that is set up, started or removed counts for: its config is copied, commands are sent.
+pub const WORK_PER_INSTANCE: u64 = 8 * 1024;
+/// Shared memory of the producers of one user that the service touched, bytes. What is touched beyond it is looked up
+/// before each use, which costs a system call.
+pub const SMB_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
+/// Chunks, on average, after which the system is asked again whether a page of shared memory holds data. It costs some
+/// hundred nanoseconds. A producer that removes pages is caught after as many of them.
+pub const CHUNKS_PER_CHECK: u64 = 256;
+/// Users that were caught at that and are remembered.
+pub const DISTRUSTED_USERS_MAX: usize = 64 * 1024;
+/// How many times the limit of one user all users together may reach. Root and the user of the service do not count:
+/// what others take is never missing to them.
+pub const USERS_SHARE: usize = 4;
 /// Writers registered by one producer. Further ones are ignored: their data is still accepted.
 pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
 /// Commands kept for a producer that has not opened its command stream yet. One more disconnects it.

@@ -31,7 +31,7 @@ pub(crate) struct Observer {
 }
 
 fn change(instance: &Instance) -> Option<ObservableEventsDataSourceInstanceStateChange> {
-    let state = match instance.state {
+    let state = match instance.state() {
         InstanceState::Configured | InstanceState::Stopped => {
             ObservedState::DATA_SOURCE_INSTANCE_STATE_STOPPED
         }
@@ -39,8 +39,8 @@ fn change(instance: &Instance) -> Option<ObservableEventsDataSourceInstanceState
         InstanceState::Starting | InstanceState::Stopping => return None,
     };
     Some(ObservableEventsDataSourceInstanceStateChange {
-        producer_name: Some(instance.producer_name.clone()),
-        data_source_name: Some(instance.source.clone()),
+        producer_name: Some(instance.producer_name.to_string()),
+        data_source_name: Some(instance.source.to_string()),
         state: Some(state),
         ..Default::default()
     })

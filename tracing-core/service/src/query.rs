@@ -3,11 +3,12 @@
 use protos::{
     DataSourceDescriptor, ObservableEventsType, QueryCapabilitiesResponse,
     QueryServiceStateResponse, SaveTraceForBugreportResponse, TracingServiceCapabilities,
-    TracingServiceState, TracingServiceStateDataSource, TracingServiceStateProducer,
-    TracingServiceStateTracingSession,
+    TracingServiceState, TracingServiceStateProducer, TracingServiceStateTracingSession,
+    TracingServiceStateWriter,
 };
-use protozero::Message as _;
+use protozero::rt::Writer as _;
 use protozero::wire::varint;
+use protozero::{HeapSink, Message as _};
 
 use super::consumers::{Consumers, Query, QueryPosition};
 use super::data_sources::{Source, Sources};
@@ -142,7 +143,7 @@ impl StateSources<'_> {
             for (key, source) in self.sources.iter_after(after.take()) {
                 add_source(source, parts, out);
                 if parts.are_a_window() {
-                    *after = Some((source.name().to_owned(), key));
+                    *after = Some((source.name.clone(), key));
                     return false;
                 }
             }
@@ -165,25 +166,28 @@ impl StateSources<'_> {
 /// Adds a data source. A descriptor that fills a request to the last byte may not fit into a reply: then the reply
 /// has its name and id alone, and the log says what is missing.
 fn add_source(source: &Source, parts: &mut Parts, out: &mut Outbox) {
-    let entry = |descriptor| TracingServiceState {
-        data_sources: vec![TracingServiceStateDataSource {
-            ds_descriptor: Some(descriptor),
-            producer_id: Some(source.producer.get().into()),
-            ..Default::default()
-        }],
-        ..Default::default()
+    let entry = |descriptor: &[u8]| {
+        let mut stream = HeapSink::stream();
+        {
+            let mut state = TracingServiceStateWriter::from_scope(stream.root());
+            let mut entry = state.data_sources();
+            entry.ds_descriptor_raw(descriptor).producer_id(source.producer.get().into());
+        }
+        // A heap sink fails only by aborting.
+        stream.finish().unwrap_or_default()
     };
-    if parts.add(&entry(source.descriptor.clone())) {
+    if parts.add_encoded(&entry(&source.descriptor)) {
         return;
     }
-    let DataSourceDescriptor { name, id, .. } = source.descriptor.clone();
-    let short = clip_name(name.as_deref().unwrap_or_default()).to_owned();
+    let short = clip_name(&source.name).to_owned();
     out.info(format!(
         "the descriptor of data source {short:?} of producer {} is too large for a reply, which has its \
          name alone",
         source.producer
     ));
-    parts.add(&entry(DataSourceDescriptor { name: Some(short), id, ..Default::default() }));
+    let id = (source.own_id != 0).then_some(source.own_id);
+    let alone = DataSourceDescriptor { name: Some(short), id, ..Default::default() };
+    parts.add_encoded(&entry(&alone.encode_to_vec()));
 }
 
 /// Encoded pieces of one state, joined as long as they fit into a frame.
@@ -204,7 +208,11 @@ impl Parts {
 
     /// Adds a piece. False if it fits into no frame: a larger one would make the client drop the connection.
     fn add(&mut self, piece: &TracingServiceState) -> bool {
-        let piece = piece.encode_to_vec();
+        self.add_encoded(&piece.encode_to_vec())
+    }
+
+    /// The same for a piece that is encoded already.
+    fn add_encoded(&mut self, piece: &[u8]) -> bool {
         if piece.len() > self.max {
             return false;
         }
@@ -212,7 +220,7 @@ impl Parts {
         if joined > self.max {
             self.done.push(std::mem::take(&mut self.bytes));
         }
-        self.bytes.extend_from_slice(&piece);
+        self.bytes.extend_from_slice(piece);
         true
     }
 
@@ -229,8 +237,6 @@ impl Parts {
 }
 
 fn wrap(state: &[u8]) -> Vec<u8> {
-    use protozero::HeapSink;
-    use protozero::rt::Writer as _;
     let mut stream = HeapSink::stream();
     {
         let mut response = protos::QueryServiceStateResponseWriter::from_scope(stream.root());
@@ -246,7 +252,7 @@ fn describe_producer(producer: &Producer) -> TracingServiceStateProducer {
     let machine_id = producer.machine_id();
     TracingServiceStateProducer {
         id: Some(producer.id.get().into()),
-        name: Some(producer.name.clone()),
+        name: Some(producer.name.to_string()),
         uid: Some(producer.peer.uid as i32),
         pid: Some(producer.peer.pid.unwrap_or(PID_UNKNOWN)),
         sdk_version: Some(producer.sdk_version.clone()),

@@ -59,6 +59,8 @@ pub struct Footprint {
     pub trigger_names: usize,
     /// Triggers whose consumers will be told later.
     pub delayed_hits: usize,
+    /// Users that have something on their account.
+    pub accounts: usize,
     /// Bytes kept for copying, when anything is connected.
     pub scratch_bytes: usize,
 }
@@ -96,8 +98,27 @@ impl Service {
             detached_buffers: self.buffers.detached_len(),
             trigger_names: self.triggers.len(),
             delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
+            accounts: self.turn.accounts.len(),
             scratch_bytes: if connections == 0 { 0 } else { self.commits.scratch_bytes() },
         }
+    }
+
+    /// What all events cost so far, in units of [`WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        self.turn.work
+    }
+
+    /// What users hold and were refused: (accounts, refused charges).
+    #[must_use]
+    pub fn accounts(&self) -> (usize, u64) {
+        (self.turn.accounts.len(), self.turn.accounts.refused())
+    }
+
+    /// Chunks that producers named in memory without data.
+    #[must_use]
+    pub fn holes_named(&self) -> u64 {
+        self.commits.holes_named
     }
 
     /// How many steps there is memory for.

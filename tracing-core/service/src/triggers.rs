@@ -76,7 +76,7 @@ impl TriggerHistory {
         sessions: &mut Sessions,
         turn: &mut Turn,
     ) {
-        let by: Arc<str> = producer.name.as_str().into();
+        let by = producer.name.clone();
         let (uid, now_ns) = (producer.peer.uid, turn.now.boot_ns);
         let mut matches = Matches::new();
         let mut exceeded = false;
@@ -159,7 +159,10 @@ fn hit(session: &mut Session, hit: TriggerHit, turn: &mut Turn) {
             // Zero is for ever, upstream: here it is for as long as any session may take.
             let max = duration_max(&session.config);
             let duration_ms = if delay_ms == 0 { max } else { delay_ms.min(max) };
-            session.config.duration_ms = Some(u32::try_from(duration_ms).unwrap_or(u32::MAX));
+            let duration_ms = Some(u32::try_from(duration_ms).unwrap_or(u32::MAX));
+            Arc::make_mut(&mut session.config).duration_ms = duration_ms;
+            // Instances that are set up from now on are told this one.
+            session.encoded.clear();
             turn.then(Step::Start(id));
         }
         (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {

@@ -1,6 +1,7 @@
 //! What every part of the service uses while it handles one event: the instant, the effects, the timers, the
 //! numbers given out, and the steps that follow.
 
+use super::accounts::Accounts;
 use super::matching::StepsByUser;
 use super::outbox::Outbox;
 use super::step::Step;
@@ -21,6 +22,10 @@ pub(crate) struct Turn {
     pub(crate) machine_id: u32,
     /// Cost of matching names in this turn.
     pub(crate) match_steps: StepsByUser,
+    /// What all turns cost so far; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
+    pub(crate) work: u64,
+    /// What users hold.
+    pub(crate) accounts: Accounts,
     last_instance: u64,
     last_flush: u64,
     last_token: u64,
@@ -31,6 +36,8 @@ impl Turn {
     pub(crate) fn new(config: ServiceConfig) -> Self {
         Self {
             random: Random { state: config.seed, fixed_draw: None },
+            accounts: Accounts::new(config.uid, config.seed),
+            work: 0,
             config,
             now: Now::default(),
             out: Outbox::default(),
@@ -42,6 +49,11 @@ impl Turn {
             last_token: 0,
             steps: Vec::new(),
         }
+    }
+
+    /// Counts work of this turn.
+    pub(crate) fn spend(&mut self, work: u64) {
+        self.work = self.work.saturating_add(work);
     }
 
     /// Adds a step behind those that were added since [`take_steps`](Self::take_steps).

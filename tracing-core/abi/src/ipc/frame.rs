@@ -93,6 +93,12 @@ impl Deframer {
         None
     }
 
+    /// Whether there are complete frames that were not taken out.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        self.next < self.partial
+    }
+
     /// Bytes of a frame that is not complete yet.
     #[must_use]
     pub fn partial_len(&self) -> usize {

@@ -1,8 +1,9 @@
 //! The service's end of a connection.
 //!
-//! It keeps three things: the bytes of an unfinished frame, one descriptor that no request took yet, and
-//! the bytes that wait to be sent. A reply names its call by the client's own number, so there is no table
-//! of calls that a client could grow.
+//! It keeps three things: the bytes of frames that were not handled yet, one descriptor that no request took, and
+//! the bytes that wait to be sent. A frame is decoded when its event is taken out, one at a time: a request may take
+//! many times the memory of its frame. A reply names its call by the client's own number, so there is no table of
+//! calls that a client could grow.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
@@ -10,12 +11,13 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use super::Rejected;
-use super::bind::{Bind, BindReply, Method};
+use super::bind::{BindReply, Method};
 use super::call::{Invoke, InvokeReply};
 use super::frame::{Body, Deframer, Frame, FrameError, PeerIdentity};
 use super::outbox::Outbox;
 use super::port::Port;
 use crate::ids::CallId;
+use crate::limits::IPC_BINDS_MAX;
 
 /// Upstream counts the services of a socket from 1, and each of our sockets has one.
 const SERVICE_ID: u32 = 1;
@@ -52,7 +54,10 @@ impl<P: Port, F: fmt::Debug> fmt::Debug for HostEvent<P, F> {
 /// One connection of a client to port `P`. `M` is the memory of response messages.
 pub struct Host<P: Port, F, M = Vec<u8>> {
     deframer: Deframer,
+    /// Events that had to be decoded early, because a later descriptor is not theirs.
     events: VecDeque<HostEvent<P, F>>,
+    /// Binds that were answered.
+    binds: u32,
     outbox: Outbox<F, M>,
     /// The last one counts; an older one that no request took is closed.
     fd: Option<F>,
@@ -64,6 +69,7 @@ impl<P: Port, F, M> Default for Host<P, F, M> {
         Self {
             deframer: Deframer::default(),
             events: VecDeque::new(),
+            binds: 0,
             outbox: Outbox::default(),
             fd: None,
             undecodable: 0,
@@ -73,35 +79,28 @@ impl<P: Port, F, M> Default for Host<P, F, M> {
 
 impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
     /// Takes bytes from the client and the descriptor that came with them. Take the
-    /// [events](Self::poll_event) out afterwards: they are bounded by the bytes.
+    /// [events](Self::poll_event) out before more is received: their bytes are kept until then.
     ///
     /// # Errors
     /// When a frame is too long: close the connection.
     pub fn receive(&mut self, bytes: &[u8], fd: Option<F>) -> Result<(), FrameError> {
         if fd.is_some() {
+            // Frames that came before the descriptor must not take it.
+            self.decode_waiting();
             self.fd = fd;
         }
-        self.deframer.push(bytes)?;
-        let mut deframer = core::mem::take(&mut self.deframer);
-        while let Some(frame) = deframer.pop() {
-            match Frame::decode(frame) {
-                Ok(frame) => self.handle(frame),
-                Err(_) => self.undecodable = self.undecodable.saturating_add(1),
-            }
-        }
-        self.deframer = deframer;
-        Ok(())
+        self.deframer.push(bytes)
     }
 
-    /// The next event of the client.
+    /// The next event of the client. Binds and frames that are no call are answered on the way.
     pub fn poll_event(&mut self) -> Option<HostEvent<P, F>> {
-        self.events.pop_front()
+        self.events.pop_front().or_else(|| self.next_event())
     }
 
-    /// Whether [`poll_event`](Self::poll_event) has an event.
+    /// Whether [`poll_event`](Self::poll_event) has something to do: there may be no event in it.
     #[must_use]
     pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
+        !self.events.is_empty() || self.deframer.has_frames()
     }
 
     /// Queues a reply; the response message is not copied.
@@ -148,26 +147,50 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
         self.undecodable
     }
 
-    fn handle(&mut self, frame: Frame<'_>) {
+    /// Decodes all that waits.
+    pub(super) fn decode_waiting(&mut self) {
+        while let Some(event) = self.next_event() {
+            self.events.push_back(event);
+        }
+    }
+
+    /// Handles frames until one is an event.
+    fn next_event(&mut self) -> Option<HostEvent<P, F>> {
+        let mut deframer = core::mem::take(&mut self.deframer);
+        let mut event = None;
+        while event.is_none()
+            && let Some(frame) = deframer.pop()
+        {
+            match Frame::decode(frame) {
+                Ok(frame) => event = self.handle(frame),
+                Err(_) => self.undecodable = self.undecodable.saturating_add(1),
+            }
+        }
+        self.deframer = deframer;
+        event
+    }
+
+    fn handle(&mut self, frame: Frame<'_>) -> Option<HostEvent<P, F>> {
         let id = frame.request_id;
         match frame.body {
             Some(Body::Bind(bind)) => {
-                let reply = bind_reply::<P>(&bind);
+                self.binds = self.binds.saturating_add(1);
+                let known = self.binds <= IPC_BINDS_MAX && bind.service_name == P::NAME;
+                let reply = if known { bind_reply::<P>() } else { BindReply::default() };
                 // Method tables are far shorter than a frame.
                 let _ = self.send(id, Body::BindReply(reply), None);
             }
-            Some(Body::Invoke(invoke)) => self.invoke(id, &invoke),
-            Some(Body::PeerIdentity(identity)) => {
-                self.events.push_back(HostEvent::PeerIdentity(identity));
-            }
+            Some(Body::Invoke(invoke)) => return self.invoke(id, &invoke),
+            Some(Body::PeerIdentity(identity)) => return Some(HostEvent::PeerIdentity(identity)),
             // A host receives no replies, so they count as unknown messages.
             Some(Body::BindReply(_) | Body::InvokeReply(_) | Body::RequestError(_)) | None => {
                 let _ = self.send(id, Body::RequestError("unknown request".into()), None);
             }
         }
+        None
     }
 
-    fn invoke(&mut self, id: u64, invoke: &Invoke<'_>) {
+    fn invoke(&mut self, id: u64, invoke: &Invoke<'_>) -> Option<HostEvent<P, F>> {
         let request = if invoke.service_id == SERVICE_ID {
             P::decode(invoke.method_id, invoke.args).ok()
         } else {
@@ -176,11 +199,11 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
         let Some(request) = request else {
             // This is sent even if no reply is wanted; see the table in `call`.
             let _ = self.send(id, Body::InvokeReply(InvokeReply::Unroutable), None);
-            return;
+            return None;
         };
         let fd = if P::takes_descriptor(&request) { self.fd.take() } else { None };
         let call = (!invoke.drop_reply).then_some(CallId::new(id));
-        self.events.push_back(HostEvent::Call { call, request, fd });
+        Some(HostEvent::Call { call, request, fd })
     }
 
     fn send(&mut self, id: u64, body: Body<'_>, fd: Option<F>) -> Result<(), FrameError> {
@@ -204,10 +227,8 @@ fn encode(request_id: u64, body: Body<'_>) -> Result<Vec<u8>, FrameError> {
     Frame { request_id, body: Some(body) }.encode()
 }
 
-fn bind_reply<P: Port>(bind: &Bind) -> BindReply {
-    if bind.service_name != P::NAME {
-        return BindReply::default();
-    }
+/// The methods of a port.
+fn bind_reply<P: Port>() -> BindReply {
     let methods =
         P::METHODS.iter().map(|method| Method { id: method.id, name: method.name.into() });
     BindReply { success: true, service_id: SERVICE_ID, methods: methods.collect() }

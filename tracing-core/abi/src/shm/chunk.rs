@@ -236,10 +236,15 @@ impl<'a> ReadableChunk<'a> {
         self.grant.bytes - CHUNK_HEADER_BYTES
     }
 
-    /// Appends the payload to `out`. The peer shares the bytes, so two calls may give different ones.
-    pub fn copy_payload(&self, out: &mut Vec<u8>) {
+    /// Appends the payload to `out`: its first `there` bytes, and zeros. The peer shares the bytes, so two calls may
+    /// give different ones.
+    pub(super) fn copy_payload(&self, there: usize, out: &mut Vec<u8>) {
         let off = chunk_off(self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
-        self.smb.region().copy_to(off, self.payload_len(), out);
+        let len = self.payload_len();
+        self.smb.region().copy_to(off, there.min(len), out);
+        if there < len {
+            out.resize(out.len() + (len - there), 0);
+        }
     }
 }
 
@@ -254,20 +259,22 @@ impl Drop for ReadableChunk<'_> {
 
 /// Byte offset of a chunk's header in the region. Cannot overflow: the grant lies in its page, and the
 /// page in the region.
-fn chunk_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
+pub(super) fn chunk_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
     page_idx * smb.page_size().bytes() + grant.off
 }
 
-/// Appends the first `count` fragments, and zeros up to the length of the payload.
+/// Appends the first `count` fragments of the chunk at `off`, and zeros up to the length of the payload. Of that only
+/// the first `there` bytes are touched.
 pub(super) fn copy_fragments(
     smb: &Smb,
-    page_idx: usize,
-    grant: Grant,
+    off: usize,
+    (grant, there): (Grant, usize),
     count: u16,
     out: &mut Vec<u8>,
 ) {
-    let start = chunk_off(smb, page_idx, grant) + CHUNK_HEADER_BYTES;
-    let len = grant.bytes - CHUNK_HEADER_BYTES;
+    let start = off + CHUNK_HEADER_BYTES;
+    let payload_len = grant.bytes - CHUNK_HEADER_BYTES;
+    let len = there.min(payload_len);
     let region = smb.region();
     let mut end = 0;
     // The lengths are read in place, because only finished fragments may be read. If a peer changes a length
@@ -290,5 +297,5 @@ pub(super) fn copy_fragments(
     }
     let old = out.len();
     region.copy_to(start, end, out);
-    out.resize(old + len, 0);
+    out.resize(old + payload_len, 0);
 }

@@ -52,6 +52,7 @@ pub mod fragment;
 pub mod header;
 pub mod layout;
 pub mod page;
+mod present;
 mod reader;
 mod region;
 mod smb;

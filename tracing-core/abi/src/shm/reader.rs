@@ -2,7 +2,9 @@
 
 use crate::shm::chunk::{self, ReadableChunk, WritableChunk};
 use crate::shm::header::{ChunkHeader, ChunkState};
+use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_UNIT_BYTES};
 use crate::shm::page;
+use crate::shm::present::Present;
 use crate::shm::smb::Smb;
 
 /// The right to take chunks of an [`Smb`], to free them, and to look into chunks that writers hold: one
@@ -13,13 +15,20 @@ use crate::shm::smb::Smb;
 /// the chunk must not become another writer's meanwhile. For that it would have to be freed. The code that
 /// frees a chunk borrows this value until it is done, and a scrape borrows it mutably: no chunk is freed while
 /// a scrape runs.
+///
+/// It touches only memory that holds data: see [`present`](super::present).
 #[derive(Debug)]
-pub struct SmbReader(Smb);
+pub struct SmbReader {
+    smb: Smb,
+    present: Present,
+}
 
 impl Smb {
     /// The right to read and free the chunks of this memory; `None` while another reader exists.
     pub fn reader(&self) -> Option<SmbReader> {
-        self.region().take_reader().then(|| SmbReader(self.clone()))
+        self.region()
+            .take_reader()
+            .then(|| SmbReader { smb: self.clone(), present: Present::new(self.region()) })
     }
 }
 
@@ -27,31 +36,66 @@ impl SmbReader {
     /// The memory it reads.
     #[inline]
     pub fn smb(&self) -> &Smb {
-        &self.0
+        &self.smb
+    }
+
+    /// Bytes of it that are known to hold data, because they were read; zero for memory that is not mapped.
+    #[inline]
+    pub fn present_bytes(&self) -> usize {
+        self.present.bytes()
+    }
+
+    /// Asks the system again, when page `page_idx` is read next, whether it still holds data.
+    pub fn forget_page(&mut self, page_idx: usize) {
+        let page_bytes = self.smb.page_size().bytes();
+        if page_idx < self.smb.page_count() {
+            for off in (0..page_bytes).step_by(PAGE_UNIT_BYTES) {
+                self.present.forget(page_idx * page_bytes + off);
+            }
+        }
+    }
+
+    /// Whether page `page_idx` is there and its first bytes, which say what is in it, hold data.
+    pub fn holds_data(&mut self, page_idx: usize) -> bool {
+        let off = page_idx.saturating_mul(self.smb.page_size().bytes());
+        page_idx < self.smb.page_count() && self.present.prefix(self.smb.region(), off, 8) == 8
     }
 
     /// Takes a complete chunk for reading.
     pub fn try_read(&self, page_idx: usize, chunk_idx: usize) -> Option<ReadableChunk<'_>> {
-        let page = self.0.page(page_idx)?;
+        let page = self.smb.page(page_idx)?;
         let grant = page::try_read(&page, chunk_idx)?;
         let header = page::load_header(&page, grant);
-        Some(ReadableChunk::new(&self.0, page_idx, grant, header))
+        Some(ReadableChunk::new(&self.smb, page_idx, grant, header))
     }
 
     /// Takes a complete chunk, appends its payload to `payload` and frees it.
     ///
     /// `None`, with nothing appended, if there is no such page or chunk or it is not complete. Nothing
     /// of what comes out was validated: writer, count, flags and payload are whatever the peer put
-    /// there.
+    /// there. Where the memory holds no data, the payload is zero.
     pub fn read_chunk(
-        &self,
+        &mut self,
         page_idx: usize,
         chunk_idx: usize,
         payload: &mut Vec<u8>,
     ) -> Option<ChunkHeader> {
-        let chunk = self.try_read(page_idx, chunk_idx)?;
-        chunk.copy_payload(payload);
-        Some(chunk.header())
+        if !self.holds_data(page_idx) {
+            return None;
+        }
+        let page = self.smb.page(page_idx)?;
+        let grant = page::try_read(&page, chunk_idx)?;
+        let off = chunk::chunk_off(&self.smb, page_idx, grant);
+        let there = self.present.prefix(self.smb.region(), off, grant.bytes);
+        if there < CHUNK_HEADER_BYTES {
+            // The peer claims a chunk where it wrote nothing.
+            let _ = page::free(&page, grant, ChunkState::BeingRead);
+            return None;
+        }
+        let header = page::load_header(&page, grant);
+        let chunk = ReadableChunk::new(&self.smb, page_idx, grant, header);
+        chunk.copy_payload(there - CHUNK_HEADER_BYTES, payload);
+        Some(header)
     }
 
     /// Copies a chunk without taking it: what a scrape does for chunks that writers still hold.
@@ -66,27 +110,36 @@ impl SmbReader {
         chunk_idx: usize,
         payload: &mut Vec<u8>,
     ) -> Option<(ChunkHeader, bool)> {
-        let page = self.0.page(page_idx)?;
+        if !self.holds_data(page_idx) {
+            return None;
+        }
+        let page = self.smb.page(page_idx)?;
         let (grant, state) = page::peek(&page, page::snapshot(&page), chunk_idx)?;
         let complete = match state {
             ChunkState::Complete => true,
             ChunkState::BeingWritten => false,
             ChunkState::Free | ChunkState::BeingRead => return None,
         };
+        let off = chunk::chunk_off(&self.smb, page_idx, grant);
+        let there = self.present.prefix(self.smb.region(), off, grant.bytes);
+        if there < CHUNK_HEADER_BYTES {
+            return None;
+        }
         let header = page::load_header(&page, grant);
         if header.writer.is_none() {
             return None;
         }
         let count = header.packets.count();
         let finished = if complete { count } else { count.saturating_sub(1) };
-        chunk::copy_fragments(&self.0, page_idx, grant, finished, payload);
+        let there = there - CHUNK_HEADER_BYTES;
+        chunk::copy_fragments(&self.smb, off, (grant, there), finished, payload);
         Some((header, complete))
     }
 
     /// Appends a whole chunk, header and payload, to `data` and frees it: how a chunk travels when the
     /// service cannot see this memory. A chunk of other memory is left alone, which loses it.
     pub fn take_by_value(&self, chunk: WritableChunk, data: &mut Vec<u8>) {
-        if chunk.is_of(&self.0) {
+        if chunk.is_of(&self.smb) {
             chunk.take_by_value(data);
         }
     }
@@ -94,6 +147,6 @@ impl SmbReader {
 
 impl Drop for SmbReader {
     fn drop(&mut self) {
-        self.0.region().release_reader();
+        self.smb.region().release_reader();
     }
 }

@@ -190,6 +190,11 @@ impl Region {
         }
     }
 
+    /// Whether memory may be missing until it is touched first.
+    pub(super) fn has_holes(&self) -> bool {
+        matches!(self.0.owner, Owner::Mapped(_))
+    }
+
     /// Whether both are the same memory.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

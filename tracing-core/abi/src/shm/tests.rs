@@ -184,7 +184,7 @@ fn bytes_in_memory_are_upstreams() {
 fn nominal_cases() {
     for &page_bytes in PAGE_SIZES {
         let smb = smb(PAGES, page_bytes);
-        let reader = reader(&smb);
+        let mut reader = reader(&smb);
         for page in 0..PAGES {
             let layout = Layout::ALL[page % 5];
             let count = layout.chunk_count();
@@ -280,7 +280,7 @@ fn hostile_page_words() {
         let chunk = reader.try_read(0, 0).unwrap();
         poke(&smb, 0, evil);
         let mut payload = Vec::new();
-        chunk.copy_payload(&mut payload);
+        chunk.copy_payload(usize::MAX, &mut payload);
         assert_eq!(payload.len(), 4080, "from the snapshot at which it was taken");
         drop(chunk);
         // 0x10000002 is the one word that says that chunk 0 is being read.

@@ -210,3 +210,107 @@ fn writers_survive_a_hostile_service() {
     });
     assert!(commits > 0);
 }
+
+/// Memory without data stays without: reading it would make the system provide it on the account of the service. The
+/// number of blocks of the memfd is what the system provided.
+#[test]
+fn memory_that_was_never_written_costs_nothing() {
+    use std::os::unix::fs::MetadataExt as _;
+    const LARGE: usize = 32 * 1024;
+    let ours = shm::create(64 * LARGE).unwrap();
+    let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let file = std::fs::File::from(ours.fd().unwrap().try_clone_to_owned().unwrap());
+    let provided_kib = || file.metadata().unwrap().blocks() / 2;
+    let mut shell = Shell::new();
+    let init = InitializeConnectionRequest {
+        shared_memory_page_size_hint_bytes: Some(LARGE as u32),
+        producer_provided_shmem: Some(true),
+        ..Default::default()
+    };
+    let peer = Peer { uid: 7, ..Peer::default() };
+    let mut hostile = MockProducer::connect_with(&mut shell, peer, init, Some(theirs));
+    hostile.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(), None);
+    hostile.commands(&mut shell);
+    let name_pages = |shell: &mut Shell, pages: std::ops::Range<u32>| {
+        let chunks_to_move = pages.map(|page| CommitDataRequestChunksToMove {
+            page: Some(page),
+            chunk: Some(0),
+            target_buffer: Some(1),
+            ..Default::default()
+        });
+        let commit =
+            CommitDataRequest { chunks_to_move: chunks_to_move.collect(), ..Default::default() };
+        hostile.call(shell, Request::CommitData(commit));
+    };
+    name_pages(&mut shell, 0..64);
+    assert_eq!((provided_kib(), shell.service.holes_named()), (0, 64));
+
+    // Every page has a word that says its one chunk is complete, and nothing behind it.
+    let claim = |page: usize| store(&ours, page * LARGE, &0x1000_0003_u32.to_le_bytes());
+    assert!((0..64).all(claim));
+    let page_kib = shm::page_bytes() as u64 / 1024;
+    assert_eq!(provided_kib(), 64 * page_kib);
+    name_pages(&mut shell, 0..64);
+    assert_eq!(provided_kib(), 64 * page_kib);
+
+    // It removes what the service has seen. The user is known for naming holes, so its pages are asked for each time.
+    assert!((0..64).all(claim));
+    punch(&file, (64 * LARGE) as u64);
+    assert_eq!(provided_kib(), 0);
+    name_pages(&mut shell, 0..64);
+    assert_eq!((provided_kib(), shell.service.holes_named()), (0, 128));
+}
+
+/// Removes the first `len` bytes of a memfd.
+fn punch(file: &std::fs::File, len: u64) {
+    use rustix::fs::{FallocateFlags, fallocate};
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(file, flags, 0, len).unwrap();
+}
+
+/// A producer that removes memory which it wrote before is caught after some hundred chunks, and then never again
+/// believed.
+#[test]
+fn memory_that_is_removed_later_costs_little() {
+    use std::os::unix::fs::MetadataExt as _;
+    const COUNT: usize = 2048;
+    let ours = shm::create(COUNT * PAGE).unwrap();
+    let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let file = std::fs::File::from(ours.fd().unwrap().try_clone_to_owned().unwrap());
+    let mut shell = Shell::new();
+    let init = InitializeConnectionRequest {
+        shared_memory_page_size_hint_bytes: Some(PAGE as u32),
+        producer_provided_shmem: Some(true),
+        ..Default::default()
+    };
+    let peer = Peer { uid: 7, ..Peer::default() };
+    let mut hostile = MockProducer::connect_with(&mut shell, peer, init, Some(theirs));
+    hostile.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(), None);
+    hostile.commands(&mut shell);
+    let name = |shell: &mut Shell, page: usize| {
+        let chunk = CommitDataRequestChunksToMove {
+            page: Some(page as u32),
+            chunk: Some(0),
+            target_buffer: Some(1),
+            ..Default::default()
+        };
+        let commit = CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() };
+        hostile.call(shell, Request::CommitData(commit));
+    };
+    for page in 0..COUNT {
+        assert!(store(&ours, page * PAGE, &0x1000_0003_u32.to_le_bytes()));
+        name(&mut shell, page);
+    }
+    assert_eq!(shell.service.holes_named(), 0);
+    punch(&file, (COUNT * PAGE) as u64);
+    for page in 0..COUNT {
+        name(&mut shell, page);
+    }
+    let provided = file.metadata().unwrap().blocks() as usize * 512 / PAGE;
+    assert!(shell.service.holes_named() > 0);
+    assert!(provided < COUNT / 2, "{provided} pages were provided");
+}

@@ -5,6 +5,7 @@ use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
+use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId, WriterId};
 use abi::shm::Region;
 
@@ -24,17 +25,17 @@ impl Service {
         let Some(producer) = self.producers.get_mut(id) else { return };
         match request {
             Request::RegisterDataSource(r) => {
-                self.register(id, r.data_source_descriptor.unwrap_or_default());
+                self.register(id, &r.data_source_descriptor.unwrap_or_default());
                 return self.turn.then(Step::ReplySuccess { client, call });
             }
             Request::UpdateDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
-                self.sources.update(producer, &mut turn.out, descriptor);
+                self.sources.update(producer, turn, &descriptor);
             }
             Request::UnregisterDataSource(r) => {
                 let name = r.data_source_name.unwrap_or_default();
-                if let Some(key) = self.sources.find(id, &name) {
-                    self.sources.unregister(producer, key);
+                if let Some(key) = self.sources.find(producer, &name) {
+                    self.sources.unregister(producer, turn, key);
                     stop::remove_instances(id, Some(&name), &self.sessions, turn);
                 }
             }
@@ -42,15 +43,15 @@ impl Service {
                 if !producer.set_up {
                     return turn.out.reject(client, call);
                 }
-                self.commits.commit(producer, &r, &mut self.buffers, &mut turn.out);
+                let Turn { accounts, out, .. } = turn;
+                self.commits.commit(producer, &r, &mut self.buffers, (accounts, out));
                 if let Some(flush) = r.flush_request_id.filter(|flush| *flush != 0) {
                     turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
                 }
             }
             Request::GetAsyncCommand(_) => {
-                return call
-                    .into_iter()
-                    .for_each(|c| producer.open_command_stream(&mut turn.out, c));
+                let Some(call) = call else { return };
+                return producer.open_command_stream(&mut turn.out, call);
             }
             Request::RegisterTraceWriter(r) => {
                 // Both are u32 on the wire and 16 bits in the ABI; upstream truncates, and so does this.
@@ -81,10 +82,10 @@ impl Service {
     }
 
     /// Registers a data source, and sets it up for the sessions that want it.
-    fn register(&mut self, id: ProducerId, descriptor: protos::DataSourceDescriptor) {
+    fn register(&mut self, id: ProducerId, descriptor: &protos::DataSourceDescriptor) {
         let turn = &mut self.turn;
         let Some(producer) = self.producers.get_mut(id) else { return };
-        let Some(key) = self.sources.register(producer, &mut turn.out, descriptor) else { return };
+        let Some(key) = self.sources.register(producer, turn, descriptor) else { return };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         for session in self.sessions.values_mut() {
             set_up::registered(session, key, &self.sources, producers, consumers, turn);
@@ -96,8 +97,9 @@ impl Service {
         let Some(producer) = self.producers.get_mut(id) else { return };
         let turn = &mut self.turn;
         let (commits, buffers) = (&mut self.commits, &mut self.buffers);
-        commits.scrape_leaving(producer, &self.sessions, buffers, &mut turn.out);
-        self.sources.unregister_all(producer);
+        commits.scrape_leaving(producer, buffers, &mut turn.out);
+        producer.release_memory(&mut turn.accounts);
+        self.sources.unregister_all(producer, turn);
         stop::remove_instances(id, None, &self.sessions, turn);
         turn.then(Step::ForgetProducer(id));
     }

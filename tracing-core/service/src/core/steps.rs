@@ -38,14 +38,15 @@ impl Service {
                 enable::fail(session, &error, sessions, consumers, buffers, priority, turn);
             }
             Step::FlushAcked { producer, upto } => {
+                let Some(producer) = self.producers.get_mut(producer) else { return };
                 flush::acked(producer, upto, &mut self.sessions, turn);
             }
             Step::AfterFlush { session, then, success } => {
                 flush::after(session, self.sessions.get_mut(session), then, success, turn);
             }
             Step::ForgetProducer(id) => {
-                self.producers.forget(id, &mut turn.out);
-                flush::acked(id, FlushId::new(u64::MAX), &mut self.sessions, turn);
+                let Some(mut producer) = self.producers.forget(id, &mut turn.out) else { return };
+                flush::acked(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, turn);
             }
             Step::CloneGroup { .. }
             | Step::CopyPiece
@@ -79,7 +80,7 @@ impl Service {
             Step::FinishFlush { flush, .. } => {
                 flush::finish(session, flush, producers, buffers, &mut self.commits, turn);
             }
-            Step::FailFlushes(_) => flush::fail_all(session, turn),
+            Step::FailFlushes(_) => flush::fail_all(session, producers, turn),
             Step::RemoveInstance { key, .. } => {
                 stop::remove_instance(session, key, producers, consumers, turn);
             }
@@ -89,8 +90,7 @@ impl Service {
             Step::DisableOrFree(_) => stop::disable_or_free(session, turn),
             Step::Finalise(_) => stop::finalise(session, consumers, turn),
             Step::Scrape(_) => {
-                let buffer_ids = &session.buffers;
-                self.commits.scrape_all(buffer_ids, producers, buffers, &mut turn.out);
+                self.commits.scrape_all(session, producers, buffers, &mut turn.out);
             }
             Step::NoteEnd(_) => stop::note_end(session, turn),
             Step::FinishFile(_) => write::finish(session, turn),

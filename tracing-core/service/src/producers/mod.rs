@@ -13,6 +13,7 @@ use protos::{
 };
 use protozero::Message as _;
 
+use super::accounts::{Accounts, Resource, User};
 use super::matching::{RegexBudget, clip_name};
 use super::outbox::{LogLimiter, Outbox};
 use super::turn::Turn;
@@ -22,6 +23,10 @@ use crate::limits;
 use abi::ids::{BufferId, CallId, ClientId, ProducerId, WriterId};
 use abi::map::{BlockMap, BlockSet};
 use abi::shm::{PageSize, Region, Smb, SmbReader};
+use abi::sync::Arc;
+
+/// Registrations by name and number, oldest first.
+pub(crate) type ByName = BlockMap<(Arc<str>, u64), ProducerId>;
 
 /// A connection to the producer socket.
 #[derive(Debug)]
@@ -38,21 +43,28 @@ pub(crate) struct Producer {
     pub(crate) client: ClientId,
     pub(crate) peer: Peer,
     pub(crate) in_process: bool,
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) sdk_version: String,
     /// The sizes that it asked for: (whole memory, page), bytes, zero for none.
     pub(crate) smb_hints: (u32, u32),
     pub(crate) smb: Option<SmbReader>,
     /// Bytes of pages of `smb` read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.
     smb_touched: usize,
+    /// Bytes of `smb` that are on the account of its user.
+    smb_charged: usize,
+    /// Chunks until the system is asked again whether a page of `smb` holds data.
+    pub(crate) asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
     pub(crate) set_up: bool,
     /// The buffers that its live instances may write to. A commit to any other is dropped.
     pub(crate) allowed: BlockSet<BufferId>,
     pub(crate) writers: BlockMap<WriterId, BufferId>,
-    /// Registered data sources and the bytes of their descriptors.
-    pub(crate) sources: usize,
-    pub(crate) source_bytes: usize,
+    /// What it registered, by name and then oldest first.
+    pub(crate) sources: ByName,
+    /// Those that it gave a number.
+    pub(crate) own_ids: BlockMap<u64, u64>,
+    /// Flushes that it has not acknowledged yet, and their sessions.
+    pub(crate) flushes: BlockMap<u64, u64>,
     /// Chunks that its writers still hold may be copied out.
     pub(crate) scraping: bool,
     /// It disconnected: commands for it are dropped.
@@ -79,16 +91,19 @@ impl Producer {
             client,
             peer: connection.peer.clone(),
             in_process: connection.in_process,
-            name: clip_name(request.producer_name.as_deref().unwrap_or_default()).to_owned(),
+            name: clip_name(request.producer_name.as_deref().unwrap_or_default()).into(),
             sdk_version: request.sdk_version.clone().unwrap_or_default(),
             smb_hints: (smb_hint, page_hint),
             smb: None,
             smb_touched: 0,
+            smb_charged: 0,
+            asks_again: 0,
             set_up: false,
             allowed: BlockSet::new(),
             writers: BlockMap::new(),
-            sources: 0,
-            source_bytes: 0,
+            sources: ByName::new(),
+            own_ids: BlockMap::new(),
+            flushes: BlockMap::new(),
             scraping: match request.smb_scraping_mode {
                 Some(Scraping::SMB_SCRAPING_ENABLED) => true,
                 Some(Scraping::SMB_SCRAPING_DISABLED) => false,
@@ -166,6 +181,27 @@ impl Producer {
         }
     }
 
+    /// Puts the memory that was read for the first time on the account of its user. If there is no room, pages are
+    /// asked for at each use.
+    #[inline]
+    pub(crate) fn charge_memory(&mut self, accounts: &mut Accounts) {
+        let bytes = self.smb.as_ref().map_or(0, SmbReader::present_bytes);
+        if bytes > self.smb_charged {
+            let more = bytes.saturating_sub(self.smb_charged);
+            if accounts.charge(User::of(&self.peer), Resource::Memory, more) {
+                self.smb_charged = bytes;
+            } else {
+                self.asks_again = 1;
+            }
+        }
+    }
+
+    /// Its memory goes.
+    pub(crate) fn release_memory(&mut self, accounts: &mut Accounts) {
+        let bytes = std::mem::take(&mut self.smb_charged);
+        accounts.release(User::of(&self.peer), Resource::Memory, bytes);
+    }
+
     /// Logs an error of this producer, a bounded number of times.
     pub(crate) fn log_error(&mut self, out: &mut Outbox, text: std::fmt::Arguments<'_>) {
         if self.limiter.allow() {
@@ -237,11 +273,11 @@ impl Producers {
         Some(id)
     }
 
-    pub(crate) fn forget(&mut self, id: ProducerId, out: &mut Outbox) {
-        if let Some(producer) = self.by_id.remove(&id) {
-            let name = format_args!("producer {id} ({})", producer.name);
-            producer.limiter.log_suppressed(out, name);
-        }
+    pub(crate) fn forget(&mut self, id: ProducerId, out: &mut Outbox) -> Option<Producer> {
+        let producer = self.by_id.remove(&id)?;
+        let name = format_args!("producer {id} ({})", producer.name);
+        producer.limiter.log_suppressed(out, name);
+        Some(producer)
     }
 
     /// The producer of a connection, if it is accepted.
@@ -259,10 +295,6 @@ impl Producers {
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &Producer> {
         self.by_id.values()
-    }
-
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Producer> {
-        self.by_id.values_mut()
     }
 
     /// Producers behind that one, by id.
@@ -291,9 +323,10 @@ impl Producers {
         }
     }
 
-    /// Takes back the permission of all producers to write to buffers that are gone.
-    pub(crate) fn revoke(&mut self, buffers: &[BufferId]) {
-        for producer in self.by_id.values_mut() {
+    /// Takes back the permission of producers to write to buffers that are gone.
+    pub(crate) fn revoke(&mut self, of: &BlockSet<ProducerId>, buffers: &[BufferId]) {
+        for id in of.iter() {
+            let Some(producer) = self.by_id.get_mut(id) else { continue };
             for buffer in buffers {
                 producer.allowed.remove(buffer);
             }

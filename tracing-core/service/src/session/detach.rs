@@ -79,6 +79,6 @@ pub(crate) fn attach<'a>(
 }
 
 pub(crate) fn attach_response(session: &Session) -> Vec<u8> {
-    let trace_config = Some(session.config.clone());
+    let trace_config = Some(protos::TraceConfig::clone(&session.config));
     AttachResponse { trace_config, ..AttachResponse::default() }.encode_to_vec()
 }

@@ -30,6 +30,7 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use abi::ids::{CallId, ClientId, FileId, SessionId};
+use abi::sync::Arc;
 
 /// A consumer asks for a session, or to be told of the end of the one it has.
 pub(crate) fn request(
@@ -166,7 +167,7 @@ fn make_session(
     }
     let Admission { client, uid, uuid, config, checked, file } = admission;
     let (config, checked) = (std::mem::take(config), std::mem::take(checked));
-    let mut session = Session::new(id, *uid, *client, config, *uuid, checked);
+    let mut session = Session::new(id, *uid, *client, Arc::new(config), *uuid, checked);
     if session.wants_concurrent_events() {
         for other in sessions.live() {
             session.pending.concurrent(other.as_concurrent_event());
@@ -364,7 +365,7 @@ pub(crate) fn configure(
     let trigger_timeout_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0);
     if matches!(mode, TriggerMode::Stop | TriggerMode::Clone) {
         // Before the set-up, so that all data sources are told the same.
-        session.config.duration_ms = Some(trigger_timeout_ms);
+        Arc::make_mut(&mut session.config).duration_ms = Some(trigger_timeout_ms);
     }
     let sizes_kb = session.config.buffers.iter().map(|b| u64::from(b.size_kb.unwrap_or(0)));
     let line = format!(

@@ -19,7 +19,7 @@ use crate::commit::CommitState;
 use crate::consumers::Consumers;
 use crate::error::SessionError;
 use crate::limits;
-use crate::producers::Producers;
+use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
@@ -44,7 +44,7 @@ pub(crate) fn flush(
         // Those that write to the buffers that the clone takes together.
         let is_in = |i: &&Instance| {
             let config = session.config.buffers.get(i.buffer_index);
-            !i.no_flush && config.is_some_and(|config| BufferGroup::of(config) == group)
+            !i.behaviour.no_flush && config.is_some_and(|config| BufferGroup::of(config) == group)
         };
         for instance in session.instances.values().filter(is_in) {
             asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
@@ -52,7 +52,7 @@ pub(crate) fn flush(
     } else {
         session.pending.lifecycle(Lifecycle::FlushStarted, turn.now.boot_ns);
         for instance in session.instances.values() {
-            if !instance.no_flush {
+            if !instance.behaviour.no_flush {
                 asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
             } else if producers.get(instance.producer).is_some_and(|p| p.scrapes_itself()) {
                 // It only sends what its writers hold, which the service cannot read.
@@ -84,8 +84,9 @@ pub(crate) fn flush(
     let is_answered = waiting_for.is_empty();
     session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
     for (producer, instances) in asked {
-        let command = commands::flush(flush, &instances, flags);
-        producers.command(producer, &mut turn.out, command);
+        let Some(producer) = producers.get_mut(producer) else { continue };
+        producer.flushes.insert(flush.get(), id.get());
+        producer.command(&mut turn.out, commands::flush(flush, &instances, flags), None);
     }
     if is_answered {
         turn.then(Step::FinishFlush { session: id, flush });
@@ -106,20 +107,33 @@ fn count(counter: &mut u64) {
 }
 
 /// A producer acknowledges `upto` and all flushes before it, or is gone and will acknowledge nothing.
-pub(crate) fn acked(producer: ProducerId, upto: FlushId, sessions: &mut Sessions, turn: &mut Turn) {
-    let mut finished = Vec::new();
-    for session in sessions.values_mut() {
-        for (flush, pending) in session.flushes.iter_mut().take_while(|(flush, _)| **flush <= upto)
-        {
-            if pending.waiting_for.remove(&producer) && pending.waiting_for.is_empty() {
-                finished.push((*flush, session.id));
-            }
+pub(crate) fn acked(
+    producer: &mut Producer,
+    upto: FlushId,
+    sessions: &mut Sessions,
+    turn: &mut Turn,
+) {
+    // In the order they were asked for, whichever session they belong to.
+    while let Some((&flush, _)) = producer.flushes.first_key_value()
+        && flush <= upto.get()
+        && let Some((flush, session)) = producer.flushes.pop_first()
+    {
+        turn.spend(limits::WORK_PER_ENTRY);
+        let (flush, session) = (FlushId::new(flush), SessionId::new(session));
+        let flushes = sessions.get_mut(session).map(|session| &mut session.flushes);
+        let Some(pending) = flushes.and_then(|f| f.get_mut(&flush)) else { continue };
+        if pending.waiting_for.remove(&producer.id) && pending.waiting_for.is_empty() {
+            turn.then(Step::FinishFlush { session, flush });
         }
     }
-    // In the order they were asked for, whichever session they belong to.
-    finished.sort_unstable();
-    for (flush, session) in finished {
-        turn.then(Step::FinishFlush { session, flush });
+}
+
+/// The flush is over: producers that have not acknowledged it need not do so any more.
+fn forget(flush: FlushId, pending: &PendingFlush, producers: &mut Producers) {
+    for producer in pending.waiting_for.iter() {
+        if let Some(producer) = producers.get_mut(*producer) {
+            producer.flushes.remove(&flush.get());
+        }
     }
 }
 
@@ -141,6 +155,7 @@ pub(crate) fn finish(
 ) {
     turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
     let Some(pending) = session.flushes.remove(&flush) else { return };
+    forget(flush, &pending, producers);
     let success = pending.waiting_for.is_empty();
     if success {
         count(&mut session.counters.flushes_succeeded);
@@ -151,7 +166,7 @@ pub(crate) fn finish(
         }
     }
     session.pending.lifecycle(Lifecycle::AllSourcesFlushed, turn.now.boot_ns);
-    commits.scrape_all(&session.buffers, producers, buffers, &mut turn.out);
+    commits.scrape_all(session, producers, buffers, &mut turn.out);
     session.snapshot_clocks(&turn.now);
     turn.then(Step::AfterFlush { session: session.id, then: pending.then, success });
 }
@@ -159,10 +174,10 @@ pub(crate) fn finish(
 /// Notes the data sources of producers that did not acknowledge the last flush.
 fn note_slow(session: &mut Session, pending: &PendingFlush, at_ns: u64) {
     let slow = session.instances.values();
-    let slow = slow.filter(|i| !i.no_flush && pending.waiting_for.contains(&i.producer));
+    let slow = slow.filter(|i| !i.behaviour.no_flush && pending.waiting_for.contains(&i.producer));
     let sources: Vec<_> = slow
         .take(limits::SLOW_SOURCES_MAX)
-        .map(|i| (i.producer_name.clone(), i.source.clone()))
+        .map(|i| (i.producer_name.to_string(), i.source.to_string()))
         .collect();
     // None are left if they are gone by now, or were only asked for what their writers hold.
     session.pending.flush_slow = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
@@ -194,8 +209,9 @@ pub(crate) fn after(
 }
 
 /// Answers all calls that wait for flushes of a session which is about to go.
-pub(crate) fn fail_all(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, turn: &mut Turn) {
     for (flush, pending) in std::mem::take(&mut session.flushes) {
+        forget(flush, &pending, producers);
         turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
         if let FlushThen::Reply(client, call) = pending.then {
             turn.out.reject(client, call);
@@ -226,8 +242,8 @@ pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn
     turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
     let mut asked = Asked::new();
     for instance in session.instances.values() {
-        let runs = matches!(instance.state, InstanceState::Starting | InstanceState::Started);
-        if instance.clears_state && runs {
+        let runs = matches!(instance.state(), InstanceState::Starting | InstanceState::Started);
+        if instance.behaviour.clears_state && runs {
             asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
         }
     }

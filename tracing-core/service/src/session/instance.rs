@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 
+use crate::data_sources::{Behaviour, Source};
 use abi::ids::{InstanceId, ProducerId};
+use abi::map::BlockMap;
+use abi::sync::Arc;
 
 /// By producer, then in the order of set-up: the order of starts, stops and flushes.
 pub(crate) type InstanceKey = (ProducerId, InstanceId);
@@ -17,17 +20,18 @@ pub(crate) enum InstanceState {
     Stopped,
 }
 
+impl InstanceState {
+    const COUNT: usize = Self::Stopped as usize + 1;
+}
+
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) id: InstanceId,
     pub(crate) producer: ProducerId,
-    pub(crate) producer_name: String,
-    pub(crate) source: String,
-    pub(crate) state: InstanceState,
-    pub(crate) notifies_start: bool,
-    pub(crate) notifies_stop: bool,
-    pub(crate) clears_state: bool,
-    pub(crate) no_flush: bool,
+    pub(crate) producer_name: Arc<str>,
+    pub(crate) source: Arc<str>,
+    state: InstanceState,
+    pub(crate) behaviour: Behaviour,
     /// Index of its data source in the config, and of the buffer that this one writes to.
     pub(crate) source_index: usize,
     pub(crate) buffer_index: usize,
@@ -36,7 +40,130 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
+    /// One that is set up. `source_index` and `buffer_index` are those of the config.
+    pub(crate) fn new(
+        id: InstanceId,
+        (source, producer_name): (&Source, Arc<str>),
+        (source_index, buffer_index): (usize, usize),
+        config: Bytes,
+    ) -> Self {
+        Self {
+            id,
+            producer: source.producer,
+            producer_name,
+            source: source.name.clone(),
+            state: InstanceState::Configured,
+            behaviour: source.behaviour,
+            source_index,
+            buffer_index,
+            config,
+        }
+    }
+
     pub(crate) fn key(&self) -> InstanceKey {
         (self.producer, self.id)
+    }
+
+    pub(crate) fn state(&self) -> InstanceState {
+        self.state
+    }
+}
+
+/// The instances of a session. It counts them by state: whether all have started or stopped is asked after each change
+/// of one.
+#[derive(Debug, Default)]
+pub(crate) struct Instances {
+    by_key: BlockMap<InstanceKey, Instance>,
+    in_state: [usize; InstanceState::COUNT],
+}
+
+impl Instances {
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub(crate) fn contains(&self, key: &InstanceKey) -> bool {
+        self.by_key.contains_key(key)
+    }
+
+    pub(crate) fn get(&self, key: &InstanceKey) -> Option<&Instance> {
+        self.by_key.get(key)
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = InstanceKey> + '_ {
+        self.by_key.keys().copied()
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Instance> + Clone {
+        self.by_key.values()
+    }
+
+    /// Those of one producer.
+    pub(crate) fn of_producer(&self, producer: ProducerId) -> impl Iterator<Item = &Instance> {
+        let all = (producer, InstanceId::new(0))..=(producer, InstanceId::new(u64::MAX));
+        self.by_key.range(all).map(|(_, instance)| instance)
+    }
+
+    /// Whether all are in that state; true if there are none.
+    pub(crate) fn are_all(&self, state: InstanceState) -> bool {
+        self.in_state.get(state as usize) == Some(&self.by_key.len())
+    }
+
+    pub(crate) fn insert(&mut self, instance: Instance) {
+        self.count(instance.state, true);
+        if let Some(older) = self.by_key.insert(instance.key(), instance) {
+            self.count(older.state, false);
+        }
+    }
+
+    /// Takes one out, as it was, and the same as stopped.
+    pub(crate) fn remove(&mut self, key: InstanceKey) -> Option<(InstanceState, Instance)> {
+        let mut instance = self.by_key.remove(&key)?;
+        self.count(instance.state, false);
+        let was = std::mem::replace(&mut instance.state, InstanceState::Stopped);
+        Some((was, instance))
+    }
+
+    /// Changes the state of one.
+    pub(crate) fn set_state(
+        &mut self,
+        key: InstanceKey,
+        to: impl FnOnce(&Instance) -> InstanceState,
+    ) -> Option<&Instance> {
+        let instance = self.by_key.get_mut(&key)?;
+        let to = to(instance);
+        let was = std::mem::replace(&mut instance.state, to);
+        self.count(was, false);
+        self.count(to, true);
+        self.by_key.get(&key)
+    }
+
+    /// Changes the state of all; `changed` is told of each, with the state that it had.
+    pub(crate) fn set_states(
+        &mut self,
+        to: impl Fn(&Instance) -> InstanceState,
+        mut changed: impl FnMut(&Instance, InstanceState),
+    ) {
+        self.in_state = [0; InstanceState::COUNT];
+        for instance in self.by_key.values_mut() {
+            let to = to(instance);
+            let was = std::mem::replace(&mut instance.state, to);
+            changed(instance, was);
+            count(&mut self.in_state, to, true);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn count(&mut self, state: InstanceState, more: bool) {
+        count(&mut self.in_state, state, more);
+    }
+}
+
+fn count(in_state: &mut [usize; InstanceState::COUNT], state: InstanceState, more: bool) {
+    if let Some(n) = in_state.get_mut(state as usize) {
+        *n = if more { n.saturating_add(1) } else { n.saturating_sub(1) };
     }
 }

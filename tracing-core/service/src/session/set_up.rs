@@ -8,7 +8,7 @@ use protozero::Message as _;
 
 use super::config::{Regexes, compile_filter, target_buffer};
 use super::events::SessionState;
-use super::instance::{Instance, InstanceState};
+use super::instance::Instance;
 use super::start;
 use super::state::Session;
 use crate::commands;
@@ -19,8 +19,9 @@ use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
 use crate::turn::Turn;
-use abi::ids::{InstanceId, ProducerId, SessionId};
+use abi::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use abi::map::BlockSet;
+use abi::sync::Arc;
 
 /// The name of a data source of the config.
 pub(crate) fn source_name(session: &Session, index: usize) -> &str {
@@ -44,8 +45,10 @@ pub(crate) fn registered(
         return;
     }
     let Some(source) = sources.get(key) else { return };
+    // One word of each config is looked at.
+    turn.spend((session.config.data_sources.len() as u64).saturating_mul(16));
     for index in 0..session.config.data_sources.len() {
-        if source_name(session, index) == source.name() {
+        if source_name(session, index) == &*source.name {
             instance_and_start(session, index, key, sources, producers, consumers, turn);
         }
     }
@@ -92,8 +95,8 @@ pub(crate) fn instance(
     if !is_meant(session, index, producer, turn) {
         return None;
     }
-    let mut config = session.config.data_sources.get(index)?.config.clone()?;
-    let (buffer_index, buffer) = match target_buffer(&session.config, &config) {
+    let asked = session.config.data_sources.get(index)?.config.as_ref()?;
+    let (buffer_index, buffer) = match target_buffer(&session.config, asked) {
         Ok(index) => (index, *session.buffers.get(index)?),
         Err(error) => {
             turn.out.error(error.to_string());
@@ -101,10 +104,16 @@ pub(crate) fn instance(
         }
     };
     provide_smb(producer, &session.config, turn)?;
+    turn.spend(limits::WORK_PER_INSTANCE);
     let id = turn.next_instance();
-    complete(&mut config, session.id, &session.config);
-    config.target_buffer = Some(buffer.get().into());
-    let config = Bytes::from(config.encode_to_vec());
+    let config = match session.encoded.get(&index) {
+        Some(encoded) => encoded.clone(),
+        None => {
+            let encoded = encode(asked, buffer, session.id, &session.config);
+            session.encoded.insert(index, encoded.clone());
+            encoded
+        }
+    };
     let bytes = session.instance_bytes.saturating_add(config.len());
     if bytes > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX {
         let text = format_args!("its part of session {} is too large", session.id);
@@ -114,22 +123,11 @@ pub(crate) fn instance(
     session.instance_bytes = bytes;
     producer.allowed.insert(buffer);
     producer.command(&mut turn.out, commands::setup_data_source(id, &config), None);
-    let instance = Instance {
-        id,
-        producer: producer.id,
-        producer_name: producer.name.clone(),
-        source: source.name().to_owned(),
-        state: InstanceState::Configured,
-        notifies_start: source.descriptor.will_notify_on_start.unwrap_or(false),
-        notifies_stop: source.descriptor.will_notify_on_stop.unwrap_or(false),
-        clears_state: source.descriptor.handles_incremental_state_clear.unwrap_or(false),
-        no_flush: source.descriptor.no_flush.unwrap_or(false),
-        source_index: index,
-        buffer_index,
-        config,
-    };
+    let names = (source, producer.name.clone());
+    let instance = Instance::new(id, names, (index, buffer_index), config);
     consumers.instance_changed(session.consumer, &instance);
-    session.instances.insert(instance.key(), instance);
+    session.producers.insert(producer.id);
+    session.instances.insert(instance);
     if session.instances.len() == limits::INSTANCES_PER_SESSION_MAX {
         // Once, and not for each instance that is left out.
         let text = "as many data source instances as there may be; others are not set up";
@@ -202,9 +200,15 @@ fn is_meant(session: &mut Session, index: usize, producer: &mut Producer, turn: 
     meant
 }
 
-/// What the service adds to a data source's config before its producer sees it; the rest, unknown fields too,
+/// A data source's config with what the service adds before its producer sees it; the rest, unknown fields too,
 /// passes as the consumer wrote it.
-fn complete(config: &mut DataSourceConfig, session: SessionId, trace: &TraceConfig) {
+fn encode(
+    asked: &DataSourceConfig,
+    buffer: BufferId,
+    session: SessionId,
+    trace: &TraceConfig,
+) -> Bytes {
+    let mut config = asked.clone();
     config.trace_duration_ms = Some(trace.duration_ms.unwrap_or(0));
     if trace.prefer_suspend_clock_for_duration == Some(true) {
         config.prefer_suspend_clock_for_duration = Some(true);
@@ -217,6 +221,8 @@ fn complete(config: &mut DataSourceConfig, session: SessionId, trace: &TraceConf
     // Trusted initiators exist on Android only; what a consumer claims is overwritten.
     config.session_initiator = Some(DataSourceConfigSessionInitiator(0));
     config.tracing_session_id = Some(session.get());
+    config.target_buffer = Some(buffer.get().into());
+    config.encode_to_vec().into()
 }
 
 /// Changes a session: takes over the producer filters of `asked`, and sets up the producers that they mean and
@@ -236,7 +242,7 @@ pub(crate) fn change_trace_config(
         let state = session.state().name();
         return Err(SessionError::SessionEnded { id: session.id, state });
     }
-    let mut changed = session.config.clone();
+    let mut changed = TraceConfig::clone(&session.config);
     let all_machines = changed.trace_all_machines.unwrap_or(false);
     let mut regexes = Regexes::default();
     let mut filters = Vec::with_capacity(changed.data_sources.len());
@@ -256,7 +262,7 @@ pub(crate) fn change_trace_config(
     if changed.encode_to_vec() != asked.encode_to_vec() {
         problems.push(SessionError::OnlyFiltersChange);
     }
-    session.config = changed;
+    session.config = Arc::new(changed);
     session.filters = filters;
     for error in problems {
         let text = format_args!("ChangeTraceConfig: {error}");

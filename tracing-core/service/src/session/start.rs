@@ -2,7 +2,7 @@
 
 use super::events::{Lifecycle, SessionState, SlowSources};
 use super::flush_request::FlushStrategy;
-use super::instance::{InstanceKey, InstanceState};
+use super::instance::{Instance, InstanceKey, InstanceState};
 use super::state::{Session, Sessions};
 use crate::commands;
 use crate::consumers::Consumers;
@@ -33,7 +33,7 @@ pub(crate) fn session(
     session.pending.lifecycle(Lifecycle::TracingStarted, turn.now.boot_ns);
     snapshot_due(session, turn);
     set_timers(session, turn);
-    let keys: Vec<InstanceKey> = session.instances.keys().copied().collect();
+    let keys: Vec<InstanceKey> = session.instances.keys().collect();
     for key in keys {
         instance(session, key, producers, consumers, turn);
     }
@@ -94,9 +94,11 @@ pub(crate) fn instance(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    let Some(instance) = session.instances.get_mut(&key) else { return };
-    instance.state =
-        if instance.notifies_start { InstanceState::Starting } else { InstanceState::Started };
+    let started = |instance: &Instance| match instance.behaviour.notifies_start {
+        true => InstanceState::Starting,
+        false => InstanceState::Started,
+    };
+    let Some(instance) = session.instances.set_state(key, started) else { return };
     let command = commands::start_data_source(instance.id, &instance.config);
     producers.command(key.0, &mut turn.out, command);
     consumers.instance_changed(session.consumer, instance);
@@ -109,14 +111,15 @@ pub(crate) fn instance_started(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    let Some(session) = sessions.values_mut().find(|s| s.instances.contains_key(&key)) else {
+    let Some(session) = sessions.values_mut().find(|s| s.instances.contains(&key)) else {
         return;
     };
     let is_started = session.state() == SessionState::Started;
-    let Some(instance) = session.instances.get_mut(&key) else { return };
-    if is_started && instance.state == InstanceState::Starting {
-        instance.state = InstanceState::Started;
-        consumers.instance_changed(session.consumer, instance);
+    let is_starting = |i: &Instance| i.state() == InstanceState::Starting;
+    if is_started && session.instances.get(&key).is_some_and(is_starting) {
+        if let Some(instance) = session.instances.set_state(key, |_| InstanceState::Started) {
+            consumers.instance_changed(session.consumer, instance);
+        }
         check_all_started(session, consumers, turn);
     }
 }
@@ -127,7 +130,7 @@ pub(crate) fn check_all_started(session: &mut Session, consumers: &mut Consumers
     // Upstream would report it of a session without instances before its start, too.
     if session.state() != SessionState::Started
         || session.all_started_reported
-        || !session.are_all_instances(InstanceState::Started)
+        || !session.instances.are_all(InstanceState::Started)
     {
         return;
     }
@@ -143,10 +146,10 @@ pub(crate) fn slow_start_due(session: &mut Session, turn: &mut Turn) {
     if session.all_started_reported || session.state() != SessionState::Started {
         return;
     }
-    let slow = session.instances.values().filter(|i| i.state != InstanceState::Started);
+    let slow = session.instances.values().filter(|i| i.state() != InstanceState::Started);
     let sources: Vec<(String, String)> = slow
         .take(limits::SLOW_SOURCES_MAX)
-        .map(|i| (i.producer_name.clone(), i.source.clone()))
+        .map(|i| (i.producer_name.to_string(), i.source.to_string()))
         .collect();
     for (producer, source) in &sources {
         turn.out.error(format!("data source {source} of {producer} failed to start in time"));

@@ -1,12 +1,13 @@
 //! What a session is made of, and all sessions.
 
+use bytes::Bytes;
 use protos::{CloneSessionResponse, TraceConfig};
 
 use super::config::{Checked, SourceFilter};
 use super::events::{ConcurrentEvent, PendingEvents, SessionState, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
-use super::instance::{Instance, InstanceKey, InstanceState};
+use super::instance::Instances;
 use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
 use crate::compress::Codec;
@@ -16,9 +17,9 @@ use crate::matching::clip_name;
 use crate::output::Boost;
 use crate::step::Step;
 use crate::turn::Turn;
-use abi::ids::{BufferId, CallId, ClientId, FlushId, SessionId};
-use abi::map::BlockMap;
-use abi::map::SortedMap;
+use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
+use abi::map::{BlockMap, BlockSet, SortedMap};
+use abi::sync::Arc;
 use abi::time::Now;
 
 /// Numbers for `TraceStats` that only this session knows.
@@ -57,7 +58,11 @@ pub(crate) struct Session {
     pub(crate) detach_key: Option<String>,
     /// Of a clone whose file is not complete: the answer for then.
     pub(crate) clone_reply: Option<(Option<CallId>, CloneSessionResponse)>,
-    pub(crate) config: TraceConfig,
+    /// Clones share it with their source. What it may take is bounded where it is decoded
+    /// ([`IPC_DECODED_BYTES_MAX`](crate::limits::IPC_DECODED_BYTES_MAX)).
+    pub(crate) config: Arc<TraceConfig>,
+    /// For each data source of the config what its instances get, once one was set up: encoded, the same for all.
+    pub(crate) encoded: SortedMap<usize, Bytes>,
     /// (least, most significant half)
     pub(crate) uuid: (i64, i64),
     state: SessionState,
@@ -71,7 +76,9 @@ pub(crate) struct Session {
     pub(crate) triggered: bool,
     /// Triggers that its consumer will be told of later, by the number of the timer.
     pub(crate) delayed_hits: BlockMap<u64, TriggerHit>,
-    pub(crate) instances: BlockMap<InstanceKey, Instance>,
+    pub(crate) instances: Instances,
+    /// Producers that may write into its buffers.
+    pub(crate) producers: BlockSet<ProducerId>,
     /// Their encoded configs, summed, bytes.
     pub(crate) instance_bytes: usize,
     /// The names of some producers were not matched: that exceeded the budget.
@@ -104,7 +111,7 @@ impl Session {
         id: SessionId,
         uid: u32,
         consumer: ClientId,
-        config: TraceConfig,
+        config: Arc<TraceConfig>,
         uuid: (i64, i64),
         checked: Checked,
     ) -> Self {
@@ -115,6 +122,7 @@ impl Session {
             detach_key: None,
             clone_reply: None,
             config,
+            encoded: SortedMap::new(),
             uuid,
             state: SessionState::Disabled,
             state_since_ns: 0,
@@ -124,7 +132,8 @@ impl Session {
             triggers: checked.triggers,
             triggered: false,
             delayed_hits: BlockMap::new(),
-            instances: BlockMap::new(),
+            instances: Instances::default(),
+            producers: BlockSet::new(),
             instance_bytes: 0,
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
@@ -211,10 +220,6 @@ impl Session {
         let untriggered = !self.triggers.by_name.is_empty() && !self.triggered;
         self.state != SessionState::ClonedReadOnly
             && (untriggered || self.triggers.mode == TriggerMode::Clone)
-    }
-
-    pub(crate) fn are_all_instances(&self, state: InstanceState) -> bool {
-        self.instances.values().all(|instance| instance.state == state)
     }
 
     /// The error that the log and the consumer are told when its file cannot be written.

@@ -4,7 +4,7 @@
 
 use super::events::{Lifecycle, SessionState};
 use super::flush_request::{FlushFlags, FlushThen};
-use super::instance::{InstanceKey, InstanceState};
+use super::instance::{Instance, InstanceKey, InstanceState};
 use super::start::check_all_started;
 use super::state::{EndError, Session, Sessions, end_text};
 use super::trigger_config::TriggerMode;
@@ -15,7 +15,7 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
-use abi::ids::{InstanceId, ProducerId, SessionId};
+use abi::ids::{ProducerId, SessionId};
 
 /// Flushes, then ends.
 pub(crate) fn flush_and_disable(session: SessionId) -> Step {
@@ -92,17 +92,19 @@ pub(crate) fn disable(
         SessionState::Configured => true,
         SessionState::Started => immediate,
     };
-    for instance in session.instances.values_mut() {
-        let waits = instance.notifies_stop && !immediate;
-        instance.state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
+    let stopped = |instance: &Instance| match instance.behaviour.notifies_stop && !immediate {
+        true => InstanceState::Stopping,
+        false => InstanceState::Stopped,
+    };
+    session.instances.set_states(stopped, |instance, _| {
         let command = commands::stop_data_source(instance.id);
         producers.command(instance.producer, &mut turn.out, command);
         consumers.instance_changed(session.consumer, instance);
-    }
+    });
     for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
         turn.timers.cancel(kind, session.id.get());
     }
-    if session.are_all_instances(InstanceState::Stopped) {
+    if session.instances.are_all(InstanceState::Stopped) {
         return turn.then(Step::Finalise(session.id));
     }
     let wait_ms = match session.config.data_source_stop_timeout_ms.unwrap_or(0) {
@@ -117,7 +119,7 @@ pub(crate) fn disable(
 pub(crate) fn stop_timed_out(session: &Session, turn: &mut Turn) {
     if session.state() == SessionState::Stopping {
         let silent = session.instances.values();
-        let silent = silent.filter(|i| i.state == InstanceState::Stopping).count();
+        let silent = silent.filter(|i| i.state() == InstanceState::Stopping).count();
         let id = session.id;
         turn.out.error(format!("session {id}: {silent} data sources did not stop in time"));
         turn.then(Step::Finalise(id));
@@ -131,13 +133,13 @@ pub(crate) fn instance_stopped(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    let Some(session) = sessions.values_mut().find(|s| s.instances.contains_key(&key)) else {
+    let Some(session) = sessions.values_mut().find(|s| s.instances.contains(&key)) else {
         return;
     };
-    let Some(instance) = session.instances.get_mut(&key) else { return };
-    if instance.state == InstanceState::Stopping {
-        instance.state = InstanceState::Stopped;
-        consumers.instance_changed(session.consumer, instance);
+    if session.instances.get(&key).is_some_and(|i| i.state() == InstanceState::Stopping) {
+        if let Some(instance) = session.instances.set_state(key, |_| InstanceState::Stopped) {
+            consumers.instance_changed(session.consumer, instance);
+        }
         finalise_if_stopped(session, turn);
     }
 }
@@ -149,11 +151,11 @@ pub(crate) fn remove_instances(
     sessions: &Sessions,
     turn: &mut Turn,
 ) {
-    let of_producer = (producer, InstanceId::new(0))..=(producer, InstanceId::new(u64::MAX));
     for session in sessions.values() {
-        for (key, instance) in session.instances.range(of_producer.clone()) {
-            if name.is_none_or(|n| instance.source == n) {
-                turn.then(Step::RemoveInstance { session: session.id, key: *key });
+        for instance in session.instances.of_producer(producer) {
+            turn.spend(limits::WORK_PER_ENTRY);
+            if name.is_none_or(|n| *instance.source == *n) {
+                turn.then(Step::RemoveInstance { session: session.id, key: instance.key() });
             }
         }
     }
@@ -167,8 +169,8 @@ pub(crate) fn remove_instance(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    let Some(mut instance) = session.instances.remove(&key) else { return };
-    let was = std::mem::replace(&mut instance.state, InstanceState::Stopped);
+    let Some((was, instance)) = session.instances.remove(key) else { return };
+    turn.spend(limits::WORK_PER_INSTANCE);
     if !matches!(was, InstanceState::Stopping | InstanceState::Stopped) {
         let command = commands::stop_data_source(instance.id);
         producers.command(instance.producer, &mut turn.out, command);
@@ -183,7 +185,7 @@ pub(crate) fn remove_instance(
 
 fn finalise_if_stopped(session: &Session, turn: &mut Turn) {
     if session.state() == SessionState::Stopping
-        && session.are_all_instances(InstanceState::Stopped)
+        && session.instances.are_all(InstanceState::Stopped)
     {
         turn.then(Step::Finalise(session.id));
     }
@@ -191,12 +193,14 @@ fn finalise_if_stopped(session: &Session, turn: &mut Turn) {
 
 /// All instances stopped, or are forced to: begins the end.
 pub(crate) fn finalise(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
-    for instance in session.instances.values_mut() {
-        if instance.state != InstanceState::Stopped {
-            instance.state = InstanceState::Stopped;
-            consumers.instance_changed(session.consumer, instance);
-        }
-    }
+    session.instances.set_states(
+        |_| InstanceState::Stopped,
+        |instance, was| {
+            if was != InstanceState::Stopped {
+                consumers.instance_changed(session.consumer, instance);
+            }
+        },
+    );
     session.set_state(turn, SessionState::Disabled);
     for step in finalise_steps(session.id) {
         turn.then(step);
@@ -259,7 +263,7 @@ pub(crate) fn release(
     session.freed = true;
     session.instances.clear();
     session.instance_bytes = 0;
-    producers.revoke(&session.buffers);
+    producers.revoke(&session.producers, &session.buffers);
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
         // Also if its file is still being created, and there was no end to note.

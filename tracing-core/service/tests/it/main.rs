@@ -26,6 +26,7 @@ mod query;
 mod read_buffers;
 mod registry;
 mod triggers;
+mod work;
 
 use protos::GetAsyncCommandResponseCmd as Cmd;
 use protos::{

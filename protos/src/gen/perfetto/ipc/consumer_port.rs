@@ -1273,22 +1273,39 @@ pub mod consumer_port {
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+            let growth = rt::growth(bytes);
+            Self::decode_within(
+                method_id,
+                bytes,
+                rt::DecodeContext::new().with_growth(&growth),
+            )
+        }
+        /// Decodes the arguments of a method, within the limits of `context`.
+        ///
+        /// # Errors
+        /// Those of [`decode`](Self::decode).
+        #[inline] pub fn decode_within(
+            method_id: u32,
+            bytes: &[u8],
+            context: rt::DecodeContext<'_>,
+        ) -> Result<Self, rt::CallError> {
+            let _ = (bytes, context);
             match method_id {
-                1 => rt::decode(bytes).map(Self::EnableTracing),
-                2 => rt::decode(bytes).map(Self::DisableTracing),
-                3 => rt::decode(bytes).map(Self::ReadBuffers),
-                4 => rt::decode(bytes).map(Self::FreeBuffers),
-                5 => rt::decode(bytes).map(Self::Flush),
-                6 => rt::decode(bytes).map(Self::StartTracing),
-                7 => rt::decode(bytes).map(Self::ChangeTraceConfig),
-                8 => rt::decode(bytes).map(Self::Detach),
-                9 => rt::decode(bytes).map(Self::Attach),
-                10 => rt::decode(bytes).map(Self::GetTraceStats),
-                11 => rt::decode(bytes).map(Self::ObserveEvents),
-                12 => rt::decode(bytes).map(Self::QueryServiceState),
-                13 => rt::decode(bytes).map(Self::QueryCapabilities),
-                14 => rt::decode(bytes).map(Self::SaveTraceForBugreport),
-                15 => rt::decode(bytes).map(Self::CloneSession),
+                1 => rt::decode_within(bytes, context).map(Self::EnableTracing),
+                2 => rt::decode_within(bytes, context).map(Self::DisableTracing),
+                3 => rt::decode_within(bytes, context).map(Self::ReadBuffers),
+                4 => rt::decode_within(bytes, context).map(Self::FreeBuffers),
+                5 => rt::decode_within(bytes, context).map(Self::Flush),
+                6 => rt::decode_within(bytes, context).map(Self::StartTracing),
+                7 => rt::decode_within(bytes, context).map(Self::ChangeTraceConfig),
+                8 => rt::decode_within(bytes, context).map(Self::Detach),
+                9 => rt::decode_within(bytes, context).map(Self::Attach),
+                10 => rt::decode_within(bytes, context).map(Self::GetTraceStats),
+                11 => rt::decode_within(bytes, context).map(Self::ObserveEvents),
+                12 => rt::decode_within(bytes, context).map(Self::QueryServiceState),
+                13 => rt::decode_within(bytes, context).map(Self::QueryCapabilities),
+                14 => rt::decode_within(bytes, context).map(Self::SaveTraceForBugreport),
+                15 => rt::decode_within(bytes, context).map(Self::CloneSession),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
             }
         }
@@ -1375,22 +1392,39 @@ pub mod consumer_port {
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+            let growth = rt::growth(bytes);
+            Self::decode_within(
+                method_id,
+                bytes,
+                rt::DecodeContext::new().with_growth(&growth),
+            )
+        }
+        /// Decodes the arguments of a method, within the limits of `context`.
+        ///
+        /// # Errors
+        /// Those of [`decode`](Self::decode).
+        #[inline] pub fn decode_within(
+            method_id: u32,
+            bytes: &[u8],
+            context: rt::DecodeContext<'_>,
+        ) -> Result<Self, rt::CallError> {
+            let _ = (bytes, context);
             match method_id {
-                1 => rt::decode(bytes).map(Self::EnableTracing),
-                2 => rt::decode(bytes).map(Self::DisableTracing),
-                3 => rt::decode(bytes).map(Self::ReadBuffers),
-                4 => rt::decode(bytes).map(Self::FreeBuffers),
-                5 => rt::decode(bytes).map(Self::Flush),
-                6 => rt::decode(bytes).map(Self::StartTracing),
-                7 => rt::decode(bytes).map(Self::ChangeTraceConfig),
-                8 => rt::decode(bytes).map(Self::Detach),
-                9 => rt::decode(bytes).map(Self::Attach),
-                10 => rt::decode(bytes).map(Self::GetTraceStats),
-                11 => rt::decode(bytes).map(Self::ObserveEvents),
-                12 => rt::decode(bytes).map(Self::QueryServiceState),
-                13 => rt::decode(bytes).map(Self::QueryCapabilities),
-                14 => rt::decode(bytes).map(Self::SaveTraceForBugreport),
-                15 => rt::decode(bytes).map(Self::CloneSession),
+                1 => rt::decode_within(bytes, context).map(Self::EnableTracing),
+                2 => rt::decode_within(bytes, context).map(Self::DisableTracing),
+                3 => rt::decode_within(bytes, context).map(Self::ReadBuffers),
+                4 => rt::decode_within(bytes, context).map(Self::FreeBuffers),
+                5 => rt::decode_within(bytes, context).map(Self::Flush),
+                6 => rt::decode_within(bytes, context).map(Self::StartTracing),
+                7 => rt::decode_within(bytes, context).map(Self::ChangeTraceConfig),
+                8 => rt::decode_within(bytes, context).map(Self::Detach),
+                9 => rt::decode_within(bytes, context).map(Self::Attach),
+                10 => rt::decode_within(bytes, context).map(Self::GetTraceStats),
+                11 => rt::decode_within(bytes, context).map(Self::ObserveEvents),
+                12 => rt::decode_within(bytes, context).map(Self::QueryServiceState),
+                13 => rt::decode_within(bytes, context).map(Self::QueryCapabilities),
+                14 => rt::decode_within(bytes, context).map(Self::SaveTraceForBugreport),
+                15 => rt::decode_within(bytes, context).map(Self::CloneSession),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
             }
         }

@@ -1231,19 +1231,36 @@ pub mod producer_port {
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+            let growth = rt::growth(bytes);
+            Self::decode_within(
+                method_id,
+                bytes,
+                rt::DecodeContext::new().with_growth(&growth),
+            )
+        }
+        /// Decodes the arguments of a method, within the limits of `context`.
+        ///
+        /// # Errors
+        /// Those of [`decode`](Self::decode).
+        #[inline] pub fn decode_within(
+            method_id: u32,
+            bytes: &[u8],
+            context: rt::DecodeContext<'_>,
+        ) -> Result<Self, rt::CallError> {
+            let _ = (bytes, context);
             match method_id {
-                1 => rt::decode(bytes).map(Self::InitializeConnection),
-                2 => rt::decode(bytes).map(Self::RegisterDataSource),
-                3 => rt::decode(bytes).map(Self::UnregisterDataSource),
-                4 => rt::decode(bytes).map(Self::CommitData),
-                5 => rt::decode(bytes).map(Self::GetAsyncCommand),
-                6 => rt::decode(bytes).map(Self::RegisterTraceWriter),
-                7 => rt::decode(bytes).map(Self::UnregisterTraceWriter),
-                8 => rt::decode(bytes).map(Self::NotifyDataSourceStarted),
-                9 => rt::decode(bytes).map(Self::NotifyDataSourceStopped),
-                10 => rt::decode(bytes).map(Self::ActivateTriggers),
-                11 => rt::decode(bytes).map(Self::Sync),
-                12 => rt::decode(bytes).map(Self::UpdateDataSource),
+                1 => rt::decode_within(bytes, context).map(Self::InitializeConnection),
+                2 => rt::decode_within(bytes, context).map(Self::RegisterDataSource),
+                3 => rt::decode_within(bytes, context).map(Self::UnregisterDataSource),
+                4 => rt::decode_within(bytes, context).map(Self::CommitData),
+                5 => rt::decode_within(bytes, context).map(Self::GetAsyncCommand),
+                6 => rt::decode_within(bytes, context).map(Self::RegisterTraceWriter),
+                7 => rt::decode_within(bytes, context).map(Self::UnregisterTraceWriter),
+                8 => rt::decode_within(bytes, context).map(Self::NotifyDataSourceStarted),
+                9 => rt::decode_within(bytes, context).map(Self::NotifyDataSourceStopped),
+                10 => rt::decode_within(bytes, context).map(Self::ActivateTriggers),
+                11 => rt::decode_within(bytes, context).map(Self::Sync),
+                12 => rt::decode_within(bytes, context).map(Self::UpdateDataSource),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
             }
         }
@@ -1318,19 +1335,36 @@ pub mod producer_port {
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+            let growth = rt::growth(bytes);
+            Self::decode_within(
+                method_id,
+                bytes,
+                rt::DecodeContext::new().with_growth(&growth),
+            )
+        }
+        /// Decodes the arguments of a method, within the limits of `context`.
+        ///
+        /// # Errors
+        /// Those of [`decode`](Self::decode).
+        #[inline] pub fn decode_within(
+            method_id: u32,
+            bytes: &[u8],
+            context: rt::DecodeContext<'_>,
+        ) -> Result<Self, rt::CallError> {
+            let _ = (bytes, context);
             match method_id {
-                1 => rt::decode(bytes).map(Self::InitializeConnection),
-                2 => rt::decode(bytes).map(Self::RegisterDataSource),
-                3 => rt::decode(bytes).map(Self::UnregisterDataSource),
-                4 => rt::decode(bytes).map(Self::CommitData),
-                5 => rt::decode(bytes).map(Self::GetAsyncCommand),
-                6 => rt::decode(bytes).map(Self::RegisterTraceWriter),
-                7 => rt::decode(bytes).map(Self::UnregisterTraceWriter),
-                8 => rt::decode(bytes).map(Self::NotifyDataSourceStarted),
-                9 => rt::decode(bytes).map(Self::NotifyDataSourceStopped),
-                10 => rt::decode(bytes).map(Self::ActivateTriggers),
-                11 => rt::decode(bytes).map(Self::Sync),
-                12 => rt::decode(bytes).map(Self::UpdateDataSource),
+                1 => rt::decode_within(bytes, context).map(Self::InitializeConnection),
+                2 => rt::decode_within(bytes, context).map(Self::RegisterDataSource),
+                3 => rt::decode_within(bytes, context).map(Self::UnregisterDataSource),
+                4 => rt::decode_within(bytes, context).map(Self::CommitData),
+                5 => rt::decode_within(bytes, context).map(Self::GetAsyncCommand),
+                6 => rt::decode_within(bytes, context).map(Self::RegisterTraceWriter),
+                7 => rt::decode_within(bytes, context).map(Self::UnregisterTraceWriter),
+                8 => rt::decode_within(bytes, context).map(Self::NotifyDataSourceStarted),
+                9 => rt::decode_within(bytes, context).map(Self::NotifyDataSourceStopped),
+                10 => rt::decode_within(bytes, context).map(Self::ActivateTriggers),
+                11 => rt::decode_within(bytes, context).map(Self::Sync),
+                12 => rt::decode_within(bytes, context).map(Self::UpdateDataSource),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
             }
         }

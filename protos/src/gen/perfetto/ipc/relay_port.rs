@@ -231,9 +231,26 @@ pub mod relay_port {
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+            let growth = rt::growth(bytes);
+            Self::decode_within(
+                method_id,
+                bytes,
+                rt::DecodeContext::new().with_growth(&growth),
+            )
+        }
+        /// Decodes the arguments of a method, within the limits of `context`.
+        ///
+        /// # Errors
+        /// Those of [`decode`](Self::decode).
+        #[inline] pub fn decode_within(
+            method_id: u32,
+            bytes: &[u8],
+            context: rt::DecodeContext<'_>,
+        ) -> Result<Self, rt::CallError> {
+            let _ = (bytes, context);
             match method_id {
-                1 => rt::decode(bytes).map(Self::InitRelay),
-                2 => rt::decode(bytes).map(Self::SyncClock),
+                1 => rt::decode_within(bytes, context).map(Self::InitRelay),
+                2 => rt::decode_within(bytes, context).map(Self::SyncClock),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
             }
         }
@@ -268,9 +285,26 @@ pub mod relay_port {
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
         #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+            let growth = rt::growth(bytes);
+            Self::decode_within(
+                method_id,
+                bytes,
+                rt::DecodeContext::new().with_growth(&growth),
+            )
+        }
+        /// Decodes the arguments of a method, within the limits of `context`.
+        ///
+        /// # Errors
+        /// Those of [`decode`](Self::decode).
+        #[inline] pub fn decode_within(
+            method_id: u32,
+            bytes: &[u8],
+            context: rt::DecodeContext<'_>,
+        ) -> Result<Self, rt::CallError> {
+            let _ = (bytes, context);
             match method_id {
-                1 => rt::decode(bytes).map(Self::InitRelay),
-                2 => rt::decode(bytes).map(Self::SyncClock),
+                1 => rt::decode_within(bytes, context).map(Self::InitRelay),
+                2 => rt::decode_within(bytes, context).map(Self::SyncClock),
                 _ => Err(rt::CallError::UnknownMethod(method_id)),
             }
         }

@@ -1,8 +1,12 @@
 //! The services there are, as types.
 
+use core::cell::Cell;
 use core::fmt;
 
+use protozero::DecodeContext;
 use protozero::rt::MethodInfo;
+
+use crate::limits::IPC_DECODED_BYTES_MAX;
 
 /// A service: its name, its methods, its requests.
 pub trait Port: 'static {
@@ -18,7 +22,8 @@ pub trait Port: 'static {
     /// Reads the arguments of method `method_id`.
     ///
     /// # Errors
-    /// When there is no such method, or the arguments are not its request message.
+    /// When there is no such method, the arguments are not its request message, or the structs of that take more than
+    /// [`IPC_DECODED_BYTES_MAX`].
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable>;
 
     /// The name of the method.
@@ -50,7 +55,9 @@ impl Port for ProducerPort {
     // Compiled where it is called: a client never decodes requests.
     #[inline]
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
-        Self::Request::decode(method_id, args).map_err(|_| Unroutable)
+        let growth = Cell::new(IPC_DECODED_BYTES_MAX);
+        let context = DecodeContext::new().with_growth(&growth);
+        Self::Request::decode_within(method_id, args, context).map_err(|_| Unroutable)
     }
 
     fn method_name(request: &Self::Request) -> &'static str {
@@ -85,7 +92,9 @@ impl Port for ConsumerPort {
     // Compiled where it is called: a client never decodes requests.
     #[inline]
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
-        Self::Request::decode(method_id, args).map_err(|_| Unroutable)
+        let growth = Cell::new(IPC_DECODED_BYTES_MAX);
+        let context = DecodeContext::new().with_growth(&growth);
+        Self::Request::decode_within(method_id, args, context).map_err(|_| Unroutable)
     }
 
     fn method_name(request: &Self::Request) -> &'static str {

@@ -1,0 +1,157 @@
+//! What the peers of each user make the service keep, in bytes of its memory.
+//!
+//! ```text
+//!               one user   │   all users together      root, and the user of the service
+//!   charge ──>  has less?  ├─> have less than that? ──> not counted here: nobody takes their share
+//!               no: refused, and counted
+//! ```
+//!
+//! A user is named by the machine and the number there. What is counted is the memory that the service needs for a
+//! thing, not its encoded length. What one user has used up, another one still has: the limit of all users together
+//! only keeps a person who owns many user numbers from growing the service without end, and is far above that of one.
+
+use crate::input::Peer;
+use crate::limits;
+use abi::map::{BlockMap, BlockSet};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// Registered data sources.
+    Sources,
+    /// Shared memory that the service touched.
+    Memory,
+}
+
+const RESOURCES: usize = 2;
+
+impl Resource {
+    /// Bytes of one user.
+    const fn max(self) -> usize {
+        match self {
+            Self::Sources => limits::SOURCE_BYTES_PER_USER_MAX,
+            Self::Memory => limits::SMB_BYTES_PER_USER_MAX,
+        }
+    }
+
+    /// Bytes of all users, but for root and the user of the service.
+    const fn total_max(self) -> usize {
+        self.max().saturating_mul(limits::USERS_SHARE)
+    }
+}
+
+/// Whose account it is: the machine and the user there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct User {
+    machine: u32,
+    uid: u32,
+}
+
+impl User {
+    pub(crate) fn of(peer: &Peer) -> Self {
+        Self { machine: peer.machine_id, uid: peer.uid }
+    }
+}
+
+/// The accounts of all users that have something.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts {
+    by_user: BlockMap<User, [usize; RESOURCES]>,
+    totals: [usize; RESOURCES],
+    /// The user of the service.
+    own_uid: u32,
+    /// Charges that were refused.
+    refused: u64,
+    /// Users whose producers named memory without data.
+    distrusted: BlockSet<User>,
+    /// For choosing which pages are asked for again, so that no peer can know.
+    random: u64,
+}
+
+impl Accounts {
+    /// `seed` must be secret.
+    pub(crate) fn new(own_uid: u32, seed: u64) -> Self {
+        // Zero would stay zero.
+        Self { own_uid, random: seed | 1, ..Self::default() }
+    }
+
+    /// Pages of the producers of this user are asked for at each use from now on.
+    pub(crate) fn distrust(&mut self, user: User) {
+        if self.distrusted.len() < limits::DISTRUSTED_USERS_MAX {
+            self.distrusted.insert(user);
+        }
+    }
+
+    /// Whether that was said of a user.
+    #[inline]
+    pub(crate) fn is_distrusted(&self, user: User) -> bool {
+        !self.distrusted.is_empty() && self.distrusted.contains(&user)
+    }
+
+    /// After how many chunks a page is asked for again.
+    pub(crate) fn next_check(&mut self) -> u32 {
+        // xorshift64
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % (2 * limits::CHUNKS_PER_CHECK)) as u32
+    }
+
+    /// Puts `bytes` on the account of a user. False if it has no room for them: then nothing changed.
+    pub(crate) fn charge(&mut self, user: User, what: Resource, bytes: usize) -> bool {
+        let at = what as usize;
+        let held = self.by_user.get(&user).and_then(|held| held.get(at)).copied().unwrap_or(0);
+        let next = held.saturating_add(bytes);
+        let total = self.totals.get(at).copied().unwrap_or(0).saturating_add(bytes);
+        let counts = self.is_limited(user);
+        if next > what.max() || counts && total > what.total_max() {
+            self.refused = self.refused.saturating_add(1);
+            return false;
+        }
+        if bytes > 0 {
+            let entry = self.by_user.get_or_insert_with(user, || [0; RESOURCES]);
+            entry.get_mut(at).into_iter().for_each(|held| *held = next);
+            if counts {
+                self.totals.get_mut(at).into_iter().for_each(|held| *held = total);
+            }
+        }
+        true
+    }
+
+    /// Takes bytes off the account that were charged before.
+    pub(crate) fn release(&mut self, user: User, what: Resource, bytes: usize) {
+        let Some(entry) = self.by_user.get_mut(&user) else { return };
+        let at = what as usize;
+        let less = |held: &mut usize| *held = held.saturating_sub(bytes);
+        entry.get_mut(at).into_iter().for_each(less);
+        if entry.iter().all(|held| *held == 0) {
+            self.by_user.remove(&user);
+        }
+        if self.is_limited(user) {
+            self.totals.get_mut(at).into_iter().for_each(less);
+        }
+    }
+
+    /// Bytes on the account of a user.
+    #[cfg(test)]
+    pub(crate) fn held(&self, user: User, what: Resource) -> usize {
+        self.by_user.get(&user).and_then(|held| held.get(what as usize)).copied().unwrap_or(0)
+    }
+
+    /// Accounts with something on them.
+    pub(crate) fn len(&self) -> usize {
+        self.by_user.len()
+    }
+
+    /// Charges that were refused so far.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn is_limited(&self, user: User) -> bool {
+        user.machine != 0 || (user.uid != 0 && user.uid != self.own_uid)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+use super::*;
+
+const USER: User = User { machine: 0, uid: 1000 };
+
+#[test]
+fn one_user_cannot_take_the_share_of_another() {
+    let mut accounts = Accounts::new(500, 1);
+    let max = limits::SOURCE_BYTES_PER_USER_MAX;
+    assert!(accounts.charge(USER, Resource::Sources, max));
+    assert!(!accounts.charge(USER, Resource::Sources, 1));
+    assert_eq!(accounts.refused(), 1);
+    // Other things of it, and the same of others, are not touched.
+    assert!(accounts.charge(USER, Resource::Memory, 1));
+    assert!(accounts.charge(User { uid: 1001, ..USER }, Resource::Sources, max));
+    accounts.release(USER, Resource::Sources, 1);
+    assert!(accounts.charge(USER, Resource::Sources, 1));
+}
+
+#[test]
+fn many_users_together_leave_root_and_the_service_their_share() {
+    let mut accounts = Accounts::new(500, 1);
+    let max = limits::SOURCE_BYTES_PER_USER_MAX;
+    for uid in 0..limits::USERS_SHARE as u32 {
+        assert!(accounts.charge(User { machine: 7, uid }, Resource::Sources, max));
+    }
+    assert!(!accounts.charge(USER, Resource::Sources, 1));
+    assert!(accounts.charge(User { machine: 0, uid: 0 }, Resource::Sources, max));
+    assert!(accounts.charge(User { machine: 0, uid: 500 }, Resource::Sources, max));
+    accounts.release(User { machine: 7, uid: 0 }, Resource::Sources, 1);
+    assert!(accounts.charge(USER, Resource::Sources, 1));
+}
+
+#[test]
+fn an_account_with_nothing_on_it_is_forgotten() {
+    let mut accounts = Accounts::new(500, 1);
+    assert!(accounts.charge(USER, Resource::Sources, 0));
+    assert_eq!(accounts.len(), 0);
+    assert!(accounts.charge(USER, Resource::Sources, 10));
+    assert!(accounts.charge(USER, Resource::Memory, 10));
+    accounts.release(USER, Resource::Sources, 10);
+    assert_eq!((accounts.len(), accounts.held(USER, Resource::Memory)), (1, 10));
+    accounts.release(USER, Resource::Memory, 10);
+    assert_eq!(accounts.len(), 0);
+}
+
+#[test]
+fn checks_come_at_random_and_often_enough() {
+    let mut accounts = Accounts::new(500, 1);
+    let waits: Vec<u64> = (0..1000).map(|_| accounts.next_check().into()).collect();
+    let mean = waits.iter().sum::<u64>() / 1000;
+    let wanted = limits::CHUNKS_PER_CHECK;
+    assert!((wanted * 3 / 4..wanted * 5 / 4).contains(&mean), "{mean}");
+    assert!(waits.iter().any(|wait| wait * 4 < wanted) && waits.iter().any(|wait| *wait > wanted));
+}
+
+#[test]
+fn distrust_is_of_one_user() {
+    let mut accounts = Accounts::new(500, 1);
+    assert!(!accounts.is_distrusted(USER));
+    accounts.distrust(USER);
+    assert!(accounts.is_distrusted(USER) && !accounts.is_distrusted(User { uid: 1, ..USER }));
+}
