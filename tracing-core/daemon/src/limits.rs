@@ -9,6 +9,9 @@ pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * 1024 * 1024;
 /// many replies, so this is far above the pause. Packets do not count, because the service bounds them
 /// ([`READ_WINDOW_BYTES`](service::limits::READ_WINDOW_BYTES)).
 pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Files that are being created for one user. A consumer may name a file system of its own, which answers when it
+/// likes.
+pub const FILES_BEING_CREATED_PER_UID_MAX: usize = 4;
 /// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
 /// peers.
 pub const ACCEPTS_PER_TURN: usize = 64;

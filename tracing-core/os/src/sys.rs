@@ -403,7 +403,7 @@ fn vsock_name(cid: u32, port: u32) -> (libc::sockaddr_vm, socklen_t) {
 /// The process that opened the other end of an AF_UNIX connection: its effective user, and its id, which is 0 in a
 /// namespace that this process does not see.
 #[cfg(feature = "host")]
-pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
+pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<libc::ucred> {
     let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as socklen_t;
     // SAFETY:
@@ -419,7 +419,29 @@ pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<(u32, i32)>
             &raw mut len,
         )
     };
-    checked(result).map(|_| (cred.uid, cred.pid))
+    checked(result).map(|_| cred)
+}
+
+/// The supplementary groups of the process that opened the other end of `socket`: as many as fit.
+#[cfg(feature = "host")]
+pub(crate) fn peer_groups(socket: BorrowedFd<'_>, groups: &mut [libc::gid_t]) -> io::Result<usize> {
+    /// `asm-generic/socket.h`; the crate does not have it for all targets.
+    const SO_PEERGROUPS: c_int = 59;
+    let mut len = size_of_val(groups) as socklen_t;
+    // SAFETY:
+    // - `groups` and `len` are ours alone and live until the call returns; `len` is the size of `groups`, and the
+    //   kernel writes no more bytes than that;
+    // - every bit pattern is a group id.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERGROUPS,
+            groups.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    checked(result).map(|_| len as usize / size_of::<libc::gid_t>())
 }
 
 /// The id of the calling thread, unique on this machine.

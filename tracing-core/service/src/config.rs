@@ -115,6 +115,13 @@ impl ServiceConfig {
     }
 }
 
+impl ServiceConfig {
+    /// Whether `uid` may have the whole service run with another priority.
+    pub(crate) fn may_boost(&self, uid: u32) -> bool {
+        uid == 0 || uid == self.uid
+    }
+}
+
 impl std::fmt::Debug for ServiceConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServiceConfig")

@@ -31,6 +31,7 @@ pub(crate) enum ConfigError {
     RegexInvalid { field: &'static str, text: String, reason: String },
     RegexesTooLarge { max_kib: usize },
     Priority(Boost),
+    PriorityOfOther { uid: u32 },
     PriorityPolicy(i32),
     FileXorPath,
     BufferSize { bytes: u64, max_kb: u64 },
@@ -79,18 +80,9 @@ impl fmt::Display for ConfigError {
                 "the regular expressions are too large: at most {max_kib} KiB, compiled, are allowed \
                  in all"
             ),
-            Self::Priority(Boost::Other(priority)) => write!(
-                f,
-                "priority_boost: the priority of POLICY_SCHED_OTHER is from 0 to 20, not {priority}"
-            ),
-            Self::Priority(Boost::Fifo(priority)) => write!(
-                f,
-                "priority_boost: the priority of POLICY_SCHED_FIFO is from 1 to 99, not {priority}"
-            ),
-            Self::PriorityPolicy(policy) => write!(
-                f,
-                "priority_boost: policy {policy} is neither POLICY_SCHED_OTHER nor POLICY_SCHED_FIFO"
-            ),
+            Self::Priority(_) | Self::PriorityPolicy(_) | Self::PriorityOfOther { .. } => {
+                self.fmt_priority(f)
+            }
             Self::FileXorPath => f.write_str(
                 "write_into_file needs exactly one of a file descriptor and output_path (fd xor path)",
             ),
@@ -137,6 +129,30 @@ impl ConfigError {
                 f.write_str("write_into_file with STOP_TRACING or CLONE_SNAPSHOT is unsupported")
             }
             Self::DuplicateTrigger(name) => write!(f, "duplicate trigger name {name:?}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The variants about `priority_boost`.
+    fn fmt_priority(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Priority(Boost::Other(priority)) => write!(
+                f,
+                "priority_boost: the priority of POLICY_SCHED_OTHER is from 0 to 20, not {priority}"
+            ),
+            Self::Priority(Boost::Fifo(priority)) => write!(
+                f,
+                "priority_boost: the priority of POLICY_SCHED_FIFO is from 1 to 99, not {priority}"
+            ),
+            Self::PriorityPolicy(policy) => write!(
+                f,
+                "priority_boost: policy {policy} is neither POLICY_SCHED_OTHER nor POLICY_SCHED_FIFO"
+            ),
+            Self::PriorityOfOther { uid } => write!(
+                f,
+                "priority_boost: user {uid} may not change the priority of the service; remove it from the config, or \
+                 record as root or as the user of the service"
+            ),
             _ => Ok(()),
         }
     }

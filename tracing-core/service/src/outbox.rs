@@ -123,8 +123,8 @@ impl Outbox {
         }
     }
 
-    pub(crate) fn create_file(&mut self, token: u64, path: String) {
-        self.queue.push_back(Output::CreateFile { token, path });
+    pub(crate) fn create_file(&mut self, token: u64, client: ClientId, uid: u32, path: String) {
+        self.queue.push_back(Output::CreateFile { token, client, uid, path });
     }
 
     pub(crate) fn write_file(&mut self, file: FileId, data: Bytes, sync: FileSync, close: bool) {

@@ -66,11 +66,16 @@ pub enum Output {
         client: ClientId,
     },
     /// Create a file that does not exist yet (never overwrite), readable and writable by its owner
-    /// until it is made readable for all. Answered by
-    /// [`Input::FileCreated`](super::Input::FileCreated), best before any other input.
+    /// until it is made readable for all. It is created with the rights of the user that asks for it, or not at all: a
+    /// service of root must not write where that user cannot. Answered by
+    /// [`Input::FileCreated`](super::Input::FileCreated).
     CreateFile {
         /// The answer carries it.
         token: u64,
+        /// The connection of the consumer that asks for it.
+        client: ClientId,
+        /// The user of that consumer.
+        uid: u32,
         /// As the config says, taken relative to the daemon's directory.
         path: String,
     },

@@ -306,7 +306,7 @@ impl Shell {
                     self.inboxes.remove(&client);
                     self.disconnected.push(client);
                 }
-                Output::CreateFile { token, path } => {
+                Output::CreateFile { token, path, .. } => {
                     let error = self.create_error.clone().or_else(|| self.file_op());
                     let result = match &error {
                         Some(text) => Err(FileError { text: text.clone() }),

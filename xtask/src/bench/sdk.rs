@@ -193,8 +193,8 @@ fn verdict(text: &mut String, cells: &Cells) {
     let scale = cpp.map_or(1.0, |ns| ns / CPP_INSTANT_NS);
     let _ = writeln!(
         text,
-        "\nAims in ns were set on a quiet machine, where an instant of the C++ SDK took {CPP_INSTANT_NS} ns. Here it took\n\
-         {}, so that they are multiplied by {scale:.2}: *here* is the aim of this run.\n\n\
+        "\nAims in ns were set on a quiet machine, where an instant of the C++ SDK took {CPP_INSTANT_NS} ns.\n\
+         Here it took {}, so that they are multiplied by {scale:.2}: *here* is the aim of this run.\n\n\
          | aim | measured | here | reached |\n|---|--:|--:|---|",
         shown(cpp, 1),
     );

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::files::Files;
+use super::files::{Files, NewFile, Rights};
 use super::peer::{Link, Peer};
 use super::side::{Disconnect, Side};
 use super::stats::Counters;
@@ -16,7 +16,7 @@ use abi::sync::Arc;
 use abi::time::BootTime;
 use os::poll::Wake;
 use os::{clock, process};
-use service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
+use service::{self, Boost, FileError, Input, LogLevel, Output, Service, ServiceConfig};
 
 /// Takes the lines of the log.
 pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
@@ -247,6 +247,27 @@ impl Engine {
         }
     }
 
+    /// With which rights to create a file for `client`, a connection of user `uid`.
+    fn rights(&self, client: ClientId, uid: u32) -> Result<Rights, &'static str> {
+        let peer = self.peers.get(&client).ok_or("its consumer has left")?;
+        let is_own = uid == process::effective_uid();
+        match &peer.link {
+            // Connections over the network count as root's, of whatever machine.
+            #[cfg(feature = "host")]
+            Link::Socket(link) if !link.stream.is_unix() => Err(
+                "its consumer is not a process of this machine: read the trace without output_path",
+            ),
+            #[cfg(feature = "host")]
+            Link::Socket(link) if !is_own => {
+                let identity =
+                    link.identity().map_err(|_| "the kernel tells no groups of its user")?;
+                Ok(Rights::Of(identity))
+            }
+            _ if is_own => Ok(Rights::Daemon),
+            _ => Err("its consumer is of another user: read the trace without output_path"),
+        }
+    }
+
     fn perform(&mut self, output: Output) {
         match output {
             Output::Reply { client, call, result, has_more, region, paced } => {
@@ -277,10 +298,13 @@ impl Engine {
                     }
                 }
             }
-            Output::CreateFile { token, path } => {
-                let result = self.files.create(&path);
-                self.follow_ups.push_back(Input::FileCreated { token, result });
-            }
+            Output::CreateFile { token, client, uid, path } => match self.rights(client, uid) {
+                Ok(rights) => self.files.create(NewFile { token, path, uid, rights }),
+                Err(text) => {
+                    let result = Err(FileError { text: text.into() });
+                    self.follow_ups.push_back(Input::FileCreated { token, result });
+                }
+            },
             Output::WriteFile { file, data, sync, close } => {
                 self.files.write(file, data, sync, close);
             }

@@ -9,12 +9,13 @@ use super::side::{Disconnect, Side};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
 };
+use crate::system::identity::Identity;
 use abi::error::OsError;
 use abi::ids::CallId;
 use abi::ipc::port::{ConsumerPort, ProducerPort};
 use abi::ipc::{FrameError, Host, HostEvent, Outbox, PeerIdentity, Rejected};
 use abi::shm::Region;
-use os::socket::{Received, Stream};
+use os::socket::{Credentials, Received, Stream};
 use service::{ConsumerRequest, ProducerRequest};
 
 /// The state machine of one port over a socket.
@@ -53,6 +54,12 @@ pub(super) enum Event {
 impl SocketLink {
     pub(super) fn new(stream: Stream, side: Side) -> Self {
         Self { stream, host: HostLink::new(side), interest: (true, false) }
+    }
+
+    /// The user and groups of the process that connected.
+    pub(super) fn identity(&self) -> Result<Identity, OsError> {
+        let Credentials { uid, gid, .. } = self.stream.credentials()?;
+        Ok(Identity { uid, gid, groups: self.stream.peer_groups()? })
     }
 
     /// Reads once. The requests come out of [`HostLink::poll_event`], also when the connection is closed.

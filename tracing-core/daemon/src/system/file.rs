@@ -54,10 +54,11 @@ pub struct CutShort {
 impl OutputFile {
     /// Creates the file, which must not exist: a privileged daemon must not open a file that another user may have put
     /// there. Its owner can write it, all users can read it. It is locked while it is open, as recorders lock theirs.
+    /// `cancel` cancels writes to it.
     ///
     /// # Errors
     /// When the file exists (a symbolic link counts), or cannot be created in the directory, or a recorder was faster.
-    pub fn create(path: &Path) -> Result<Self, OsError> {
+    pub fn create(path: &Path, cancel: Cancel) -> Result<Self, OsError> {
         let on_path =
             |call| move |error: io::Error| failed::<io::Error>(call)(error).on(path.display());
         let file = OpenOptions::new()
@@ -74,7 +75,7 @@ impl OutputFile {
         // The umask would change the mode given to `open`, and the user who asked for the trace is often not the
         // user of the daemon.
         file.set_permissions(Permissions::from_mode(0o644)).map_err(on_path("fchmod"))?;
-        Ok(Self { file, may_block: false, cancel: Cancel::default() })
+        Ok(Self { file, may_block: false, cancel })
     }
 
     /// Takes ownership of a descriptor, at its current position.

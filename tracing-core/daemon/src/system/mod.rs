@@ -6,6 +6,7 @@
 //! | file | calls | for |
 //! |---|---|---|
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
+//! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
 //! | `memory` | `madvise` | taking memory in larger pieces |
 //! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
@@ -14,6 +15,8 @@
 //! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | passed sockets, and telling that the daemon is ready |
 
 pub mod file;
+#[cfg(feature = "host")]
+pub mod identity;
 pub mod memory;
 pub mod priority;
 #[cfg(feature = "host")]

@@ -5,6 +5,7 @@ extern crate tracing_core_daemon as daemon;
 mod consumer;
 mod hostile;
 mod producer;
+mod rights;
 mod scraping;
 mod startup;
 

@@ -106,9 +106,18 @@ impl Stream {
     #[cfg(feature = "host")]
     pub fn credentials(&self) -> Result<Credentials, OsError> {
         if !self.unix {
-            return Ok(Credentials { uid: 0, pid: None });
+            return Ok(Credentials { uid: 0, gid: 0, pid: None });
         }
         credentials::of_peer(self.fd.as_fd())
+    }
+
+    /// The supplementary groups of the process at the other end; none for families other than AF_UNIX.
+    ///
+    /// # Errors
+    /// When the kernel does not tell (before Linux 4.13).
+    #[cfg(feature = "host")]
+    pub fn peer_groups(&self) -> Result<Vec<u32>, OsError> {
+        if self.unix { credentials::groups_of_peer(self.fd.as_fd()) } else { Ok(Vec::new()) }
     }
 
     /// Sends as many bytes as fit, with `fd` on the first byte. `Ok(0)`: no room.

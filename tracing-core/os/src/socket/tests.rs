@@ -193,7 +193,9 @@ fn the_kernel_tells_who_connected() {
     let client = Stream::connect(listener.address()).unwrap();
     let accepted = listener.accept().unwrap().unwrap();
     drop(client);
-    let us = Credentials { uid: crate::process::effective_uid(), pid: Some(crate::process::pid()) };
+    let uid = crate::process::effective_uid();
+    let gid = rustix::process::getegid().as_raw();
+    let us = Credentials { uid, gid, pid: Some(crate::process::pid()) };
     assert_eq!(accepted.credentials().unwrap(), us, "also after it left");
     assert!(matches!(accepted.receive(&mut [0; 8]).unwrap(), Received::End));
 }
@@ -209,7 +211,7 @@ fn tcp_carries_bytes_and_drops_descriptors() {
     let fd = std::fs::File::open("/dev/null").unwrap();
     assert_eq!(client.send(&[IoSlice::new(b"hi")], Some(fd.as_fd())).unwrap(), 2);
     let accepted = std::iter::repeat_with(|| listener.accept().unwrap()).flatten().next().unwrap();
-    assert_eq!(accepted.credentials().unwrap(), Credentials { uid: 0, pid: None });
+    assert_eq!(accepted.credentials().unwrap(), Credentials { uid: 0, gid: 0, pid: None });
     assert!(!accepted.is_unix());
     let mut buf = [0; 8];
     loop {

@@ -155,6 +155,9 @@ fn make_session(
     let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose();
     let filter = filter.map_err(ConfigError::Filter)?;
     let boost = priority::requested_boost(config)?;
+    if boost.is_some() && !turn.config.may_boost(admission.uid) {
+        return Err(ConfigError::PriorityOfOther { uid: admission.uid }.into());
+    }
     for note in std::mem::take(&mut admission.checked.notes) {
         turn.out.info(format!("trace config: {note}"));
     }
@@ -197,9 +200,14 @@ pub(crate) fn create_file(session: &mut Session, turn: &mut Turn) {
         return turn.then(Step::Configure(session.id));
     }
     let path = session.config.output_path.clone().unwrap_or_default();
+    let Some(client) = session.consumer else {
+        let reason = "its consumer has left it, and no other has the right to create it".into();
+        let error = SessionError::CreateFile { path, reason };
+        return turn.then(Step::FailEnabling { session: session.id, error });
+    };
     let token = turn.next_token();
     session.waits_for = Some(SetUpWait::File(token));
-    turn.out.create_file(token, path);
+    turn.out.create_file(token, client, session.uid, path);
 }
 
 /// The shell created the file that an `EnableTracing` waits for, or could not.

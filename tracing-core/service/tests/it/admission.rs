@@ -305,6 +305,20 @@ fn priority_boosts_have_ranges() {
 }
 
 #[test]
+fn only_root_and_the_user_of_the_service_may_boost_it() {
+    let own = 1000;
+    let mut shell = Shell::with(|config| config.uid = own);
+    for (uid, may) in [(0, true), (own, true), (own + 1, false)] {
+        let (consumer, error) = attempt(&mut shell, uid, boosted(2, 99));
+        let expected = if may { "" } else { "may not change the priority of the service" };
+        assert!(error.contains(expected) && error.is_empty() == may, "{uid}: {error}");
+        assert_eq!(shell.boost, may.then_some(Boost::Fifo(99)));
+        consumer.disconnect(&mut shell);
+        assert_eq!(shell.boost, None);
+    }
+}
+
+#[test]
 fn the_highest_boost_counts_for_as_long_as_it_is_wanted() {
     let mut shell = Shell::new();
     let (low, _) = attempt(&mut shell, 0, boosted(1, 5));

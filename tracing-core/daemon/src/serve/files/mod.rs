@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 use crate::system::file::{Cancel, CutShort, OutputFile};
+#[cfg(feature = "host")]
+use crate::system::identity::Identity;
 use abi::error::OsError;
 use abi::ids::FileId;
 use abi::map::SortedMap;
@@ -47,11 +50,41 @@ struct Answers {
 pub(super) struct FinishedJobs {
     pub(super) answers: Vec<Input>,
     pub(super) written_memory: Vec<Bytes>,
+    /// Files that were created, or could not be.
+    created: Vec<(FileId, bool)>,
+}
+
+/// A file that a consumer wants the service to create.
+pub(super) struct NewFile {
+    /// For the answer.
+    pub(super) token: u64,
+    pub(super) path: String,
+    /// The user of the consumer.
+    pub(super) uid: u32,
+    /// Whose rights count.
+    pub(super) rights: Rights,
+}
+
+/// The rights with which a file is created and written.
+pub(super) enum Rights {
+    /// Those of this process.
+    Daemon,
+    /// Those of another user, which this process can act for.
+    #[cfg(feature = "host")]
+    Of(Identity),
 }
 
 impl Answers {
     fn put(&self, file: FileId, result: Result<(), FileError>) {
         lock(&self.finished).answers.push(Input::FileWritten { file, result });
+        self.wake.wake();
+    }
+
+    fn put_created(&self, file: FileId, token: u64, result: Result<(), FileError>) {
+        let mut finished = lock(&self.finished);
+        finished.created.push((file, result.is_ok()));
+        finished.answers.push(Input::FileCreated { token, result: result.map(|()| file) });
+        drop(finished);
         self.wake.wake();
     }
 
@@ -71,6 +104,8 @@ struct Open {
 /// The files that are open, each with its thread.
 pub(super) struct Files {
     open: SortedMap<FileId, Open>,
+    /// The users for whom files are being created.
+    creating: SortedMap<FileId, u32>,
     /// The files without a thread; none if files have threads.
     unthreaded: Option<Vec<UnthreadedFile>>,
     answers: Answers,
@@ -88,6 +123,7 @@ impl Files {
         let (alive, ended) = mpsc::channel();
         Self {
             open: SortedMap::new(),
+            creating: SortedMap::new(),
             unthreaded: (!threads).then(Vec::new),
             answers: Answers { finished: Arc::default(), wake },
             alive: Some(alive),
@@ -102,32 +138,79 @@ impl Files {
         self.take(OutputFile::from_fd(fd))
     }
 
-    /// Creates a file. This blocks, so that the service learns the result before any other event.
-    pub(super) fn create(&mut self, path: &str) -> Result<FileId, FileError> {
-        let file = OutputFile::create(Path::new(path)).map_err(failed)?;
-        Ok(self.take(file))
+    /// Creates a file. The answer comes through [`take_finished`](Self::take_finished).
+    pub(super) fn create(&mut self, new: NewFile) {
+        let (token, uid) = (new.token, new.uid);
+        let id = self.next_id();
+        let others = self.creating.values().filter(|other| **other == uid).count();
+        if others >= FILES_BEING_CREATED_PER_UID_MAX {
+            let text = format!("{others} files of user {uid} are being created and not there yet");
+            return self.answers.put_created(id, token, Err(FileError { text }));
+        }
+        let cancel = Cancel::default();
+        if self.unthreaded.is_some() {
+            let file = new.create(cancel);
+            self.answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
+            if let Ok(file) = file {
+                self.keep(id, file);
+            }
+            return;
+        }
+        self.creating.insert(id, uid);
+        let is_running = self.run(id, cancel.clone(), move |answers| {
+            let file = new.create(cancel);
+            answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
+            file.ok()
+        });
+        if !is_running {
+            self.answers.put_created(id, token, Err(no_thread()));
+        }
     }
 
     fn take(&mut self, file: OutputFile) -> FileId {
-        self.last_id += 1;
-        let id = FileId::new(self.last_id);
-        let (jobs, queue) = mpsc::channel();
-        let open = Open { jobs, cancel: file.cancel() };
-        if let Some(unthreaded) = &mut self.unthreaded {
-            unthreaded.push(UnthreadedFile { id, file: Some(file), queue });
-            self.open.insert(id, open);
-            return id;
-        }
-        let (answers, alive) = (self.answers.clone(), self.alive.clone());
-        let run = move || {
-            serve(id, file, &queue, &answers);
-            drop(alive);
-        };
-        // Without a thread the file is closed, and each write fails with that reason.
-        if os::thread::spawn("trace-file", Box::new(run)).is_ok() {
-            self.open.insert(id, open);
+        let id = self.next_id();
+        if self.unthreaded.is_some() {
+            self.keep(id, file);
+        } else {
+            // Without a thread the file is closed, and each write fails with that reason.
+            self.run(id, file.cancel(), |_| Some(file));
         }
         id
+    }
+
+    fn next_id(&mut self) -> FileId {
+        self.last_id += 1;
+        FileId::new(self.last_id)
+    }
+
+    /// Keeps a file without a thread.
+    fn keep(&mut self, id: FileId, file: OutputFile) {
+        let (jobs, queue) = mpsc::channel();
+        self.open.insert(id, Open { jobs, cancel: file.cancel() });
+        let unthreaded = self.unthreaded.get_or_insert_default();
+        unthreaded.push(UnthreadedFile { id, file: Some(file), queue });
+    }
+
+    /// Starts the thread of a file, which `open`s it first. False if there can be none.
+    fn run(
+        &mut self,
+        id: FileId,
+        cancel: Cancel,
+        open: impl FnOnce(&Answers) -> Option<OutputFile> + Send + 'static,
+    ) -> bool {
+        let (jobs, queue) = mpsc::channel();
+        let (answers, alive) = (self.answers.clone(), self.alive.clone());
+        let run = move || {
+            if let Some(file) = open(&answers) {
+                serve(id, file, &queue, &answers);
+            }
+            drop(alive);
+        };
+        let is_running = os::thread::spawn("trace-file", Box::new(run)).is_ok();
+        if is_running {
+            self.open.insert(id, Open { jobs, cancel });
+        }
+        is_running
     }
 
     /// Drops the jobs that have not run. It is not answered, but answers to earlier jobs may still come.
@@ -180,7 +263,14 @@ impl Files {
     /// The answers since the last call, in order for each file.
     pub(super) fn take_finished(&mut self) -> FinishedJobs {
         self.work();
-        std::mem::take(&mut lock(&self.answers.finished))
+        let finished = std::mem::take(&mut *lock(&self.answers.finished));
+        for (id, is_there) in &finished.created {
+            self.creating.remove(id);
+            if !is_there {
+                self.open.remove(id);
+            }
+        }
+        finished
     }
 
     /// Runs the jobs of files that have no thread. A job may add one for another file.
@@ -218,8 +308,31 @@ fn failed(error: OsError) -> FileError {
     FileError { text: error.reason() }
 }
 
+fn no_thread() -> FileError {
+    FileError { text: "the service can start no thread for it".into() }
+}
+
 fn closed() -> FileError {
     FileError { text: "the file is closed".into() }
+}
+
+impl NewFile {
+    /// Creates it, on a thread that is for this file alone if the rights are not those of this process.
+    fn create(&self, cancel: Cancel) -> Result<OutputFile, FileError> {
+        match &self.rights {
+            Rights::Daemon => {}
+            #[cfg(feature = "host")]
+            Rights::Of(identity) => identity.assume().map_err(|error| {
+                let uid = identity.uid;
+                let text = format!(
+                    "the service cannot take the rights of user {uid} ({error}): pass it an open file instead of \
+                     output_path, as perfetto -o does"
+                );
+                FileError { text }
+            })?,
+        }
+        OutputFile::create(Path::new(&self.path), cancel).map_err(failed)
+    }
 }
 
 /// Appends a piece of a trace. If there is no room for all of it, the part of a packet at the end is removed, so

@@ -34,6 +34,34 @@ fn what_no_room_is_left_for_is_an_error() {
     assert!(error.text.contains("No space left"), "{error:?}");
 }
 
+/// A user whose file system does not answer cannot take more than a few threads, and nothing from others.
+#[test]
+fn files_being_created_are_limited() {
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    let new = |uid| {
+        let path = "/nowhere/trace".into();
+        NewFile { token: u64::from(uid), path, uid, rights: Rights::Daemon }
+    };
+    for _ in 0..FILES_BEING_CREATED_PER_UID_MAX {
+        let id = files.next_id();
+        files.creating.insert(id, 7);
+    }
+    files.create(new(7));
+    let answers = files.take_finished().answers;
+    let [Input::FileCreated { token: 7, result: Err(error) }] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert!(error.text.contains("4 files of user 7 are being created"), "{error:?}");
+    files.create(new(8));
+    assert_eq!(files.creating.len(), FILES_BEING_CREATED_PER_UID_MAX + 1);
+    // When its last thread ends, this is disconnected.
+    files.alive = None;
+    files.ended.recv().unwrap_err();
+    let answer = files.take_finished().answers.pop().unwrap();
+    assert!(matches!(answer, Input::FileCreated { token: 8, result: Err(_) }), "{answer:?}");
+    assert_eq!((files.creating.len(), files.open.len()), (FILES_BEING_CREATED_PER_UID_MAX, 0));
+}
+
 /// A thread that writes to a pipe without a reader ends when its file is dropped.
 #[test]
 fn a_pipe_that_nobody_reads_is_given_up() {

@@ -1,0 +1,138 @@
+//! What the service does for a consumer of another user: no more than that user may do.
+//!
+//! Only root can be another user. Without it, the tests check the rights of the daemon's own user.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use protos::{PriorityBoostConfig, PriorityBoostConfigBoostPolicy, TraceConfig};
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use super::FOREVER;
+use client::consumer::{Consumer, ConsumerError};
+use daemon::in_process::InProcessService;
+use daemon::serve::{Server, ServerOptions, service_config};
+use os::socket::Address;
+
+/// A user without rights, and a group.
+const NOBODY: u32 = 65534;
+const GROUP: u32 = 4242;
+
+struct World {
+    _service: InProcessService,
+    address: Address,
+    root: PathBuf,
+}
+
+impl World {
+    fn new(name: &str) -> Self {
+        let pid = std::process::id();
+        let address = Address::Abstract(format!("rights-test-{pid}-{name}").into());
+        let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+        options.consumer_sockets = vec![address.clone()];
+        let service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
+        let root = std::env::temp_dir().join(format!("rights-{pid}-{name}"));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::set_permissions(&root, PermissionsExt::from_mode(0o755)).unwrap();
+        Self { _service: service, address, root }
+    }
+
+    /// A folder of `owner` and `group`, for each of whom `mode` has digits.
+    fn folder(&self, name: &str, mode: u32, owner: Option<u32>, group: Option<u32>) -> PathBuf {
+        let path = self.root.join(name);
+        std::fs::create_dir(&path).unwrap();
+        std::os::unix::fs::chown(&path, owner, group).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// Records for a moment, as a consumer of [`NOBODY`] if this is root. Returns the error of the session.
+    fn record(&self, config: &TraceConfig) -> Result<(), String> {
+        std::thread::scope(|scope| scope.spawn(|| self.record_here(config)).join().unwrap())
+    }
+
+    fn record_here(&self, config: &TraceConfig) -> Result<(), String> {
+        if geteuid().is_root() {
+            // Of this thread alone. The kernel tells the daemon what they are when it connects.
+            set_thread_groups(&[Gid::from_raw(GROUP)]).unwrap();
+            let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+            set_thread_res_gid(None, gid, None).unwrap();
+            set_thread_res_uid(None, uid, None).unwrap();
+        }
+        record(&mut Consumer::connect(&self.address).unwrap(), config)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.root).unwrap();
+    }
+}
+
+fn record(consumer: &mut Consumer, config: &TraceConfig) -> Result<(), String> {
+    consumer.enable_tracing(config, None).map_err(|error| error.to_string())?;
+    match consumer.wait(Some(FOREVER)) {
+        Ok(_) => Ok(()),
+        Err(ConsumerError::Service(error)) => Err(error),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn config() -> TraceConfig {
+    let buffer = protos::TraceConfigBufferConfig { size_kb: Some(64), ..Default::default() };
+    TraceConfig { buffers: vec![buffer], duration_ms: Some(1), ..TraceConfig::default() }
+}
+
+fn into(path: &Path) -> TraceConfig {
+    TraceConfig {
+        write_into_file: Some(true),
+        output_path: Some(path.to_str().unwrap().into()),
+        ..config()
+    }
+}
+
+#[test]
+fn a_file_is_created_with_the_rights_of_its_consumer() {
+    let world = World::new("files");
+    let is_root = geteuid().is_root();
+    let owner = is_root.then_some(NOBODY);
+    let open = world.folder("open", 0o700, owner, None).join("trace");
+    assert_eq!(world.record(&into(&open)), Ok(()));
+    let file = std::fs::metadata(&open).unwrap();
+    assert!(file.len() > 100, "a trace");
+    assert_eq!(file.uid(), owner.unwrap_or(geteuid().as_raw()));
+    if is_root {
+        let shared = world.folder("shared", 0o770, None, Some(GROUP)).join("trace");
+        assert_eq!(world.record(&into(&shared)), Ok(()), "by one of its groups");
+    }
+    // Root may write there, and it is root's.
+    let mode = if is_root { 0o755 } else { 0o555 };
+    let closed = world.folder("closed", mode, None, None).join("authorized_keys");
+    let error = world.record(&into(&closed)).unwrap_err();
+    assert!(error.contains("failed to create") && error.contains("Permission denied"), "{error}");
+    assert!(!closed.exists());
+    if is_root {
+        let mut own = Consumer::connect(&world.address).unwrap();
+        assert_eq!(record(&mut own, &into(&closed)), Ok(()), "the daemon's own user");
+    }
+}
+
+#[test]
+fn the_priority_of_the_service_is_not_for_other_users() {
+    let world = World::new("priority");
+    let boost = PriorityBoostConfig {
+        policy: Some(PriorityBoostConfigBoostPolicy::POLICY_SCHED_OTHER),
+        priority: Some(1),
+        ..Default::default()
+    };
+    let config = TraceConfig { priority_boost: Some(boost), ..config() };
+    match world.record(&config) {
+        Err(error) if geteuid().is_root() => {
+            assert!(error.contains("may not change the priority of the service"), "{error}");
+        }
+        // The system decides about the daemon's own user.
+        Err(error) => assert!(error.contains("priority_boost failed"), "{error}"),
+        Ok(()) => assert!(!geteuid().is_root()),
+    }
+}
