@@ -194,6 +194,45 @@ fn names_of_the_function_are_its_own() {
     assert_eq!(events(&trace), expected);
 }
 
+#[traced(D, name = "breaks")]
+fn breaks() {
+    std::panic::resume_unwind(Box::new(()));
+}
+
+#[traced(D, name = "breaks with results", ret, err)]
+fn breaks_with_results() -> Result<u32, String> {
+    std::panic::resume_unwind(Box::new(()));
+}
+
+#[traced(D, name = "breaks later", ret, err)]
+async fn breaks_later() -> Result<u32, String> {
+    std::panic::resume_unwind(Box::new(()));
+}
+
+/// Otherwise all later slices of the thread would be in it.
+#[test]
+fn a_panic_ends_the_slice_of_a_function() {
+    let trace = recorded("derive", || {
+        assert!(std::panic::catch_unwind(breaks).is_err());
+        assert!(std::panic::catch_unwind(breaks_with_results).is_err());
+        assert!(std::panic::catch_unwind(|| run(breaks_later())).is_err());
+        assert_eq!(half(2), Ok(1));
+    });
+    let expected = [
+        "begin derive breaks",
+        "end",
+        "begin derive breaks with results",
+        "end",
+        "begin derive breaks later",
+        "begin derive breaks later",
+        "end",
+        "end cancelled=true",
+        "begin derive half n=2",
+        "end return=1",
+    ];
+    assert_eq!(events(&trace), expected);
+}
+
 #[test]
 fn functions_are_slices() {
     let trace = recorded("derive", || {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
 
 use tracing_sdk::session::record;
 use tracing_sdk::{
@@ -309,11 +310,15 @@ fn any_text_is_safe() {
             instant!(A, "nul\0in the name", value = "nul\0inside", empty = "");
             instant!(A, name = &long, value = long, log = "l");
             instant!(A, "log", |event| event.log(&long, tracing_sdk::Priority::Info));
+            let bytes = std::ffi::OsStr::from_bytes(b"not \xff UTF-8");
+            instant!(A, "path", path = std::path::Path::new(bytes), text = bytes);
         },
         &[
             "instant a nul\0in the name value=nul\0inside empty=",
             &format!("instant a {long} value={long} log=l"),
             "instant a log",
+            // Bytes that are no text are written as they are.
+            "instant a path path=? text=?",
         ],
     );
 }

@@ -77,6 +77,23 @@ fn spans_and_fields() {
 }
 
 #[test]
+fn any_text_is_safe() {
+    let long = "x".repeat(1 << 20);
+    check(
+        || {
+            let _span =
+                info_span!("nul\0in the name", value = "nul\0inside", debug = ?"\0").entered();
+            error!(value = "nul\0inside", long, "message\0");
+        },
+        &[
+            "begin nul\0in the name value=nul\0inside debug=\"\\0\"",
+            &format!("instant message\0 value=nul\0inside long={long}"),
+            "end",
+        ],
+    );
+}
+
+#[test]
 fn a_value_that_is_recorded_again_leaves_others_alone() {
     check(
         || {
