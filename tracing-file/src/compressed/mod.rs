@@ -1,4 +1,27 @@
 //! Compressed packets: a packet with field 50 or 133 holds a compressed piece of a trace.
+//!
+//! [`packets`](crate::packets) unpacks them by itself. This is for programs that look at the packets of a file as they
+//! are:
+//!
+//! ```
+//! use std::io::{self, Read};
+//! use tracing_file::compressed::{self, Compressed};
+//!
+//! fn unpack(packet: &[u8]) -> io::Result<Option<Vec<u8>>> {
+//!     let Some(Compressed { len, mut unpacked }) = compressed::find(packet) else { return Ok(None) };
+//!     assert!(len < packet.len());
+//!     let mut trace = Vec::new();
+//!     unpacked.read_to_end(&mut trace)?;
+//!     Ok(Some(trace))
+//! }
+//!
+//! // A packet with a timestamp.
+//! let packet = [0x40, 5];
+//! assert_eq!(unpack(&packet)?, None);
+//! assert!(!compressed::begins_with_compressed(&packet));
+//! assert!(compressed::open(8, &[]).is_none(), "field 8 holds no packets");
+//! # Ok::<(), io::Error>(())
+//! ```
 
 use std::io::{self, Read};
 

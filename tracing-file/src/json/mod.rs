@@ -1,4 +1,21 @@
 //! Writes JSON, indented by two blanks. Fields that are absent are left out; lists are always there.
+//!
+//! ```
+//! use tracing_file::json::Json;
+//!
+//! let mut json = Json::default();
+//! json.object(|json| {
+//!     json.text("file", Some("a.pftrace"));
+//!     json.number("losses", None::<u64>);
+//!     json.list("kinds", &[("event", 7)], |json, (name, packets)| {
+//!         json.text("name", Some(name));
+//!         json.number("packets", Some(packets));
+//!     });
+//!     json.raw("more", "[1, 2]");
+//! });
+//! let text = json.finish();
+//! assert!(text.starts_with("{\n  \"file\": \"a.pftrace\",\n  \"kinds\": ["), "{text}");
+//! ```
 
 /// The JSON text so far.
 #[derive(Debug, Default)]

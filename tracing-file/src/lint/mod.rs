@@ -12,6 +12,32 @@
 //! assert_eq!(report.findings(), 1);
 //! ```
 //!
+//! A program of its own for a test may decide which findings count:
+//!
+//! ```
+//! use tracing_file::lint::{Report, lint_within};
+//! use tracing_file::read::{Finding, Severity};
+//!
+//! fn print(Finding { problem, place, value }: &Finding) {
+//!     let (severity, subject) = (problem.severity().name(), problem.subject());
+//!     println!("{place}: {severity}: {} ({subject} {value}): {}", problem.name(), problem.advice());
+//! }
+//!
+//! fn is_good(report: &Report) -> bool {
+//!     report.error.is_none() && report.worst() < Some(Severity::Warning)
+//! }
+//!
+//! # let mut bytes = Vec::new();
+//! # let mut trace = tracing_file::write::TraceFile::create(&mut bytes)?;
+//! # let worker = trace.thread(1, 7, "worker");
+//! # trace.slice(&worker, 1_000, 250, "work");
+//! # trace.finish()?;
+//! // With at most a megabyte for each table.
+//! let report = lint_within(bytes.as_slice(), 1 << 20, print);
+//! assert!(is_good(&report), "{:?}", report.counts);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The reader of [`read`](crate::read) notes what it refuses. On top of that, `lint` follows the slices of each track
 //! and the flows, and checks annotations and, at the end, the tracks. It reads the file once, in its order, with
 //! bounded memory; so it compares a slice with the last 64 of its track only. Findings about slices and flows may

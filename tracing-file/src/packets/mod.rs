@@ -8,6 +8,33 @@
 //! ```
 //!
 //! However long the trace, there is one packet in memory, and the unpacked block around it.
+//!
+//! ```
+//! use tracing_file::packets::{Packet, Packets, Place, ReadError};
+//!
+//! /// The places of all packets, and whether the trace is whole.
+//! fn places(trace: &[u8]) -> (Vec<Place>, Result<(), ReadError>) {
+//!     let mut packets = Packets::new(trace);
+//!     let mut places = Vec::new();
+//!     loop {
+//!         match packets.next_packet() {
+//!             Ok(Some(Packet { place, bytes })) => {
+//!                 println!("{place}: {} bytes", bytes.len());
+//!                 places.push(place);
+//!             }
+//!             Ok(None) => return (places, Ok(())),
+//!             // Compressed packets that cannot be unpacked: the packets behind them can be read.
+//!             Err(error) if error.is_recoverable() => eprintln!("{error}"),
+//!             Err(error) => return (places, Err(error)),
+//!         }
+//!     }
+//! }
+//!
+//! // Two packets with a timestamp. Of the second one a byte is missing.
+//! let (places, end) = places(&[0x0a, 2, 0x40, 5, 0x0a, 2, 0x40]);
+//! assert_eq!((places[0].packet, places[0].offset, places[0].unpacked_offset), (0, 2, None));
+//! assert!(matches!(end, Err(ReadError::CutOff { place }) if place.packet == 1));
+//! ```
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};

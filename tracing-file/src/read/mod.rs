@@ -19,6 +19,44 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A trace that was damaged is read as far as it goes:
+//!
+//! ```
+//! use tracing_file::read::{EventKind, LEVELS_MAX, LogMessage, MEMORY_MAX, Severity, TraceReader};
+//!
+//! # let mut bytes = Vec::new();
+//! # let mut trace = tracing_file::write::TraceFile::create(&mut bytes)?;
+//! # let worker = trace.thread(1, 7, "worker");
+//! # trace.log(&worker, 1_000, tracing_file::write::Priority::Warn, "disk full");
+//! # trace.finish()?;
+//! // Less memory than by default.
+//! let mut trace = TraceReader::with_memory(bytes.as_slice(), MEMORY_MAX / 16);
+//! loop {
+//!     match trace.next_event() {
+//!         Ok(Some(event)) => {
+//!             if let Some(LogMessage { body, .. }) = event.log_message() {
+//!                 println!("{} ns: {}", event.timestamp_ns(), body.unwrap_or_default());
+//!             }
+//!             if let EventKind::Counter(value) = event.kind() {
+//!                 println!("{} ns: {:.3}", event.timestamp_ns(), value.as_f64());
+//!             }
+//!         }
+//!         Ok(None) => break,
+//!         Err(error) if error.is_recoverable() => {}
+//!         Err(error) => return Err(error.into()),
+//!     }
+//!     for finding in trace.findings().iter().filter(|it| it.problem.severity() >= Severity::Error) {
+//!         println!("{}: {} {}", finding.place, finding.problem.name(), finding.problem.advice());
+//!     }
+//! }
+//! for track in trace.tracks().iter() {
+//!     // Readers refuse tracks without a parent, and below more than so many levels.
+//!     assert!(trace.tracks().chain(track.uuid).count() < LEVELS_MAX);
+//!     assert_eq!(trace.tracks().hierarchy_problem(track.uuid), None);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Events come in the order of the file, which is that of time within a sequence only. Their names, categories,
 //! default tracks, clocks and sums of counters are looked up. What upstream's reader drops is refused here, too:
 //! flagged packets before the first flag 1 and after a loss, values before their counter, events without a clock, ...

@@ -13,6 +13,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The numbers are there for programs, too:
+//!
+//! ```
+//! use tracing_file::stats::{SliceStats, Stats, kind_name};
+//!
+//! fn report(stats: &Stats) {
+//!     for (name, SliceStats { count, total_ns, max_ns }) in stats.top_slices(3) {
+//!         println!("{name}: {count} times, {total_ns} ns, {max_ns} ns at most");
+//!     }
+//!     for (kind, total) in &stats.kinds {
+//!         println!("{}: {} bytes in {} packets", kind_name(*kind), total.bytes, total.packets);
+//!     }
+//!     for (id, sequence) in &stats.sequences {
+//!         let (pid, uid) = (sequence.pid, sequence.uid);
+//!         println!("sequence {} of process {pid:?}, user {uid:?}: {} losses", id.id, sequence.losses);
+//!     }
+//!     println!("{:?} ns, {} losses, {} rows left out", stats.span_ns, stats.losses, stats.left_out);
+//!     println!("{:?} {:?}", stats.problems, stats.error);
+//! }
+//! # report(&tracing_file::stats::stats(&b""[..]));
+//! ```
+//!
 //! The file is read once, with bounded memory: 65,536 names of slices and as many sequences are told apart.
 
 mod kind;

@@ -19,6 +19,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What is shown, and how:
+//!
+//! ```
+//! use std::io::Cursor;
+//! use tracing_file::timeline::{self, Format, Options, Pattern, Summary, TimelineError};
+//!
+//! fn show(trace: &[u8]) -> Result<Summary, TimelineError> {
+//!     let mut options = Options::default();
+//!     options.format = Format::Json;
+//!     options.is_absolute = true;
+//!     options.lines_max = 1_000;
+//!     // Slower, and with less memory.
+//!     options.rows_bytes_max = 1 << 20;
+//!     options.filter.processes = vec![Pattern::new("server")];
+//!     options.filter.names = vec![Pattern::new("GET *"), Pattern::new("PUT *")];
+//!     (options.filter.from_ns, options.filter.to_ns) = (1_000, Some(2_000_000));
+//!     timeline::write(&mut Cursor::new(trace), &mut std::io::stdout(), &options)
+//! }
+//!
+//! assert!(Pattern::new("GET *").matches("GET /index.html"));
+//! let Summary { lines, events, passes, .. } = show(b"")?;
+//! assert_eq!((lines, events, passes), (0, 0, 1));
+//! # Ok::<(), TimelineError>(())
+//! ```
+//!
 //! A file has the events of each sequence in a block, so its events are not in the order of time. It is read twice:
 //!
 //! ```text

@@ -116,6 +116,54 @@ impl Sliced for Begin {}
 impl Sliced for Instant {}
 
 /// An event in the making. It is written when it is dropped, or by [`emit`](Self::emit), which returns its error.
+///
+/// The last parameter is its kind, which says what it can carry. Helpers of a program name it, and the kinds of tracks:
+///
+/// ```
+/// use std::io::Write;
+/// use tracing_file::write::{
+///     ArgDict, ArgList, Complete, End, Event, OpenSlice, Parent, SliceTrack, Sliced, Timestamp, TraceFile, Track,
+///     TrackId, TrackSpec, WriteError,
+/// };
+///
+/// /// A slice, and what all slices of this program carry.
+/// fn work<'t, W: Write>(
+///     trace: &'t mut TraceFile<W>,
+///     track: &impl SliceTrack,
+///     at: impl Into<Timestamp>,
+///     ns: u64,
+/// ) -> Event<'t, W, Complete> {
+///     tagged(trace.slice(track, at, ns, "work"))
+/// }
+///
+/// /// Ends have no category.
+/// fn tagged<'t, W: Write, K: Sliced>(event: Event<'t, W, K>) -> Event<'t, W, K> {
+///     event.category("work").dict("where", place)
+/// }
+///
+/// fn place(place: &mut ArgDict<'_, '_>) {
+///     place.arg("rack", 7).list("units", |units: &mut ArgList<'_, '_>| {
+///         units.push(1).push(2);
+///     });
+/// }
+///
+/// fn end<W: Write>(trace: &mut TraceFile<W>, slice: OpenSlice, at: u64) -> Event<'_, W, End> {
+///     trace.end(slice, at).arg("ok", true)
+/// }
+///
+/// fn below<W: Write>(trace: &mut TraceFile<W>, parent: &impl Parent) -> TrackId {
+///     trace.track(TrackSpec::new("below").under(parent)).id()
+/// }
+///
+/// let mut trace = TraceFile::create(Vec::new())?;
+/// let track = trace.track("T");
+/// below(&mut trace, &track);
+/// work(&mut trace, &track, 5, 10).emit()?;
+/// let slice = tagged(trace.begin(&track, 20, "open")).open();
+/// end(&mut trace, slice, 30);
+/// trace.finish()?;
+/// # Ok::<(), WriteError>(())
+/// ```
 pub struct Event<'t, W: Write, K> {
     trace: &'t mut TraceFile<W>,
     draft: Option<Draft>,

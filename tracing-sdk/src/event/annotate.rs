@@ -236,6 +236,28 @@ impl List<'_, '_, '_> {
 }
 
 /// The entries of a map.
+///
+/// ```
+/// use tracing_sdk::{Annotate, Map, Value};
+///
+/// struct Point { x: f64, y: f64 }
+///
+/// /// For all types that contain one.
+/// fn entries(point: &Point, map: &mut Map<'_, '_, '_>) {
+///     map.entry("x", &point.x).entry("y", &point.y);
+/// }
+///
+/// struct Circle { centre: Point, radius: f64 }
+///
+/// impl Annotate for Circle {
+///     fn annotate(&self, value: Value<'_, '_>) {
+///         value.map(|map| {
+///             entries(&self.centre, map);
+///             map.entry("radius", &self.radius);
+///         });
+///     }
+/// }
+/// ```
 pub struct Map<'m, 'v, 'i> {
     message: &'m mut DebugAnnotationWriter<'v>,
     interning: &'i mut Interning,

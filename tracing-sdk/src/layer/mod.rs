@@ -19,6 +19,34 @@
 //!
 //! [`layer`] stands among other layers of `tracing-subscriber`; a program without them may use [`Subscriber`] instead.
 //!
+//! ```
+//! use tracing_sdk::layer::{Recorder, SpanStyle};
+//! use tracing_subscriber::prelude::*;
+//!
+//! let layer = Recorder::new().span_style(SpanStyle::Async).build();
+//! let _default = tracing_subscriber::registry().with(layer).set_default();
+//! tracing::info!("connected");
+//! ```
+//!
+//! A program that passes its layers around names the type [`Layer`], which is a [`Recorder`] behind the filter
+//! [`Wanted`]:
+//!
+//! ```
+//! use tracing_sdk::layer::{Layer, Recorder, Wanted};
+//! use tracing_subscriber::prelude::*;
+//! use tracing_subscriber::registry::Registry;
+//!
+//! /// The layer that a program is traced with, if its user wants that.
+//! fn traced(is_wanted: bool) -> Option<Layer<Registry>> {
+//!     is_wanted.then(tracing_sdk::layer::layer)
+//! }
+//!
+//! let subscriber = tracing_subscriber::registry().with(traced(true));
+//! // The same, put together by hand.
+//! let by_hand = tracing_subscriber::registry().with(Recorder::new().with_filter(Wanted::default()));
+//! # drop((subscriber, by_hand));
+//! ```
+//!
 //! While no session wants a call site, it costs what it costs without any subscriber: the layer has a filter that says
 //! so, and other layers keep theirs. A span that is made while no session wants it is not recorded later.
 

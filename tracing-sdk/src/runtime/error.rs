@@ -7,6 +7,16 @@ use client::producer::ProducerError;
 /// Why tracing could not be set up.
 ///
 /// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+///
+/// ```
+/// use tracing_sdk::{Init, InitError};
+///
+/// // A library must not decide how its program is traced.
+/// match Init::new().name("my-library").system() {
+///     Ok(()) | Err(InitError::OtherOptions) => {}
+///     Err(error) => eprintln!("not traced: {error}"),
+/// }
+/// ```
 #[non_exhaustive]
 pub enum InitError {
     /// The producer could not be made.

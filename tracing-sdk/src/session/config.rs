@@ -80,6 +80,21 @@ pub enum Fill {
 ///     .unique_name("the server");
 /// ```
 ///
+/// A recording of the minute after a trigger, into a file that is open. It ends when its buffer is full:
+///
+/// ```no_run
+/// # use std::fs::File;
+/// # use std::time::Duration;
+/// # use tracing_sdk::session::{Config, Fill, Trigger};
+/// # fn main() -> std::io::Result<()> {
+/// let config = Config::new()
+///     .buffer_kb(65_536, Fill::Discard)
+///     .trigger(Trigger::Start, "jank", Duration::from_secs(60))
+///     .write_into(File::options().read(true).write(true).create_new(true).open("jank.pftrace")?);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// A ring buffer, with a config that other code has made or read:
 ///
 /// ```

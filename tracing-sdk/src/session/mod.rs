@@ -123,6 +123,10 @@ use crate::runtime;
 /// for buffer in session.stats()?.buffer_stats {
 ///     println!("{} bytes were written into a buffer", buffer.bytes_written.unwrap_or(0));
 /// }
+/// // Who else is there.
+/// for producer in session.query()?.producers {
+///     println!("{} runs", producer.name.unwrap_or_default());
+/// }
 /// # Ok(())
 /// # }
 /// ```

@@ -8,6 +8,17 @@ use super::error::SessionError;
 
 /// A request that a thread of the library carries out, from the call on: it is a future, but need not be polled. If it
 /// is dropped, the request goes on.
+///
+/// ```
+/// use tracing_sdk::session::{Operation, Session, SessionError};
+///
+/// async fn stop(session: &Session) -> Result<(), SessionError> {
+///     // The session is stopped from here on, also while this task does other things.
+///     let stopped: Operation<()> = session.stop_async();
+///     println!("the session ends");
+///     stopped.await
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "it tells whether the request succeeded"]
 pub struct Operation<T> {

@@ -45,6 +45,16 @@ impl<'s> Replies<'s> {
 }
 
 /// The trace of a session as the bytes of a file: see [`Session::reader`](super::Session::reader).
+///
+/// ```no_run
+/// use std::io::{self, Write};
+/// use tracing_sdk::session::{Reader, Session};
+///
+/// fn send(session: &mut Session, to: &mut impl Write) -> io::Result<u64> {
+///     let mut trace: Reader<'_> = session.reader();
+///     io::copy(&mut trace, to)
+/// }
+/// ```
 pub struct Reader<'s> {
     replies: Replies<'s>,
     buffer: Vec<u8>,
@@ -90,6 +100,15 @@ impl fmt::Debug for Reader<'_> {
 }
 
 /// The packets of a session: see [`Session::packets`](super::Session::packets).
+///
+/// ```no_run
+/// use tracing_sdk::session::{Packets, Session, SessionError};
+///
+/// fn bytes(session: &mut Session) -> Result<usize, SessionError> {
+///     let packets: Packets<'_> = session.packets();
+///     packets.map(|packet| Ok(packet?.len())).sum()
+/// }
+/// ```
 pub struct Packets<'s> {
     replies: Replies<'s>,
     waiting: VecDeque<Vec<u8>>,

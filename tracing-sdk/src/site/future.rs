@@ -23,6 +23,18 @@ use crate::intern::{EventName, StaticName};
 use crate::track::Track;
 
 /// The slice of a future, from [`async_slice!`](crate::async_slice!).
+///
+/// ```
+/// use tracing_sdk::{AsyncSlice, Traced, async_slice, categories};
+///
+/// categories! { NET = "net"; }
+///
+/// async fn fetch(url: &str) -> usize {
+///     // The life of the future begins here, not when it is polled first.
+///     let slice: AsyncSlice = async_slice!(NET, "fetch", url = url);
+///     async { 42 }.traced(slice).await
+/// }
+/// ```
 #[must_use = "the slice ends when this is dropped: pass it on, `future.traced(async_slice!(..))`"]
 #[derive(Debug)]
 pub struct AsyncSlice {

@@ -17,6 +17,22 @@ pub(super) const NOT_STARTED: &str = "the session was not started: call `start` 
 /// Why a session failed.
 ///
 /// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
+///
+/// ```
+/// use tracing_sdk::session::{Config, Session, SessionError};
+///
+/// /// A session with `traced`, if that runs.
+/// fn session(config: &Config) -> Result<Option<Session>, SessionError> {
+///     match Session::system(config) {
+///         Ok(session) => Ok(Some(session)),
+///         Err(SessionError::Consumer(error)) => {
+///             println!("not recorded: {error}");
+///             Ok(None)
+///         }
+///         Err(error) => Err(error),
+///     }
+/// }
+/// ```
 #[non_exhaustive]
 pub enum SessionError {
     /// The connection to the service, or a request.
