@@ -13,13 +13,14 @@
 //! | `text` | configs as text (feature `text`) |
 //! | `shared` | one consumer for several threads |
 //! | `read` | packets and bytes of a trace, at the speed of the caller |
-//! | `operation` | requests as futures |
+//! | `operation`, `futures` | requests as futures |
 //! | `record` | recordings in one line |
 //! | `recorder` | a session that always runs, and is saved when something happens |
 
 mod config;
 mod error;
 mod file;
+mod futures;
 mod operation;
 mod read;
 #[cfg(feature = "in-process")]
@@ -91,14 +92,19 @@ use crate::runtime;
 /// It needs no runtime, and no runtime needs to know of it: a thread of the library carries the request out.
 ///
 /// ```
-/// use tracing_sdk::session::{Session, SessionError};
+/// use tracing_sdk::session::{Config, Session, SessionError};
 ///
-/// async fn record(session: &Session) -> Result<Vec<u8>, SessionError> {
+/// async fn record(config: &Config) -> Result<Vec<u8>, SessionError> {
+///     let session = Session::system_async(config).await?;
 ///     session.start_async().await?;
 ///     // ... meanwhile, a copy of what there is so far:
 ///     session.flush_async().await?;
 ///     let copy = session.snapshot_async().await?;
 ///     copy.read_async().await?;
+///     session.save_snapshot_async("so-far.pftrace").await?;
+///     // What is known of it, and of the service.
+///     println!("{:?} {:?}", session.stats_async().await?, session.query_async().await?);
+///     session.change_config_async(config).await?;
 ///     // A request is on its way when the method returns. So this one can be kept, and awaited later.
 ///     let ended = session.wait_async();
 ///     session.stop_async().await?;
@@ -221,12 +227,6 @@ impl Session {
         self.shared.lock().start()
     }
 
-    /// As [`start`](Self::start), as a future.
-    pub fn start_async(&self) -> Operation<()> {
-        let shared = self.shared.clone();
-        Operation::new(move || shared.lock().start())
-    }
-
     /// Makes all producers hand over what they have recorded.
     ///
     /// # Errors
@@ -234,13 +234,6 @@ impl Session {
     pub fn flush(&self) -> Result<(), SessionError> {
         crate::flush();
         self.shared.lock().flush()
-    }
-
-    /// As [`flush`](Self::flush), as a future.
-    pub fn flush_async(&self) -> Operation<()> {
-        crate::flush();
-        let shared = self.shared.clone();
-        Operation::new(move || shared.lock().flush())
     }
 
     /// Stops recording. Returns when all data sources have handed over what they recorded. Does nothing if the session
@@ -253,13 +246,6 @@ impl Session {
         self.shared.lock().stop()
     }
 
-    /// As [`stop`](Self::stop), as a future.
-    pub fn stop_async(&self) -> Operation<()> {
-        crate::flush();
-        let shared = self.shared.clone();
-        Operation::new(move || shared.lock().stop())
-    }
-
     /// Waits until the session ends by itself (its duration, a trigger, a full file) or another thread stops it.
     /// False after `timeout`; `None` waits for ever.
     ///
@@ -267,12 +253,6 @@ impl Session {
     /// When the service refused the config or ended the session with an error, and when the session was not started.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, SessionError> {
         self.shared.wait_ended(timeout)
-    }
-
-    /// Waits until the session ends: see [`wait`](Self::wait). When the session is dropped, the future is ready, too.
-    pub fn wait_async(&self) -> Operation<()> {
-        let shared = self.shared.clone();
-        Operation::new(move || shared.wait_ended(None).map(drop))
     }
 
     /// Moves what the service has into `out`, as a trace file. A session that goes on can be read again and again; each
@@ -288,16 +268,6 @@ impl Session {
     pub fn read_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
         self.shared.lock().consumer.read_into(out, TIMEOUT)?;
         Ok(())
-    }
-
-    /// Reads the whole trace, as a future: see [`read_into`](Self::read_into).
-    pub fn read_async(&self) -> Operation<Vec<u8>> {
-        let shared = self.shared.clone();
-        Operation::new(move || {
-            let mut trace = Vec::new();
-            shared.lock().consumer.read_into(&mut trace, TIMEOUT)?;
-            Ok(trace)
-        })
     }
 
     /// What was recorded, as a trace file that is read piece by piece. It keeps some hundred kilobytes at most.
@@ -324,13 +294,6 @@ impl Session {
         snapshot(&self.service, &self.name)
     }
 
-    /// As [`snapshot`](Self::snapshot), as a future.
-    pub fn snapshot_async(&self) -> Operation<Self> {
-        crate::flush();
-        let (service, name) = (self.service.clone(), self.name.clone());
-        Operation::new(move || snapshot(&service, &name))
-    }
-
     /// Writes a copy of what this session has recorded so far to a file, which is replaced if it exists. This also
     /// copies a session that writes into a file.
     ///
@@ -338,15 +301,7 @@ impl Session {
     /// When the service refuses, or the file cannot be written.
     pub fn save_snapshot(&self, path: impl AsRef<Path>) -> Result<(), SessionError> {
         crate::flush();
-        let path = path.as_ref();
-        let mut file = NewFile::create(path)?;
-        let lent = file.try_clone()?;
-        let mut consumer = self.service.connect()?;
-        let response = consumer.clone_session(clone_request(&self.name)?, Some(lent.into()))?;
-        if response.was_write_into_file != Some(true) {
-            consumer.read_into(file.file(), TIMEOUT)?;
-        }
-        file.commit()
+        save(&self.service, &self.name, path.as_ref())
     }
 
     /// Counters of the session, for example of data that its buffers received and lost.
@@ -485,6 +440,18 @@ fn snapshot(service: &Service, name: &str) -> Result<Session, SessionError> {
     consumer.clone_session(request, None)?;
     let shared = Arc::new(Shared::new(consumer, State::Stopped, None));
     Ok(Session { shared, service: service.clone(), name: String::new() })
+}
+
+/// See [`Session::save_snapshot`].
+fn save(service: &Service, name: &str, path: &Path) -> Result<(), SessionError> {
+    let mut file = NewFile::create(path)?;
+    let lent = file.try_clone()?;
+    let mut consumer = service.connect()?;
+    let response = consumer.clone_session(clone_request(name)?, Some(lent.into()))?;
+    if response.was_write_into_file != Some(true) {
+        consumer.read_into(file.file(), TIMEOUT)?;
+    }
+    file.commit()
 }
 
 fn clone_request(name: &str) -> Result<CloneSessionRequest, SessionError> {

@@ -107,6 +107,11 @@ impl DataSource for TrackEventSource {
 
 /// Events of these categories, and no others.
 pub(crate) fn only(categories: &[&str]) -> TrackEventConfig {
+    for name in categories.iter().filter(|name| name.is_empty() || name.contains(',')) {
+        crate::report::report!(
+            "no category is called {name:?}: name each on its own, such as `&[\"net\", \"gpu*\"]`"
+        );
+    }
     TrackEventConfig {
         enabled_categories: categories.iter().map(|&name| name.to_owned()).collect(),
         // Otherwise the rules enable whatever they do not name.

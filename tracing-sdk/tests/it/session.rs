@@ -407,13 +407,19 @@ fn block_on<F: Future>(future: F) -> F::Output {
 #[test]
 fn requests_are_futures() {
     let _alone = alone();
+    let path = TempPath::new("saved-by-a-future");
     let events_of = block_on(async {
-        let session = Session::in_process(&Config::new().track_events(&["s"]))?;
+        let config = Config::new().track_events(&["s"]);
+        let session = Session::in_process_async(&config).await?;
         session.start_async().await?;
         instant!(S, "one");
         session.flush_async().await?;
         let snapshot = session.snapshot_async().await?;
         instant!(S, "two");
+        session.save_snapshot_async(&path.0).await?;
+        session.change_config_async(&config).await?;
+        assert_eq!(session.stats_async().await?.buffer_stats.len(), 1);
+        assert_eq!(session.query_async().await?.producers.len(), 1);
         let end = session.wait_async();
         session.stop_async().await?;
         end.await?;
@@ -422,6 +428,8 @@ fn requests_are_futures() {
     let [snapshot, all] = events_of.expect("traces");
     assert_eq!(events(&snapshot), ["instant s one"]);
     assert_eq!(events(&all), ["instant s one", "instant s two"]);
+    let saved = std::fs::read(&path.0).expect("a trace");
+    assert_eq!(events(&saved), ["instant s one", "instant s two"]);
 }
 
 #[test]

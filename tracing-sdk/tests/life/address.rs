@@ -1,15 +1,20 @@
-//! A program that looks for its service where none can be.
+//! A program whose user has written something wrong: it runs, and says so.
 
 use std::process::Stdio;
 
 use os::socket::Address;
 use tracing_sdk::Init;
+use tracing_sdk::session::Config;
 
 use crate::{LIFE, Place};
 
 /// What `init` prints to standard error with `address` in the environment, and what the program then prints.
 fn printed(place: &Place, address: &str) -> (String, String) {
-    let mut command = place.command("looks for a service");
+    printed_by("looks for a service", place, address)
+}
+
+fn printed_by(part: &str, place: &Place, address: &str) -> (String, String) {
+    let mut command = place.command(part);
     command.env("PERFETTO_PRODUCER_SOCK_NAME", address).current_dir(&place.0);
     let output = command.stderr(Stdio::piped()).output().expect("a process");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -52,4 +57,17 @@ pub(crate) fn look() {
     println!("it runs");
     let chosen = Address::parse("/none/socket").expect("an address");
     assert!(Init::new().address(chosen).system().is_err(), "other options");
+}
+
+pub(crate) fn a_category_that_cannot_be_is_told() {
+    let place = Place::new("category");
+    let (errors, _) = printed_by("names categories", &place, "@none");
+    let told: Vec<_> = errors.lines().collect();
+    const ADVICE: &str = "name each on its own, such as `&[\"net\", \"gpu*\"]`";
+    let line = |name: &str| format!("tracing-sdk: no category is called {name:?}: {ADVICE}");
+    assert_eq!(told, [line("net,gpu"), line("")]);
+}
+
+pub(crate) fn name_categories() {
+    let _config = Config::new().track_events(&["net", "net,gpu", "gpu*", ""]);
 }

@@ -59,9 +59,11 @@ fn main() {
         Ok("starts early") => startup::start_early(),
         Ok("samples thread time") => thread_time::record(),
         Ok("looks for a service") => address::look(),
+        Ok("names categories") => address::name_categories(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             address::an_address_where_no_service_can_be_is_told();
+            address::a_category_that_cannot_be_is_told();
             a_process_outlives_its_services();
             the_last_events_of_all_threads_arrive();
             the_first_events_arrive_if_init_waits();
