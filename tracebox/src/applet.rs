@@ -1,7 +1,6 @@
 //! Chooses the program: by the name it was called, or by its first argument.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -56,8 +55,7 @@ fn exit_code(name: &str, result: Ending) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            // Without stderr there is no way to report that.
-            let _ = writeln!(std::io::stderr(), "{name}: {failure}");
+            console::log(&format!("{name}: {failure}"));
             ExitCode::from(failure.code)
         }
     }
@@ -75,7 +73,7 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
         return (name.to_owned(), program(name, words));
     }
-    let own = own.to_string_lossy().into_owned();
+    let own = console::name(own);
     let Some(first) = words.first() else {
         return (own, help(1));
     };

@@ -8,7 +8,7 @@
 //! | [`timeline`] | its events as lines, in the order of time |
 //! | [`stats`] | what a trace consists of |
 //! | [`packets`], [`compressed`] | the packets below them |
-//! | [`json`] | the JSON of reports |
+//! | [`json`], [`escape`] | the JSON of reports; texts of a trace, as they may reach a terminal |
 //!
 //! A trace is one protobuf message, `Trace`, whose packets are read and written one at a time: memory does not depend
 //! on the length of a file.
@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compressed;
+pub mod escape;
 pub mod json;
 pub mod lint;
 pub mod packets;

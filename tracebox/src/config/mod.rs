@@ -101,7 +101,7 @@ fn load_source(source: &ConfigSource, purpose: builtin::Purpose) -> Result<Trace
 
 fn read(path: &OsStr) -> Result<(String, Vec<u8>), Failure> {
     let mut bytes = Vec::new();
-    let name = if path == "-" { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
+    let name = if path == "-" { "<stdin>".into() } else { console::name(path) };
     let result = if path == "-" {
         std::io::stdin().lock().take(CONFIG_BYTES_MAX + 1).read_to_end(&mut bytes)
     } else {

@@ -1,12 +1,14 @@
 //! Messages to users while a trace is recorded. All of them go to stderr: stdout may be the trace.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::termios::tcgetwinsize;
 use tracing_core::daemon::serve::Log;
 use tracing_core::service::LogLevel;
+use tracing_file::escape::visible;
 
 use crate::failure::{Context, Failure};
 
@@ -17,8 +19,15 @@ const CLEAR: &str = "\r\x1b[K";
 /// and must not be cleared.
 static PROGRESS_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Prints one line, in place of a progress line.
+/// The name of a file, as it may stand in a line.
+pub fn name(path: impl AsRef<Path>) -> String {
+    visible(&path.as_ref().to_string_lossy(), "").into_owned()
+}
+
+/// Prints one line, or a few, in place of a progress line. What is hidden in it is escaped: arguments and messages of
+/// peers stand in it.
 pub fn log(text: &str) {
+    let text = visible(text, "\n\t");
     let clear = if PROGRESS_SHOWN.swap(false, Ordering::Relaxed) { CLEAR } else { "" };
     // One write, since other processes write to the same terminal. A closed stderr is no failure.
     let _ = std::io::stderr().lock().write_all(format!("{clear}{text}\n").as_bytes());
@@ -30,6 +39,8 @@ pub fn log(text: &str) {
 /// When it cannot be written.
 pub fn answer(text: impl std::fmt::Display) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
+    let text = text.to_string();
+    let text = visible(&text, "\n\t");
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write stdout")
 }
 

@@ -16,6 +16,7 @@ use tracing_file::read::{Finding, MEMORY_MAX, Problem, Severity};
 use tracing_file::stats;
 
 use crate::cli;
+use crate::console;
 use crate::console::count;
 use crate::failure::{Context, Ending, Failure};
 
@@ -116,7 +117,7 @@ pub fn stats_main(name: &str, words: &[OsString]) -> Ending {
 }
 
 fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> {
-    let shown = file.to_string_lossy().into_owned();
+    let shown = console::name(file);
     if file == "-" {
         return Ok((shown, Box::new(io::stdin().lock())));
     }

@@ -12,6 +12,7 @@ use clap::{Command, CommandFactory, Parser};
 use clap_complete::{Shell, generate};
 
 use crate::cli::{self, Perfetto};
+use crate::console;
 use crate::failure::{Context, Ending, Failure};
 use crate::recorder::command as record;
 use crate::{inspect, probes, trace, traced, trigger, units};
@@ -139,7 +140,7 @@ fn unknown(program: &str) -> Failure {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).context(format_args!("cannot write {}", path.display()))
+    std::fs::write(path, bytes).context(format_args!("cannot write {}", console::name(&path)))
 }
 
 fn print(bytes: &[u8]) -> Ending {

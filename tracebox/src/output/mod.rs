@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use self::fifo::{BUFFER_BYTES, Fifo};
 use self::file_packets::{count_packets, whole_packets};
+use crate::console;
 use crate::failure::{Context, Failure};
 use crate::loss_scanner::LossScanner;
 
@@ -80,7 +81,7 @@ impl Output {
             ))));
         }
         let path = Path::new(path);
-        let cannot = || format!("cannot write {}", path.display());
+        let cannot = || format!("cannot write {}", console::name(&path));
         match create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {}
             created => return Self::file(created.context(cannot())?, path, path, true, None),
@@ -119,7 +120,7 @@ impl Output {
             Ok(path) if follow && !path.is_file() => {
                 return Self::open(name.as_os_str(), no_clobber);
             }
-            replaced => replaced.context(format_args!("cannot write {}", name.display()))?,
+            replaced => replaced.context(format_args!("cannot write {}", console::name(&name)))?,
         };
         // A file that cannot be read can be replaced all the same.
         let target = File::open(&replaced).ok();
@@ -130,7 +131,7 @@ impl Output {
         file_name.push(replaced.file_name().unwrap_or_default());
         file_name.push(format!(".{}", std::process::id()));
         let path = replaced.with_file_name(file_name);
-        let file = create(&path).context(format_args!("cannot write {}", path.display()))?;
+        let file = create(&path).context(format_args!("cannot write {}", console::name(&path)))?;
         let mut output = Self::file(file, name, &path, true, Some(&replaced))?;
         if let Destination::File { locked_target, .. } = &mut output.to {
             *locked_target = target;
@@ -176,7 +177,7 @@ impl Output {
             Destination::Stdout(_) => "stdout".into(),
             Destination::File { name: path, .. }
             | Destination::Fifo(path, _)
-            | Destination::Service(path) => path.display().to_string(),
+            | Destination::Service(path) => console::name(&path),
         }
     }
 
@@ -401,7 +402,7 @@ fn lock(file: &File, name: &Path) -> Result<(), Failure> {
     // Devices are shared, and some file systems have no locks.
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     if is_file && flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        let text = format!("cannot write {}: another recording writes to it", name.display());
+        let text = format!("cannot write {}: another recording writes to it", console::name(&name));
         return Err(Failure::new(text));
     }
     Ok(())

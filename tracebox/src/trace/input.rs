@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::console;
 use crate::failure::{Context, Failure};
 
 /// Names that traces have.
@@ -31,7 +32,7 @@ const PACKET_TAG: u8 = 0x0a;
 
 /// Opens a trace that is read once, and says how messages call it.
 pub(super) fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> {
-    let shown = file.to_string_lossy().into_owned();
+    let shown = console::name(file);
     if file == "-" {
         return Ok((shown, Box::new(io::stdin().lock())));
     }
@@ -41,7 +42,7 @@ pub(super) fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> 
 
 /// Opens a trace that is read several times. A pipe is copied to a temporary file first.
 pub(super) fn open_seekable(file: &OsString) -> Result<(String, File), Failure> {
-    let shown = file.to_string_lossy().into_owned();
+    let shown = console::name(file);
     let opened = if file == "-" {
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
@@ -57,7 +58,7 @@ pub(super) fn open_seekable(file: &OsString) -> Result<(String, File), Failure> 
     }
     let folder = std::env::temp_dir();
     let copied = copy(opened, &folder);
-    let copy = copied.context(format_args!("cannot copy {shown} to {}", folder.display()))?;
+    let copy = copied.context(format_args!("cannot copy {shown} to {}", console::name(&folder)))?;
     Ok((shown, copy))
 }
 

@@ -27,6 +27,7 @@ use self::events::EventsArgs;
 pub use self::input::is_trace;
 use self::print::{PrintError, Printer};
 use crate::cli;
+use crate::console;
 use crate::failure::{Context, Ending, Failure};
 
 /// Prints traces as text
@@ -114,7 +115,7 @@ pub fn events_command() -> clap::Command {
 /// One line about what could not be read or understood, and where.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     if let Some(file) = words.first().filter(|word| is_trace(word.as_ref())) {
-        let file = file.to_string_lossy();
+        let file = console::name(file);
         return Err(Failure::new(format_args!(
             "say what to print: `{name} events {file}` or `{name} print {file}`"
         )));
@@ -156,7 +157,7 @@ fn packet_type(descriptors: Option<&OsString>) -> Result<MessageDescriptor, Fail
     let (shown, set) = match descriptors {
         None => ("the schema of this program".into(), protos::FILE_DESCRIPTOR_SET.into()),
         Some(path) => {
-            let shown = path.to_string_lossy();
+            let shown = console::name(path);
             let set = std::fs::read(path).context(format_args!("cannot read {shown}"))?;
             (shown, Cow::from(set))
         }

@@ -10,7 +10,7 @@ use protozero::decode::limits::DEPTH_MAX;
 use protozero::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor};
 use protozero::text::{self, PrintOptions};
 
-use tracing_file::compressed;
+use tracing_file::{compressed, escape};
 
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -267,8 +267,15 @@ struct IndentedOutput<'o, W> {
     error: Option<io::Error>,
 }
 
-impl<W: Write> fmt::Write for IndentedOutput<'_, W> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+impl<W: Write> IndentedOutput<'_, W> {
+    /// Writes a character within quotes by the escapes of protobuf.
+    fn write_octal(&mut self, letter: char) -> fmt::Result {
+        let mut bytes = [0; 4];
+        let bytes = letter.encode_utf8(&mut bytes).bytes();
+        bytes.map(|byte| format!("\\{byte:03o}")).try_for_each(|escape| self.write_plain(&escape))
+    }
+
+    fn write_plain(&mut self, text: &str) -> fmt::Result {
         for line in text.split_inclusive('\n') {
             let indent = if self.in_line { "" } else { self.indent };
             let written = self.out.write_all(indent.as_bytes());
@@ -277,6 +284,23 @@ impl<W: Write> fmt::Write for IndentedOutput<'_, W> {
                 return Err(fmt::Error);
             }
             self.in_line = !line.ends_with('\n');
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> fmt::Write for IndentedOutput<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // The text format has escapes for what is ASCII and hidden. The rest only stands in strings.
+        let is_hidden = |letter: char| !letter.is_ascii() && escape::is_hidden(letter);
+        for part in text.split_inclusive(is_hidden) {
+            match part.chars().next_back().filter(|letter| is_hidden(*letter)) {
+                None => self.write_plain(part)?,
+                Some(letter) => {
+                    self.write_plain(part.strip_suffix(letter).unwrap_or_default())?;
+                    self.write_octal(letter)?;
+                }
+            }
         }
         Ok(())
     }

@@ -320,3 +320,23 @@ fn times() {
         assert_eq!(super::events::time_ns(text).ok(), ns, "{text}");
     }
 }
+
+/// A terminal shows where each character stands, and what is printed can be read back.
+#[test]
+fn hidden_characters_are_escaped() {
+    let name = "a\u{202e}b\u{200b}\u{feff}\u{e0041}\u{1b}[2J\u{e4}\u{1f642}";
+    let config = TraceConfig { unique_session_name: Some(name.into()), ..TraceConfig::default() };
+    let packet = protos::TracePacket {
+        data: Some(protos::TracePacketData::TraceConfig(config)),
+        ..protos::TracePacket::default()
+    };
+    let trace = protos::Trace { packet: vec![packet], ..protos::Trace::default() };
+    let trace = protozero::Message::encode_to_vec(&trace);
+    for single_line in [false, true] {
+        let (text, why) = print(&trace, None, single_line);
+        assert_eq!(why, None);
+        let shown = r#""a\342\200\256b\342\200\213\357\273\277\363\240\201\201\033[2Jä🙂""#;
+        assert!(text.contains(shown), "{text}");
+        assert_eq!(encoded(&text), trace);
+    }
+}

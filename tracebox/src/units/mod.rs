@@ -79,10 +79,10 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         let path = args.root.join(file);
         let folder = path.parent().unwrap_or(&args.root);
         std::fs::create_dir_all(folder)
-            .context(format_args!("cannot create {}", folder.display()))?;
+            .context(format_args!("cannot create {}", console::name(&folder)))?;
         std::fs::write(&path, text.replace(PROGRAM, program))
-            .context(format_args!("cannot write {}", path.display()))?;
-        console::log(&format!("Wrote {}", path.display()));
+            .context(format_args!("cannot write {}", console::name(&path)))?;
+        console::log(&format!("Wrote {}", console::name(&path)));
     }
     console::log(NEXT);
     Ok(0)
@@ -91,7 +91,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 /// The path as it stands in a unit.
 fn unit_path(program: &Path) -> Result<&str, Failure> {
     let refused = |why: &str| {
-        let program = program.display();
+        let program = console::name(&program);
         Err(Failure::new(format_args!(
             "a unit cannot start {program}: {why} (copy tracebox to /usr/local/bin, or name one with --program)"
         )))

@@ -175,3 +175,28 @@ fn files_that_may_not_grow() {
     world.run("perfetto -c c --txt -o trace").failed(1, "File too large");
     world.run("perfetto --query").good();
 }
+
+/// A name of a file comes from a script, or from an archive of another user. It moves no cursor and forges no line.
+#[test]
+fn names_of_files_are_shown_as_they_are() {
+    let world = World::new();
+    let name = "a\u{1b}[2J\nLost: 0\u{202e}";
+    let shown = r"a\u001b[2J\u000aLost: 0\u202e";
+    for words in [
+        &["perfetto", "-c", name, "--txt", "-o", "t"][..],
+        &["tracebox", "stats", name],
+        &["tracebox", "lint", name],
+        &["tracebox", "trace", "print", name],
+        &["tracebox", "trace", "events", name],
+        &["perfetto", "--unknown", name],
+    ] {
+        let mut command = world.command(words[0]);
+        command.args(&words[1..]);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{words:?}: {text:?}");
+        assert_eq!(text.lines().count(), 1, "{words:?}: {text}");
+        assert!(text.contains(shown) || words[1] == "--unknown", "{words:?}: {text}");
+    }
+}

@@ -17,6 +17,8 @@
 //! assert!(text.starts_with("{\n  \"file\": \"a.pftrace\",\n  \"kinds\": ["), "{text}");
 //! ```
 
+use crate::escape;
+
 /// The JSON text so far.
 #[derive(Debug, Default)]
 pub struct Json {
@@ -103,18 +105,7 @@ impl Json {
         });
     }
 
-    /// Names come from any process: control characters are escaped, so that none reaches a terminal.
     fn quoted(&mut self, text: &str) {
-        self.out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' | '\\' => self.out.extend(['\\', c]),
-                '\n' => self.out.push_str("\\n"),
-                '\t' => self.out.push_str("\\t"),
-                c if c.is_control() => self.out.push_str(&format!("\\u{:04x}", u32::from(c))),
-                c => self.out.push(c),
-            }
-        }
-        self.out.push('"');
+        escape::json(&mut self.out, text);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{SliceStats, Stats, kind_name};
+use crate::escape::is_hidden;
 use crate::json::Json;
 
 /// Bytes of a name that a table shows.
@@ -56,9 +57,8 @@ impl Stats {
         }
         line(format_args!("\n{:>12} {:>14} {:>14}  SLICE", "COUNT", "TOTAL_NS", "MAX_NS"));
         for (name, SliceStats { count, total_ns, max_ns }) in self.top_slices(rows) {
-            // No control character of a name reaches a terminal.
             let shown = name.chars().take(NAME_CHARS);
-            let name: String = shown.map(|c| if c.is_control() { '?' } else { c }).collect();
+            let name: String = shown.map(|c| if is_hidden(c) { '?' } else { c }).collect();
             line(format_args!("{count:>12} {total_ns:>14} {max_ns:>14}  {name}"));
         }
         if !self.problems.is_empty() {

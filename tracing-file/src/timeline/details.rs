@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::escape;
 use super::labels::Labels;
+use crate::escape;
 use crate::read::{
     Annotation, Annotations, CounterValue, Event, LogMessage, SourceLocation, Tracks, Value,
 };

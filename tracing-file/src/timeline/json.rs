@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::details::push_value;
-use super::escape;
 use super::labels::Label;
 use super::row::{Note, Row, RowKind};
+use crate::escape;
 
 /// Adds the line of `row`. `begin` is the row of the slice that ends.
 pub(super) fn push(

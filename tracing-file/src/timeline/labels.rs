@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::escape;
+use crate::escape;
 use crate::read::{Track, TrackKind, Tracks};
 
 /// Bytes that labels in memory may take. Beyond that they are made again.

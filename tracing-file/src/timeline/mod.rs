@@ -55,7 +55,6 @@
 //! is always that of time, and memory does not depend on the file. Events of equal times are in the order of the file.
 
 mod details;
-mod escape;
 mod filter;
 mod json;
 mod labels;

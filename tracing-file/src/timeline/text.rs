@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::details::push_value;
-use super::escape;
 use super::labels::Label;
 use super::row::{Note, Row, RowKind};
+use crate::escape;
 
 /// Columns that the tracks of lines share at most. Longer ones move the rest of their line.
 const TRACK_COLUMNS_MAX: usize = 40;

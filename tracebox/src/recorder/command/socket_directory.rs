@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 use tracing_core::os::process::random_seed;
 
+use crate::console;
 use crate::failure::{Context, Failure};
 use crate::recorder::host::Sockets;
 
@@ -24,7 +25,7 @@ impl SocketDirectory {
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
-            .context(format_args!("cannot create {}", path.display()))?;
+            .context(format_args!("cannot create {}", console::name(&path)))?;
         Ok(Self { path })
     }
 

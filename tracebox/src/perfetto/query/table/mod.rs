@@ -4,6 +4,7 @@ use std::fmt;
 
 use protos::{DataSourceDescriptor, TracingServiceState};
 use tracing_core::daemon::system::timezone;
+use tracing_file::escape::is_hidden;
 
 /// Columns of a line that is not `--long`.
 const COLUMNS: usize = 80;
@@ -41,7 +42,7 @@ impl Table {
         let columns = if self.long { usize::MAX } else { COLUMNS };
         self.cut |= text.chars().nth(columns).is_some();
         // Names come from any process: nothing in them may control the terminal.
-        let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        let visible = |c: char| if is_hidden(c) { '\u{fffd}' } else { c };
         self.text.extend(text.chars().take(columns).map(visible));
         self.text.push('\n');
     }
