@@ -6,12 +6,15 @@ use super::callsite;
 use super::field::{Annotations, Special};
 use crate::category::Members;
 use crate::event::Event;
-use crate::intern::EventName;
+use crate::intern::{EventName, StaticName};
 use crate::sequence::{Spec, thread};
 use crate::track::Track;
 
 /// How much memory for texts a thread keeps for its next event, bytes.
 const TEXT_BYTES_KEPT: usize = 16 * 1024;
+
+/// The key of a message that is neither the name of its event nor a line of the log.
+static MESSAGE: StaticName = StaticName::key("message");
 
 thread_local! {
     /// Memory for the texts of an event. An event inside a value of another one finds none, and makes its own.
@@ -43,9 +46,18 @@ pub(super) fn record(event: &tracing::Event<'_>) {
         let place = site.place.as_ref();
         let spec = Spec { track: named.as_ref(), place, ..Spec::instant(members, name) };
         let mut fill = |out: &mut Event<'_, '_>| {
-            if !message.text.is_empty() {
-                let body = literal.map(|literal| &literal.body);
-                out.log_of_site(&message.text, body, site.priority, place);
+            match (message.text.is_empty(), &named) {
+                (true, _) => {}
+                (false, None) => {
+                    let body = literal.map(|literal| &literal.body);
+                    out.log_of_site(&message.text, body, site.priority, place);
+                }
+                // Readers lose lines of a log that are on no thread.
+                (false, Some(_)) if site.chosen_name().is_some() => {
+                    out.annotate_static(&MESSAGE, &message.text);
+                }
+                // The message is the name.
+                (false, Some(_)) => {}
             }
             event.record(&mut Annotations { site, event: out });
         };

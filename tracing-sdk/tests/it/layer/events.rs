@@ -205,6 +205,7 @@ fn counters_and_tracks() {
         info!(counter.queue = 18_u64, "with a message");
         let _span = info_span!("on a track", track = "Uploads", counter.queue = 1).entered();
         info!(track = "Uploads", "also there");
+        info!(name: "named", track = "Uploads", "a message");
     });
     assert_eq!(
         events(&trace),
@@ -216,12 +217,16 @@ fn counters_and_tracks() {
             "counter 1",
             "begin it::layer::events on a track",
             "instant it::layer::events also there",
+            "instant it::layer::events named message=a message",
             "end"
         ]
     );
+    // Readers lose lines of a log that are on no thread.
+    let report = tracing_file::lint::lint(trace.as_slice(), |_| {});
+    assert!(report.counts.is_empty(), "{:?}", report.counts);
     assert!(named(&trace, "queue").iter().all(|track| track.counter.is_some()));
     let uploads = named(&trace, "Uploads");
     let uploads = uploads.first().expect("a track").uuid;
     let there = |packet: &Packet| body(packet).is_some_and(|event| event.track_uuid == uploads);
-    assert_eq!(packets(&trace).iter().filter(|packet| there(packet)).count(), 3);
+    assert_eq!(packets(&trace).iter().filter(|packet| there(packet)).count(), 4);
 }
