@@ -91,7 +91,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 /// The path as it stands in a unit.
 fn unit_path(program: &Path) -> Result<&str, Failure> {
     let refused = |why: &str| {
-        let program = console::name(&program);
+        let program = console::name(program);
         Err(Failure::new(format_args!(
             "a unit cannot start {program}: {why} (copy tracebox to /usr/local/bin, or name one with --program)"
         )))

@@ -228,7 +228,6 @@ pub(crate) fn random(bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The effective user of this process.
-#[cfg(feature = "service")]
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::geteuid() }
@@ -402,7 +401,6 @@ fn vsock_name(cid: u32, port: u32) -> (libc::sockaddr_vm, socklen_t) {
 
 /// The process that opened the other end of an AF_UNIX connection: its effective user, and its id, which is 0 in a
 /// namespace that this process does not see.
-#[cfg(feature = "host")]
 pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<libc::ucred> {
     let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as socklen_t;

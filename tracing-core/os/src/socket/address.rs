@@ -9,6 +9,11 @@ use std::path::PathBuf;
 /// Longest file system path or abstract name, bytes: `sun_path` less the terminating or leading NUL.
 const UNIX_NAME_BYTES_MAX: usize = 107;
 
+/// Default socket for producers where there is no `/run/perfetto`.
+pub(super) const TMP_PRODUCER: &str = "/tmp/perfetto-producer";
+/// The same for consumers.
+pub(super) const TMP_CONSUMER: &str = "/tmp/perfetto-consumer";
+
 /// The address of a socket.
 ///
 /// | text | meaning |
@@ -237,12 +242,10 @@ pub(super) fn defaults_from(
     let (producer, consumer) = (non_empty(producer), non_empty(consumer));
     let warning = warning.filter(|_| producer.is_none() || consumer.is_none());
     Defaults {
-        producer: producer.unwrap_or_else(|| {
-            default("/run/perfetto/traced-producer.sock", "/tmp/perfetto-producer")
-        }),
-        consumer: consumer.unwrap_or_else(|| {
-            default("/run/perfetto/traced-consumer.sock", "/tmp/perfetto-consumer")
-        }),
+        producer: producer
+            .unwrap_or_else(|| default("/run/perfetto/traced-producer.sock", TMP_PRODUCER)),
+        consumer: consumer
+            .unwrap_or_else(|| default("/run/perfetto/traced-consumer.sock", TMP_CONSUMER)),
         warning,
     }
 }

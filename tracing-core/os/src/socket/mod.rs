@@ -6,6 +6,7 @@
 mod address;
 #[cfg(feature = "host")]
 mod credentials;
+mod fallback;
 #[cfg(feature = "host")]
 mod listen;
 #[cfg(feature = "host")]

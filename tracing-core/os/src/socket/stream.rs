@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use super::credentials::{self, Credentials};
 #[cfg(feature = "host")]
 use super::names;
-use super::{Address, vsock};
+use super::{Address, fallback, vsock};
 use crate::{failed, failed_with_name, sys};
 use abi::error::OsError;
 
@@ -39,7 +39,8 @@ impl Stream {
     /// Connects to `address`, once.
     ///
     /// # Errors
-    /// When no process listens there, or this process may not connect.
+    /// When no process listens there, or this process may not connect; or when another user listens at a default
+    /// socket in `/tmp`.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
         let name = match address {
             Address::Path(path) => SocketAddr::from_pathname(path),
@@ -60,7 +61,10 @@ impl Stream {
         .map_err(|_| OsError::new("connect", libc::ENAMETOOLONG).on(address))?;
         loop {
             match UnixStream::connect_addr(&name) {
-                Ok(stream) => return Ok(Self { fd: stream.into(), unix: true }),
+                Ok(stream) => {
+                    fallback::check_service(address, stream.as_fd())?;
+                    return Ok(Self { fd: stream.into(), unix: true });
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed("connect")(error).on(address)),
             }

@@ -377,3 +377,27 @@ fn options_that_add_control_messages_are_switched_off() {
         assert!(message.fd.is_some() && !message.lost_descriptors, "option {option}");
     }
 }
+
+/// Only root can be another user. For others their own service is the one at hand.
+#[test]
+fn a_squatter_at_the_default_socket_is_refused() {
+    let path = super::address::TMP_CONSUMER;
+    let _ = std::fs::remove_file(path);
+    let is_root = rustix::process::geteuid().is_root();
+    let listener = std::thread::spawn(move || {
+        if is_root {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_res_uid(None, nobody, None).unwrap();
+        }
+        // The kernel takes the user that listens for the service.
+        std::os::unix::net::UnixListener::bind(path).unwrap()
+    });
+    let listener = listener.join().unwrap();
+    let connected = Stream::connect(&Address::parse(path).unwrap()).map(drop);
+    std::fs::remove_file(path).unwrap();
+    drop(listener);
+    match connected {
+        Err(error) => assert!(is_root && error.to_string().contains("of user 65534"), "{error}"),
+        Ok(()) => assert!(!is_root),
+    }
+}
