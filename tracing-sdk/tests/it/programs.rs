@@ -1,5 +1,5 @@
-//! Random programs: threads, nested slices, panics, sessions that come and go, cleared state. Each session's trace has
-//! exactly the events that a simple model says.
+//! Random programs: threads, nested slices, counters, states, panics, sessions that come and go, cleared state. Each
+//! session's trace has exactly the events that a simple model says.
 //!
 //! The steps of a program run one after the other, each on its thread, so that the model knows their order.
 //!
@@ -18,7 +18,10 @@ use std::thread::JoinHandle;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tracing_sdk::session::{Config, Fill, Session};
-use tracing_sdk::{Category, Slice, Track, TrackSlice, categories, instant, lost_events, slice};
+use tracing_sdk::{
+    Category, Counter, Slice, State, Track, TrackSlice, categories, counter, instant, lost_events,
+    slice, state,
+};
 
 use crate::alone::alone;
 use crate::loss::Small;
@@ -28,6 +31,9 @@ categories! {
     P = "p";
     Q = "q";
 }
+
+static COUNTER: Counter<'static> = Counter::new("remembered counter");
+static STATE: State<'static> = State::new("remembered state");
 
 const THREADS: usize = 3;
 const SESSIONS: usize = 3;
@@ -47,6 +53,17 @@ enum Step {
     /// Ends the innermost slice.
     End {
         thread: usize,
+    },
+    /// A value of a counter. Sessions that start later begin with one that is remembered.
+    Count {
+        thread: usize,
+        is_remembered: bool,
+    },
+    /// One of three words, or none.
+    SetState {
+        thread: usize,
+        word: usize,
+        is_remembered: bool,
     },
     /// A slice that panics, with a slice in it.
     Unwind {
@@ -122,6 +139,12 @@ impl Choice {
     }
 }
 
+/// Of states. No word is the state behind the last one.
+const WORDS: [&str; 3] = ["on", "off", "broken"];
+
+/// Sequences of the library's thread, which writes remembered values.
+const LIBRARY: usize = 0;
+
 fn long_text() -> String {
     "x".repeat(1500)
 }
@@ -181,6 +204,11 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(thread, in_q, args)| Step::Begin { thread, in_q, args }),
         5 => thread.clone().prop_map(|thread| Step::End { thread }),
         1 => thread.clone().prop_map(|thread| Step::Unwind { thread }),
+        2 => (thread.clone(), any::<bool>())
+            .prop_map(|(thread, is_remembered)| Step::Count { thread, is_remembered }),
+        2 => (thread.clone(), 0..=WORDS.len(), any::<bool>()).prop_map(
+            |(thread, word, is_remembered)| Step::SetState { thread, word, is_remembered }
+        ),
         2 => (thread.clone(), 0..3_u64).prop_map(|(thread, id)| Step::BeginTrack { thread, id }),
         2 => (thread.clone(), any::<usize>())
             .prop_map(|(thread, which)| Step::EndTrack { thread, which }),
@@ -274,6 +302,9 @@ struct Program {
     tracks: Vec<(TrackSlice<'static>, Began)>,
     sessions: [Option<Recording>; SESSIONS],
     last_number: usize,
+    /// Remembered values, as events.
+    counter: Option<String>,
+    state: Option<String>,
     /// Events that the traces do not have.
     missing: u64,
     /// Whether everything finds memory.
@@ -283,6 +314,11 @@ struct Program {
 impl Program {
     fn new(is_exact: bool) -> Self {
         let mut program = Self { is_exact, ..Self::default() };
+        // In this order a session begins with them. What an earlier program has set is forgotten.
+        COUNTER.set(&P, 0);
+        STATE.set(&P, "");
+        COUNTER.forget();
+        STATE.forget();
         for _ in 0..THREADS {
             let number = program.next();
             program.workers.push(Worker::start());
@@ -365,6 +401,12 @@ impl Program {
                     self.workers[thread].run(|slices| drop(slices.pop()));
                 }
             }
+            // Nothing tells which of them are lost.
+            Step::Count { .. } | Step::SetState { .. } if !self.is_exact => {}
+            Step::Count { thread, is_remembered } => self.count(thread, is_remembered),
+            Step::SetState { thread, word, is_remembered } => {
+                self.set_state(thread, WORDS.get(word).copied(), is_remembered);
+            }
             Step::Unwind { thread } => {
                 let (n, m) = (self.next(), self.next());
                 let (outer, _) = self.expect(thread, false, "begin p outer", Args::Number, n);
@@ -410,7 +452,13 @@ impl Program {
                 let number = self.next();
                 let started = Session::in_process(&config.config()).expect("a session");
                 started.start().expect("a start");
-                let events = BTreeMap::new();
+                let remembered = self.counter.iter().chain(&self.state).filter(|_| config.p);
+                let remembered = remembered.map(|text| Expected {
+                    text: text.clone(),
+                    number: 0,
+                    is_end: false,
+                });
+                let events = BTreeMap::from([(LIBRARY, remembered.collect::<Vec<_>>())]);
                 let taken: Vec<usize> = self.sessions.iter().flatten().map(|r| r.slot).collect();
                 let slot = (0..).find(|slot| !taken.contains(slot)).expect("a slot");
                 self.sessions[session] =
@@ -423,6 +471,33 @@ impl Program {
                 }
             }
             Step::Clear => tracing_sdk::__private::clear_incremental_state(),
+        }
+    }
+
+    fn count(&mut self, thread: usize, is_remembered: bool) {
+        let number = self.next();
+        let text = format!("counter {number}");
+        self.expect(thread, false, &text, Args::None, number);
+        self.workers[thread].run(move |_| match is_remembered {
+            true => COUNTER.set(&P, number),
+            false => counter!(P, "counter", number),
+        });
+        if is_remembered {
+            self.counter = Some(text);
+        }
+    }
+
+    fn set_state(&mut self, thread: usize, word: Option<&'static str>, is_remembered: bool) {
+        let number = self.next();
+        let text = word.map_or("state p".to_owned(), |word| format!("state p {word}"));
+        self.expect(thread, false, &text, Args::None, number);
+        self.workers[thread].run(move |_| match (is_remembered, word) {
+            (true, Some(word)) => STATE.set(&P, word),
+            (true, None) => STATE.clear(&P),
+            (false, word) => state!(P, "state", word),
+        });
+        if is_remembered {
+            self.state = Some(text);
         }
     }
 
@@ -466,6 +541,7 @@ impl Program {
             let texts = |events: Vec<Expected>| events.into_iter().map(|event| event.text);
             let mut expected: Vec<Vec<String>> =
                 recording.events.into_values().map(|events| texts(events).collect()).collect();
+            expected.retain(|events| !events.is_empty());
             read.sort();
             expected.sort();
             assert_eq!(read, expected, "{:?}", recording.config);
