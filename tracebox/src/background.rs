@@ -111,7 +111,7 @@ pub fn descriptor(fd: impl AsRef<OsStr>) -> Result<File, Failure> {
     let fd = fd.as_ref();
     let number = fd.to_str().and_then(|fd| fd.parse::<i32>().ok()).filter(|&fd| fd >= 0);
     let Some(number) = number else {
-        return Err(Failure::new(format_args!("{} is not a descriptor", console::name(&fd))));
+        return Err(Failure::new(format_args!("{} is not a descriptor", console::name(fd))));
     };
     // A copy by way of the pidfd: turning a bare number into an owned descriptor would be unsafe.
     let copy = pidfd_open(getpid(), PidfdFlags::empty())

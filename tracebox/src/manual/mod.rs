@@ -140,7 +140,7 @@ fn unknown(program: &str) -> Failure {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).context(format_args!("cannot write {}", console::name(&path)))
+    std::fs::write(path, bytes).context(format_args!("cannot write {}", console::name(path)))
 }
 
 fn print(bytes: &[u8]) -> Ending {

@@ -81,7 +81,7 @@ impl Output {
             ))));
         }
         let path = Path::new(path);
-        let cannot = || format!("cannot write {}", console::name(&path));
+        let cannot = || format!("cannot write {}", console::name(path));
         match create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {}
             created => return Self::file(created.context(cannot())?, path, path, true, None),
@@ -120,7 +120,7 @@ impl Output {
             Ok(path) if follow && !path.is_file() => {
                 return Self::open(name.as_os_str(), no_clobber);
             }
-            replaced => replaced.context(format_args!("cannot write {}", console::name(&name)))?,
+            replaced => replaced.context(format_args!("cannot write {}", console::name(name)))?,
         };
         // A file that cannot be read can be replaced all the same.
         let target = File::open(&replaced).ok();
@@ -177,7 +177,7 @@ impl Output {
             Destination::Stdout(_) => "stdout".into(),
             Destination::File { name: path, .. }
             | Destination::Fifo(path, _)
-            | Destination::Service(path) => console::name(&path),
+            | Destination::Service(path) => console::name(path),
         }
     }
 
@@ -402,7 +402,7 @@ fn lock(file: &File, name: &Path) -> Result<(), Failure> {
     // Devices are shared, and some file systems have no locks.
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     if is_file && flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        let text = format!("cannot write {}: another recording writes to it", console::name(&name));
+        let text = format!("cannot write {}: another recording writes to it", console::name(name));
         return Err(Failure::new(text));
     }
     Ok(())

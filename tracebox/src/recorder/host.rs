@@ -70,7 +70,7 @@ impl Sockets {
             Address::parse(path).map_err(|error| {
                 Failure::new(format_args!(
                     "cannot listen at {}: {}; set TMPDIR to a directory with a shorter name",
-                    console::name(&path),
+                    console::name(path),
                     error.reason
                 ))
             })

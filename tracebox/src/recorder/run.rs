@@ -128,7 +128,8 @@ impl Recorder<'_> {
         }
         let out = self.request.out.as_deref().unwrap_or_default();
         let (no_clobber, strict) = (self.request.no_clobber, self.request.strict);
-        Snapshots::new(host.connector(), out, no_clobber, strict, consumer.waker()).map(Some)
+        let (connect, done) = (host.connector(), consumer.waker());
+        Snapshots::new(connect, self.config, out, no_clobber, strict, done).map(Some)
     }
 
     /// The second process of `-d` and `-D`: the first one waits for it at the terminal.

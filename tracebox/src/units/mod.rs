@@ -79,7 +79,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         let path = args.root.join(file);
         let folder = path.parent().unwrap_or(&args.root);
         std::fs::create_dir_all(folder)
-            .context(format_args!("cannot create {}", console::name(&folder)))?;
+            .context(format_args!("cannot create {}", console::name(folder)))?;
         std::fs::write(&path, text.replace(PROGRAM, program))
             .context(format_args!("cannot write {}", console::name(&path)))?;
         console::log(&format!("Wrote {}", console::name(&path)));

@@ -10,6 +10,8 @@
 //! A connection has one session, so each clone is read over a connection of its own. A thread takes the
 //! snapshots, one after the other, because the first connection waits for events of its session.
 
+mod disk;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +26,7 @@ use protos::{
 use tracing_core::client::connection::ConnectionWaker;
 use tracing_core::client::consumer::Consumer;
 
+use self::disk::{Disk, snapshot_bytes};
 use super::readback::{ReadOptions, clone_session};
 use crate::console;
 use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
@@ -33,6 +36,9 @@ use crate::report::{Outcome, SnapshotResults};
 /// Most snapshots that wait for the one being taken. A producer can fire triggers faster than snapshots are
 /// written.
 const QUEUE_MAX: usize = 64;
+
+/// Snapshots that were not taken and are all told of. Later ones are told of only in part.
+const REFUSALS_TOLD: usize = 16;
 
 /// Makes a connection for one snapshot.
 pub type Connect = Box<dyn Fn() -> Result<Consumer, Failure> + Send>;
@@ -72,6 +78,7 @@ impl Snapshots {
     /// When `out` is stdout, or the system has no thread left.
     pub fn new(
         connect: Connect,
+        config: &TraceConfig,
         out: &OsStr,
         no_clobber: bool,
         strict: bool,
@@ -92,6 +99,7 @@ impl Snapshots {
             out,
             no_clobber,
             strict,
+            bytes: snapshot_bytes(config),
             next: 0,
             shared: shared.clone(),
             results: SnapshotResults::default(),
@@ -115,7 +123,7 @@ impl Snapshots {
         if let Err(TrySendError::Full(hit)) = hits.try_send(hit) {
             self.left_out += 1;
             let name = hit.trigger_name.unwrap_or_default();
-            console::log(&format!("No snapshot for trigger {name:?}: {QUEUE_MAX} wait already"));
+            tell_refusal(self.left_out, &name, &format!("{QUEUE_MAX} wait already"));
         }
     }
 
@@ -161,6 +169,8 @@ struct Worker {
     out: PathBuf,
     no_clobber: bool,
     strict: bool,
+    /// The most that a snapshot takes on the disk.
+    bytes: u64,
     next: u32,
     shared: Arc<Shared>,
     results: SnapshotResults,
@@ -181,13 +191,14 @@ impl Worker {
             }
             Err(failure) => {
                 self.results.failed += 1;
-                console::log(&format!("Snapshot for trigger {trigger:?} failed: {failure}"));
+                tell_refusal(self.results.failed, trigger, &failure.to_string());
             }
         }
         *self.shared.lock() = None;
     }
 
     fn try_take(&mut self, hit: &ObservableEventsCloneTriggerHit) -> Result<Outcome, Failure> {
+        Disk::of(&self.out)?.check(self.bytes)?;
         let mut consumer = (self.connect)()?;
         *self.shared.lock() = Some(consumer.waker());
         let mut output = self.open()?;
@@ -211,6 +222,15 @@ impl Worker {
                 return Output::replace(&path, self.no_clobber, true);
             }
         }
+    }
+}
+
+/// Tells that a snapshot was not taken: not always, because any program can fire triggers.
+fn tell_refusal(count: usize, trigger: &str, why: &str) {
+    if count <= REFUSALS_TOLD || count.is_power_of_two() {
+        let number =
+            if count > REFUSALS_TOLD { format!(" (number {count})") } else { String::new() };
+        console::log(&format!("No snapshot for trigger {trigger:?}: {why}{number}"));
     }
 }
 
