@@ -275,12 +275,15 @@ macro_rules! __static {
 #[macro_export]
 macro_rules! __event {
     // ---- a slice is on the thread's track, unless `track = ...` is among the arguments; `in` comes last
-    (@slice $verb:ident $category:tt [$($before:tt)*] in $($body:tt)*) => {{
+    (@slice $verb:ident $category:tt [$($before:tt)*] in $body:expr $(,)?) => {{
         let slice = $crate::__event!(@slice $verb $category [$($before)*]);
-        let result = ($($body)*)();
+        let result = ($body)();
         ::core::mem::drop(slice);
         result
     }};
+    (@slice $verb:ident $category:tt $before:tt in $($rest:tt)*) => {
+        ::core::compile_error!("`in` and its closure come last: `slice!(NET, \"read\", url = url, in || read(url))`")
+    };
     (@slice $verb:ident $category:tt [$($before:tt)*] track = $value:expr $(, $($rest:tt)*)?) => {
         $crate::__event!(@slice track_slice $category [$($before)* track = $value,] $($($rest)*)?)
     };
@@ -353,6 +356,9 @@ macro_rules! __event {
             let _ = &event;
             $($crate::__event!(@write event $write);)*
         }))
+    };
+    (@args end [$slice:ident] [] [$($site:tt)+] $write:tt $(,)*) => {
+        ::core::compile_error!("a slice ends where it began: `end!` takes no `track`, and `ts` once")
     };
     (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] [] $(,)*) => {
         $crate::__private::Site::new(&$category, $name)$($site)*.$verb(::core::option::Option::None)

@@ -210,7 +210,7 @@ pub(crate) fn clear(slot: usize) {
     }
 }
 
-/// As [`clear`], for all instances. For tests, to which a service's clears would come at any time.
+/// As `clear`, for all instances. For tests, to which a service's clears would come at any time.
 pub fn clear_all() {
     for slot in 0..COUNT {
         clear(slot);

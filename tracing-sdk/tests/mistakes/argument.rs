@@ -12,4 +12,6 @@ fn main() {
     instant!(NET);
     let _slice = slice!(NET);
     counter!(NET, "queue");
+    slice!(NET, "read", in || 1, url = url);
+    tracing_sdk::end!(_slice, track = tracing_sdk::Track::named("Uploads"));
 }
