@@ -68,7 +68,7 @@ macro_rules! here {
 /// | `key = @value` | a text that repeats: written once for each sequence |
 /// | `"any key" = value` | for keys that are no identifiers, or are reserved |
 /// | `track = track` | on this [`Track`](crate::Track), not on that of the thread |
-/// | `ts = ns` | at this time of the boot clock, nanoseconds |
+/// | `ts = time` | at this time: an `Instant`, a `SystemTime`, or nanoseconds of the boot clock as `u64` |
 /// | `flow = flow`, `end_flow = flow` | a [`Flow`](crate::Flow) goes through here, or ends here |
 /// | `location = location` | a place in the source: [`here!`](crate::here) |
 /// | `correlation = id` | a number that related events share |
@@ -377,7 +377,7 @@ macro_rules! __event {
         }
     };
     (@args $verb:ident $category:tt $name:tt [$($site:tt)*] $write:tt ts = $value:expr, $($rest:tt)*) => {
-        match $value {
+        match $crate::__private::EventTime::boot_ns(&$value) {
             value => $crate::__event!(
                 @args $verb $category $name [$($site)* .time_ns(value)] $write $($rest)*),
         }

@@ -6,6 +6,7 @@
 //! | [`kept`] | what a guard keeps |
 //! | [`future`] | slices of futures: whole lives and polls |
 //! | [`sticky`] | counters and states whose last value every session gets |
+//! | [`time`] | times of the program |
 
 pub(crate) mod future;
 pub(crate) mod guard;
@@ -14,6 +15,7 @@ mod remembered;
 pub(crate) mod sticky;
 #[cfg(all(test, not(feature = "off")))]
 mod tests;
+pub(crate) mod time;
 
 use protos::TrackEventType;
 

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
+use std::time::{Duration, Instant, SystemTime};
 
 use tracing_sdk::session::record;
 use tracing_sdk::{
@@ -300,6 +301,33 @@ fn flows_locations_and_times() {
     assert_eq!((to.timestamp, to.timestamp_clock_id), (Some(123), Some(6)));
     let Some(protos::TracePacketData::TrackEvent(body)) = &to.data else { panic!("no event") };
     assert_eq!(body.terminating_flow_ids, [5]);
+}
+
+#[test]
+fn times_of_the_program_are_those_of_the_trace() {
+    let hour = Duration::from_secs(3600);
+    let before = os::clock::boot_ns();
+    let (instant, time) = (Instant::now(), SystemTime::now());
+    let trace = recorded("a", || {
+        instant!(A, "instant", ts = instant);
+        instant!(A, "system time", ts = time);
+        instant!(A, "later", ts = instant + hour);
+        instant!(A, "later, too", ts = time + hour);
+        instant!(A, "before the machine ran", ts = SystemTime::UNIX_EPOCH);
+        end!(slice!(A, "slice"), ts = instant);
+    });
+    let after = os::clock::boot_ns();
+    let all = packets(&trace);
+    let times: Vec<u64> = all
+        .iter()
+        .filter(|packet| packet.text.is_some())
+        .filter_map(|packet| packet.message.timestamp)
+        .collect();
+    assert!((before..=after).contains(&times[0]) && (before..=after).contains(&times[6]));
+    // That clock may be set meanwhile.
+    assert!(times[1] <= after);
+    assert!(times[2] > after && times[3] > after);
+    assert_eq!(times[4], 0);
 }
 
 #[test]

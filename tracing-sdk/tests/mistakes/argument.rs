@@ -13,5 +13,6 @@ fn main() {
     let _slice = slice!(NET);
     counter!(NET, "queue");
     slice!(NET, "read", in || 1, url = url);
+    instant!(NET, "connected", ts = std::time::Duration::ZERO);
     tracing_sdk::end!(_slice, track = tracing_sdk::Track::named("Uploads"));
 }
