@@ -213,7 +213,7 @@ impl EmbeddedService {
 
     /// The peer has closed the connection.
     pub fn disconnected(&self, client: ClientId) {
-        lock(&self.0.engine).end_connection(client, &Disconnect::PeerLeft);
+        lock(&self.0.engine).leave(client, Disconnect::PeerLeft);
     }
 
     fn checked(

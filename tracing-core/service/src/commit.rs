@@ -11,11 +11,12 @@
 
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove};
 
-use super::accounts::{Accounts, User};
+use super::accounts::User;
 use super::buffers::Buffers;
 use super::outbox::Outbox;
 use super::producers::{Producer, Producers};
 use super::session::state::Session;
+use super::turn::Turn;
 use crate::buffer::{ChunkMeta, ChunkPatches, Identity, Patch};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
@@ -38,20 +39,33 @@ fn count(counter: &mut u64, by: usize) {
 }
 
 impl CommitState {
-    /// Takes the chunks and patches of a commit.
+    /// Takes the chunks and patches of a commit, from entry `from` on, until the work of `turn` is `end`. Returns the
+    /// entry to go on with, if there is one.
     pub(crate) fn commit(
         &mut self,
         producer: &mut Producer,
         request: &CommitDataRequest,
+        (from, end): (usize, u64),
         buffers: &mut Buffers,
-        (accounts, out): (&mut Accounts, &mut Outbox),
-    ) {
-        for chunk in &request.chunks_to_move {
-            self.move_chunk(producer, chunk, buffers, (accounts, out));
+        turn: &mut Turn,
+    ) -> Option<usize> {
+        let (moves, patches) = (&request.chunks_to_move, &request.chunks_to_patch);
+        for (index, chunk) in moves.iter().enumerate().skip(from) {
+            if turn.work >= end {
+                return Some(index);
+            }
+            let bytes = self.move_chunk(producer, chunk, buffers, turn);
+            turn.spend(limits::WORK_PER_ENTRY.saturating_add(bytes as u64));
         }
-        for chunk in &request.chunks_to_patch {
+        for (index, chunk) in patches.iter().enumerate().skip(from.saturating_sub(moves.len())) {
+            if turn.work >= end {
+                return Some(moves.len().saturating_add(index));
+            }
             self.patch_chunk(producer.id, chunk, buffers);
+            let entries = chunk.patches.len().saturating_add(1) as u64;
+            turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
         }
+        None
     }
 
     /// Bytes kept for copying.
@@ -59,13 +73,15 @@ impl CommitState {
         self.scratch.capacity()
     }
 
+    /// Returns how many bytes were copied.
     fn move_chunk(
         &mut self,
         producer: &mut Producer,
         chunk: &CommitDataRequestChunksToMove,
         buffers: &mut Buffers,
-        (accounts, out): (&mut Accounts, &mut Outbox),
-    ) {
+        turn: &mut Turn,
+    ) -> usize {
+        let Turn { accounts, out, .. } = turn;
         self.scratch.clear();
         let (header, payload) = match (&chunk.data, &mut producer.smb) {
             (Some(data), _) => {
@@ -85,22 +101,24 @@ impl CommitState {
                 if !reader.holds_data(page) && page < reader.smb().page_count() {
                     count(&mut self.holes_named, 1);
                     accounts.distrust(user);
-                    return;
+                    return 0;
                 }
                 let header = reader.read_chunk(page, index, &mut self.scratch);
                 producer.note_touched(page);
                 producer.charge_memory(accounts);
                 (header, self.scratch.as_slice())
             }
-            (None, None) => return,
+            (None, None) => return 0,
         };
-        let Some(header) = header else { return };
+        let Some(header) = header else { return 0 };
         let complete = chunk.data.is_none() || !chunk.chunk_incomplete.unwrap_or(false);
         // u32 on the wire, 16 bits everywhere else: truncated, as upstream does.
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
+        let len = payload.len();
         if !copy_to_buffer(producer, buffer, header, complete, payload, buffers, out) {
             count(&mut self.chunks_discarded, 1);
         }
+        len
     }
 
     fn patch_chunk(
@@ -138,30 +156,35 @@ impl CommitState {
     }
 
     /// Copies what registered writers of a producer have not committed yet into the buffers of a session, or into all
-    /// that it may write to. Nothing in the shared memory changes: the later commit of the same chunk overrides the
-    /// copy.
+    /// that it may write to, from page `from` on, until the work of `turn` is `end`. Nothing in the shared memory
+    /// changes: the later commit of the same chunk overrides the copy.
     fn scrape(
         &mut self,
         session: Option<&[BufferId]>,
         producer: &mut Producer,
+        (from, end): (usize, u64),
         buffers: &mut Buffers,
-        out: &mut Outbox,
-    ) {
+        turn: &mut Turn,
+    ) -> Option<usize> {
         if !producer.scraping
             || producer.sends_by_value()
             || producer.writers.is_empty()
             || !session.is_none_or(|own| own.iter().any(|buffer| producer.allowed.contains(buffer)))
         {
-            return;
+            return None;
         }
-        let Some(smb) = producer.smb.as_ref().map(|reader| reader.smb().clone()) else { return };
-        for page in smb.written_pages() {
+        let smb = producer.smb.as_ref()?.smb().clone();
+        for page in smb.written_pages(from) {
+            if turn.work >= end {
+                return Some(page);
+            }
             producer.note_touched(page);
+            turn.spend(limits::WORK_PER_ENTRY);
             for chunk in 0..smb.chunk_count(page) {
                 self.scratch.clear();
-                let Some(reader) = &mut producer.smb else { return };
-                let copied = reader.scrape_chunk(page, chunk, &mut self.scratch);
+                let copied = producer.smb.as_mut()?.scrape_chunk(page, chunk, &mut self.scratch);
                 let Some((header, complete)) = copied else { continue };
+                turn.spend(self.scratch.len() as u64);
                 // The last fragment of an unfinished chunk may be half written.
                 if !complete && header.packets.count() < 2 {
                     continue;
@@ -173,12 +196,13 @@ impl CommitState {
                 }) else {
                     continue;
                 };
-                let payload = &self.scratch;
+                let (payload, out) = (&self.scratch, &mut turn.out);
                 if !copy_to_buffer(producer, buffer, header, complete, payload, buffers, out) {
                     count(&mut self.chunks_discarded, 1);
                 }
             }
         }
+        None
     }
 
     /// Scrapes all producers of a session for it.
@@ -187,24 +211,27 @@ impl CommitState {
         session: &Session,
         producers: &mut Producers,
         buffers: &mut Buffers,
-        out: &mut Outbox,
+        turn: &mut Turn,
     ) {
         for producer in session.producers.iter() {
             if let Some(producer) = producers.get_mut(*producer) {
-                self.scrape(Some(&session.buffers), producer, buffers, out);
+                self.scrape(Some(&session.buffers), producer, (0, u64::MAX), buffers, turn);
             }
         }
     }
 
-    /// Scrapes a producer that goes away for all sessions: its memory goes with it.
+    /// Scrapes a producer that goes away for all sessions: its memory goes with it. It begins with page `from` and
+    /// stops when the work of `turn` is `end`. Returns the page to go on with, if there is one.
     pub(crate) fn scrape_leaving(
         &mut self,
         producer: &mut Producer,
+        from: usize,
+        end: u64,
         buffers: &mut Buffers,
-        out: &mut Outbox,
-    ) {
+        turn: &mut Turn,
+    ) -> Option<usize> {
         // Sessions that ended count, too: what was written before the end and not committed is read after it.
-        self.scrape(None, producer, buffers, out);
+        self.scrape(None, producer, (from, end), buffers, turn)
     }
 }
 

@@ -32,7 +32,9 @@
 //!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
 //!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it
 //!    while replies still wait doubles the bytes in flight.
-//! 7. A file that comes with a request belongs to the service from then on, until a `WriteFile` with `close`
+//! 7. A producer that causes much work waits for its turn ([`Service::is_busy`]): leave its next requests where they
+//!    are until then, or the service has to keep them. Its end may be passed on at once.
+//! 8. A file that comes with a request belongs to the service from then on, until a `WriteFile` with `close`
 //!    or an `AbandonFile`; this follows also when the service does not need the file.
 //!
 //! # Inside
@@ -52,6 +54,7 @@
 //! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers activate, and sessions that wait for them |
+//! | `work` | what one producer may cause at once, and what waits |
 //! | `query` | questions about the service |
 //! | `session/` | the life of a session, from its config to its end |
 //! | `test_hooks` | what simulations see of the service beside its effects |
@@ -104,6 +107,7 @@ pub mod test_hooks;
 mod timers;
 mod triggers;
 mod turn;
+mod work;
 
 pub use self::config::{ExtensionSet, HostInfo, RegionFactory, ServiceConfig};
 pub use self::core::Service;

@@ -82,6 +82,10 @@ pub const SOURCE_BYTES: usize = 320;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;
+/// Work of one producer in one turn; it waits with what is more. About 40 microseconds.
+pub const WORK_PER_PEER: u64 = 128 * 1024;
+/// Work of all producers that wait in one turn. About a third of a millisecond.
+pub const WORK_PER_TURN: u64 = 1024 * 1024;
 /// What an instance that is set up, started or removed counts for: its config is copied, commands are sent.
 pub const WORK_PER_INSTANCE: u64 = 8 * 1024;
 /// Shared memory of the producers of one user that the service touched, bytes. What is touched beyond it is looked up

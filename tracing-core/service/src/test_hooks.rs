@@ -32,6 +32,8 @@ pub struct Footprint {
     pub connections: usize,
     /// Accepted producers.
     pub producers: usize,
+    /// Producers whose work waits, those included that left.
+    pub waiting: usize,
     /// Registered data sources.
     pub sources: usize,
     /// Sessions, those included of which only the file is left.
@@ -84,7 +86,8 @@ impl Service {
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
         Footprint {
             connections,
-            producers: self.producers.len(),
+            producers: self.producers.values().filter(|producer| !producer.gone).count(),
+            waiting: self.producers.values().filter(|p| p.work.in_line).count(),
             sources: self.sources.len(),
             sessions: self.sessions.len(),
             buffers: self.buffers.len(),
@@ -113,6 +116,12 @@ impl Service {
     #[must_use]
     pub fn accounts(&self) -> (usize, u64) {
         (self.turn.accounts.len(), self.turn.accounts.refused())
+    }
+
+    /// Work of one producer, and of all that wait, in one turn from now on; see
+    /// [`WORK_PER_PEER`](crate::limits::WORK_PER_PEER).
+    pub fn set_work(&mut self, per_peer: u64, per_turn: u64) {
+        (self.line.per_peer, self.line.per_turn) = (per_peer, per_turn);
     }
 
     /// Chunks that producers named in memory without data.

@@ -99,6 +99,8 @@ const EVENTS: &[&str] = &[
     "commits and memory forged",
     "data sources were slow to flush",
     "an input came while a clone was copied",
+    "an input came while work waited",
+    "a request waited for earlier work of its producer",
     "a config sets the shared memory of a producer",
     "the machine slept",
     "the machine slept for hours",

@@ -81,6 +81,8 @@ pub struct Shell {
     pub stuck: BTreeSet<FileId>,
     /// File operations so far.
     pub file_ops: usize,
+    /// If set, work that waits is done only when time advances or by [`turn`](Self::turn).
+    pub work_waits: bool,
     /// If set, the service is not told that replies have been sent.
     pub consumers_are_slow: bool,
     inboxes: BTreeMap<ClientId, VecDeque<Reply>>,
@@ -143,6 +145,7 @@ impl Shell {
             fail_file_op: None,
             stuck: BTreeSet::new(),
             file_ops: 0,
+            work_waits: false,
             consumers_are_slow: false,
             inboxes: BTreeMap::new(),
             undrained: Vec::new(),
@@ -162,6 +165,9 @@ impl Shell {
     pub fn input(&mut self, input: Input) {
         self.service.handle(&self.now(), input);
         self.carry_out();
+        while !self.work_waits && self.service.has_work() {
+            self.turn();
+        }
     }
 
     /// Advances the time; every timer fires at its time.

@@ -84,10 +84,10 @@ impl Smb {
         Some(PageOf { region: &self.region, off, page_size: self.page_size })
     }
 
-    /// Indices of the pages that may have been used, in order. To look at another page would make the system provide
-    /// memory for it.
-    pub fn written_pages(&self) -> impl Iterator<Item = usize> {
-        let mut pages = 0..0;
+    /// Indices of the pages from `first` on that may have been used, in order. To look at another page would make the
+    /// system provide memory for it.
+    pub fn written_pages(&self, first: usize) -> impl Iterator<Item = usize> {
+        let mut pages = first..first;
         core::iter::from_fn(move || {
             if pages.is_empty() {
                 pages = self.written_pages_from(pages.end)?;

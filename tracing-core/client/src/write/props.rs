@@ -48,7 +48,7 @@ impl Reader {
                 None => {
                     let mut payload = Vec::new();
                     let (page, chunk) = (entry.page.unwrap(), entry.chunk.unwrap());
-                    let reader = smb.reader().expect("one thread reads at a time");
+                    let mut reader = smb.reader().expect("one thread reads at a time");
                     let header = reader.read_chunk(page as usize, chunk as usize, &mut payload);
                     (header.expect("a committed chunk is complete"), payload)
                 }

@@ -214,15 +214,13 @@ impl Daemon {
     }
 
     fn read(&mut self, client: ClientId) {
-        let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client) else {
+        let peer = self.engine.peers.get_mut(&client);
+        let Some(Peer { link: Link::Socket(link), ended: None, .. }) = peer else {
             return;
         };
-        let read = link.read(&mut self.buf);
-        // Requests that came before the end are handled.
-        link.host.write_closed = read.is_err();
-        self.engine.process_events(client);
-        if let Err(reason) = read {
-            self.engine.end_connection(client, &reason);
+        match link.read(&mut self.buf) {
+            Ok(()) => self.engine.process_events(client),
+            Err(reason) => self.engine.leave(client, reason),
         }
     }
 
@@ -238,7 +236,7 @@ impl Daemon {
             };
             let service = &mut self.engine.service;
             if let Err(reason) = link.write(|memory| service.give_back(memory)) {
-                self.engine.end_connection(client, &reason);
+                self.engine.leave(client, reason);
                 continue;
             }
             if link.host.has_events() && !link.host.is_paused() {
@@ -252,7 +250,7 @@ impl Daemon {
             }
             let consumer = *side == Side::Consumer;
             if changed && self.poller.modify(&**link, client.get(), wanted.0, wanted.1).is_err() {
-                self.engine.end_connection(client, &Disconnect::PeerLeft);
+                self.engine.leave(client, Disconnect::PeerLeft);
                 continue;
             }
             if drained && consumer {

@@ -214,7 +214,7 @@ impl Engine {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
                 self.counters.connected();
-                self.peers.insert(client, Peer { side, link, announced: true });
+                self.peers.insert(client, Peer { side, link, announced: true, ended: None });
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, side, peer, true);
             }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 #[cfg(feature = "host")]
 use super::remote::{HostLink, SocketLink};
-use super::side::Side;
+use super::side::{Disconnect, Side};
 use crate::local::{LocalReply, Mailbox};
 use abi::ids::CallId;
 use abi::ipc::{FrameError, Rejected};
@@ -59,6 +59,8 @@ pub(crate) struct Peer {
     pub(super) link: Link,
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
+    /// The connection is over, for this reason, and its last requests are not handled yet.
+    pub(super) ended: Option<Disconnect>,
 }
 
 impl Peer {

@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
-use super::side::Side;
+use super::side::{Disconnect, Side};
 use abi::ids::ClientId;
 use abi::ipc::PeerIdentity;
 use os::shm;
@@ -42,7 +42,7 @@ impl Engine {
         who: Option<service::Peer>,
     ) {
         self.counters.connected();
-        self.peers.insert(client, Peer { side, link, announced: who.is_some() });
+        self.peers.insert(client, Peer { side, link, announced: who.is_some(), ended: None });
         if let Some(who) = who {
             self.announce(client, side, who, false);
         }
@@ -82,15 +82,35 @@ impl Engine {
         self.announce(client, side, who, false);
     }
 
-    /// Passes the requests of a peer to the service, until it has too many unread replies.
+    /// Passes the requests of a peer to the service, until it has too many unread replies or waits for its turn.
     pub(crate) fn process_events(&mut self, client: ClientId) {
-        while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
+        while !self.service.is_busy(client)
+            && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
             && (host.write_closed || !host.is_paused())
             && let Some(event) = host.poll_event()
         {
             self.handle_event(client, event);
         }
         self.dirty.insert(client);
+        let Some(peer) = self.peers.get_mut(&client) else { return };
+        let waits =
+            |host: &mut HostLink| host.has_events() && (host.write_closed || !host.is_paused());
+        if peer.link.host().is_some_and(waits) {
+            self.backlog.insert(client);
+        } else if let Some(reason) = peer.ended.take() {
+            self.end_connection(client, &reason);
+        }
+    }
+
+    /// The connection is over. It ends once all that its peer sent before is handled.
+    pub(crate) fn leave(&mut self, client: ClientId, reason: Disconnect) {
+        let Some(peer) = self.peers.get_mut(&client) else { return };
+        peer.ended = Some(reason);
+        if let Some(host) = peer.link.host() {
+            // Nobody reads replies to these requests.
+            host.write_closed = true;
+        }
+        self.process_events(client);
     }
 
     fn handle_event(&mut self, client: ClientId, event: Event) {

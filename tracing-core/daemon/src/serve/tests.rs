@@ -472,6 +472,7 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
             side: Side::Consumer,
             link: Link::Custom(Box::new(std::mem::replace(host, HostLink::new(Side::Consumer)))),
             announced: true,
+            ended: None,
         };
         for _ in 0..bytes / 100_000 {
             peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();

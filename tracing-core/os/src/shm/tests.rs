@@ -60,7 +60,7 @@ fn pages_that_were_never_written_are_known() {
     let region = create(16 * 4096).unwrap();
     let smb = |bytes| Smb::new(region.clone(), PageSize::new(bytes).unwrap()).unwrap();
     let smb = smb(8192);
-    let written = || smb.written_pages().collect::<Vec<_>>();
+    let written = || smb.written_pages(0).collect::<Vec<_>>();
     assert_eq!(written(), []);
     for off in [0, 5 * 4096 - 1, 6 * 4096, 16 * 4096 - 1] {
         assert!(store(&region, off, b"x"));
@@ -68,7 +68,7 @@ fn pages_that_were_never_written_are_known() {
     assert_eq!(written(), [0, 2, 3, 7]);
     let passed = region.fd().unwrap().try_clone_to_owned().unwrap();
     let theirs = Smb::new(adopt(passed).unwrap(), PageSize::DEFAULT).unwrap();
-    assert_eq!(theirs.written_pages().collect::<Vec<_>>(), [0, 4, 6, 15]);
+    assert_eq!(theirs.written_pages(0).collect::<Vec<_>>(), [0, 4, 6, 15]);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod consumer;
 mod producer;
 mod steps;
+mod work;
 
 use super::buffers::Buffers;
 use super::commit::CommitState;
@@ -25,6 +26,7 @@ use super::step::Step;
 use super::timers::TimerKind;
 use super::triggers::{self, TriggerHistory};
 use super::turn::Turn;
+use super::work::Line;
 use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::output::Output;
@@ -44,6 +46,8 @@ pub struct Service {
     pub(crate) triggers: TriggerHistory,
     pub(crate) commits: CommitState,
     priority: Priority,
+    /// Producers whose work waits.
+    pub(crate) line: Line,
     /// Steps that are still to be done, the next one last.
     pub(crate) steps: Vec<Step>,
 }
@@ -63,6 +67,7 @@ impl Service {
             triggers: TriggerHistory::default(),
             commits: CommitState::default(),
             priority: Priority::default(),
+            line: Line::default(),
             steps: Vec::new(),
         }
     }
@@ -119,6 +124,7 @@ impl Service {
             self.timer_due(kind, id);
             self.run_steps();
         }
+        self.work_off();
         self.turn.then(Step::CopyPiece);
         self.end_turn();
     }
@@ -160,10 +166,11 @@ impl Service {
         self.turn.out.pool.give(memory);
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest: at once, while a clone is copied.
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest: at once, while a clone is copied or work
+    /// waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
-        if self.clones.is_copying() {
+        if self.clones.is_copying() || self.has_work() {
             return Some(self.turn.now.boot());
         }
         self.turn.timers.next(&self.turn.now)

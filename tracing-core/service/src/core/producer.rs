@@ -5,9 +5,10 @@ use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
-use crate::turn::Turn;
+use crate::work::Todo;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId, WriterId};
 use abi::shm::Region;
+use protos::CommitDataRequest;
 
 impl Service {
     pub(super) fn producer_request(
@@ -23,6 +24,30 @@ impl Service {
         }
         let Some(id) = self.producers.id_of(client) else { return turn.out.reject(client, call) };
         let Some(producer) = self.producers.get_mut(id) else { return };
+        if producer.work.in_line {
+            return producer.work.todo.push_back(Todo::Request(call, Box::new(request)));
+        }
+        let left = producer.work.left(turn.now.boot_ns, self.line.per_peer);
+        let before = turn.work;
+        self.run_request(id, call, request, left);
+        self.run_steps();
+        let cost = self.turn.work.saturating_sub(before);
+        if cost > 0 {
+            self.settle(id, cost);
+        }
+    }
+
+    /// Does what a producer asks for; of a commit as much as `left` allows.
+    pub(super) fn run_request(
+        &mut self,
+        id: ProducerId,
+        call: Option<CallId>,
+        request: Request,
+        left: u64,
+    ) {
+        let turn = &mut self.turn;
+        let Some(producer) = self.producers.get_mut(id) else { return };
+        let client = producer.client;
         match request {
             Request::RegisterDataSource(r) => {
                 self.register(id, &r.data_source_descriptor.unwrap_or_default());
@@ -36,18 +61,14 @@ impl Service {
                 let name = r.data_source_name.unwrap_or_default();
                 if let Some(key) = self.sources.find(producer, &name) {
                     self.sources.unregister(producer, turn, key);
-                    stop::remove_instances(id, Some(&name), &self.sessions, turn);
+                    stop::remove_instances(id, Some(&name), usize::MAX, &self.sessions, turn);
                 }
             }
             Request::CommitData(r) => {
                 if !producer.set_up {
                     return turn.out.reject(client, call);
                 }
-                let Turn { accounts, out, .. } = turn;
-                self.commits.commit(producer, &r, &mut self.buffers, (accounts, out));
-                if let Some(flush) = r.flush_request_id.filter(|flush| *flush != 0) {
-                    turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
-                }
+                return self.commit(id, call, r, 0, left);
             }
             Request::GetAsyncCommand(_) => {
                 let Some(call) = call else { return };
@@ -95,12 +116,35 @@ impl Service {
     pub(super) fn producer_disconnected(&mut self, client: ClientId) {
         let Some(id) = self.producers.disconnected(client) else { return };
         let Some(producer) = self.producers.get_mut(id) else { return };
+        if producer.work.in_line {
+            // What it sent before its end is done first.
+            return producer.work.todo.push_back(Todo::Leave(0));
+        }
+        let left = producer.work.left(self.turn.now.boot_ns, self.line.per_peer);
+        self.leave(id, 0, left);
+        self.line_up(id);
+    }
+
+    /// Takes a commit from entry `from` on, as far as `left` allows. What follows from it comes when all is taken.
+    pub(super) fn commit(
+        &mut self,
+        id: ProducerId,
+        call: Option<CallId>,
+        request: CommitDataRequest,
+        from: usize,
+        left: u64,
+    ) {
         let turn = &mut self.turn;
-        let (commits, buffers) = (&mut self.commits, &mut self.buffers);
-        commits.scrape_leaving(producer, buffers, &mut turn.out);
-        producer.release_memory(&mut turn.accounts);
-        self.sources.unregister_all(producer, turn);
-        stop::remove_instances(id, None, &self.sessions, turn);
-        turn.then(Step::ForgetProducer(id));
+        let Some(producer) = self.producers.get_mut(id) else { return };
+        let client = producer.client;
+        let range = (from, turn.work.saturating_add(left));
+        let next = self.commits.commit(producer, &request, range, &mut self.buffers, turn);
+        if let Some(next) = next {
+            return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
+        }
+        if let Some(flush) = request.flush_request_id.filter(|flush| *flush != 0) {
+            turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
+        }
+        turn.then(Step::ReplySuccess { client, call });
     }
 }

@@ -90,7 +90,7 @@ impl Service {
             Step::DisableOrFree(_) => stop::disable_or_free(session, turn),
             Step::Finalise(_) => stop::finalise(session, consumers, turn),
             Step::Scrape(_) => {
-                self.commits.scrape_all(session, producers, buffers, &mut turn.out);
+                self.commits.scrape_all(session, producers, buffers, turn);
             }
             Step::NoteEnd(_) => stop::note_end(session, turn),
             Step::FinishFile(_) => write::finish(session, turn),

@@ -17,6 +17,7 @@ use super::accounts::{Accounts, Resource, User};
 use super::matching::{RegexBudget, clip_name};
 use super::outbox::{LogLimiter, Outbox};
 use super::turn::Turn;
+use super::work::Work;
 use crate::commands;
 use crate::input::Peer;
 use crate::limits;
@@ -67,8 +68,10 @@ pub(crate) struct Producer {
     pub(crate) flushes: BlockMap<u64, u64>,
     /// Chunks that its writers still hold may be copied out.
     pub(crate) scraping: bool,
-    /// It disconnected: commands for it are dropped.
-    gone: bool,
+    /// It disconnected: commands for it are dropped, and nothing is set up for it.
+    pub(crate) gone: bool,
+    /// What it asked for and waits for.
+    pub(crate) work: Work,
     stream: Option<CallId>,
     unsent: VecDeque<(Bytes, Option<Region>)>,
     limiter: LogLimiter,
@@ -110,6 +113,7 @@ impl Producer {
                 _ => scrape_by_default,
             },
             gone: false,
+            work: Work::default(),
             stream: None,
             unsent: VecDeque::new(),
             limiter: LogLimiter::default(),

@@ -166,7 +166,7 @@ pub(crate) fn finish(
         }
     }
     session.pending.lifecycle(Lifecycle::AllSourcesFlushed, turn.now.boot_ns);
-    commits.scrape_all(session, producers, buffers, &mut turn.out);
+    commits.scrape_all(session, producers, buffers, turn);
     session.snapshot_clocks(&turn.now);
     turn.then(Step::AfterFlush { session: session.id, then: pending.then, success });
 }

@@ -89,7 +89,7 @@ pub(crate) fn instance(
     let source = sources.get(key)?;
     let lockdown = producers.lockdown;
     let producer = producers.get_mut(source.producer)?;
-    if lockdown && producer.peer.uid != turn.config.uid {
+    if producer.gone || lockdown && producer.peer.uid != turn.config.uid {
         return None;
     }
     if !is_meant(session, index, producer, turn) {

@@ -144,21 +144,27 @@ pub(crate) fn instance_stopped(
     }
 }
 
-/// The steps that remove the instances of a producer, of all its data sources or of one name.
+/// The steps that remove the instances of a producer, of all its data sources or of one name. Returns whether these
+/// are all; there are at most `max`.
 pub(crate) fn remove_instances(
     producer: ProducerId,
     name: Option<&str>,
+    max: usize,
     sessions: &Sessions,
     turn: &mut Turn,
-) {
+) -> bool {
+    let mut left = max;
     for session in sessions.values() {
         for instance in session.instances.of_producer(producer) {
             turn.spend(limits::WORK_PER_ENTRY);
             if name.is_none_or(|n| *instance.source == *n) {
+                let Some(less) = left.checked_sub(1) else { return false };
+                left = less;
                 turn.then(Step::RemoveInstance { session: session.id, key: instance.key() });
             }
         }
     }
+    true
 }
 
 /// Removes one instance from its session: its source is not registered any more.

@@ -111,3 +111,122 @@ fn what_is_kept_of_a_user_is_bounded_and_given_back() {
     assert_eq!(shell.service.footprint().sources, 0);
     assert_eq!(shell.service.accounts().0, 0);
 }
+
+/// Memory of `pages` pages of 32 KiB that a producer made, all of them complete chunks.
+fn large(shell: &mut Shell, name: &str, pages: usize) -> (MockProducer, protos::CommitDataRequest) {
+    const PAGE: usize = 32 * 1024;
+    let init = protos::InitializeConnectionRequest {
+        producer_name: Some(name.into()),
+        shared_memory_page_size_hint_bytes: Some(PAGE as u32),
+        producer_provided_shmem: Some(true),
+        ..Default::default()
+    };
+    let region = abi::shm::Region::heap(pages * PAGE);
+    let mut producer = MockProducer::connect_with(shell, peer(42), init, Some(region));
+    producer.register_name(shell, name);
+    let mut commit = protos::CommitDataRequest::default();
+    for _ in 0..pages {
+        let text = crate::payload(name);
+        commit.chunks_to_move.push(producer.fill_chunk(crate::WRITER, crate::BUFFER, &[text]));
+    }
+    (producer, commit)
+}
+
+/// A commit of megabytes is taken in pieces, and another producer does not wait for it.
+#[test]
+fn a_large_commit_makes_nobody_wait() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut config = config(&["hostile", "honest"]);
+    config.buffers[0].size_kb = Some(64 * 1024);
+    consumer.enable(&mut shell, config, None);
+    let (hostile, mut commit) = large(&mut shell, "hostile", 256);
+    let (honest, small) = large(&mut shell, "honest", 1);
+    commit.flush_request_id = Some(1);
+    shell.work_waits = true;
+
+    let before = shell.service.work();
+    let call = shell.call_producer(hostile.client, Request::CommitData(commit), None);
+    let cost = shell.service.work() - before;
+    assert!(cost <= limits::WORK_PER_PEER + 33 * 1024, "{cost} at once");
+    assert!(shell.service.is_busy(hostile.client) && !shell.service.is_busy(honest.client));
+    // What it sends meanwhile keeps its place.
+    let sync = shell.call_producer(hostile.client, Request::Sync(Default::default()), None);
+    assert!(shell.take_replies_to(hostile.client, call).is_empty());
+
+    assert_eq!(honest.call(&mut shell, Request::CommitData(small)).len(), 1);
+    assert!(shell.service.is_busy(hostile.client));
+    let mut turns = 0;
+    while shell.service.has_work() {
+        let before = shell.service.work();
+        shell.turn();
+        let cost = shell.service.work() - before;
+        assert!(cost <= limits::WORK_PER_TURN + 33 * 1024, "{cost} in one turn");
+        turns += 1;
+    }
+    assert!(turns >= 7, "{turns} turns");
+    let order: Vec<_> = shell.take_replies(hostile.client).iter().map(|r| r.call).collect();
+    assert_eq!(order[order.len() - 2..], [call, sync]);
+    shell.work_waits = false;
+    let payloads = crate::payloads(&consumer.read(&mut shell));
+    assert_eq!(payloads.iter().filter(|p| *p == "hostile").count(), 256);
+    assert_eq!(payloads.iter().filter(|p| *p == "honest").count(), 1);
+}
+
+/// Producers whose work waits take turns: none is done long before another.
+#[test]
+fn those_that_wait_take_turns() {
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let names = ["a", "b", "c", "d"];
+    let mut config = config(&names);
+    config.buffers[0].size_kb = Some(64 * 1024);
+    consumer.enable(&mut shell, config, None);
+    let mut producers = Vec::new();
+    for name in names {
+        let (producer, commit) = large(&mut shell, name, 128);
+        producers.push(producer.client);
+        shell.call_producer(producer.client, Request::CommitData(commit), None);
+    }
+    let mut ends = vec![0; names.len()];
+    for turn in 1.. {
+        shell.turn();
+        for (end, client) in ends.iter_mut().zip(&producers) {
+            if !shell.service.is_busy(*client) && *end == 0 {
+                *end = turn;
+            }
+        }
+        if !shell.service.has_work() {
+            break;
+        }
+    }
+    let (first, last) = (ends.iter().min().unwrap(), ends.iter().max().unwrap());
+    assert!(*first > 10 && last - first <= 1, "{ends:?}");
+}
+
+/// What a producer committed before it left is recorded, and only then its data source goes.
+#[test]
+fn a_producer_that_leaves_is_removed_after_its_work() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut config = config(&["gone"]);
+    config.buffers[0].size_kb = Some(64 * 1024);
+    consumer.enable(&mut shell, config, None);
+    let (gone, commit) = large(&mut shell, "gone", 128);
+    shell.work_waits = true;
+    shell.call_producer(gone.client, Request::CommitData(commit), None);
+    shell.input(Input::ProducerDisconnected { client: gone.client });
+    assert_eq!(shell.service.footprint().waiting, 1);
+    // No session of later sets anything up for it.
+    let mut late = MockConsumer::connect(&mut shell, 0);
+    late.enable(&mut shell, crate::config(&["gone"]), None);
+    assert_eq!(shell.service.footprint().instances, 1);
+    while shell.service.has_work() {
+        shell.turn();
+    }
+    let left = shell.service.footprint();
+    assert_eq!((left.waiting, left.sources, left.instances), (0, 0, 0));
+    shell.work_waits = false;
+    assert_eq!(crate::payloads(&consumer.read(&mut shell)).len(), 128);
+}

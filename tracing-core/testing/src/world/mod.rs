@@ -136,8 +136,10 @@ struct World {
     sessions: Sessions,
     history: History,
     prediction: TriggerPrediction,
-    /// When the next piece of a clone is copied.
+    /// When the next piece of a clone is copied, or of other work done.
     piece_at: Option<u64>,
+    /// Work of one producer that is done at once.
+    per_peer: u64,
     report: Report,
     last_id: u64,
     /// Open connections, as the service sees them.
@@ -159,6 +161,8 @@ impl World {
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
+        let per_peer = rng.pick(&[1024, 8 * 1024, limits::WORK_PER_PEER]);
+        service.set_work(per_peer, per_peer * rng.pick(&[1, 3, 8]));
         let model = Model::new(emitted);
         let mut world = Self {
             clock,
@@ -169,6 +173,7 @@ impl World {
             history: History::default(),
             prediction: TriggerPrediction::default(),
             piece_at: None,
+            per_peer,
             actors: Vec::new(),
             connections: BTreeMap::new(),
             client_of: Vec::new(),
@@ -260,10 +265,10 @@ impl World {
         }
     }
 
-    /// When the service runs next: at its next timer, or when the next piece of a clone is copied.
+    /// When the service runs next: at its next timer, or when the next piece of work is done.
     fn due_ns(&mut self) -> Option<u64> {
         let timer = self.service.poll_timers().map(|at| at.as_ns());
-        if !self.service.copies_clones() {
+        if !self.service.copies_clones() && !self.service.has_work() {
             return timer;
         }
         let (rng, now_ns) = (&mut self.rng, self.clock.boot_ns());
@@ -321,6 +326,13 @@ impl World {
 
     /// Gives the service an event, or lets it handle its timers.
     fn step(&mut self, input: Option<Input>) -> Result<(), String> {
+        // A shell keeps requests of a producer whose work waits.
+        if let Some(Input::ProducerRequest { client, .. }) = &input {
+            while self.service.is_busy(*client) {
+                self.report.marks.event("a request waited for earlier work of its producer");
+                self.step(None)?;
+            }
+        }
         let now = self.clock.now();
         self.history.at(&now);
         let (seen, by_itself) = match &input {
@@ -336,7 +348,17 @@ impl World {
                 if self.service.copies_clones() {
                     self.report.marks.event("an input came while a clone was copied");
                 }
+                if self.service.has_work() {
+                    self.report.marks.event("an input came while work waited");
+                }
+                let most = self.cost_max(&input);
+                let (work, flushes) = (self.service.work(), self.service.footprint().flushes);
                 self.service.handle(&now, input);
+                let cost = self.service.work() - work;
+                // The end of a flush scrapes the memory of all producers of its session.
+                if cost > most && self.service.footprint().flushes >= flushes {
+                    return Err(format!("an input cost {cost}, and may cost {most}"));
+                }
             }
             None => {
                 self.piece_at = None;
@@ -347,6 +369,19 @@ impl World {
         self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
         self.prediction.after(&self.service, &now, by_itself, &mut self.report.marks)?;
         self.carry_out()
+    }
+
+    /// The most that an input may cost.
+    fn cost_max(&self, input: &Input) -> u64 {
+        const CHUNK: u64 = limits::COMMIT_CHUNK_BYTES_MAX as u64;
+        // What a registration or its end may lead to.
+        let instances = self.service.footprint().instances as u64 + 64;
+        match input {
+            Input::ProducerRequest { .. } | Input::ProducerDisconnected { .. } => {
+                self.per_peer + 2 * CHUNK + instances * 2 * limits::WORK_PER_INSTANCE
+            }
+            _ => u64::MAX,
+        }
     }
 
     fn check_memory(&self) -> Result<(), String> {
@@ -363,14 +398,14 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
     held.sessions > limits::SESSIONS_WITH_CLONES_MAX
         || held.connections != connected
         || held.producers > connected
-        || held.sources > held.producers * limits::DATA_SOURCES_PER_PRODUCER_MAX
+        || held.sources > (held.producers + held.waiting) * limits::DATA_SOURCES_PER_PRODUCER_MAX
         || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
         || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
         || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
         || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
         || held.copying > held.pending_clones * limits::BUFFERS_PER_SESSION_MAX
         || held.detached_buffers > held.copying
-        || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
+        || held.unsent_commands > (held.producers + held.waiting) * limits::COMMANDS_UNSENT_MAX
         || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits + held.pending_clones
         || held.trigger_names > limits::TRIGGER_NAMES_MAX
         || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX

@@ -238,8 +238,8 @@ fn memory_that_is_not_needed_is_not_touched() {
         arbiter.return_chunk(chunk, BufferId::new(1).into(), &mut Default::default());
         page
     };
-    let reader = arbiter.smb().reader().unwrap();
-    let take = |page| reader.read_chunk(page, 0, &mut Vec::new()).unwrap();
+    let mut reader = arbiter.smb().reader().unwrap();
+    let mut take = |page| reader.read_chunk(page, 0, &mut Vec::new()).unwrap();
     for chunk in 0..1000 {
         // Two pages behind, as a service is that keeps up.
         let pages = [give(chunk), give(chunk), give(chunk)];
