@@ -105,6 +105,11 @@ pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
 pub const COMMANDS_UNSENT_MAX: usize = 1024;
 /// Data source instances of one session. Further matches are not set up.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
+/// Of the instances of a session, and of the bytes of their configs, the producers of one user get at most one of so
+/// many parts ...
+pub const QUOTA_PARTS: usize = 4;
+/// ... and those of all users so many of them. Root, the user of the service and that of the session do not count.
+pub const QUOTA_PARTS_OF_USERS: usize = 3;
 /// Sum of the encoded configs of the instances of one session, bytes: each is sent twice in one turn, with the
 /// set-up and the start. Further matches are not set up.
 pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;

@@ -51,6 +51,11 @@ impl User {
     pub(crate) fn of(peer: &Peer) -> Self {
         Self { machine: peer.machine_id, uid: peer.uid }
     }
+
+    /// Whether it is user `uid` of this machine.
+    pub(crate) fn is(self, uid: u32) -> bool {
+        self == Self { machine: 0, uid }
+    }
 }
 
 /// The accounts of all users that have something.
@@ -148,7 +153,8 @@ impl Accounts {
         self.refused
     }
 
-    fn is_limited(&self, user: User) -> bool {
+    /// Whether it is neither root nor the user of the service.
+    pub(crate) fn is_limited(&self, user: User) -> bool {
         user.machine != 0 || (user.uid != 0 && user.uid != self.own_uid)
     }
 }

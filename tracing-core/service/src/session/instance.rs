@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::quota::{Full, Owner, Quota};
 use crate::data_sources::{Behaviour, Source};
 use abi::ids::{InstanceId, ProducerId};
 use abi::map::BlockMap;
@@ -35,6 +36,8 @@ pub(crate) struct Instance {
     /// Index of its data source in the config, and of the buffer that this one writes to.
     pub(crate) source_index: usize,
     pub(crate) buffer_index: usize,
+    /// Whose quota it takes.
+    owner: Owner,
     /// The `DataSourceConfig` as it was sent with the set-up, for the start.
     pub(crate) config: Bytes,
 }
@@ -45,6 +48,7 @@ impl Instance {
         id: InstanceId,
         (source, producer_name): (&Source, Arc<str>),
         (source_index, buffer_index): (usize, usize),
+        owner: Owner,
         config: Bytes,
     ) -> Self {
         Self {
@@ -56,6 +60,7 @@ impl Instance {
             behaviour: source.behaviour,
             source_index,
             buffer_index,
+            owner,
             config,
         }
     }
@@ -75,9 +80,15 @@ impl Instance {
 pub(crate) struct Instances {
     by_key: BlockMap<InstanceKey, Instance>,
     in_state: [usize; InstanceState::COUNT],
+    quota: Quota,
 }
 
 impl Instances {
+    /// Whether there may be one more, with a config of so many bytes.
+    pub(crate) fn check_quota(&self, owner: Owner, bytes: usize) -> Result<(), Full> {
+        self.quota.check(owner, bytes)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
@@ -111,8 +122,10 @@ impl Instances {
 
     pub(crate) fn insert(&mut self, instance: Instance) {
         self.count(instance.state, true);
+        self.quota.add(instance.owner, instance.config.len());
         if let Some(older) = self.by_key.insert(instance.key(), instance) {
             self.count(older.state, false);
+            self.quota.remove(older.owner, older.config.len());
         }
     }
 
@@ -120,6 +133,7 @@ impl Instances {
     pub(crate) fn remove(&mut self, key: InstanceKey) -> Option<(InstanceState, Instance)> {
         let mut instance = self.by_key.remove(&key)?;
         self.count(instance.state, false);
+        self.quota.remove(instance.owner, instance.config.len());
         let was = std::mem::replace(&mut instance.state, InstanceState::Stopped);
         Some((was, instance))
     }

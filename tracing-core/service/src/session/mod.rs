@@ -33,6 +33,7 @@ pub(crate) mod flush_request;
 pub(crate) mod instance;
 pub(crate) mod pending_clone;
 pub(crate) mod priority;
+pub(crate) mod quota;
 pub(crate) mod read;
 pub(crate) mod sequence;
 pub(crate) mod set_up;

@@ -9,8 +9,10 @@ use protozero::Message as _;
 use super::config::{Regexes, compile_filter, target_buffer};
 use super::events::SessionState;
 use super::instance::Instance;
+use super::quota::{Full, Owner};
 use super::start;
 use super::state::Session;
+use crate::accounts::User;
 use crate::commands;
 use crate::consumers::Consumers;
 use crate::data_sources::{SourceKey, Sources};
@@ -92,7 +94,11 @@ pub(crate) fn instance(
     if producer.gone || lockdown && producer.peer.uid != turn.config.uid {
         return None;
     }
-    if !is_meant(session, index, producer, turn) {
+    let user = User::of(&producer.peer);
+    let is_unlimited = !turn.accounts.is_limited(user) || user.is(session.uid);
+    let owner = Owner { user, is_unlimited };
+    // One user can make as many.
+    if !has_quota(session, producer, owner, 0, turn) || !is_meant(session, index, producer, turn) {
         return None;
     }
     let asked = session.config.data_sources.get(index)?.config.as_ref()?;
@@ -114,17 +120,13 @@ pub(crate) fn instance(
             encoded
         }
     };
-    let bytes = session.instance_bytes.saturating_add(config.len());
-    if bytes > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX {
-        let text = format_args!("its part of session {} is too large", session.id);
-        producer.log_error(&mut turn.out, text);
+    if !has_quota(session, producer, owner, config.len(), turn) {
         return None;
     }
-    session.instance_bytes = bytes;
     producer.allowed.insert(buffer);
     producer.command(&mut turn.out, commands::setup_data_source(id, &config), None);
     let names = (source, producer.name.clone());
-    let instance = Instance::new(id, names, (index, buffer_index), config);
+    let instance = Instance::new(id, names, (index, buffer_index), owner, config);
     consumers.instance_changed(session.consumer, &instance);
     session.producers.insert(producer.id);
     session.instances.insert(instance);
@@ -134,6 +136,27 @@ pub(crate) fn instance(
         turn.out.error(format!("session {}: {text}", session.id));
     }
     Some(id)
+}
+
+/// Whether a session has room for an instance with a config of so many bytes; else the log says it.
+fn has_quota(
+    session: &Session,
+    producer: &mut Producer,
+    owner: Owner,
+    bytes: usize,
+    turn: &mut Turn,
+) -> bool {
+    let Err(full) = session.instances.check_quota(owner, bytes) else { return true };
+    let whose = match full {
+        Full::Session => "the session has",
+        Full::User => "producers of one user, or of all users, have",
+    };
+    let text = format_args!(
+        "a data source is not set up: {whose} as many in session {} as there may be, or configs as long",
+        session.id
+    );
+    producer.log_error(&mut turn.out, text);
+    false
 }
 
 /// Makes the shared memory of a producer that has none yet, and hands it over. Its size is that of the config,

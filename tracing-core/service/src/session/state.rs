@@ -79,8 +79,6 @@ pub(crate) struct Session {
     pub(crate) instances: Instances,
     /// Producers that may write into its buffers.
     pub(crate) producers: BlockSet<ProducerId>,
-    /// Their encoded configs, summed, bytes.
-    pub(crate) instance_bytes: usize,
     /// The names of some producers were not matched: that exceeded the budget.
     pub(crate) match_budget_exceeded: bool,
     pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
@@ -134,7 +132,6 @@ impl Session {
             delayed_hits: BlockMap::new(),
             instances: Instances::default(),
             producers: BlockSet::new(),
-            instance_bytes: 0,
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,

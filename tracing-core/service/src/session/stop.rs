@@ -184,7 +184,6 @@ pub(crate) fn remove_instance(
     if was != InstanceState::Stopped {
         consumers.instance_changed(session.consumer, &instance);
     }
-    session.instance_bytes = session.instance_bytes.saturating_sub(instance.config.len());
     check_all_started(session, consumers, turn);
     finalise_if_stopped(session, turn);
 }
@@ -268,7 +267,6 @@ pub(crate) fn release(
     }
     session.freed = true;
     session.instances.clear();
-    session.instance_bytes = 0;
     producers.revoke(&session.producers, &session.buffers);
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {

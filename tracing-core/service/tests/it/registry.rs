@@ -556,7 +556,8 @@ fn registrations_are_bounded() {
 #[test]
 fn matches_beyond_the_bound_cost_nothing() {
     let mut shell = Shell::new();
-    let mut producer = producer(&mut shell, "p");
+    // Root may use up a session.
+    let mut producer = MockProducer::connect(&mut shell, "p", peer(0));
     for _ in 0..service::limits::DATA_SOURCES_PER_PRODUCER_MAX {
         producer.register_name(&mut shell, "ds");
     }
@@ -576,6 +577,34 @@ fn matches_beyond_the_bound_cost_nothing() {
     assert!(shell.log.len() < 40, "{} lines", shell.log.len());
     producer.disconnect(&mut shell);
     assert_eq!(shell.service.footprint().instances, 0);
+}
+
+/// Registrations of one name do not use up the instances of a session: those of root's probes are set up.
+#[test]
+fn producers_of_one_user_do_not_crowd_out_the_probes() {
+    let mut shell = Shell::new();
+    let name = "linux.sys_stats";
+    for crowd in ["a", "b", "c", "d", "e"] {
+        let producer = MockProducer::connect(&mut shell, crowd, peer(1000));
+        for _ in 0..service::limits::DATA_SOURCES_PER_PRODUCER_MAX {
+            producer.register_name(&mut shell, name);
+        }
+    }
+    let other = MockProducer::connect(&mut shell, "other", peer(1001));
+    other.register_name(&mut shell, name);
+    let probes = MockProducer::connect(&mut shell, "traced_probes", peer(0));
+    probes.register_name(&mut shell, name);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&[name]), None);
+    let set_up = |shell: &mut Shell, mut producer: MockProducer| {
+        let commands = producer.commands(shell);
+        commands.iter().filter(|command| matches!(command, Cmd::SetupDataSource(_))).count()
+    };
+    assert_eq!(set_up(&mut shell, probes), 1);
+    assert_eq!(set_up(&mut shell, other), 1);
+    let most = service::limits::INSTANCES_PER_SESSION_MAX / service::limits::QUOTA_PARTS;
+    assert!(shell.service.footprint().instances <= most + 2);
+    assert!(shell.log.iter().any(|(_, line)| line.contains("a data source is not set up")));
 }
 
 #[test]
