@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, ServerStats, Side};
 use crate::local::{Inbox, LocalConnection, LocalPort, RunService};
+use crate::system::closer::PeerFd;
 use abi::error::OsError;
 use abi::ids::ClientId;
 use abi::ipc::port::ProducerPort;
@@ -161,7 +162,8 @@ impl EmbeddedService {
     ) -> Result<(), ConnectionClosed> {
         let mut engine = lock(&self.0.engine);
         let host = engine.host(client).ok_or(ConnectionClosed)?;
-        let taken = host.receive(bytes, fd);
+        // The program polls on a thread of its own choice: what it passes is closed there.
+        let taken = host.receive(bytes, fd.map(PeerFd::own));
         engine.process_events(client);
         self.checked(&mut engine, client, taken)
     }

@@ -17,6 +17,7 @@
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | this process |
 //! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |
 //! | `socket/address` | `stat` | default addresses |
+//! | `socket/descriptors` | `recvmsg`, `setsockopt` (`SO_PASSRIGHTS`) | descriptors that peers send to a daemon |
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | listening |
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |

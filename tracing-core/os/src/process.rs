@@ -87,6 +87,26 @@ pub fn raise_descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// How many descriptors this process may still open. Zero if the kernel does not tell, as without `/proc`.
+#[cfg(feature = "host")]
+#[must_use]
+pub fn descriptors_left() -> u64 {
+    use rustix::process::{Resource, getrlimit};
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit.saturating_sub(descriptors_open().unwrap_or(u64::MAX))
+}
+
+/// How many descriptors of this process are open.
+#[cfg(feature = "host")]
+fn descriptors_open() -> Option<u64> {
+    let folder = Path::new("/proc/self/fd");
+    // Since Linux 6.2 their number is the size of the folder; before, it is 0.
+    match std::fs::metadata(folder).ok()?.len() {
+        0 => std::fs::read_dir(folder).ok().map(|all| all.count() as u64),
+        count => Some(count),
+    }
+}
+
 /// The effective user of this process.
 #[must_use]
 pub fn effective_uid() -> u32 {

@@ -1,20 +1,24 @@
 //! The loop of the daemon: it sleeps, accepts, reads, lets the [`Engine`] do a turn, and writes.
 
+use core::fmt;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
 use super::peer::{Link, Peer};
 use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
 use crate::limits::ACCEPTS_PER_TURN;
+use crate::system::closer::{Closer, EndCloser, Origin};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use abi::ids::ClientId;
+use abi::sync::Arc;
 use os::clock::{self, Deadline};
 use os::poll::{Alarm, Poller, Ready, wait_for};
-use os::socket::{Listener, Stream};
+use os::socket::{Listener, Openable, Stream};
 use service::{Input, LogLevel};
 
 /// Keys of the poller; connections have their [`ClientId`], which starts above these.
@@ -29,17 +33,27 @@ const READ_BYTES: usize = 128 * 1024;
 /// How long accepting pauses when descriptors have run out.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
-#[derive(Debug)]
 pub(super) struct Daemon {
     pub(super) engine: Engine,
-    poller: Poller,
+    poller: Arc<Poller>,
+    /// Behind the engine, whose connections it closes.
+    closer: EndCloser,
+    descriptors: Descriptors,
     /// Wakes the loop when the next timer is due.
     alarm: Alarm,
     listeners: Vec<(Side, Listener)>,
+    /// When a descriptor that is being closed counts as stuck, boot time in ns.
+    stuck_due: Option<u64>,
     /// Boot time until which no connection is accepted, ns.
     accept_paused_until: Option<u64>,
     signals: Option<StopSignals>,
     buf: Box<[u8]>,
+}
+
+impl fmt::Debug for Daemon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Daemon").field("engine", &self.engine).finish_non_exhaustive()
+    }
 }
 
 impl Daemon {
@@ -48,7 +62,7 @@ impl Daemon {
         consumers: Vec<Listener>,
         engine: Engine,
     ) -> Result<Self, OsError> {
-        let poller = Poller::new()?;
+        let poller = Arc::new(Poller::new()?);
         poller.add(&engine.wake, KEY_WAKE, true, false)?;
         let producers = producers.into_iter().map(|listener| (Side::Producer, listener));
         let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
@@ -57,8 +71,11 @@ impl Daemon {
         let mut this = Self {
             engine,
             poller,
+            closer: EndCloser(Closer::default()),
+            descriptors: Descriptors::default(),
             alarm,
             listeners: producers.chain(consumers).collect(),
+            stuck_due: None,
             accept_paused_until: None,
             signals: None,
             buf: vec![0; READ_BYTES].into_boxed_slice(),
@@ -100,6 +117,7 @@ impl Daemon {
                 self.dispatch(event)?;
             }
             self.engine.turn();
+            self.cut_stuck();
             if self.accept_paused_until.is_some_and(|until| until <= clock::boot_ns()) {
                 self.watch_listeners(true)?;
             }
@@ -135,7 +153,7 @@ impl Daemon {
 
     /// When the next timer is due, boot time in ns.
     fn due_ns(&self) -> Option<u64> {
-        [self.engine.due_ns(), self.accept_paused_until].into_iter().flatten().min()
+        [self.engine.due_ns(), self.accept_paused_until, self.stuck_due].into_iter().flatten().min()
     }
 
     fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
@@ -205,12 +223,33 @@ impl Daemon {
             Err(error) => return self.engine.log(LogLevel::Error, &format!("{error}")),
         };
         let known = stream.is_unix();
-        let link = SocketLink::new(stream, side);
-        if let Err(error) = self.poller.add(&link, client.get(), true, false) {
+        let origin = Origin { client, uid: credentials.uid };
+        let closer = &self.closer.0;
+        let link = SocketLink::new(stream, side, origin, closer, &self.poller);
+        if !closer.is_stuck(origin.uid) {
+            link.take_descriptors(true);
+        }
+        let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), true, false));
+        if let Some(Err(error)) = added {
             return self.engine.log(LogLevel::Error, &format!("{error}"));
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
         self.engine.connected(client, side, Link::Socket(Box::new(link)), who);
+    }
+
+    /// Cuts the connections whose descriptors do not close.
+    fn cut_stuck(&mut self) {
+        let closer = &self.closer.0;
+        if closer.pending() == 0 {
+            self.stuck_due = None;
+            return;
+        }
+        let stuck = closer.poll(clock::boot_ns());
+        self.stuck_due = stuck.due_ns;
+        for origin in stuck.peers {
+            self.engine.counters.stuck();
+            self.engine.end_connection(origin.client, &Disconnect::StuckDescriptor);
+        }
     }
 
     fn read(&mut self, client: ClientId) {
@@ -218,8 +257,13 @@ impl Daemon {
         let Some(Peer { link: Link::Socket(link), ended: None, .. }) = peer else {
             return;
         };
-        match link.read(&mut self.buf) {
+        let stuck = self.closer.0.is_stuck(link.origin.uid);
+        let openable = if stuck { Openable::Nothing } else { self.descriptors.openable() };
+        match link.read(&mut self.buf, openable) {
             Ok(()) => self.engine.process_events(client),
+            Err(Disconnect::LostDescriptors) if stuck => {
+                self.engine.leave(client, Disconnect::StuckDescriptor);
+            }
             Err(reason) => self.engine.leave(client, reason),
         }
     }
@@ -249,7 +293,8 @@ impl Daemon {
                 link.interest = wanted;
             }
             let consumer = *side == Side::Consumer;
-            if changed && self.poller.modify(&**link, client.get(), wanted.0, wanted.1).is_err() {
+            let modify = |fd| self.poller.modify(fd, client.get(), wanted.0, wanted.1);
+            if changed && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
                 self.engine.leave(client, Disconnect::PeerLeft);
                 continue;
             }

@@ -162,6 +162,9 @@ impl Engine {
                 "a message lost its descriptors (more than two, or this process can open no more), \
                      connection closed",
             ),
+            Disconnect::StuckDescriptor => {
+                self.fault("a descriptor of a peer does not close, connection closed");
+            }
             Disconnect::SlowReader => {
                 self.fault("a peer does not read its replies, connection closed")
             }
@@ -254,7 +257,7 @@ impl Engine {
         match &peer.link {
             // Connections over the network count as root's, of whatever machine.
             #[cfg(feature = "host")]
-            Link::Socket(link) if !link.stream.is_unix() => Err(
+            Link::Socket(link) if !link.is_unix() => Err(
                 "its consumer is not a process of this machine: read the trace without output_path",
             ),
             #[cfg(feature = "host")]

@@ -14,6 +14,8 @@
 mod alone;
 #[cfg(feature = "host")]
 mod daemon;
+#[cfg(feature = "host")]
+mod descriptors;
 mod engine;
 mod files;
 mod peer;

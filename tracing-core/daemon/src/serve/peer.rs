@@ -38,7 +38,7 @@ impl Link {
     /// The name that the transport has for the machine at the other end.
     pub(super) fn machine(&self) -> String {
         match self {
-            Self::Socket(link) => link.stream.peer_machine(),
+            Self::Socket(link) => link.peer_machine(),
             Self::Custom(_) | Self::Local(_) => String::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Connections that carry bytes: over a socket, or over a transport of the program.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
 
@@ -9,21 +9,32 @@ use super::side::{Disconnect, Side};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
 };
+use crate::system::closer::{Closer, Origin, PeerFd};
 use crate::system::identity::Identity;
 use abi::error::OsError;
 use abi::ids::CallId;
 use abi::ipc::port::{ConsumerPort, ProducerPort};
 use abi::ipc::{FrameError, Host, HostEvent, Outbox, PeerIdentity, Rejected};
 use abi::shm::Region;
-use os::socket::{Credentials, Received, Stream};
+use abi::sync::Arc;
+use os::poll::Poller;
+use os::socket::{Credentials, Openable, Received, Stream};
 use service::{ConsumerRequest, ProducerRequest};
 
 /// The state machine of one port over a socket.
+///
+/// Its socket is closed on another thread if descriptors of the peer may wait in it.
 pub(crate) struct SocketLink {
-    pub(super) stream: Stream,
+    /// None only while it is dropped.
+    stream: Option<Stream>,
     pub(super) host: HostLink,
     /// What the poller waits for: (data, room).
     pub(super) interest: (bool, bool),
+    pub(super) origin: Origin,
+    /// Descriptors may wait in the socket.
+    may_have_descriptors: bool,
+    closer: Closer,
+    poller: Arc<Poller>,
 }
 
 /// The state machine of one port, over any transport of bytes.
@@ -39,34 +50,73 @@ pub(crate) struct HostLink {
 }
 
 enum AnyHost {
-    Producer(Host<ProducerPort, OwnedFd, Bytes>),
-    Consumer(Host<ConsumerPort, OwnedFd, Bytes>),
+    Producer(Host<ProducerPort, PeerFd, Bytes>),
+    Consumer(Host<ConsumerPort, PeerFd, Bytes>),
 }
 
 /// A request or an identity from a client. It is matched at once, so its size does not matter.
 #[expect(clippy::large_enum_variant, reason = "one at a time, never kept")]
 pub(super) enum Event {
-    Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<OwnedFd> },
-    Consumer { call: Option<CallId>, request: ConsumerRequest, fd: Option<OwnedFd> },
+    Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<PeerFd> },
+    Consumer { call: Option<CallId>, request: ConsumerRequest, fd: Option<PeerFd> },
     Identity(PeerIdentity),
 }
 
 impl SocketLink {
-    pub(super) fn new(stream: Stream, side: Side) -> Self {
-        Self { stream, host: HostLink::new(side), interest: (true, false) }
+    /// A connection that `poller` does not wait for yet.
+    pub(super) fn new(
+        stream: Stream,
+        side: Side,
+        origin: Origin,
+        closer: &Closer,
+        poller: &Arc<Poller>,
+    ) -> Self {
+        Self {
+            may_have_descriptors: stream.is_unix(),
+            stream: Some(stream),
+            host: HostLink::new(side),
+            interest: (true, false),
+            origin,
+            closer: closer.clone(),
+            poller: Arc::clone(poller),
+        }
+    }
+
+    /// The name that the transport has for the machine at the other end.
+    pub(super) fn peer_machine(&self) -> String {
+        self.stream.as_ref().map_or_else(String::new, Stream::peer_machine)
+    }
+
+    /// Whether descriptors can pass, and the kernel knows the peer.
+    pub(super) fn is_unix(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::is_unix)
+    }
+
+    /// Lets the peer send descriptors or not, where the kernel can refuse them.
+    pub(super) fn take_descriptors(&self, take: bool) {
+        if let Some(stream) = self.stream.as_ref().filter(|stream| stream.is_unix()) {
+            stream.take_descriptors(take);
+        }
     }
 
     /// The user and groups of the process that connected.
     pub(super) fn identity(&self) -> Result<Identity, OsError> {
-        let Credentials { uid, gid, .. } = self.stream.credentials()?;
-        Ok(Identity { uid, gid, groups: self.stream.peer_groups()? })
+        let stream = self.stream.as_ref().ok_or(OsError::new("getsockopt", libc::ENOTCONN))?;
+        let Credentials { uid, gid, .. } = stream.credentials()?;
+        Ok(Identity { uid, gid, groups: stream.peer_groups()? })
     }
 
     /// Reads once. The requests come out of [`HostLink::poll_event`], also when the connection is closed.
-    pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Disconnect> {
-        match self.stream.receive(buf) {
+    /// `openable` tells how many descriptors may be opened.
+    pub(super) fn read(&mut self, buf: &mut [u8], openable: Openable) -> Result<(), Disconnect> {
+        let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
+        let mut spare = Vec::new();
+        let received = stream.receive_all(buf, openable, &mut spare);
+        spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
+        match received {
             Ok(Received::Nothing) => Ok(()),
             Ok(Received::Bytes(count, fd)) => {
+                let fd = fd.map(|fd| PeerFd::received(fd, &self.closer, self.origin));
                 self.host.receive(buf.get(..count).unwrap_or_default(), fd)
             }
             Ok(Received::LostDescriptors) => Err(Disconnect::LostDescriptors),
@@ -76,7 +126,7 @@ impl SocketLink {
 
     /// Sends as many bytes as the socket takes; `recycle` gets the memory of sent replies.
     pub(super) fn write(&mut self, recycle: impl FnMut(Bytes)) -> Result<(), Disconnect> {
-        let stream = &self.stream;
+        let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
         self.host.transmit(|bytes, fd| stream.send(bytes, fd), recycle)
     }
 }
@@ -91,7 +141,7 @@ impl HostLink {
     }
 
     /// Takes received bytes, and the descriptor that came with them.
-    pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<OwnedFd>) -> Result<(), Disconnect> {
+    pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<PeerFd>) -> Result<(), Disconnect> {
         match &mut self.host {
             AnyHost::Producer(host) => host.receive(bytes, fd),
             AnyHost::Consumer(host) => host.receive(bytes, fd),
@@ -113,7 +163,7 @@ impl HostLink {
         }
     }
 
-    fn outbox(&mut self) -> &mut Outbox<OwnedFd, Bytes> {
+    fn outbox(&mut self) -> &mut Outbox<PeerFd, Bytes> {
         match &mut self.host {
             AnyHost::Producer(host) => host.outbox(),
             AnyHost::Consumer(host) => host.outbox(),
@@ -133,7 +183,7 @@ impl HostLink {
                 self.paced = 0;
                 return Ok(());
             }
-            let fd = outbox.next(&mut parts).map(AsFd::as_fd);
+            let fd = outbox.next(&mut parts).and_then(PeerFd::as_fd);
             match send(&parts, fd) {
                 Ok(0) => break,
                 Ok(sent) => outbox.advance_with(sent, &mut recycle),
@@ -201,6 +251,7 @@ impl HostLink {
         // If no descriptor is left, the reply goes without the memory. The producer cannot map it then, and closes the
         // connection.
         let fd = region.and_then(|region| region.fd()?.try_clone_to_owned().ok());
+        let fd = fd.map(PeerFd::own);
         match &mut self.host {
             AnyHost::Producer(host) => host.reply(call, result, has_more, fd),
             AnyHost::Consumer(host) => host.reply(call, result, has_more, fd),
@@ -208,8 +259,21 @@ impl HostLink {
     }
 }
 
-impl AsFd for SocketLink {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+impl SocketLink {
+    /// The socket, for the poller. None only while it is dropped.
+    pub(super) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.stream.as_ref().map(AsFd::as_fd)
+    }
+}
+
+impl Drop for SocketLink {
+    fn drop(&mut self) {
+        let Some(stream) = self.stream.take() else { return };
+        if self.may_have_descriptors {
+            // At once, although the thread may be late: the peer learns the end, and the poller waits for it no more.
+            let _ = self.poller.remove(&stream);
+            stream.shutdown();
+            self.closer.take(self.origin, stream);
+        }
     }
 }

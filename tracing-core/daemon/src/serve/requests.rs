@@ -4,10 +4,12 @@ use super::engine::Engine;
 use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
-use abi::ids::ClientId;
+use crate::system::closer::PeerFd;
+use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
+use abi::shm::Region;
 use os::shm;
-use service::{Input, LogLevel};
+use service::{Input, LogLevel, ProducerRequest};
 
 impl Engine {
     /// Closes connections of custom transports whose peer does not read its replies.
@@ -119,23 +121,42 @@ impl Engine {
             Event::Identity(identity) => self.announce_late(client, Some(&identity)),
             Event::Producer { call, request, fd } => {
                 self.announce_late(client, None);
-                let region = fd.and_then(|fd| match shm::adopt(fd) {
-                    Ok(region) => Some(region),
-                    Err(error) => {
-                        self.log(
-                            LogLevel::Error,
-                            &format!("producer's own memory refused: {error}"),
-                        );
-                        None
-                    }
-                });
+                let region = fd.and_then(|fd| self.adopt_memory(fd));
+                if matches!(request, ProducerRequest::InitializeConnection(_))
+                    && let Some(Peer { link: Link::Socket(link), .. }) = self.peers.get(&client)
+                {
+                    // No later request takes a descriptor.
+                    link.take_descriptors(false);
+                }
                 self.handle_input(Input::ProducerRequest { client, call, request, region });
             }
             Event::Consumer { call, request, fd } => {
                 self.announce_late(client, None);
-                let file = fd.map(|fd| self.files.adopt(fd));
+                let file = fd.and_then(|fd| self.adopt_file(fd));
                 self.handle_input(Input::ConsumerRequest { client, call, request, file });
             }
         }
+    }
+
+    /// Maps the memory of a producer. A descriptor that is no memory is not closed here.
+    fn adopt_memory(&mut self, fd: PeerFd) -> Option<Region> {
+        let checked = fd.as_fd().map(shm::check)?;
+        match checked.and_then(|_| fd.into_fd().map(shm::adopt).transpose()) {
+            Ok(region) => region,
+            Err(error) => {
+                let text = format!("producer's own memory refused: {error}");
+                self.log(LogLevel::Error, &text);
+                None
+            }
+        }
+    }
+
+    /// Takes the file of a consumer.
+    fn adopt_file(&mut self, fd: PeerFd) -> Option<FileId> {
+        let file = self.files.adopt_from_peer(fd);
+        if file.is_none() {
+            self.fault("a file refused: too many files of its user are open");
+        }
+        file
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Disconnect {
     BadFrame(FrameError),
     /// The peer sent more than two descriptors at once, or this process can open no more.
     LostDescriptors,
+    /// A descriptor that the peer, or another connection of its user, passed takes too long to close.
+    StuckDescriptor,
     /// The peer does not read its replies.
     SlowReader,
 }

@@ -18,6 +18,10 @@ pub struct ServerStats {
     pub cut_slow: u64,
     /// Connections closed because their peer broke the protocol: a frame too long, too many descriptors.
     pub cut_broken: u64,
+    /// Connections closed because a descriptor of their user takes too long to close.
+    pub cut_stuck: u64,
+    /// Descriptors of peers that took too long to close.
+    pub stuck: u64,
     /// Faults of peers, those that closed a connection included.
     pub faults: u64,
     /// Times that the loop woke up.
@@ -43,6 +47,8 @@ pub(crate) struct Counters {
     ended: AtomicU64,
     cut_slow: AtomicU64,
     cut_broken: AtomicU64,
+    cut_stuck: AtomicU64,
+    stuck: AtomicU64,
     faults: AtomicU64,
     wakes: AtomicU64,
     events: AtomicU64,
@@ -61,6 +67,9 @@ impl Counters {
         add(&self.ended, 1);
         match reason {
             Disconnect::PeerLeft => {}
+            Disconnect::StuckDescriptor => {
+                add(&self.cut_stuck, 1);
+            }
             Disconnect::SlowReader => {
                 add(&self.cut_slow, 1);
             }
@@ -73,6 +82,11 @@ impl Counters {
     /// Counts a fault and returns how many there are.
     pub(super) fn fault(&self) -> u64 {
         add(&self.faults, 1)
+    }
+
+    #[cfg(feature = "host")]
+    pub(super) fn stuck(&self) {
+        add(&self.stuck, 1);
     }
 
     pub(super) fn wake(&self, events: usize) {
@@ -89,6 +103,8 @@ impl Counters {
             connected: connections.saturating_sub(ended),
             cut_slow: read(&self.cut_slow),
             cut_broken: read(&self.cut_broken),
+            cut_stuck: read(&self.cut_stuck),
+            stuck: read(&self.stuck),
             faults: read(&self.faults),
             wakes: read(&self.wakes),
             events: read(&self.events),

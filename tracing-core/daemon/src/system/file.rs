@@ -86,6 +86,13 @@ impl OutputFile {
         Self { file, may_block, cancel: Cancel::default() }
     }
 
+    /// The file, whose writes `cancel` cancels, too.
+    #[cfg(feature = "host")]
+    #[must_use]
+    pub(crate) fn cancelled_by(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
+    }
+
     /// A handle that cancels writes to this file.
     #[must_use]
     pub fn cancel(&self) -> Cancel {

@@ -5,6 +5,7 @@
 //!
 //! | file | calls | for |
 //! |---|---|---|
+//! | `closer` | `close`, on threads | descriptors that peers passed |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
 //! | `memory` | `madvise` | taking memory in larger pieces |
@@ -14,6 +15,8 @@
 //! | `writeback` | `sync_file_range` | ending traces sooner |
 //! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | passed sockets, and telling that the daemon is ready |
 
+#[cfg(feature = "host")]
+pub(crate) mod closer;
 pub mod file;
 #[cfg(feature = "host")]
 pub mod identity;

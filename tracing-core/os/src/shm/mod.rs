@@ -175,8 +175,19 @@ pub fn create(len: usize) -> Result<Region, MapError> {
 /// When it is not a memfd with the three seals, its size is no multiple of 4096 up to 32 MiB, or it
 /// is not writable. The descriptor is closed then.
 pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
-    let file = File::from(fd);
-    let seals = sys::seals(file.as_fd()).map_err(|_| MapError::NotMemory)?;
+    let len = check(fd.as_fd())?;
+    map(File::from(fd), len)
+}
+
+/// Checks that a descriptor is memory that can be [adopted](adopt), and returns its size in bytes. It asks only the
+/// kernel: no file system in user space gets a question, whatever the descriptor is.
+///
+/// # Errors
+/// As [`adopt`].
+pub fn check(fd: BorrowedFd<'_>) -> Result<usize, MapError> {
+    // First, as only files in memory have seals: all questions below are answered by the kernel itself.
+    let seals = sys::seals(fd).map_err(|_| MapError::NotMemory)?;
+    let file = File::from(fd.try_clone_to_owned().map_err(failed("fcntl"))?);
     // A descriptor of another kind may answer the question for its seals, too.
     let is_file = file.metadata().map_err(failed("fstat"))?.is_file();
     if !is_file || !sys::is_in_tmpfs(file.as_fd()).map_err(failed("fstatfs"))? {
@@ -186,8 +197,7 @@ pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
         return Err(MapError::NotSealed { seals: seals.cast_unsigned() });
     }
     // Read after the seals were checked: the size cannot change now.
-    let len = checked_len(file.metadata().map_err(failed("fstat"))?.len())?;
-    map(file, len)
+    checked_len(file.metadata().map_err(failed("fstat"))?.len())
 }
 
 fn checked_len(len: u64) -> Result<usize, MapError> {

@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::vsock::BACKLOG;
-use super::{Address, Stream, names, vsock};
+use super::{Address, Stream, descriptors, names, vsock};
 use crate::{failed, failed_with_name, sys};
 use abi::error::OsError;
 
@@ -75,6 +75,8 @@ pub struct Listener {
     address: Address,
     /// Device and inode of the file that `bind` made: only that file is removed.
     file: Option<(u64, u64)>,
+    /// The kernel refuses descriptors on connections, until [`Stream::take_descriptors`].
+    refuses_descriptors: bool,
 }
 
 impl Listener {
@@ -124,7 +126,9 @@ impl Listener {
             }
         };
         rustix::io::ioctl_fionbio(&fd, true).map_err(|errno| os(failed("ioctl")(errno)))?;
-        Ok(Self { fd, address: address.clone(), file })
+        // An accepted socket inherits this.
+        let refuses_descriptors = address.is_unix() && descriptors::refuse(fd.as_fd());
+        Ok(Self { fd, address: address.clone(), file, refuses_descriptors })
     }
 
     /// Listens on a socket that another process bound, such as systemd. Its file, if it has one, stays when this is
@@ -149,13 +153,21 @@ impl Listener {
         // A passed socket listens already; a second call only sets the length of its queue.
         rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;
-        Ok(Self { fd, address, file: None })
+        // The other owner of the socket may start a daemon that does not know how to take descriptors again.
+        Ok(Self { fd, address, file: None, refuses_descriptors: false })
     }
 
     /// The address.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Whether a connection has no descriptors before [`Stream::take_descriptors`]: it is a new one of a kernel since
+    /// 6.16, and no inherited one.
+    #[must_use]
+    pub fn refuses_descriptors(&self) -> bool {
+        self.refuses_descriptors || !self.address.is_unix()
     }
 
     /// The next connection that waits, if there is one. Never blocks.

@@ -6,6 +6,8 @@
 mod address;
 #[cfg(feature = "host")]
 mod credentials;
+#[cfg(feature = "host")]
+mod descriptors;
 mod fallback;
 #[cfg(feature = "host")]
 mod listen;
@@ -20,6 +22,8 @@ mod tests;
 pub use self::address::{Address, AddressError, Defaults, defaults};
 #[cfg(feature = "host")]
 pub use self::credentials::Credentials;
+#[cfg(feature = "host")]
+pub use self::descriptors::{DESCRIPTORS_PER_MESSAGE, Openable};
 #[cfg(feature = "host")]
 pub use self::listen::{ListenError, Listener};
 pub use self::stream::{Received, Stream};

@@ -259,15 +259,17 @@ fn descriptors_pass_once_and_do_not_leak() {
     assert_eq!(open_descriptors(&path), 1);
 }
 
+/// Sends a byte with up to three descriptors.
+fn send(stream: &Stream, fds: &[std::os::fd::BorrowedFd<'_>]) {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(fds.is_empty() || control.push(SendAncillaryMessage::ScmRights(fds)));
+    sendmsg(stream, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+}
+
 #[test]
 fn of_two_descriptors_the_first_is_kept_and_three_cut_the_connection() {
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-    let send = |stream: &Stream, fds: &[std::os::fd::BorrowedFd<'_>]| {
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
-        sendmsg(stream, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
-    };
     let (a, b) = Stream::pair().unwrap();
     let files: Vec<OwnedFd> = ["/proc/self/exe", "/dev/null", "/dev/zero"]
         .iter()
@@ -400,4 +402,42 @@ fn a_squatter_at_the_default_socket_is_refused() {
         Err(error) => assert!(is_root && error.to_string().contains("of user 65534"), "{error}"),
         Ok(()) => assert!(!is_root),
     }
+}
+
+/// What a daemon does not take of a message stays in the socket: the kernel must close it in no call of this thread.
+#[test]
+fn descriptors_that_are_not_taken_stay_open() {
+    let (ends, files): (Vec<_>, Vec<OwnedFd>) =
+        (0..3).map(|_| std::io::pipe().unwrap()).map(|(end, file)| (end, file.into())).unzip();
+    let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+    for (openable, count, taken, spare_count) in [
+        (Openable::Any, 0, Some(false), 0),
+        (Openable::Any, 1, Some(true), 0),
+        (Openable::Any, 2, Some(true), 1),
+        (Openable::Any, 3, None, 3),
+        (Openable::Two, 0, Some(false), 0),
+        // Those that were looked at, and the second one.
+        (Openable::Two, 1, Some(true), 1),
+        (Openable::Two, 2, Some(true), 2 + 1),
+        (Openable::Two, 3, None, 2),
+        (Openable::Nothing, 0, Some(false), 0),
+        (Openable::Nothing, 1, None, 0),
+    ] {
+        let (a, b) = Stream::pair().unwrap();
+        assert_eq!(a.send(&[IoSlice::new(b"before")], None).unwrap(), 6);
+        send(&a, &fds[..count]);
+        let mut spare = Vec::new();
+        let mut buf = [0; 8];
+        let mut next = || b.receive_all(&mut buf, openable, &mut spare).unwrap();
+        match (next(), taken) {
+            (Received::Bytes(7, fd), Some(some)) => assert_eq!(fd.is_some(), some, "{openable:?}"),
+            (Received::LostDescriptors, None) => {}
+            other => panic!("{openable:?} {count}: {other:?}"),
+        }
+        assert!(taken.is_none() || matches!(next(), Received::Nothing));
+        // The kernel looks at one more where the memory for two has a gap for alignment.
+        let most = spare_count + usize::from(openable == Openable::Two && count == 3);
+        assert!((spare_count..=most).contains(&spare.len()), "{openable:?} {count}");
+    }
+    drop(ends);
 }

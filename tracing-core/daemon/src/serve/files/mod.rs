@@ -8,6 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
+#[cfg(feature = "host")]
+use crate::limits::FILES_PER_USER_MAX;
+#[cfg(feature = "host")]
+use crate::system::closer::PeerFd;
 use crate::system::file::{Cancel, CutShort, OutputFile};
 #[cfg(feature = "host")]
 use crate::system::identity::Identity;
@@ -115,6 +119,9 @@ pub(super) struct Files {
     /// How long dropping waits for the threads.
     drop_timeout: Duration,
     last_id: u64,
+    /// The users of files that consumers sent. Each thread of such a file has a reference to its user.
+    #[cfg(feature = "host")]
+    users: SortedMap<u32, Arc<()>>,
 }
 
 impl Files {
@@ -130,12 +137,33 @@ impl Files {
             ended,
             drop_timeout: LAST_WRITES,
             last_id: 0,
+            #[cfg(feature = "host")]
+            users: SortedMap::new(),
         }
     }
 
     /// Takes ownership of a file that a consumer sent.
     pub(super) fn adopt(&mut self, fd: OwnedFd) -> FileId {
         self.take(OutputFile::from_fd(fd))
+    }
+
+    /// Takes the file of a consumer of another process; none if its user has too many.
+    #[cfg(feature = "host")]
+    pub(super) fn adopt_from_peer(&mut self, fd: PeerFd) -> Option<FileId> {
+        let Some(uid) = fd.uid() else { return fd.into_fd().map(|fd| self.adopt(fd)) };
+        self.users.retain(|_, files| Arc::strong_count(files) > 1);
+        let files = Arc::clone(self.users.get_or_insert_with(uid, Arc::default));
+        // One reference is in the map, and one is here.
+        if Arc::strong_count(&files) - 2 >= FILES_PER_USER_MAX {
+            return None;
+        }
+        let (id, cancel) = (self.next_id(), Cancel::default());
+        let cancelled_by = cancel.clone();
+        // Its thread asks for its kind, as a file system in user space may take long for the answer.
+        let open =
+            |_: &Answers| Some(OutputFile::from_fd(fd.into_fd()?).cancelled_by(cancelled_by));
+        self.run(id, cancel, files, open);
+        Some(id)
     }
 
     /// Creates a file. The answer comes through [`take_finished`](Self::take_finished).
@@ -157,7 +185,7 @@ impl Files {
             return;
         }
         self.creating.insert(id, uid);
-        let is_running = self.run(id, cancel.clone(), move |answers| {
+        let is_running = self.run(id, cancel.clone(), Arc::default(), move |answers| {
             let file = new.create(cancel);
             answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
             file.ok()
@@ -173,7 +201,7 @@ impl Files {
             self.keep(id, file);
         } else {
             // Without a thread the file is closed, and each write fails with that reason.
-            self.run(id, file.cancel(), |_| Some(file));
+            self.run(id, file.cancel(), Arc::default(), |_| Some(file));
         }
         id
     }
@@ -191,11 +219,12 @@ impl Files {
         unthreaded.push(UnthreadedFile { id, file: Some(file), queue });
     }
 
-    /// Starts the thread of a file, which `open`s it first. False if there can be none.
+    /// Starts the thread of a file, which `open`s it first, and has `user` until it ends. False if there can be none.
     fn run(
         &mut self,
         id: FileId,
         cancel: Cancel,
+        user: Arc<()>,
         open: impl FnOnce(&Answers) -> Option<OutputFile> + Send + 'static,
     ) -> bool {
         let (jobs, queue) = mpsc::channel();
@@ -204,7 +233,7 @@ impl Files {
             if let Some(file) = open(&answers) {
                 serve(id, file, &queue, &answers);
             }
-            drop(alive);
+            drop((alive, user));
         };
         let is_running = os::thread::spawn("trace-file", Box::new(run)).is_ok();
         if is_running {

@@ -1,0 +1,272 @@
+//! Closing what peers passed, on threads.
+//!
+//! The `close` of a descriptor of a peer, and of a socket in which descriptors wait, may take as long as the peer
+//! likes; see `os::socket::Openable`. So the loop of the daemon never drops such a value: it gives it to the closer.
+//!
+//! ```text
+//!   loop ── take ──> waiting of user A ──┐
+//!                    waiting of user B ──┼──> at most 32 threads, two for a user ──> dropped
+//!                    waiting of root   ──┘
+//! ```
+//!
+//! The threads start when they are needed and end with the closer. A thread that waits in a `close` has no
+//! descriptor any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than
+//! [`STUCK_NS`] is *stuck*: the connection that passed it is cut, and no descriptor of that user is received until
+//! the thread is back. Sixteen users together can use all threads; then the descriptors of all users wait, and they
+//! count against what each user may have. Where the kernel can refuse descriptors (Linux 6.16), a connection that
+//! was not accepted has none.
+//!
+//! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
+//! it, and files of other kinds wait, too.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use abi::ids::ClientId;
+use abi::map::SortedMap;
+use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering, lock};
+use os::clock;
+
+use crate::limits::{CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX};
+
+/// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
+pub(crate) const STUCK_NS: u64 = 1_000_000_000;
+
+/// How long the end of the daemon waits for the threads. A descriptor that is stuck is closed with the process.
+const LAST_CLOSES: Duration = Duration::from_secs(1);
+
+/// The peer that a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) client: ClientId,
+    pub(crate) uid: u32,
+}
+
+struct Job {
+    from: Origin,
+    #[expect(dead_code, reason = "it is only dropped")]
+    value: Box<dyn Any + Send>,
+}
+
+/// A job that a thread is busy with.
+struct Running {
+    number: u64,
+    from: Origin,
+    since_ns: u64,
+    /// [`Closer::poll`] has returned it.
+    told: bool,
+}
+
+#[derive(Default)]
+struct State {
+    /// By user.
+    waiting: SortedMap<u32, VecDeque<Job>>,
+    running: Vec<Running>,
+    /// The user whose turn it was last.
+    last_uid: u32,
+    /// Jobs that were started.
+    started: u64,
+    threads: usize,
+    idle: usize,
+    ended: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// A job came, or the closer ends.
+    work: Condvar,
+    /// A thread ended.
+    ended: Condvar,
+    /// Jobs that wait or run. Read without the lock.
+    busy: AtomicUsize,
+}
+
+/// Where the loop puts what it must not close. Clones put it in the same place.
+#[derive(Clone, Default)]
+pub(crate) struct Closer(Arc<Shared>);
+
+/// Ends the threads of a closer when it is dropped.
+pub(crate) struct EndCloser(pub(crate) Closer);
+
+/// What [`Closer::poll`] found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stuck {
+    /// Peers whose descriptor became stuck since the last call.
+    pub(crate) peers: Vec<Origin>,
+    /// When the next one may be, boot time in ns.
+    pub(crate) due_ns: Option<u64>,
+}
+
+impl State {
+    fn is_allowed(&self, uid: u32) -> bool {
+        let running = self.running.iter().filter(|running| running.from.uid == uid).count();
+        running < CLOSER_THREADS_PER_USER_MAX
+    }
+
+    /// The next user in turn that may use a thread.
+    fn next_uid(&self) -> Option<u32> {
+        let after = self.last_uid.wrapping_add(1);
+        let in_turn = self.waiting.range(after..).chain(self.waiting.range(..after));
+        in_turn.map(|(uid, _)| *uid).find(|uid| self.is_allowed(*uid))
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        let uid = self.next_uid()?;
+        let queue = self.waiting.get_mut(&uid)?;
+        let job = queue.pop_front();
+        if queue.is_empty() {
+            self.waiting.remove(&uid);
+        }
+        self.last_uid = uid;
+        job
+    }
+}
+
+impl Closer {
+    /// Drops `value` on a thread.
+    pub(crate) fn take(&self, from: Origin, value: impl Any + Send) {
+        let mut state = lock(&self.0.state);
+        self.0.busy.fetch_add(1, Ordering::Relaxed);
+        let job = Job { from, value: Box::new(value) };
+        state.waiting.get_or_insert_with(from.uid, VecDeque::new).push_back(job);
+        self.staff(&mut state);
+    }
+
+    /// Wakes or starts a thread for the jobs that wait, if one may run.
+    fn staff(&self, state: &mut State) {
+        if state.next_uid().is_none() {
+            return;
+        }
+        if state.idle > 0 {
+            self.0.work.notify_one();
+        } else if state.threads < CLOSER_THREADS_MAX {
+            let this = self.clone();
+            // Without a thread the job waits until the next one comes.
+            if os::thread::spawn("traced-close", Box::new(move || this.run())).is_ok() {
+                state.threads += 1;
+            }
+        }
+    }
+
+    fn run(&self) {
+        let mut state = lock(&self.0.state);
+        loop {
+            let Some(job) = state.pop() else {
+                if state.ended {
+                    break;
+                }
+                state.idle += 1;
+                state = self.0.work.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+                state.idle -= 1;
+                continue;
+            };
+            state.started += 1;
+            let (number, from, since_ns) = (state.started, job.from, clock::boot_ns());
+            state.running.push(Running { number, from, since_ns, told: false });
+            // This thread may not come back.
+            self.staff(&mut state);
+            drop(state);
+            drop(job);
+            state = lock(&self.0.state);
+            state.running.retain(|running| running.number != number);
+            self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        }
+        state.threads -= 1;
+        drop(state);
+        self.0.ended.notify_all();
+    }
+
+    /// Values that are not closed yet.
+    pub(crate) fn pending(&self) -> usize {
+        self.0.busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether a descriptor of this user takes too long to close.
+    pub(crate) fn is_stuck(&self, uid: u32) -> bool {
+        if self.pending() == 0 {
+            return false;
+        }
+        let now_ns = clock::boot_ns();
+        let state = lock(&self.0.state);
+        let stuck = |running: &Running| running.since_ns.saturating_add(STUCK_NS) <= now_ns;
+        state.running.iter().any(|running| running.from.uid == uid && stuck(running))
+    }
+
+    /// The peers whose descriptors became stuck.
+    pub(crate) fn poll(&self, now_ns: u64) -> Stuck {
+        let mut stuck = Stuck::default();
+        if self.pending() == 0 {
+            return stuck;
+        }
+        let mut state = lock(&self.0.state);
+        self.staff(&mut state);
+        for running in state.running.iter_mut().filter(|running| !running.told) {
+            let due_ns = running.since_ns.saturating_add(STUCK_NS);
+            if due_ns <= now_ns {
+                running.told = true;
+                stuck.peers.push(running.from);
+            } else {
+                stuck.due_ns = Some(stuck.due_ns.map_or(due_ns, |other| other.min(due_ns)));
+            }
+        }
+        stuck
+    }
+}
+
+impl Drop for EndCloser {
+    fn drop(&mut self) {
+        let shared = &self.0.0;
+        let mut state = lock(&shared.state);
+        state.ended = true;
+        shared.work.notify_all();
+        let running = |state: &mut State| state.threads > 0;
+        drop(shared.ended.wait_timeout_while(state, LAST_CLOSES, running));
+    }
+}
+
+/// A descriptor on its way between a peer and the service. One that was received goes to the closer when it is
+/// dropped; one that is sent is a file of this process, and one of a program's own transport is closed where it is.
+pub(crate) struct PeerFd {
+    fd: Option<OwnedFd>,
+    closer: Option<(Closer, Origin)>,
+}
+
+impl PeerFd {
+    /// A descriptor that this process made, or that it may close at any place.
+    pub(crate) fn own(fd: OwnedFd) -> Self {
+        Self { fd: Some(fd), closer: None }
+    }
+
+    /// A descriptor that came from a peer.
+    pub(crate) fn received(fd: OwnedFd, closer: &Closer, from: Origin) -> Self {
+        Self { fd: Some(fd), closer: Some((closer.clone(), from)) }
+    }
+
+    /// The descriptor, which the caller closes.
+    pub(crate) fn into_fd(mut self) -> Option<OwnedFd> {
+        self.fd.take()
+    }
+
+    /// The user that it came from, if it was received.
+    pub(crate) fn uid(&self) -> Option<u32> {
+        self.closer.as_ref().map(|(_, from)| from.uid)
+    }
+
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+}
+
+impl Drop for PeerFd {
+    fn drop(&mut self) {
+        if let (Some(fd), Some((closer, from))) = (self.fd.take(), &self.closer) {
+            closer.take(*from, fd);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

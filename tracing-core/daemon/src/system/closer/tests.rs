@@ -1,0 +1,115 @@
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::*;
+
+/// A value whose drop waits until its sender is gone, and which tells that it begins.
+struct Slow(Sender<u32>, Receiver<()>, u32);
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = self.0.send(self.2);
+        let _ = self.1.recv();
+    }
+}
+
+struct World {
+    closer: Closer,
+    begun: (Sender<u32>, Receiver<u32>),
+}
+
+impl World {
+    fn new() -> Self {
+        Self { closer: Closer::default(), begun: channel() }
+    }
+
+    /// The drop ends when the result is dropped.
+    fn slow(&self, uid: u32) -> Sender<()> {
+        let (end, ends) = channel();
+        self.closer.take(from(uid), Slow(self.begun.0.clone(), ends, uid));
+        end
+    }
+
+    fn begins(&self) -> u32 {
+        self.begun.1.recv().unwrap()
+    }
+
+    fn wait_until_done(&self) {
+        while self.closer.pending() > 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn from(uid: u32) -> Origin {
+    Origin { client: ClientId::new(u64::from(uid)), uid }
+}
+
+#[test]
+fn a_user_uses_two_threads_and_leaves_the_others() {
+    let world = World::new();
+    let slow: Vec<_> = (0..5).map(|_| world.slow(7)).collect();
+    assert_eq!([world.begins(), world.begins()], [7, 7]);
+    assert_eq!(lock(&world.closer.0.state).waiting.get(&7).map_or(0, VecDeque::len), 3);
+    // Another user has a thread.
+    let other = world.slow(8);
+    assert_eq!(world.begins(), 8);
+    assert!(world.begun.1.try_recv().is_err());
+    drop(other);
+    drop(slow);
+    assert_eq!((0..3).map(|_| world.begins()).collect::<Vec<_>>(), [7; 3]);
+    world.wait_until_done();
+    drop(EndCloser(world.closer.clone()));
+    assert_eq!(lock(&world.closer.0.state).threads, 0);
+}
+
+#[test]
+fn threads_have_a_bound() {
+    let world = World::new();
+    let users = CLOSER_THREADS_MAX as u32 / 2 + 1;
+    let mut slow: Vec<_> = (0..users).flat_map(|uid| [world.slow(uid), world.slow(uid)]).collect();
+    for _ in 0..CLOSER_THREADS_MAX {
+        world.begins();
+    }
+    assert_eq!(lock(&world.closer.0.state).threads, CLOSER_THREADS_MAX);
+    assert_eq!(world.closer.pending(), CLOSER_THREADS_MAX + 2);
+    slow.clear();
+    world.wait_until_done();
+    drop(EndCloser(world.closer.clone()));
+}
+
+/// Of two jobs of one peer, the one that ended is forgotten.
+#[test]
+fn a_job_that_ends_leaves_the_stuck_one() {
+    let world = World::new();
+    let stuck = world.slow(7);
+    world.begins();
+    let other = world.slow(7);
+    world.begins();
+    drop(other);
+    while world.closer.pending() > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(lock(&world.closer.0.state).running[0].number, 1);
+    drop(stuck);
+    world.wait_until_done();
+    drop(EndCloser(world.closer.clone()));
+}
+
+#[test]
+fn a_stuck_peer_is_told_once() {
+    let world = World::new();
+    assert_eq!(world.closer.poll(0), Stuck::default());
+    let slow = world.slow(7);
+    world.begins();
+    let since_ns = lock(&world.closer.0.state).running[0].since_ns;
+    let due_ns = Some(since_ns + STUCK_NS);
+    let poll = |at_ns| world.closer.poll(at_ns);
+    assert_eq!(poll(since_ns), Stuck { peers: Vec::new(), due_ns });
+    let stuck = Stuck { peers: vec![from(7)], due_ns: None };
+    assert_eq!(poll(since_ns + STUCK_NS), stuck);
+    assert_eq!(poll(since_ns + STUCK_NS), Stuck::default());
+    drop(slow);
+    world.wait_until_done();
+    assert!(!world.closer.is_stuck(7));
+    drop(EndCloser(world.closer.clone()));
+}
