@@ -40,7 +40,7 @@ use crate::decode::DecodeContext;
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
-use crate::owned::{Encode, Merge, count, encoded, merge_all, split_delimited, to_front, to_vec};
+use crate::owned::{Encode, Merge, count, encoded, split_delimited, to_front, to_vec};
 
 /// Memory that decoding may allocate for structs of nested messages, in bytes per byte of input.
 ///
@@ -229,7 +229,7 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
         bytes: &[u8],
         context: DecodeContext<'_>,
     ) -> Result<(), DecodeError> {
-        merge_all(self, bytes, context)
+        self.merge_fields(bytes, context)
     }
 
     /// Reads a length (a varint) and a message of that length from the start of `bytes`, and
@@ -299,7 +299,7 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     /// Those of [`Message::merge`].
     fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
         let growth = Cell::new(growth(bytes));
-        merge_all(self, bytes, DecodeContext::new().with_growth(&growth))
+        self.merge_fields(bytes, DecodeContext::new().with_growth(&growth))
     }
 
     encoding!();

@@ -38,7 +38,10 @@ pub mod heap {
 }
 
 #[cfg(feature = "alloc")]
-pub use crate::{__extendable as extendable, __oneof as oneof, __owned as owned};
+pub use crate::{
+    __compact as compact, __compact_oneof as compact_oneof, __extendable as extendable,
+    __oneof as oneof, __owned as owned,
+};
 
 /// Declares a writer from one line per field.
 ///

@@ -16,6 +16,7 @@ usage: protozero-codegen [options] FILE.proto...
       --api-kinds A+B     of owned, writer, reader, service, descriptor; or all
                           [owned+writer+reader+service]
       --open-enums        make all enums open, whatever the schema says
+      --compact           owned messages have half the code, and are decoded slower
       --lazy-utf8         readers check strings on conversion to str, not on reading
       --root PATH         module that mod.rs becomes, such as crate::schema;
                           without it the code may be anywhere
@@ -64,6 +65,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             }
             Arg::Long("api-kinds") => format!("api_kinds={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
+            Arg::Long("compact") => "compact".into(),
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),
             Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),

@@ -115,6 +115,13 @@ impl Build {
         self
     }
 
+    /// See [`Config::compact`].
+    #[must_use]
+    pub fn compact(mut self, compact: bool) -> Self {
+        self.config.compact = compact;
+        self
+    }
+
     /// See [`Config::open_enums`].
     #[must_use]
     pub fn open_enums(mut self, open: bool) -> Self {

@@ -51,7 +51,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // Fields are encoded from the last to the first.
     lines.reverse();
-    let table = table(cx, "owned", &names.owned, &lines);
+    let flavour = if cx.config.compact { "compact" } else { "owned" };
+    let table = table(cx, flavour, &names.owned, &lines);
     let extensions = extension::nested(cx, message, &name);
     quote! {
         #doc
@@ -189,7 +190,8 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
         .collect();
     lines.sort();
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
-    let table = table(cx, "oneof", name, &lines);
+    let flavour = if cx.config.compact { "compact_oneof" } else { "oneof" };
+    let table = table(cx, flavour, name, &lines);
     let name = ident(name);
     quote! {
         #doc

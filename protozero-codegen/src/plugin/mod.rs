@@ -7,7 +7,7 @@
 //! Options, joined by commas:
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
-//! - `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
+//! - `open_enums`, `lazy_utf8` and `compact`, alone or with `=true` or `=false`;
 //! - `root=crate::schema`;
 //! - `text_feature=NAME` and `reader_feature=NAME`: descriptors or readers are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
@@ -118,6 +118,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             }
         }
         "open_enums" => config.open_enums = switch(name, value)?,
+        "compact" => config.compact = switch(name, value)?,
         "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
         "root" if value.is_empty() || syn::parse_str::<syn::Path>(value).is_ok() => {
             config.root = value.to_owned();

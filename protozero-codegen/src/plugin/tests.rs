@@ -71,6 +71,8 @@ fn a_switch_can_be_turned_off() {
         config.open_enums
     };
     assert!(open("open_enums") && !open("open_enums=false") && open("open_enums=true"));
+    super::set(&mut config, "compact").unwrap();
+    assert!(config.compact);
 }
 
 #[test]

@@ -123,3 +123,16 @@ fn unchecked_text_is_a_setting() {
     assert!(run(true).contains("Text(rt::Text<'a>) text = 10 as String;"));
     assert!(run(true).contains("Tags(rt::Text<'a>) tags = 18 as String;"));
 }
+
+#[test]
+fn compact_messages_are_a_setting() {
+    let source = "syntax = \"proto3\"; message Note { oneof kind { string text = 1; } }";
+    let run = |compact| {
+        let sources = vec![Source { path: "note.proto".into(), text: source.into() }];
+        let api_kinds = ApiKinds { owned: true, ..ApiKinds::default() };
+        let config = Config { sources, api_kinds, compact, ..Config::default() };
+        generate(&config).unwrap().remove(0).text
+    };
+    assert!(run(false).contains("rt::owned! { Note;") && run(false).contains("rt::oneof!"));
+    assert!(run(true).contains("rt::compact! { Note;") && run(true).contains("rt::compact_oneof!"));
+}

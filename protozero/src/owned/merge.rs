@@ -14,8 +14,14 @@ const UNCHARGED_BYTES_MAX: usize = 64;
 /// Charges the memory of a struct, which it takes even without fields.
 #[inline]
 fn charge<K: Kind>(context: DecodeContext<'_>) -> Result<(), DecodeError> {
-    if K::FOOTPRINT > UNCHARGED_BYTES_MAX {
-        context.grow(K::FOOTPRINT).map_err(|kind| kind.at(0))
+    charge_bytes(K::FOOTPRINT, context)
+}
+
+/// Charges a struct of so many bytes.
+#[inline]
+pub(super) fn charge_bytes(bytes: usize, context: DecodeContext<'_>) -> Result<(), DecodeError> {
+    if bytes > UNCHARGED_BYTES_MAX {
+        context.grow(bytes).map_err(|kind| kind.at(0))
     } else {
         Ok(())
     }

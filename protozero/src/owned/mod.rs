@@ -7,11 +7,14 @@
 //!  merge.rs   Field of the wire ──▶ Read::merge ──▶ field of a struct
 //!  kinds      scalar.rs  text.rs  nested.rs  map.rs
 //!  owned_macro.rs  generates the calls from a line per field, without a derive
+//!  compact.rs      the same with less code
 //! ```
 //!
 //! The `merge_*` functions return whether they understood the field. The caller keeps or drops an
 //! unknown field.
 
+pub mod compact;
+mod compact_macro;
 mod encoder;
 mod map;
 mod merge;
@@ -24,7 +27,7 @@ mod whole;
 
 use core::mem::size_of;
 
-use crate::decode::{DecodeContext, Field, Value};
+use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::DecodeError;
 
 pub use core::option::Option::{None, Some};
@@ -36,8 +39,8 @@ pub use merge::{
     drop_unknown, keep_unknown, merge_keeping_unknown, merge_known, merge_oneof, merge_optional,
     merge_packed, merge_repeated, merge_single, merge_variant,
 };
+pub(crate) use nested::split_delimited;
 pub use nested::{Group, Nested};
-pub(crate) use nested::{merge_all, split_delimited};
 pub use put::{
     put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
 };
@@ -84,6 +87,20 @@ pub trait Merge<'a>: Sized {
         field: Field<'a>,
         context: DecodeContext<'_>,
     ) -> Result<(), DecodeError>;
+
+    /// Decodes all fields of `bytes`.
+    ///
+    /// # Errors
+    /// Those of [`Merge::merge_field`]; the offset counts from the start of `bytes`.
+    fn merge_fields(&mut self, bytes: &'a [u8], context: DecodeContext<'_>) -> Merged {
+        let mut reader = Reader::new(bytes);
+        loop {
+            let start = reader.position();
+            let Some(field) = reader.advance()? else { return Ok(()) };
+            self.merge_field(field, context)
+                .map_err(|error| error.kind.at(start + error.offset))?;
+        }
+    }
 }
 
 /// The encoder of a oneof.

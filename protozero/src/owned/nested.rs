@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::size_of;
 
-use super::{Encode, Encoder, Kind, Merge, Read};
-use crate::decode::{DecodeContext, Field, Reader, Value};
+use super::{Encode, Encoder, Kind, Merge, Merged, Read};
+use crate::decode::{DecodeContext, Field, Value};
 use crate::error::DecodeError;
 #[cfg(doc)]
 use crate::error::DecodeErrorKind;
@@ -85,6 +85,11 @@ impl<'a, M: Merge<'a>> Merge<'a> for Box<M> {
     ) -> Result<(), DecodeError> {
         M::merge_field(self, field, context)
     }
+
+    #[inline]
+    fn merge_fields(&mut self, bytes: &'a [u8], context: DecodeContext<'_>) -> Merged {
+        M::merge_fields(self, bytes, context)
+    }
 }
 
 fn merge_body<'a, M: Merge<'a>>(
@@ -94,25 +99,8 @@ fn merge_body<'a, M: Merge<'a>>(
     context: DecodeContext<'_>,
 ) -> Result<bool, DecodeError> {
     let context = context.enter().map_err(|kind| kind.at(0))?;
-    merge_all(slot, body, context).map_err(|error| within(field, body, error))?;
+    slot.merge_fields(body, context).map_err(|error| within(field, body, error))?;
     Ok(true)
-}
-
-/// Decodes all fields of `bytes` into `self`.
-///
-/// # Errors
-/// Those of [`Merge::merge_field`]; the offset counts from the start of `bytes`.
-pub(crate) fn merge_all<'a, M: Merge<'a>>(
-    slot: &mut M,
-    bytes: &'a [u8],
-    context: DecodeContext<'_>,
-) -> Result<(), DecodeError> {
-    let mut reader = Reader::new(bytes);
-    loop {
-        let start = reader.position();
-        let Some(field) = reader.advance()? else { return Ok(()) };
-        slot.merge_field(field, context).map_err(|error| error.kind.at(start + error.offset))?;
-    }
 }
 
 /// Converts an `error` in the body of `field` to an error in `field`.

@@ -83,11 +83,23 @@ pub(crate) fn encoded<T>(
 /// # Errors
 /// Those of [`fill`].
 pub(crate) fn to_vec(message: &impl Encode, framed: bool) -> Result<Vec<u8>, WriteError> {
-    filled(&|out| message.encode_fields(out), framed)
+    filled(&message, framed)
 }
 
-/// [`to_vec`] of the message whose fields `encode` writes. It is compiled once, not for each message.
-fn filled(encode: &dyn Fn(&mut Encoder<'_>), framed: bool) -> Result<Vec<u8>, WriteError> {
+/// A reference to a message. A trait object of the message itself would bring its destructor along.
+trait Fields {
+    fn put(&self, out: &mut Encoder<'_>);
+}
+
+impl<M: Encode> Fields for &M {
+    fn put(&self, out: &mut Encoder<'_>) {
+        self.encode_fields(out);
+    }
+}
+
+/// [`to_vec`] for all messages. It is compiled once, not for each of them.
+fn filled(message: &dyn Fields, framed: bool) -> Result<Vec<u8>, WriteError> {
+    let encode = |out: &mut Encoder<'_>| message.put(out);
     let mut scratch = [0; SCRATCH_LEN];
     let len = fill(encode, framed, &mut scratch)?;
     if let Some(at) = SCRATCH_LEN.checked_sub(len) {

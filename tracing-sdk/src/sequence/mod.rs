@@ -273,12 +273,34 @@ impl Sequence {
     ) -> std::thread::Result<()> {
         let thread_time =
             if self.is_special { self.sample_thread_time(now_ns, spec) } else { None };
-        let arguments = Arguments { lost: self.lost, thread_time, fill };
-        let filled = self.encode(now_ns, spec, Some(arguments));
+        let filled =
+            self.encode_all(now_ns, spec, Arguments { lost: self.lost, thread_time, fill });
         if self.is_special && deliver == Deliver::Now {
             self.deliver();
         }
         filled
+    }
+
+    /// The end of a slice that found no memory before. Losses and thread times belong to the next event.
+    #[cold]
+    fn encode_late_end(
+        &mut self,
+        now_ns: u64,
+        spec: &Spec<'_, '_>,
+        fill: Option<&mut Fill<'_>>,
+    ) -> std::thread::Result<()> {
+        self.encode_all(now_ns, spec, Arguments { lost: 0, thread_time: None, fill })
+    }
+
+    /// [`encode`](Self::encode) with arguments. One copy for all callers: it is 5 KB.
+    #[inline(never)]
+    fn encode_all(
+        &mut self,
+        now_ns: u64,
+        spec: &Spec<'_, '_>,
+        arguments: Arguments<'_, '_>,
+    ) -> std::thread::Result<()> {
+        self.encode(now_ns, spec, Some(arguments))
     }
 
     /// For events on the track of the thread, if the session asks for it.

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use protos::{ClockSnapshotWriter, TrackEventDefaultsWriter};
 
 use super::thread_time::ThreadTime;
-use super::{Arguments, Fill, Sequence, Spec};
+use super::{Fill, Sequence, Spec};
 use crate::event::Event;
 use crate::intern::StaticName;
 use crate::source::settings::{
@@ -107,13 +107,11 @@ impl Sequence {
             let mut mark = |event: &mut Event<'_, '_>| {
                 event.annotate_static(&KEY, &true);
             };
-            let _no_panic = match end.had_arguments {
-                false => self.encode(now_ns, &spec, None),
-                true => {
-                    let fill: Option<&mut Fill<'_>> = Some(&mut mark);
-                    self.encode(now_ns, &spec, Some(Arguments { lost: 0, thread_time: None, fill }))
-                }
+            let fill: Option<&mut Fill<'_>> = match end.had_arguments {
+                false => None,
+                true => Some(&mut mark),
             };
+            let _no_panic = self.encode_late_end(now_ns, &spec, fill);
             if self.writer.is_dropping() {
                 return false;
             }

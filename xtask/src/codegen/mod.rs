@@ -151,6 +151,7 @@ fn config(root: &Path) -> Result<Config, String> {
         text_feature: Some("text".into()),
         reader_feature: Some("readers".into()),
         features: AREAS.iter().map(|(path, area)| ((*path).into(), (*area).into())).collect(),
+        compact: true,
         ..Config::default()
     })
 }

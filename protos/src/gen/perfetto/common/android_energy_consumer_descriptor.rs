@@ -19,7 +19,7 @@ pub struct AndroidEnergyConsumer {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidEnergyConsumer;
+rt::compact! { AndroidEnergyConsumer;
     optional name = 4 as Text;
     optional r#type = 3 as Text;
     optional ordinal = 2 as Int32;
@@ -63,7 +63,7 @@ pub struct AndroidEnergyConsumerDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidEnergyConsumerDescriptor;
+rt::compact! { AndroidEnergyConsumerDescriptor;
     repeated energy_consumers = 1 as Nested(AndroidEnergyConsumer);
 }
 

@@ -36,7 +36,7 @@ pub struct DataSourceDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DataSourceDescriptor;
+rt::compact! { DataSourceDescriptor;
     #[cfg(feature = "protovm")] optional protovm_program = 10 as Nested(crate::VmProgram);
     optional no_flush = 9 as Bool;
     #[cfg(feature = "linux")] optional ftrace_descriptor = 8 as Nested(crate::FtraceDescriptor);

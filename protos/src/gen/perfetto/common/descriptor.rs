@@ -87,7 +87,7 @@ pub struct FileDescriptorSet {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileDescriptorSet;
+rt::compact! { FileDescriptorSet;
     repeated file = 1 as Nested(FileDescriptorProto);
 }
 
@@ -127,7 +127,7 @@ pub struct FileDescriptorProto {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileDescriptorProto;
+rt::compact! { FileDescriptorProto;
     unpacked weak_dependency = 11 as Int32;
     unpacked public_dependency = 10 as Int32;
     repeated extension = 7 as Nested(FieldDescriptorProto);
@@ -196,7 +196,7 @@ pub struct DescriptorProto {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DescriptorProto;
+rt::compact! { DescriptorProto;
     repeated reserved_name = 10 as Text;
     repeated reserved_range = 9 as Nested(DescriptorProtoReservedRange);
     repeated oneof_decl = 8 as Nested(OneofDescriptorProto);
@@ -259,7 +259,7 @@ pub struct DescriptorProtoReservedRange {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DescriptorProtoReservedRange;
+rt::compact! { DescriptorProtoReservedRange;
     optional end = 2 as Int32;
     optional start = 1 as Int32;
 }
@@ -301,7 +301,7 @@ pub struct UninterpretedOption {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UninterpretedOption;
+rt::compact! { UninterpretedOption;
     optional aggregate_value = 8 as Text;
     optional string_value = 7 as Bytes;
     optional double_value = 6 as Double;
@@ -360,7 +360,7 @@ pub struct UninterpretedOptionNamePart {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UninterpretedOptionNamePart;
+rt::compact! { UninterpretedOptionNamePart;
     optional is_extension = 2 as Bool;
     optional name_part = 1 as Text;
 }
@@ -397,7 +397,7 @@ pub struct FieldOptions {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FieldOptions;
+rt::compact! { FieldOptions;
     repeated uninterpreted_option = 999 as Nested(UninterpretedOption);
     optional packed = 2 as Bool;
 }
@@ -443,7 +443,7 @@ pub struct FieldDescriptorProto {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FieldDescriptorProto;
+rt::compact! { FieldDescriptorProto;
     optional oneof_index = 9 as Int32;
     optional options = 8 as Nested(FieldOptions);
     optional default_value = 7 as Text;
@@ -508,7 +508,7 @@ pub struct OneofDescriptorProto {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { OneofDescriptorProto;
+rt::compact! { OneofDescriptorProto;
     optional options = 2 as Nested(OneofOptions);
     optional name = 1 as Text;
 }
@@ -546,7 +546,7 @@ pub struct EnumDescriptorProto {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EnumDescriptorProto;
+rt::compact! { EnumDescriptorProto;
     repeated reserved_name = 5 as Text;
     repeated value = 2 as Nested(EnumValueDescriptorProto);
     optional name = 1 as Text;
@@ -589,7 +589,7 @@ pub struct EnumValueDescriptorProto {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EnumValueDescriptorProto;
+rt::compact! { EnumValueDescriptorProto;
     optional number = 2 as Int32;
     optional name = 1 as Text;
 }
@@ -624,7 +624,7 @@ pub struct OneofOptions {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { OneofOptions;
+rt::compact! { OneofOptions;
 }
 
 rt::writer! { OneofOptionsWriter, "perfetto.protos.OneofOptions";

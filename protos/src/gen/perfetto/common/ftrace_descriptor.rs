@@ -14,7 +14,7 @@ pub struct FtraceDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceDescriptor;
+rt::compact! { FtraceDescriptor;
     repeated atrace_categories = 1 as Nested(FtraceDescriptorAtraceCategory);
 }
 
@@ -48,7 +48,7 @@ pub struct FtraceDescriptorAtraceCategory {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceDescriptorAtraceCategory;
+rt::compact! { FtraceDescriptorAtraceCategory;
     optional description = 2 as Text;
     optional name = 1 as Text;
 }

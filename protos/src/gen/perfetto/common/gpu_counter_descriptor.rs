@@ -172,7 +172,7 @@ pub struct GpuCounterDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterDescriptor;
+rt::compact! { GpuCounterDescriptor;
     optional supports_counter_name_globs = 8 as Bool;
     optional supports_counter_names = 7 as Bool;
     repeated counter_groups = 6 as Nested(GpuCounterDescriptorGpuCounterGroupSpec);
@@ -255,7 +255,7 @@ pub struct GpuCounterDescriptorGpuCounterSpec {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterDescriptorGpuCounterSpec;
+rt::compact! { GpuCounterDescriptorGpuCounterSpec;
     optional value_direction = 11 as Enum(GpuCounterDescriptorGpuCounterSpecValueDirection);
     unpacked_enums groups + unknown_fields = 10 as Enum(GpuCounterDescriptorGpuCounterGroup);
     optional select_by_default = 9 as Bool;
@@ -274,7 +274,7 @@ pub enum GpuCounterDescriptorGpuCounterSpecPeakValue {
     DoublePeakValue(f64),
 }
 
-rt::oneof! { GpuCounterDescriptorGpuCounterSpecPeakValue;
+rt::compact_oneof! { GpuCounterDescriptorGpuCounterSpecPeakValue;
     IntPeakValue = 5 as Int64;
     DoublePeakValue = 6 as Double;
 }
@@ -367,7 +367,7 @@ pub struct GpuCounterDescriptorGpuCounterBlock {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterDescriptorGpuCounterBlock;
+rt::compact! { GpuCounterDescriptorGpuCounterBlock;
     unpacked counter_ids = 5 as Uint32;
     optional description = 4 as Text;
     optional name = 3 as Text;
@@ -422,7 +422,7 @@ pub struct GpuCounterDescriptorGpuCounterGroupSpec {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterDescriptorGpuCounterGroupSpec;
+rt::compact! { GpuCounterDescriptorGpuCounterGroupSpec;
     unpacked counter_ids = 4 as Uint32;
     optional description = 3 as Text;
     optional name = 2 as Text;

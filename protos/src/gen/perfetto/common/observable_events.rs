@@ -62,7 +62,7 @@ pub struct ObservableEvents {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObservableEvents;
+rt::compact! { ObservableEvents;
     optional clone_trigger_hit = 3 as Nested(ObservableEventsCloneTriggerHit);
     optional all_data_sources_started = 2 as Bool;
     repeated instance_state_changes = 1 as Nested(ObservableEventsDataSourceInstanceStateChange);
@@ -116,7 +116,7 @@ pub struct ObservableEventsDataSourceInstanceStateChange {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObservableEventsDataSourceInstanceStateChange;
+rt::compact! { ObservableEventsDataSourceInstanceStateChange;
     optional state = 3 as Enum(ObservableEventsDataSourceInstanceState);
     optional data_source_name = 2 as Text;
     optional producer_name = 1 as Text;
@@ -167,7 +167,7 @@ pub struct ObservableEventsCloneTriggerHit {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObservableEventsCloneTriggerHit;
+rt::compact! { ObservableEventsCloneTriggerHit;
     optional trigger_delay_ms = 6 as Uint64;
     optional boot_time_ns = 5 as Uint64;
     optional producer_uid = 4 as Uint32;

@@ -118,7 +118,7 @@ pub struct PerfEvents {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEvents;
+rt::compact! { PerfEvents;
 }
 
 rt::writer! { PerfEventsWriter, "perfetto.protos.PerfEvents";
@@ -153,7 +153,7 @@ pub struct PerfEventsTimebase {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEventsTimebase;
+rt::compact! { PerfEventsTimebase;
     unpacked_enums modifiers + unknown_fields = 12 as Enum(PerfEventsEventModifier);
     optional timestamp_clock = 11 as Enum(PerfEventsPerfClock);
     optional name = 10 as Text;
@@ -172,7 +172,7 @@ pub enum PerfEventsTimebaseInterval {
     PollPeriodMs(u32),
 }
 
-rt::oneof! { PerfEventsTimebaseInterval;
+rt::compact_oneof! { PerfEventsTimebaseInterval;
     Period = 1 as Uint64;
     Frequency = 2 as Uint64;
     PollPeriodMs = 6 as Uint32;
@@ -186,7 +186,7 @@ pub enum PerfEventsTimebaseEvent {
     RawEvent(PerfEventsRawEvent),
 }
 
-rt::oneof! { PerfEventsTimebaseEvent;
+rt::compact_oneof! { PerfEventsTimebaseEvent;
     Tracepoint = 3 as Nested(PerfEventsTracepoint);
     Counter = 4 as Enum(PerfEventsCounter);
     RawEvent = 5 as Nested(PerfEventsRawEvent);
@@ -261,7 +261,7 @@ pub struct PerfEventsTracepoint {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEventsTracepoint;
+rt::compact! { PerfEventsTracepoint;
     optional filter = 2 as Text;
     optional name = 1 as Text;
 }
@@ -306,7 +306,7 @@ pub struct PerfEventsRawEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEventsRawEvent;
+rt::compact! { PerfEventsRawEvent;
     optional pmu_name = 5 as Text;
     optional config2 = 4 as Uint64;
     optional config1 = 3 as Uint64;
@@ -359,7 +359,7 @@ pub struct FollowerEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FollowerEvent;
+rt::compact! { FollowerEvent;
     unpacked_enums modifiers + unknown_fields = 5 as Enum(PerfEventsEventModifier);
     optional name = 4 as Text;
     oneof event = 1 | 2 | 3;
@@ -373,7 +373,7 @@ pub enum FollowerEventEvent {
     RawEvent(PerfEventsRawEvent),
 }
 
-rt::oneof! { FollowerEventEvent;
+rt::compact_oneof! { FollowerEventEvent;
     Counter = 1 as Enum(PerfEventsCounter);
     Tracepoint = 2 as Nested(PerfEventsTracepoint);
     RawEvent = 3 as Nested(PerfEventsRawEvent);

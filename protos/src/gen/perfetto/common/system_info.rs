@@ -17,7 +17,7 @@ pub struct Utsname {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Utsname;
+rt::compact! { Utsname;
     optional machine = 4 as Text;
     optional release = 3 as Text;
     optional version = 2 as Text;
@@ -84,7 +84,7 @@ pub struct SystemInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SystemInfo;
+rt::compact! { SystemInfo;
     optional machine_name = 17 as Text;
     optional system_ram_bytes = 16 as Uint64;
     optional android_serial_console = 15 as Text;

@@ -14,7 +14,7 @@ pub struct TraceAttributes {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceAttributes;
+rt::compact! { TraceAttributes;
     repeated attribute = 1 as Nested(TraceAttributesAttribute);
 }
 
@@ -49,7 +49,7 @@ pub struct TraceAttributesAttribute {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceAttributesAttribute;
+rt::compact! { TraceAttributesAttribute;
     oneof value = 2 | 3;
     optional key = 1 as Text;
 }
@@ -61,7 +61,7 @@ pub enum TraceAttributesAttributeValue {
     StringValue(String),
 }
 
-rt::oneof! { TraceAttributesAttributeValue;
+rt::compact_oneof! { TraceAttributesAttributeValue;
     LongValue = 2 as Int64;
     StringValue = 3 as Text;
 }

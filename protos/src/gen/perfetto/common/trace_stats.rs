@@ -63,7 +63,7 @@ pub struct TraceStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceStats;
+rt::compact! { TraceStats;
     repeated writer_stats = 18 as Nested(TraceStatsWriterStats);
     unpacked chunk_payload_histogram_def = 17 as Int64;
     optional final_flush_outcome = 15 as Enum(TraceStatsFinalFlushOutcome);
@@ -226,7 +226,7 @@ pub struct TraceStatsBufferStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceStatsBufferStats;
+rt::compact! { TraceStatsBufferStats;
     optional chunks_relocated = 20 as Uint64;
     optional trace_writer_packet_loss = 19 as Uint64;
     optional chunks_discarded = 18 as Uint64;
@@ -382,7 +382,7 @@ pub struct TraceStatsWriterStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceStatsWriterStats;
+rt::compact! { TraceStatsWriterStats;
     optional buffer = 4 as Uint32;
     packed chunk_payload_histogram_sum = 3 as Int64;
     packed chunk_payload_histogram_counts = 2 as Uint64;
@@ -443,7 +443,7 @@ pub struct TraceStatsFilterStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceStatsFilterStats;
+rt::compact! { TraceStatsFilterStats;
     unpacked bytes_discarded_per_buffer = 20 as Uint64;
     optional time_taken_ns = 5 as Uint64;
     optional errors = 4 as Uint64;

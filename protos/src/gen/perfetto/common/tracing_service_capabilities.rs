@@ -20,7 +20,7 @@ pub struct TracingServiceCapabilities {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceCapabilities;
+rt::compact! { TracingServiceCapabilities;
     optional has_clone_session = 4 as Bool;
     optional has_trace_config_output_path = 3 as Bool;
     unpacked_enums observable_events + unknown_fields = 2 as Enum(crate::ObservableEventsType);

@@ -24,7 +24,7 @@ pub struct TracingServiceState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceState;
+rt::compact! { TracingServiceState;
     optional supports_tracing_sessions = 7 as Bool;
     repeated tracing_sessions = 6 as Nested(TracingServiceStateTracingSession);
     optional tracing_service_version = 5 as Text;
@@ -103,7 +103,7 @@ pub struct TracingServiceStateProducer {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceStateProducer;
+rt::compact! { TracingServiceStateProducer;
     optional machine_name = 8 as Text;
     optional machine_id = 7 as Uint32;
     optional frozen = 6 as Bool;
@@ -168,7 +168,7 @@ pub struct TracingServiceStateDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceStateDataSource;
+rt::compact! { TracingServiceStateDataSource;
     optional producer_id = 2 as Int32;
     optional ds_descriptor = 1 as Nested(crate::DataSourceDescriptor);
 }
@@ -217,7 +217,7 @@ pub struct TracingServiceStateTracingSession {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceStateTracingSession;
+rt::compact! { TracingServiceStateTracingSession;
     optional is_started = 11 as Bool;
     optional bugreport_filename = 10 as Text;
     optional bugreport_score = 9 as Int32;

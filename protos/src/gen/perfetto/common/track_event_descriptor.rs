@@ -16,7 +16,7 @@ pub struct TrackEventCategory {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventCategory;
+rt::compact! { TrackEventCategory;
     repeated tags = 3 as Text;
     optional description = 2 as Text;
     optional name = 1 as Text;
@@ -58,7 +58,7 @@ pub struct TrackEventDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventDescriptor;
+rt::compact! { TrackEventDescriptor;
     repeated available_categories = 1 as Nested(TrackEventCategory);
 }
 

@@ -186,7 +186,7 @@ pub struct DataSourceConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DataSourceConfig;
+rt::compact! { DataSourceConfig;
     #[cfg(feature = "configs")] optional for_testing = 1001 as Nested(crate::TestConfig);
     optional legacy_config = 1000 as Text;
     #[cfg(feature = "configs")] optional qnx_config = 150 as Nested(crate::QnxConfig);

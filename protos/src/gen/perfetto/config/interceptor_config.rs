@@ -15,7 +15,7 @@ pub struct InterceptorConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InterceptorConfig;
+rt::compact! { InterceptorConfig;
     optional console_config = 100 as Nested(crate::ConsoleConfig);
     optional name = 1 as Text;
 }

@@ -27,7 +27,7 @@ pub struct StressTestConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StressTestConfig;
+rt::compact! { StressTestConfig;
     optional burst_timings = 11 as Nested(StressTestConfigWriterTiming);
     optional burst_duration_ms = 10 as Uint32;
     optional burst_period_ms = 9 as Uint32;
@@ -104,7 +104,7 @@ pub struct StressTestConfigWriterTiming {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StressTestConfigWriterTiming;
+rt::compact! { StressTestConfigWriterTiming;
     optional payload_write_time_ms = 5 as Uint32;
     optional rate_stddev = 4 as Double;
     optional rate_mean = 3 as Double;

@@ -22,7 +22,7 @@ pub struct TestConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestConfig;
+rt::compact! { TestConfig;
     optional dummy_fields = 6 as Nested(TestConfigDummyFields);
     optional send_batch_on_register = 5 as Bool;
     optional message_size = 4 as Uint32;
@@ -93,7 +93,7 @@ pub struct TestConfigDummyFields {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestConfigDummyFields;
+rt::compact! { TestConfigDummyFields;
     optional field_bytes = 14 as Bytes;
     optional field_string = 13 as Text;
     optional field_sint32 = 12 as Sint32;

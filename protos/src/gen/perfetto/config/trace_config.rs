@@ -293,7 +293,7 @@ pub struct TraceConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfig;
+rt::compact! { TraceConfig;
     optional trace_attributes = 48 as Nested(crate::TraceAttributes);
     optional compression = 47 as Nested(TraceConfigCompressionConfig);
     repeated notes = 46 as Nested(TraceConfigNote);
@@ -608,7 +608,7 @@ pub struct TraceConfigBufferConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigBufferConfig;
+rt::compact! { TraceConfigBufferConfig;
     optional experimental_mode = 8 as Enum(TraceConfigBufferConfigExperimentalMode);
     optional name = 7 as Text;
     optional clear_before_clone = 6 as Bool;
@@ -683,7 +683,7 @@ pub struct TraceConfigDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigDataSource;
+rt::compact! { TraceConfigDataSource;
     repeated machine_name_filter = 4 as Text;
     repeated producer_name_regex_filter = 3 as Text;
     repeated producer_name_filter = 2 as Text;
@@ -753,7 +753,7 @@ pub struct TraceConfigBuiltinDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigBuiltinDataSource;
+rt::compact! { TraceConfigBuiltinDataSource;
     optional enable_concurrent_session_events = 10 as Bool;
     optional disable_extension_descriptors = 9 as Bool;
     optional disable_chunk_usage_histograms = 8 as Bool;
@@ -839,7 +839,7 @@ pub struct TraceConfigProducerConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigProducerConfig;
+rt::compact! { TraceConfigProducerConfig;
     optional page_size_kb = 3 as Uint32;
     optional shm_size_kb = 2 as Uint32;
     optional producer_name = 1 as Text;
@@ -886,7 +886,7 @@ pub struct TraceConfigStatsdMetadata {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigStatsdMetadata;
+rt::compact! { TraceConfigStatsdMetadata;
     optional triggering_subscription_id = 4 as Int64;
     optional triggering_config_id = 3 as Int64;
     optional triggering_config_uid = 2 as Int32;
@@ -932,7 +932,7 @@ pub struct TraceConfigGuardrailOverrides {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigGuardrailOverrides;
+rt::compact! { TraceConfigGuardrailOverrides;
     optional max_tracing_buffer_size_kb = 2 as Uint32;
     optional max_upload_per_day_bytes = 1 as Uint64;
 }
@@ -972,7 +972,7 @@ pub struct TraceConfigTriggerConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigTriggerConfig;
+rt::compact! { TraceConfigTriggerConfig;
     optional use_clone_snapshot_if_available = 5 as Bool;
     optional trigger_timeout_ms = 3 as Uint32;
     repeated triggers = 2 as Nested(TraceConfigTriggerConfigTrigger);
@@ -1032,7 +1032,7 @@ pub struct TraceConfigTriggerConfigTrigger {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigTriggerConfigTrigger;
+rt::compact! { TraceConfigTriggerConfigTrigger;
     optional skip_probability = 5 as Double;
     optional max_per_24_h = 4 as Uint32;
     optional stop_delay_ms = 3 as Uint32;
@@ -1089,7 +1089,7 @@ pub struct TraceConfigIncrementalStateConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigIncrementalStateConfig;
+rt::compact! { TraceConfigIncrementalStateConfig;
     optional clear_period_ms = 1 as Uint32;
 }
 
@@ -1125,7 +1125,7 @@ pub struct TraceConfigCompressionConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigCompressionConfig;
+rt::compact! { TraceConfigCompressionConfig;
     optional zstd = 2 as Nested(TraceConfigCompressionConfigZstd);
     optional deflate = 1 as Nested(TraceConfigCompressionConfigDeflate);
 }
@@ -1160,7 +1160,7 @@ pub struct TraceConfigCompressionConfigDeflate {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigCompressionConfigDeflate;
+rt::compact! { TraceConfigCompressionConfigDeflate;
 }
 
 rt::writer! { TraceConfigCompressionConfigDeflateWriter, "perfetto.protos.TraceConfig.CompressionConfig.Deflate";
@@ -1188,7 +1188,7 @@ pub struct TraceConfigCompressionConfigZstd {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigCompressionConfigZstd;
+rt::compact! { TraceConfigCompressionConfigZstd;
     optional level = 1 as Int32;
 }
 
@@ -1226,7 +1226,7 @@ pub struct TraceConfigIncidentReportConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigIncidentReportConfig;
+rt::compact! { TraceConfigIncidentReportConfig;
     optional skip_incidentd = 5 as Bool;
     optional skip_dropbox = 4 as Bool;
     optional privacy_level = 3 as Int32;
@@ -1280,7 +1280,7 @@ pub struct TraceConfigTraceFilter {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigTraceFilter;
+rt::compact! { TraceConfigTraceFilter;
     optional string_filter_chain_v54 = 5 as Nested(TraceConfigTraceFilterStringFilterChain);
     optional bytecode_overlay_v54 = 4 as Bytes;
     optional string_filter_chain = 3 as Nested(TraceConfigTraceFilterStringFilterChain);
@@ -1344,7 +1344,7 @@ pub struct TraceConfigTraceFilterStringFilterRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigTraceFilterStringFilterRule;
+rt::compact! { TraceConfigTraceFilterStringFilterRule;
     unpacked_enums semantic_type + unknown_fields = 5 as Enum(crate::SemanticType);
     optional name = 4 as Text;
     optional atrace_payload_starts_with = 3 as Text;
@@ -1398,7 +1398,7 @@ pub struct TraceConfigTraceFilterStringFilterChain {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigTraceFilterStringFilterChain;
+rt::compact! { TraceConfigTraceFilterStringFilterChain;
     repeated rules = 1 as Nested(TraceConfigTraceFilterStringFilterRule);
 }
 
@@ -1434,7 +1434,7 @@ pub struct TraceConfigAndroidReportConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigAndroidReportConfig;
+rt::compact! { TraceConfigAndroidReportConfig;
     optional use_pipe_in_framework_for_testing = 4 as Bool;
     optional skip_report = 3 as Bool;
     optional reporter_service_class = 2 as Text;
@@ -1479,7 +1479,7 @@ pub struct TraceConfigNote {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigNote;
+rt::compact! { TraceConfigNote;
     optional value = 2 as Text;
     optional key = 1 as Text;
 }
@@ -1516,7 +1516,7 @@ pub struct TraceConfigCmdTraceStartDelay {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigCmdTraceStartDelay;
+rt::compact! { TraceConfigCmdTraceStartDelay;
     optional max_delay_ms = 2 as Uint32;
     optional min_delay_ms = 1 as Uint32;
 }
@@ -1554,7 +1554,7 @@ pub struct TraceConfigSessionSemaphore {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceConfigSessionSemaphore;
+rt::compact! { TraceConfigSessionSemaphore;
     optional max_other_session_count = 2 as Uint64;
     optional name = 1 as Text;
 }

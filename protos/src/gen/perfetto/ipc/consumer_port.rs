@@ -16,7 +16,7 @@ pub struct EnableTracingRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EnableTracingRequest;
+rt::compact! { EnableTracingRequest;
     optional attach_notification_only = 2 as Bool;
     optional trace_config = 1 as Nested(crate::TraceConfig);
 }
@@ -57,7 +57,7 @@ pub struct EnableTracingResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EnableTracingResponse;
+rt::compact! { EnableTracingResponse;
     optional error = 3 as Text;
     oneof state = 1;
 }
@@ -69,7 +69,7 @@ pub enum EnableTracingResponseState {
     Disabled(bool),
 }
 
-rt::oneof! { EnableTracingResponseState;
+rt::compact_oneof! { EnableTracingResponseState;
     Disabled = 1 as Bool;
 }
 
@@ -109,7 +109,7 @@ pub struct StartTracingRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StartTracingRequest;
+rt::compact! { StartTracingRequest;
 }
 
 rt::writer! { StartTracingRequestWriter, "perfetto.protos.StartTracingRequest";
@@ -136,7 +136,7 @@ pub struct StartTracingResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StartTracingResponse;
+rt::compact! { StartTracingResponse;
 }
 
 rt::writer! { StartTracingResponseWriter, "perfetto.protos.StartTracingResponse";
@@ -164,7 +164,7 @@ pub struct ChangeTraceConfigRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChangeTraceConfigRequest;
+rt::compact! { ChangeTraceConfigRequest;
     optional trace_config = 1 as Nested(crate::TraceConfig);
 }
 
@@ -196,7 +196,7 @@ pub struct ChangeTraceConfigResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChangeTraceConfigResponse;
+rt::compact! { ChangeTraceConfigResponse;
 }
 
 rt::writer! { ChangeTraceConfigResponseWriter, "perfetto.protos.ChangeTraceConfigResponse";
@@ -223,7 +223,7 @@ pub struct DisableTracingRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DisableTracingRequest;
+rt::compact! { DisableTracingRequest;
 }
 
 rt::writer! { DisableTracingRequestWriter, "perfetto.protos.DisableTracingRequest";
@@ -250,7 +250,7 @@ pub struct DisableTracingResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DisableTracingResponse;
+rt::compact! { DisableTracingResponse;
 }
 
 rt::writer! { DisableTracingResponseWriter, "perfetto.protos.DisableTracingResponse";
@@ -277,7 +277,7 @@ pub struct ReadBuffersRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ReadBuffersRequest;
+rt::compact! { ReadBuffersRequest;
 }
 
 rt::writer! { ReadBuffersRequestWriter, "perfetto.protos.ReadBuffersRequest";
@@ -305,7 +305,7 @@ pub struct ReadBuffersResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ReadBuffersResponse;
+rt::compact! { ReadBuffersResponse;
     repeated slices = 2 as Nested(ReadBuffersResponseSlice);
 }
 
@@ -341,7 +341,7 @@ pub struct ReadBuffersResponseSlice {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ReadBuffersResponseSlice;
+rt::compact! { ReadBuffersResponseSlice;
     optional last_slice_for_packet = 2 as Bool;
     optional data = 1 as Bytes;
 }
@@ -382,7 +382,7 @@ pub struct FreeBuffersRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FreeBuffersRequest;
+rt::compact! { FreeBuffersRequest;
     unpacked buffer_ids = 1 as Uint32;
 }
 
@@ -416,7 +416,7 @@ pub struct FreeBuffersResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FreeBuffersResponse;
+rt::compact! { FreeBuffersResponse;
 }
 
 rt::writer! { FreeBuffersResponseWriter, "perfetto.protos.FreeBuffersResponse";
@@ -447,7 +447,7 @@ pub struct FlushRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FlushRequest;
+rt::compact! { FlushRequest;
     optional flags = 2 as Uint64;
     optional timeout_ms = 1 as Uint32;
 }
@@ -486,7 +486,7 @@ pub struct FlushResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FlushResponse;
+rt::compact! { FlushResponse;
 }
 
 rt::writer! { FlushResponseWriter, "perfetto.protos.FlushResponse";
@@ -515,7 +515,7 @@ pub struct DetachRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DetachRequest;
+rt::compact! { DetachRequest;
     optional key = 1 as Text;
 }
 
@@ -549,7 +549,7 @@ pub struct DetachResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DetachResponse;
+rt::compact! { DetachResponse;
 }
 
 rt::writer! { DetachResponseWriter, "perfetto.protos.DetachResponse";
@@ -578,7 +578,7 @@ pub struct AttachRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AttachRequest;
+rt::compact! { AttachRequest;
     optional key = 1 as Text;
 }
 
@@ -614,7 +614,7 @@ pub struct AttachResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AttachResponse;
+rt::compact! { AttachResponse;
     optional trace_config = 1 as Nested(crate::TraceConfig);
 }
 
@@ -648,7 +648,7 @@ pub struct GetTraceStatsRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetTraceStatsRequest;
+rt::compact! { GetTraceStatsRequest;
 }
 
 rt::writer! { GetTraceStatsRequestWriter, "perfetto.protos.GetTraceStatsRequest";
@@ -676,7 +676,7 @@ pub struct GetTraceStatsResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetTraceStatsResponse;
+rt::compact! { GetTraceStatsResponse;
     optional trace_stats = 1 as Nested(crate::TraceStats);
 }
 
@@ -709,7 +709,7 @@ pub struct ObserveEventsRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObserveEventsRequest;
+rt::compact! { ObserveEventsRequest;
     unpacked_enums events_to_observe + unknown_fields = 1 as Enum(crate::ObservableEventsType);
 }
 
@@ -745,7 +745,7 @@ pub struct ObserveEventsResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObserveEventsResponse;
+rt::compact! { ObserveEventsResponse;
     optional events = 1 as Nested(crate::ObservableEvents);
 }
 
@@ -779,7 +779,7 @@ pub struct QueryServiceStateRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { QueryServiceStateRequest;
+rt::compact! { QueryServiceStateRequest;
     optional sessions_only = 1 as Bool;
 }
 
@@ -814,7 +814,7 @@ pub struct QueryServiceStateResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { QueryServiceStateResponse;
+rt::compact! { QueryServiceStateResponse;
     optional service_state = 1 as Nested(crate::TracingServiceState);
 }
 
@@ -846,7 +846,7 @@ pub struct QueryCapabilitiesRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { QueryCapabilitiesRequest;
+rt::compact! { QueryCapabilitiesRequest;
 }
 
 rt::writer! { QueryCapabilitiesRequestWriter, "perfetto.protos.QueryCapabilitiesRequest";
@@ -874,7 +874,7 @@ pub struct QueryCapabilitiesResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { QueryCapabilitiesResponse;
+rt::compact! { QueryCapabilitiesResponse;
     optional capabilities = 1 as Nested(crate::TracingServiceCapabilities);
 }
 
@@ -906,7 +906,7 @@ pub struct SaveTraceForBugreportRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SaveTraceForBugreportRequest;
+rt::compact! { SaveTraceForBugreportRequest;
 }
 
 rt::writer! { SaveTraceForBugreportRequestWriter, "perfetto.protos.SaveTraceForBugreportRequest";
@@ -935,7 +935,7 @@ pub struct SaveTraceForBugreportResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SaveTraceForBugreportResponse;
+rt::compact! { SaveTraceForBugreportResponse;
     optional msg = 2 as Text;
     optional success = 1 as Bool;
 }
@@ -981,7 +981,7 @@ pub struct CloneSessionRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CloneSessionRequest;
+rt::compact! { CloneSessionRequest;
     optional clone_trigger_delay_ms = 9 as Uint64;
     optional clone_trigger_boot_time_ns = 8 as Uint64;
     optional clone_trigger_trusted_producer_uid = 7 as Int32;
@@ -1000,7 +1000,7 @@ pub enum CloneSessionRequestSelector {
     UniqueSessionName(String),
 }
 
-rt::oneof! { CloneSessionRequestSelector;
+rt::compact_oneof! { CloneSessionRequestSelector;
     SessionId = 1 as Uint64;
     UniqueSessionName = 4 as Text;
 }
@@ -1070,7 +1070,7 @@ pub struct CloneSessionResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CloneSessionResponse;
+rt::compact! { CloneSessionResponse;
     optional was_write_into_file = 5 as Bool;
     optional uuid_lsb = 4 as Int64;
     optional uuid_msb = 3 as Int64;

@@ -47,7 +47,7 @@ pub struct InitializeConnectionRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InitializeConnectionRequest;
+rt::compact! { InitializeConnectionRequest;
     optional sdk_version = 8 as Text;
     optional shm_key_windows = 7 as Text;
     optional producer_provided_shmem = 6 as Bool;
@@ -124,7 +124,7 @@ pub struct InitializeConnectionResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InitializeConnectionResponse;
+rt::compact! { InitializeConnectionResponse;
     optional use_shmem_emulation = 3 as Bool;
     optional direct_smb_patching_supported = 2 as Bool;
     optional using_shmem_provided_by_producer = 1 as Bool;
@@ -170,7 +170,7 @@ pub struct RegisterDataSourceRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegisterDataSourceRequest;
+rt::compact! { RegisterDataSourceRequest;
     optional data_source_descriptor = 1 as Nested(crate::DataSourceDescriptor);
 }
 
@@ -204,7 +204,7 @@ pub struct RegisterDataSourceResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegisterDataSourceResponse;
+rt::compact! { RegisterDataSourceResponse;
     optional error = 1 as Text;
 }
 
@@ -239,7 +239,7 @@ pub struct UpdateDataSourceRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UpdateDataSourceRequest;
+rt::compact! { UpdateDataSourceRequest;
     optional data_source_descriptor = 1 as Nested(crate::DataSourceDescriptor);
 }
 
@@ -271,7 +271,7 @@ pub struct UpdateDataSourceResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UpdateDataSourceResponse;
+rt::compact! { UpdateDataSourceResponse;
 }
 
 rt::writer! { UpdateDataSourceResponseWriter, "perfetto.protos.UpdateDataSourceResponse";
@@ -299,7 +299,7 @@ pub struct UnregisterDataSourceRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UnregisterDataSourceRequest;
+rt::compact! { UnregisterDataSourceRequest;
     optional data_source_name = 1 as Text;
 }
 
@@ -331,7 +331,7 @@ pub struct UnregisterDataSourceResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UnregisterDataSourceResponse;
+rt::compact! { UnregisterDataSourceResponse;
 }
 
 rt::writer! { UnregisterDataSourceResponseWriter, "perfetto.protos.UnregisterDataSourceResponse";
@@ -360,7 +360,7 @@ pub struct RegisterTraceWriterRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegisterTraceWriterRequest;
+rt::compact! { RegisterTraceWriterRequest;
     optional target_buffer = 2 as Uint32;
     optional trace_writer_id = 1 as Uint32;
 }
@@ -395,7 +395,7 @@ pub struct RegisterTraceWriterResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegisterTraceWriterResponse;
+rt::compact! { RegisterTraceWriterResponse;
 }
 
 rt::writer! { RegisterTraceWriterResponseWriter, "perfetto.protos.RegisterTraceWriterResponse";
@@ -423,7 +423,7 @@ pub struct UnregisterTraceWriterRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UnregisterTraceWriterRequest;
+rt::compact! { UnregisterTraceWriterRequest;
     optional trace_writer_id = 1 as Uint32;
 }
 
@@ -455,7 +455,7 @@ pub struct UnregisterTraceWriterResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UnregisterTraceWriterResponse;
+rt::compact! { UnregisterTraceWriterResponse;
 }
 
 rt::writer! { UnregisterTraceWriterResponseWriter, "perfetto.protos.UnregisterTraceWriterResponse";
@@ -482,7 +482,7 @@ pub struct CommitDataResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CommitDataResponse;
+rt::compact! { CommitDataResponse;
 }
 
 rt::writer! { CommitDataResponseWriter, "perfetto.protos.CommitDataResponse";
@@ -511,7 +511,7 @@ pub struct NotifyDataSourceStartedRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NotifyDataSourceStartedRequest;
+rt::compact! { NotifyDataSourceStartedRequest;
     optional data_source_id = 1 as Uint64;
 }
 
@@ -545,7 +545,7 @@ pub struct NotifyDataSourceStartedResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NotifyDataSourceStartedResponse;
+rt::compact! { NotifyDataSourceStartedResponse;
 }
 
 rt::writer! { NotifyDataSourceStartedResponseWriter, "perfetto.protos.NotifyDataSourceStartedResponse";
@@ -574,7 +574,7 @@ pub struct NotifyDataSourceStoppedRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NotifyDataSourceStoppedRequest;
+rt::compact! { NotifyDataSourceStoppedRequest;
     optional data_source_id = 1 as Uint64;
 }
 
@@ -608,7 +608,7 @@ pub struct NotifyDataSourceStoppedResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NotifyDataSourceStoppedResponse;
+rt::compact! { NotifyDataSourceStoppedResponse;
 }
 
 rt::writer! { NotifyDataSourceStoppedResponseWriter, "perfetto.protos.NotifyDataSourceStoppedResponse";
@@ -636,7 +636,7 @@ pub struct ActivateTriggersRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ActivateTriggersRequest;
+rt::compact! { ActivateTriggersRequest;
     repeated trigger_names = 1 as Text;
 }
 
@@ -668,7 +668,7 @@ pub struct ActivateTriggersResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ActivateTriggersResponse;
+rt::compact! { ActivateTriggersResponse;
 }
 
 rt::writer! { ActivateTriggersResponseWriter, "perfetto.protos.ActivateTriggersResponse";
@@ -695,7 +695,7 @@ pub struct GetAsyncCommandRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandRequest;
+rt::compact! { GetAsyncCommandRequest;
 }
 
 rt::writer! { GetAsyncCommandRequestWriter, "perfetto.protos.GetAsyncCommandRequest";
@@ -724,7 +724,7 @@ pub struct GetAsyncCommandResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponse;
+rt::compact! { GetAsyncCommandResponse;
     oneof cmd = 1 | 2 | 3 | 5 | 6 | 7;
 }
 
@@ -739,7 +739,7 @@ pub enum GetAsyncCommandResponseCmd {
     ClearIncrementalState(GetAsyncCommandResponseClearIncrementalState),
 }
 
-rt::oneof! { GetAsyncCommandResponseCmd;
+rt::compact_oneof! { GetAsyncCommandResponseCmd;
     StartDataSource = 1 as Nested(GetAsyncCommandResponseStartDataSource);
     StopDataSource = 2 as Nested(GetAsyncCommandResponseStopDataSource);
     SetupTracing = 3 as Nested(GetAsyncCommandResponseSetupTracing);
@@ -814,7 +814,7 @@ pub struct GetAsyncCommandResponseSetupDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponseSetupDataSource;
+rt::compact! { GetAsyncCommandResponseSetupDataSource;
     optional config = 2 as Nested(crate::DataSourceConfig);
     optional new_instance_id = 1 as Uint64;
 }
@@ -854,7 +854,7 @@ pub struct GetAsyncCommandResponseStartDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponseStartDataSource;
+rt::compact! { GetAsyncCommandResponseStartDataSource;
     optional config = 2 as Nested(crate::DataSourceConfig);
     optional new_instance_id = 1 as Uint64;
 }
@@ -892,7 +892,7 @@ pub struct GetAsyncCommandResponseStopDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponseStopDataSource;
+rt::compact! { GetAsyncCommandResponseStopDataSource;
     optional instance_id = 1 as Uint64;
 }
 
@@ -928,7 +928,7 @@ pub struct GetAsyncCommandResponseSetupTracing {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponseSetupTracing;
+rt::compact! { GetAsyncCommandResponseSetupTracing;
     optional shm_key_windows = 2 as Text;
     optional shared_buffer_page_size_kb = 1 as Uint32;
 }
@@ -972,7 +972,7 @@ pub struct GetAsyncCommandResponseFlush {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponseFlush;
+rt::compact! { GetAsyncCommandResponseFlush;
     optional flags = 3 as Uint64;
     optional request_id = 2 as Uint64;
     unpacked data_source_ids = 1 as Uint64;
@@ -1018,7 +1018,7 @@ pub struct GetAsyncCommandResponseClearIncrementalState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GetAsyncCommandResponseClearIncrementalState;
+rt::compact! { GetAsyncCommandResponseClearIncrementalState;
     unpacked data_source_ids = 1 as Uint64;
 }
 
@@ -1050,7 +1050,7 @@ pub struct SyncRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncRequest;
+rt::compact! { SyncRequest;
 }
 
 rt::writer! { SyncRequestWriter, "perfetto.protos.SyncRequest";
@@ -1077,7 +1077,7 @@ pub struct SyncResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncResponse;
+rt::compact! { SyncResponse;
 }
 
 rt::writer! { SyncResponseWriter, "perfetto.protos.SyncResponse";

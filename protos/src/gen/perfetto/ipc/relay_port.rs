@@ -33,7 +33,7 @@ pub struct InitRelayRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InitRelayRequest;
+rt::compact! { InitRelayRequest;
     #[cfg(feature = "service")] optional system_info = 1 as Nested(crate::SystemInfo);
 }
 
@@ -65,7 +65,7 @@ pub struct InitRelayResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InitRelayResponse;
+rt::compact! { InitRelayResponse;
 }
 
 rt::writer! { InitRelayResponseWriter, "perfetto.protos.InitRelayResponse";
@@ -94,7 +94,7 @@ pub struct SyncClockRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncClockRequest;
+rt::compact! { SyncClockRequest;
     repeated clocks = 2 as Nested(SyncClockRequestClock);
     optional phase = 1 as Enum(SyncClockRequestPhase);
 }
@@ -133,7 +133,7 @@ pub struct SyncClockRequestClock {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncClockRequestClock;
+rt::compact! { SyncClockRequestClock;
     optional timestamp = 2 as Uint64;
     optional clock_id = 1 as Uint32;
 }
@@ -168,7 +168,7 @@ pub struct SyncClockResponse {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncClockResponse;
+rt::compact! { SyncClockResponse;
 }
 
 rt::writer! { SyncClockResponseWriter, "perfetto.protos.SyncClockResponse";

@@ -19,7 +19,7 @@ pub struct IPCFrame {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrame;
+rt::compact! { IPCFrame;
     oneof msg = 3 | 4 | 5 | 6 | 7 | 8;
     optional request_id = 2 as Uint64;
     repeated data_for_testing = 1 as Bytes;
@@ -36,7 +36,7 @@ pub enum IPCFrameMsg {
     SetPeerIdentity(IPCFrameSetPeerIdentity),
 }
 
-rt::oneof! { IPCFrameMsg;
+rt::compact_oneof! { IPCFrameMsg;
     MsgBindService = 3 as Nested(IPCFrameBindService);
     MsgBindServiceReply = 4 as Nested(IPCFrameBindServiceReply);
     MsgInvokeMethod = 5 as Nested(IPCFrameInvokeMethod);
@@ -105,7 +105,7 @@ pub struct IPCFrameBindService {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameBindService;
+rt::compact! { IPCFrameBindService;
     optional service_name = 1 as Text;
 }
 
@@ -141,7 +141,7 @@ pub struct IPCFrameBindServiceReply {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameBindServiceReply;
+rt::compact! { IPCFrameBindServiceReply;
     repeated methods = 3 as Nested(IPCFrameBindServiceReplyMethodInfo);
     optional service_id = 2 as Uint32;
     optional success = 1 as Bool;
@@ -186,7 +186,7 @@ pub struct IPCFrameBindServiceReplyMethodInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameBindServiceReplyMethodInfo;
+rt::compact! { IPCFrameBindServiceReplyMethodInfo;
     optional name = 2 as Text;
     optional id = 1 as Uint32;
 }
@@ -227,7 +227,7 @@ pub struct IPCFrameInvokeMethod {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameInvokeMethod;
+rt::compact! { IPCFrameInvokeMethod;
     optional drop_reply = 4 as Bool;
     optional args_proto = 3 as Bytes;
     optional method_id = 2 as Uint32;
@@ -280,7 +280,7 @@ pub struct IPCFrameInvokeMethodReply {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameInvokeMethodReply;
+rt::compact! { IPCFrameInvokeMethodReply;
     optional reply_proto = 3 as Bytes;
     optional has_more = 2 as Bool;
     optional success = 1 as Bool;
@@ -326,7 +326,7 @@ pub struct IPCFrameRequestError {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameRequestError;
+rt::compact! { IPCFrameRequestError;
     optional error = 1 as Text;
 }
 
@@ -363,7 +363,7 @@ pub struct IPCFrameSetPeerIdentity {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IPCFrameSetPeerIdentity;
+rt::compact! { IPCFrameSetPeerIdentity;
     optional machine_name = 4 as Text;
     optional machine_id_hint = 3 as Text;
     optional uid = 2 as Int32;

@@ -59,7 +59,7 @@ pub struct VmProgram {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmProgram;
+rt::compact! { VmProgram;
     repeated instructions = 2 as Nested(VmInstruction);
     optional version = 1 as Uint32;
 }
@@ -100,7 +100,7 @@ pub struct VmInstruction {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmInstruction;
+rt::compact! { VmInstruction;
     repeated nested_instructions = 7 as Nested(VmInstruction);
     optional abort_level = 6 as Enum(VmInstructionAbortLevel);
     oneof operation = 1 | 2 | 3 | 4 | 5;
@@ -116,7 +116,7 @@ pub enum VmInstructionOperation {
     Del(VmOpDel),
 }
 
-rt::oneof! { VmInstructionOperation;
+rt::compact_oneof! { VmInstructionOperation;
     Select = 1 as Nested(VmOpSelect);
     RegLoad = 2 as Nested(VmOpRegLoad);
     Merge = 3 as Nested(VmOpMerge);
@@ -176,7 +176,7 @@ pub struct VmOpSelect {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmOpSelect;
+rt::compact! { VmOpSelect;
     optional create_if_not_exist = 3 as Bool;
     repeated relative_path = 2 as Nested(VmOpSelectPathComponent);
     optional cursor = 1 as Enum(VmCursorEnum);
@@ -222,7 +222,7 @@ pub struct VmOpSelectPathComponent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmOpSelectPathComponent;
+rt::compact! { VmOpSelectPathComponent;
     optional store_foreach_index_into_register = 7 as Uint32;
     optional register_to_match = 6 as Uint32;
     optional is_repeated = 5 as Bool;
@@ -237,7 +237,7 @@ pub enum VmOpSelectPathComponentField_ {
     MapKeyFieldId(u32),
 }
 
-rt::oneof! { VmOpSelectPathComponentField_;
+rt::compact_oneof! { VmOpSelectPathComponentField_;
     FieldId = 1 as Uint32;
     ArrayIndex = 2 as Uint32;
     MapKeyFieldId = 3 as Uint32;
@@ -289,7 +289,7 @@ pub struct VmOpRegLoad {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmOpRegLoad;
+rt::compact! { VmOpRegLoad;
     optional dst_register = 2 as Uint32;
     optional cursor = 1 as Enum(VmCursorEnum);
 }
@@ -326,7 +326,7 @@ pub struct VmOpMerge {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmOpMerge;
+rt::compact! { VmOpMerge;
     optional del_if_src_empty = 2 as Bool;
     optional skip_submessages = 1 as Bool;
 }
@@ -361,7 +361,7 @@ pub struct VmOpSet {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmOpSet;
+rt::compact! { VmOpSet;
 }
 
 rt::writer! { VmOpSetWriter, "perfetto.protos.VmOpSet";
@@ -388,7 +388,7 @@ pub struct VmOpDel {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VmOpDel;
+rt::compact! { VmOpDel;
 }
 
 rt::writer! { VmOpDelWriter, "perfetto.protos.VmOpDel";

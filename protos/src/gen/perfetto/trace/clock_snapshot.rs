@@ -47,7 +47,7 @@ pub struct ClockSnapshot {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClockSnapshot;
+rt::compact! { ClockSnapshot;
     optional primary_trace_clock = 2 as Enum(crate::BuiltinClock);
     repeated clocks = 1 as Nested(ClockSnapshotClock);
 }
@@ -94,7 +94,7 @@ pub struct ClockSnapshotClock {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClockSnapshotClock;
+rt::compact! { ClockSnapshotClock;
     optional unit_multiplier_ns = 4 as Uint64;
     optional is_incremental = 3 as Bool;
     optional timestamp = 2 as Uint64;

@@ -16,7 +16,7 @@ pub struct ExtensionDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ExtensionDescriptor;
+rt::compact! { ExtensionDescriptor;
     optional file_name = 3 as Text;
     oneof descriptor = 1 | 2;
 }
@@ -29,7 +29,7 @@ pub enum ExtensionDescriptorDescriptor {
     ExtensionSetGzip(Vec<u8>),
 }
 
-rt::oneof! { ExtensionDescriptorDescriptor;
+rt::compact_oneof! { ExtensionDescriptorDescriptor;
     ExtensionSet = 1 as Nested(crate::FileDescriptorSet);
     ExtensionSetGzip = 2 as Bytes;
 }

@@ -63,7 +63,7 @@ pub struct MemoryTrackerSnapshot {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MemoryTrackerSnapshot;
+rt::compact! { MemoryTrackerSnapshot;
     repeated process_memory_dumps = 3 as Nested(MemoryTrackerSnapshotProcessSnapshot);
     optional level_of_detail = 2 as Enum(MemoryTrackerSnapshotLevelOfDetail);
     optional global_dump_id = 1 as Uint64;
@@ -115,7 +115,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshot {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MemoryTrackerSnapshotProcessSnapshot;
+rt::compact! { MemoryTrackerSnapshotProcessSnapshot;
     repeated memory_edges = 3 as Nested(MemoryTrackerSnapshotProcessSnapshotMemoryEdge);
     repeated allocator_dumps = 2 as Nested(MemoryTrackerSnapshotProcessSnapshotMemoryNode);
     optional pid = 1 as Int32;
@@ -169,7 +169,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNode {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MemoryTrackerSnapshotProcessSnapshotMemoryNode;
+rt::compact! { MemoryTrackerSnapshotProcessSnapshotMemoryNode;
     repeated entries = 5 as Nested(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry);
     optional size_bytes = 4 as Uint64;
     optional weak = 3 as Bool;
@@ -228,7 +228,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry;
+rt::compact! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry;
     optional value_string = 4 as Text;
     optional value_uint64 = 3 as Uint64;
     optional units = 2 as Enum(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits);
@@ -281,7 +281,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MemoryTrackerSnapshotProcessSnapshotMemoryEdge;
+rt::compact! { MemoryTrackerSnapshotProcessSnapshotMemoryEdge;
     optional overridable = 4 as Bool;
     optional importance = 3 as Uint32;
     optional target_id = 2 as Uint64;

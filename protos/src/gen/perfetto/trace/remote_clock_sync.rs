@@ -14,7 +14,7 @@ pub struct RemoteClockSync {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RemoteClockSync;
+rt::compact! { RemoteClockSync;
     repeated synced_clocks = 1 as Nested(RemoteClockSyncSyncedClocks);
 }
 
@@ -48,7 +48,7 @@ pub struct RemoteClockSyncSyncedClocks {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RemoteClockSyncSyncedClocks;
+rt::compact! { RemoteClockSyncSyncedClocks;
     optional host_clocks = 3 as Nested(crate::ClockSnapshot);
     optional client_clocks = 2 as Nested(crate::ClockSnapshot);
 }

@@ -23,7 +23,7 @@ pub struct TestEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestEvent;
+rt::compact! { TestEvent;
     optional protovm_incremental_state = 7 as Nested(TestEventProtoVmIncrementalState);
     optional protovm_patch = 6 as Nested(TestEventProtoVmPatch);
     optional payload = 5 as Nested(TestEventTestPayload);
@@ -95,7 +95,7 @@ pub struct TestEventTestPayload {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestEventTestPayload;
+rt::compact! { TestEventTestPayload;
     repeated debug_annotations = 7 as Nested(crate::DebugAnnotation);
     unpacked repeated_ints = 6 as Int32;
     optional single_int = 5 as Int32;
@@ -154,7 +154,7 @@ pub struct TestEventProtoVmMessage {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestEventProtoVmMessage;
+rt::compact! { TestEventProtoVmMessage;
     optional submessage = 2 as Nested(TestEventProtoVmMessageProtoVmSubmessage);
     optional id = 1 as Uint32;
 }
@@ -194,7 +194,7 @@ pub struct TestEventProtoVmMessageProtoVmSubmessage {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestEventProtoVmMessageProtoVmSubmessage;
+rt::compact! { TestEventProtoVmMessageProtoVmSubmessage;
     optional single_int = 1 as Uint32;
 }
 
@@ -231,7 +231,7 @@ pub struct TestEventProtoVmPatch {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestEventProtoVmPatch;
+rt::compact! { TestEventProtoVmPatch;
     unpacked delete_message_ids = 5 as Uint32;
     repeated messages = 4 as Nested(TestEventProtoVmMessage);
     optional single_message = 3 as Nested(TestEventProtoVmMessage);
@@ -284,7 +284,7 @@ pub struct TestEventProtoVmIncrementalState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TestEventProtoVmIncrementalState;
+rt::compact! { TestEventProtoVmIncrementalState;
     repeated messages = 4 as Nested(TestEventProtoVmMessage);
     optional single_message = 3 as Nested(TestEventProtoVmMessage);
     optional int_merged = 2 as Int32;

@@ -14,7 +14,7 @@ pub struct Trace {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Trace;
+rt::compact! { Trace;
     repeated packet = 1 as Nested(crate::TracePacket);
 }
 

@@ -101,7 +101,7 @@ pub struct TracePacket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracePacket;
+rt::compact! { TracePacket;
     optional machine_id = 98 as Uint32;
     optional first_packet_on_sequence = 87 as Bool;
     optional trusted_pid = 79 as Int32;
@@ -293,7 +293,7 @@ pub enum TracePacketData {
     ForTesting(crate::TestEvent),
 }
 
-rt::oneof! { TracePacketData;
+rt::compact_oneof! { TracePacketData;
     #[cfg(feature = "ftrace")] FtraceEvents = 1 as Nested(crate::FtraceEventBundle);
     #[cfg(feature = "linux")] ProcessTree = 2 as Nested(crate::ProcessTree);
     #[cfg(feature = "system")] InodeFileMap = 4 as Nested(crate::InodeFileMap);
@@ -388,7 +388,7 @@ pub enum TracePacketOptionalTrustedUid {
     TrustedUid(i32),
 }
 
-rt::oneof! { TracePacketOptionalTrustedUid;
+rt::compact_oneof! { TracePacketOptionalTrustedUid;
     TrustedUid = 3 as Int32;
 }
 
@@ -400,7 +400,7 @@ pub enum TracePacketOptionalTrustedPacketSequenceId {
     TrustedPacketSequenceId(u32),
 }
 
-rt::oneof! { TracePacketOptionalTrustedPacketSequenceId;
+rt::compact_oneof! { TracePacketOptionalTrustedPacketSequenceId;
     TrustedPacketSequenceId = 10 as Uint32;
 }
 
@@ -1027,7 +1027,7 @@ pub struct TracePacketProtoVms {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracePacketProtoVms;
+rt::compact! { TracePacketProtoVms;
     repeated instance = 1 as Nested(TracePacketProtoVmsInstance);
 }
 
@@ -1064,7 +1064,7 @@ pub struct TracePacketProtoVmsInstance {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracePacketProtoVmsInstance;
+rt::compact! { TracePacketProtoVmsInstance;
     unpacked producer_id = 4 as Int32;
     optional memory_limit_kb = 3 as Uint32;
     optional state = 2 as Nested(TracePacket);

@@ -23,7 +23,7 @@ pub struct TracePacketDefaults {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracePacketDefaults;
+rt::compact! { TracePacketDefaults;
     #[cfg(feature = "profiling")] optional stack_sample_defaults = 100 as Nested(crate::StackSampleDefaults);
     #[cfg(feature = "chrome")] optional v8_code_defaults = 99 as Nested(crate::V8CodeDefaults);
     optional timestamp_clock_id = 58 as Uint32;

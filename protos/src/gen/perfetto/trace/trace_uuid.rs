@@ -17,7 +17,7 @@ pub struct TraceUuid {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceUuid;
+rt::compact! { TraceUuid;
     optional lsb = 2 as Int64;
     optional msb = 1 as Int64;
 }

@@ -18,7 +18,7 @@ pub struct Trigger {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Trigger;
+rt::compact! { Trigger;
     optional stop_delay_ms = 4 as Uint64;
     optional trusted_producer_uid = 3 as Int32;
     optional producer_name = 2 as Text;

@@ -16,7 +16,7 @@ pub struct UiState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UiState;
+rt::compact! { UiState;
     optional highlight_process = 3 as Nested(UiStateHighlightProcess);
     optional timeline_end_ts = 2 as Int64;
     optional timeline_start_ts = 1 as Int64;
@@ -57,7 +57,7 @@ pub struct UiStateHighlightProcess {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UiStateHighlightProcess;
+rt::compact! { UiStateHighlightProcess;
     oneof selector = 1 | 2;
 }
 
@@ -68,7 +68,7 @@ pub enum UiStateHighlightProcessSelector {
     Cmdline(String),
 }
 
-rt::oneof! { UiStateHighlightProcessSelector;
+rt::compact_oneof! { UiStateHighlightProcessSelector;
     Pid = 1 as Uint32;
     Cmdline = 2 as Text;
 }

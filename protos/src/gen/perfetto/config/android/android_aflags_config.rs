@@ -14,7 +14,7 @@ pub struct AndroidAflagsConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidAflagsConfig;
+rt::compact! { AndroidAflagsConfig;
     optional poll_ms = 1 as Uint32;
 }
 

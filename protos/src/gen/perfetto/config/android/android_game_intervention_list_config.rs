@@ -14,7 +14,7 @@ pub struct AndroidGameInterventionListConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidGameInterventionListConfig;
+rt::compact! { AndroidGameInterventionListConfig;
     repeated package_name_filter = 1 as Text;
 }
 

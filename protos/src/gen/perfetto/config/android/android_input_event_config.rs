@@ -58,7 +58,7 @@ pub struct AndroidInputEventConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidInputEventConfig;
+rt::compact! { AndroidInputEventConfig;
     optional trace_evdev_events = 5 as Bool;
     optional trace_dispatcher_window_dispatch = 4 as Bool;
     optional trace_dispatcher_input_events = 3 as Bool;
@@ -112,7 +112,7 @@ pub struct AndroidInputEventConfigTraceRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidInputEventConfigTraceRule;
+rt::compact! { AndroidInputEventConfigTraceRule;
     optional match_ime_connection_active = 5 as Bool;
     optional match_secure = 4 as Bool;
     repeated match_any_packages = 3 as Text;

@@ -20,7 +20,7 @@ pub struct AndroidLogConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidLogConfig;
+rt::compact! { AndroidLogConfig;
     optional preserve_log_buffer = 5 as Bool;
     repeated filter_tags = 4 as Text;
     optional min_prio = 3 as Enum(crate::AndroidLogPriority);

@@ -14,7 +14,7 @@ pub struct AndroidPolledStateConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidPolledStateConfig;
+rt::compact! { AndroidPolledStateConfig;
     optional poll_ms = 1 as Uint32;
 }
 

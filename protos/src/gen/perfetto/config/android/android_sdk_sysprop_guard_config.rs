@@ -16,7 +16,7 @@ pub struct AndroidSdkSyspropGuardConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidSdkSyspropGuardConfig;
+rt::compact! { AndroidSdkSyspropGuardConfig;
     repeated hwui_package_name_filter = 3 as Text;
     optional hwui_skia_track_events = 2 as Bool;
     optional surfaceflinger_skia_track_events = 1 as Bool;

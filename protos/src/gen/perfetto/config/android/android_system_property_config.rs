@@ -15,7 +15,7 @@ pub struct AndroidSystemPropertyConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidSystemPropertyConfig;
+rt::compact! { AndroidSystemPropertyConfig;
     repeated property_name = 2 as Text;
     optional poll_ms = 1 as Uint32;
 }

@@ -16,7 +16,7 @@ pub struct AppWakelocksConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AppWakelocksConfig;
+rt::compact! { AppWakelocksConfig;
     optional drop_owner_pid = 3 as Bool;
     optional filter_duration_below_ms = 2 as Int32;
     optional write_delay_ms = 1 as Int32;

@@ -14,7 +14,7 @@ pub struct CpuPerUidConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuPerUidConfig;
+rt::compact! { CpuPerUidConfig;
     optional poll_ms = 1 as Uint32;
 }
 

@@ -39,7 +39,7 @@ pub struct DisplayVideoConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DisplayVideoConfig;
+rt::compact! { DisplayVideoConfig;
     optional bitrate_bps = 5 as Uint32;
     optional max_stream_size_bytes = 4 as Uint64;
     optional key_frame_interval_secs = 3 as Uint32;

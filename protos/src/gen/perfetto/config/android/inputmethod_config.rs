@@ -16,7 +16,7 @@ pub struct InputMethodConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InputMethodConfig;
+rt::compact! { InputMethodConfig;
     optional manager_service = 3 as Bool;
     optional service = 2 as Bool;
     optional client = 1 as Bool;

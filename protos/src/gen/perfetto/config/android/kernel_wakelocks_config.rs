@@ -14,7 +14,7 @@ pub struct KernelWakelocksConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KernelWakelocksConfig;
+rt::compact! { KernelWakelocksConfig;
     optional poll_ms = 1 as Uint32;
 }
 

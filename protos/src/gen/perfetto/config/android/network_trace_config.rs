@@ -19,7 +19,7 @@ pub struct NetworkPacketTraceConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NetworkPacketTraceConfig;
+rt::compact! { NetworkPacketTraceConfig;
     optional drop_tcp_flags = 6 as Bool;
     optional drop_remote_port = 5 as Bool;
     optional drop_local_port = 4 as Bool;

@@ -16,7 +16,7 @@ pub struct PackagesListConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PackagesListConfig;
+rt::compact! { PackagesListConfig;
     repeated package_name_regex_filter = 3 as Text;
     optional only_write_on_cpu_use_every_ms = 2 as Uint32;
     repeated package_name_filter = 1 as Text;

@@ -37,7 +37,7 @@ pub struct PixelModemConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PixelModemConfig;
+rt::compact! { PixelModemConfig;
     unpacked pigweed_hash_deny_list = 3 as Int64;
     unpacked pigweed_hash_allow_list = 2 as Int64;
     optional event_group = 1 as Enum(PixelModemConfigEventGroup);

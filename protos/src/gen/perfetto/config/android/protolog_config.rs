@@ -61,7 +61,7 @@ pub struct ProtoLogConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProtoLogConfig;
+rt::compact! { ProtoLogConfig;
     optional default_log_from_level = 3 as Enum(ProtoLogLevel);
     optional tracing_mode = 2 as Enum(ProtoLogConfigTracingMode);
     repeated group_overrides = 1 as Nested(ProtoLogGroup);
@@ -105,7 +105,7 @@ pub struct ProtoLogGroup {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProtoLogGroup;
+rt::compact! { ProtoLogGroup;
     optional collect_stacktrace = 3 as Bool;
     optional log_from = 2 as Enum(ProtoLogLevel);
     optional group_name = 1 as Text;

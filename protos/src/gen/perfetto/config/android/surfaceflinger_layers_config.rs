@@ -73,7 +73,7 @@ pub struct SurfaceFlingerLayersConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SurfaceFlingerLayersConfig;
+rt::compact! { SurfaceFlingerLayersConfig;
     unpacked_enums trace_flags + unknown_fields = 2 as Enum(SurfaceFlingerLayersConfigTraceFlag);
     optional mode = 1 as Enum(SurfaceFlingerLayersConfigMode);
 }

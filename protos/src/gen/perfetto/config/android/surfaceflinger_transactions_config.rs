@@ -35,7 +35,7 @@ pub struct SurfaceFlingerTransactionsConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SurfaceFlingerTransactionsConfig;
+rt::compact! { SurfaceFlingerTransactionsConfig;
     optional mode = 1 as Enum(SurfaceFlingerTransactionsConfigMode);
 }
 

@@ -14,7 +14,7 @@ pub struct AndroidUserListConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidUserListConfig;
+rt::compact! { AndroidUserListConfig;
     repeated user_type_filter = 1 as Text;
 }
 

@@ -83,7 +83,7 @@ pub struct WindowManagerConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WindowManagerConfig;
+rt::compact! { WindowManagerConfig;
     optional log_mode = 3 as Enum(WindowManagerConfigLogMode);
     optional log_level = 2 as Enum(WindowManagerConfigLogLevel);
     optional log_frequency = 1 as Enum(WindowManagerConfigLogFrequency);

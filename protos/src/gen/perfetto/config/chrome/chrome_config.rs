@@ -42,7 +42,7 @@ pub struct ChromeConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeConfig;
+rt::compact! { ChromeConfig;
     optional event_package_name_filter_enabled = 6 as Bool;
     optional json_agent_label_filter = 5 as Text;
     optional client_priority = 4 as Enum(ChromeConfigClientPriority);

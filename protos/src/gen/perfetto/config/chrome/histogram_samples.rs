@@ -15,7 +15,7 @@ pub struct ChromiumHistogramSamplesConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromiumHistogramSamplesConfig;
+rt::compact! { ChromiumHistogramSamplesConfig;
     optional filter_histogram_names = 2 as Bool;
     repeated histograms = 1 as Nested(ChromiumHistogramSamplesConfigHistogramSample);
 }
@@ -59,7 +59,7 @@ pub struct ChromiumHistogramSamplesConfigHistogramSample {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromiumHistogramSamplesConfigHistogramSample;
+rt::compact! { ChromiumHistogramSamplesConfigHistogramSample;
     optional max_value = 3 as Int64;
     optional min_value = 2 as Int64;
     optional histogram_name = 1 as Text;

@@ -15,7 +15,7 @@ pub struct ChromiumSamplingHeapProfilerConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromiumSamplingHeapProfilerConfig;
+rt::compact! { ChromiumSamplingHeapProfilerConfig;
     optional sampling_interval_ms = 2 as Uint32;
     optional sampling_interval_bytes = 1 as Uint64;
 }

@@ -14,7 +14,7 @@ pub struct ChromiumStackSamplingProfilerConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromiumStackSamplingProfilerConfig;
+rt::compact! { ChromiumStackSamplingProfilerConfig;
     optional sampling_interval_ms = 1 as Uint32;
 }
 

@@ -14,7 +14,7 @@ pub struct ChromiumSystemMetricsConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromiumSystemMetricsConfig;
+rt::compact! { ChromiumSystemMetricsConfig;
     optional sampling_interval_ms = 1 as Uint32;
 }
 

@@ -15,7 +15,7 @@ pub struct V8Config {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8Config;
+rt::compact! { V8Config;
     optional log_instructions = 2 as Bool;
     optional log_script_sources = 1 as Bool;
 }

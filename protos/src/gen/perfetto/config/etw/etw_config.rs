@@ -39,7 +39,7 @@ pub struct EtwConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EtwConfig;
+rt::compact! { EtwConfig;
     repeated system_io_provider_events = 7 as Text;
     repeated disk_provider_events = 6 as Text;
     repeated stack_sampling_events = 5 as Text;

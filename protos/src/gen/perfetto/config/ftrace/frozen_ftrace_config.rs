@@ -14,7 +14,7 @@ pub struct FrozenFtraceConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FrozenFtraceConfig;
+rt::compact! { FrozenFtraceConfig;
     optional instance_name = 1 as Text;
 }
 

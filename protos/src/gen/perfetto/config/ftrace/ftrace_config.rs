@@ -119,7 +119,7 @@ pub struct FtraceConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfig;
+rt::compact! { FtraceConfig;
     optional tracing_cpumask = 37 as Text;
     repeated tracefs_options = 36 as Nested(FtraceConfigTracefsOption);
     unpacked tids_to_trace = 35 as Uint32;
@@ -293,7 +293,7 @@ pub struct FtraceConfigCompactSchedConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfigCompactSchedConfig;
+rt::compact! { FtraceConfigCompactSchedConfig;
     optional enabled = 1 as Bool;
 }
 
@@ -326,7 +326,7 @@ pub struct FtraceConfigPrintFilter {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfigPrintFilter;
+rt::compact! { FtraceConfigPrintFilter;
     repeated rules = 1 as Nested(FtraceConfigPrintFilterRule);
 }
 
@@ -361,7 +361,7 @@ pub struct FtraceConfigPrintFilterRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfigPrintFilterRule;
+rt::compact! { FtraceConfigPrintFilterRule;
     optional allow = 2 as Bool;
     oneof r#match = 1 | 3;
 }
@@ -373,7 +373,7 @@ pub enum FtraceConfigPrintFilterRuleMatch {
     AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessage),
 }
 
-rt::oneof! { FtraceConfigPrintFilterRuleMatch;
+rt::compact_oneof! { FtraceConfigPrintFilterRuleMatch;
     Prefix = 1 as Text;
     AtraceMsg = 3 as Nested(FtraceConfigPrintFilterRuleAtraceMessage);
 }
@@ -420,7 +420,7 @@ pub struct FtraceConfigPrintFilterRuleAtraceMessage {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfigPrintFilterRuleAtraceMessage;
+rt::compact! { FtraceConfigPrintFilterRuleAtraceMessage;
     optional prefix = 2 as Text;
     optional r#type = 1 as Text;
 }
@@ -457,7 +457,7 @@ pub struct FtraceConfigKprobeEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfigKprobeEvent;
+rt::compact! { FtraceConfigKprobeEvent;
     optional r#type = 2 as Enum(FtraceConfigKprobeEventKprobeType);
     optional probe = 1 as Text;
 }
@@ -494,7 +494,7 @@ pub struct FtraceConfigTracefsOption {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceConfigTracefsOption;
+rt::compact! { FtraceConfigTracefsOption;
     optional state = 2 as Enum(FtraceConfigTracefsOptionState);
     optional name = 1 as Text;
 }

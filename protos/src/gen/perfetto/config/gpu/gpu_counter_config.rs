@@ -44,7 +44,7 @@ pub struct GpuCounterConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterConfig;
+rt::compact! { GpuCounterConfig;
     repeated counter_names = 6 as Text;
     optional fix_gpu_clock = 4 as Bool;
     oneof instrumented_sampling_mode = 3 | 5;
@@ -59,7 +59,7 @@ pub enum GpuCounterConfigInstrumentedSamplingMode {
     InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfig),
 }
 
-rt::oneof! { GpuCounterConfigInstrumentedSamplingMode;
+rt::compact_oneof! { GpuCounterConfigInstrumentedSamplingMode;
     InstrumentedSampling = 3 as Bool;
     InstrumentedSamplingConfig = 5 as Nested(GpuCounterConfigInstrumentedSamplingConfig);
 }
@@ -124,7 +124,7 @@ pub struct GpuCounterConfigInstrumentedSamplingConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterConfigInstrumentedSamplingConfig;
+rt::compact! { GpuCounterConfigInstrumentedSamplingConfig;
     repeated activity_tx_exclude_globs = 7 as Text;
     repeated activity_tx_include_globs = 6 as Text;
     repeated activity_ranges = 5 as Nested(GpuCounterConfigInstrumentedSamplingConfigActivityRange);
@@ -179,7 +179,7 @@ pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter;
+rt::compact! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter;
     optional name_base = 2 as Enum(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase);
     optional name_glob = 1 as Text;
 }
@@ -222,7 +222,7 @@ pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterConfigInstrumentedSamplingConfigActivityRange;
+rt::compact! { GpuCounterConfigInstrumentedSamplingConfigActivityRange;
     optional count = 2 as Uint32;
     optional skip = 1 as Uint32;
 }

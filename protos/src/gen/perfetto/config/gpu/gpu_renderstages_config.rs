@@ -16,7 +16,7 @@ pub struct GpuRenderStagesConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStagesConfig;
+rt::compact! { GpuRenderStagesConfig;
     repeated trace_metrics = 3 as Text;
     optional low_overhead = 2 as Bool;
     optional full_loadstore = 1 as Bool;

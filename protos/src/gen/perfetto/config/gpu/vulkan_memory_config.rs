@@ -15,7 +15,7 @@ pub struct VulkanMemoryConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VulkanMemoryConfig;
+rt::compact! { VulkanMemoryConfig;
     optional track_device_memory_usage = 2 as Bool;
     optional track_driver_memory_usage = 1 as Bool;
 }

@@ -19,7 +19,7 @@ pub struct InodeFileConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InodeFileConfig;
+rt::compact! { InodeFileConfig;
     repeated mount_point_mapping = 6 as Nested(InodeFileConfigMountPointMappingEntry);
     repeated scan_mount_points = 5 as Text;
     optional do_not_scan = 4 as Bool;
@@ -78,7 +78,7 @@ pub struct InodeFileConfigMountPointMappingEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InodeFileConfigMountPointMappingEntry;
+rt::compact! { InodeFileConfigMountPointMappingEntry;
     repeated scan_roots = 2 as Text;
     optional mountpoint = 1 as Text;
 }

@@ -36,7 +36,7 @@ pub struct ConsoleConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ConsoleConfig;
+rt::compact! { ConsoleConfig;
     optional enable_colors = 2 as Bool;
     optional output = 1 as Enum(ConsoleConfigOutput);
 }

@@ -16,7 +16,7 @@ pub struct SystemdJournaldConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SystemdJournaldConfig;
+rt::compact! { SystemdJournaldConfig;
     repeated filter_units = 3 as Text;
     repeated filter_identifiers = 2 as Text;
     optional min_prio = 1 as Uint32;

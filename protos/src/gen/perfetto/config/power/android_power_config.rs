@@ -45,7 +45,7 @@ pub struct AndroidPowerConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidPowerConfig;
+rt::compact! { AndroidPowerConfig;
     optional collect_entity_state_residency = 5 as Bool;
     optional collect_energy_estimation_breakdown = 4 as Bool;
     optional collect_power_rails = 3 as Bool;

@@ -37,7 +37,7 @@ pub struct PriorityBoostConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PriorityBoostConfig;
+rt::compact! { PriorityBoostConfig;
     optional priority = 2 as Uint32;
     optional policy = 1 as Enum(PriorityBoostConfigBoostPolicy);
 }

@@ -55,7 +55,7 @@ pub struct ProcessStatsConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessStatsConfig;
+rt::compact! { ProcessStatsConfig;
     optional skip_main_thread_message = 14 as Bool;
     optional record_process_dmabuf_rss = 13 as Bool;
     optional record_process_runtime = 12 as Bool;

@@ -39,7 +39,7 @@ pub struct HeapprofdConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HeapprofdConfig;
+rt::compact! { HeapprofdConfig;
     repeated exclude_heaps = 27 as Text;
     repeated target_installed_by = 26 as Text;
     optional adaptive_sampling_max_sampling_interval_bytes = 25 as Uint64;
@@ -180,7 +180,7 @@ pub struct HeapprofdConfigContinuousDumpConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HeapprofdConfigContinuousDumpConfig;
+rt::compact! { HeapprofdConfigContinuousDumpConfig;
     optional dump_interval_ms = 6 as Uint32;
     optional dump_phase_ms = 5 as Uint32;
 }

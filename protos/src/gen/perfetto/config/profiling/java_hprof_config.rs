@@ -23,7 +23,7 @@ pub struct JavaHprofConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { JavaHprofConfig;
+rt::compact! { JavaHprofConfig;
     optional dump_oome_callstack = 10 as Bool;
     optional min_java_heap_size_kb = 9 as Uint32;
     optional smaps_config = 8 as Nested(crate::SmapsConfig);
@@ -99,7 +99,7 @@ pub struct JavaHprofConfigContinuousDumpConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { JavaHprofConfigContinuousDumpConfig;
+rt::compact! { JavaHprofConfigContinuousDumpConfig;
     optional scan_pids_only_on_start = 3 as Bool;
     optional dump_interval_ms = 2 as Uint32;
     optional dump_phase_ms = 1 as Uint32;

@@ -63,7 +63,7 @@ pub struct PerfEventConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEventConfig;
+rt::compact! { PerfEventConfig;
     repeated cpuid = 22 as Text;
     optional ignore_open_failure = 21 as Bool;
     unpacked target_cpu = 20 as Uint32;
@@ -189,7 +189,7 @@ pub struct PerfEventConfigCallstackSampling {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEventConfigCallstackSampling;
+rt::compact! { PerfEventConfigCallstackSampling;
     optional user_frames = 3 as Enum(PerfEventConfigUnwindMode);
     optional kernel_frames = 2 as Bool;
     optional scope = 1 as Nested(PerfEventConfigScope);
@@ -234,7 +234,7 @@ pub struct PerfEventConfigScope {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfEventConfigScope;
+rt::compact! { PerfEventConfigScope;
     optional process_shard_count = 6 as Uint32;
     optional additional_cmdline_count = 5 as Uint32;
     repeated exclude_cmdline = 4 as Text;

@@ -80,7 +80,7 @@ pub struct SmapsConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmapsConfig;
+rt::compact! { SmapsConfig;
     repeated name_redaction_rules = 3 as Nested(RedactionRule);
     optional unaggregated = 2 as Bool;
     unpacked_enums vma_fields + unknown_fields = 1 as Enum(SmapsConfigVmaField);
@@ -127,7 +127,7 @@ pub struct RedactionRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RedactionRule;
+rt::compact! { RedactionRule;
     optional keep_path_elements = 6 as Uint32;
     optional keep_file_extension = 5 as Bool;
     optional replacement_name = 4 as Text;

@@ -14,7 +14,7 @@ pub struct ProtoVmConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProtoVmConfig;
+rt::compact! { ProtoVmConfig;
     optional memory_limit_kb = 1 as Uint32;
 }
 

@@ -19,7 +19,7 @@ pub struct QnxConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { QnxConfig;
+rt::compact! { QnxConfig;
     optional qnx_trace_buffer_init_bytes = 6 as Uint32;
     optional qnx_cache_max_pages = 5 as Int32;
     optional qnx_cache_pages = 4 as Uint32;

@@ -16,7 +16,7 @@ pub struct StatsdTracingConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StatsdTracingConfig;
+rt::compact! { StatsdTracingConfig;
     repeated pull_config = 3 as Nested(StatsdPullAtomConfig);
     unpacked raw_push_atom_id = 2 as Int32;
     unpacked_enums push_atom_id + unknown_fields = 1 as Enum(crate::AtomId);
@@ -59,7 +59,7 @@ pub struct StatsdPullAtomConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StatsdPullAtomConfig;
+rt::compact! { StatsdPullAtomConfig;
     repeated packages = 4 as Text;
     optional pull_frequency_ms = 3 as Int32;
     unpacked raw_pull_atom_id = 2 as Int32;

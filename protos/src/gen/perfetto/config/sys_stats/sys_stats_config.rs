@@ -68,7 +68,7 @@ pub struct SysStatsConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsConfig;
+rt::compact! { SysStatsConfig;
     optional slab_period_ms = 15 as Uint32;
     optional gpufreq_period_ms = 14 as Uint32;
     optional cpuidle_period_ms = 13 as Uint32;

@@ -15,7 +15,7 @@ pub struct SystemInfoConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SystemInfoConfig;
+rt::compact! { SystemInfoConfig;
     optional irq_names = 1 as Bool;
 }
 

@@ -33,7 +33,7 @@ pub struct TrackEventConfig {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventConfig;
+rt::compact! { TrackEventConfig;
     optional thread_time_subsampling_ns = 10 as Uint64;
     optional filter_dynamic_event_names = 9 as Bool;
     optional enable_thread_time_sampling = 8 as Bool;

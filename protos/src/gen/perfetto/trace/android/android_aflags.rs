@@ -105,7 +105,7 @@ pub struct AndroidAflags {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidAflags;
+rt::compact! { AndroidAflags;
     optional error = 2 as Text;
     repeated flags = 1 as Nested(AndroidAflagsFlag);
 }
@@ -152,7 +152,7 @@ pub struct AndroidAflagsFlag {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidAflagsFlag;
+rt::compact! { AndroidAflagsFlag;
     optional r#type = 10 as Enum(AndroidAflagsFlagType);
     optional storage_backend = 9 as Enum(AndroidAflagsFlagStorageBackend);
     optional value_picked_from = 8 as Enum(AndroidAflagsValuePickedFrom);

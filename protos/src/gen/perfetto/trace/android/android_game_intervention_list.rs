@@ -18,7 +18,7 @@ pub struct AndroidGameInterventionList {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidGameInterventionList;
+rt::compact! { AndroidGameInterventionList;
     optional read_error = 3 as Bool;
     optional parse_error = 2 as Bool;
     repeated game_packages = 1 as Nested(AndroidGameInterventionListGamePackageInfo);
@@ -67,7 +67,7 @@ pub struct AndroidGameInterventionListGameModeInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidGameInterventionListGameModeInfo;
+rt::compact! { AndroidGameInterventionListGameModeInfo;
     optional fps = 4 as Float;
     optional resolution_downscale = 3 as Float;
     optional use_angle = 2 as Bool;
@@ -114,7 +114,7 @@ pub struct AndroidGameInterventionListGamePackageInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidGameInterventionListGamePackageInfo;
+rt::compact! { AndroidGameInterventionListGamePackageInfo;
     repeated game_mode_info = 4 as Nested(AndroidGameInterventionListGameModeInfo);
     optional current_mode = 3 as Uint32;
     optional uid = 2 as Uint64;

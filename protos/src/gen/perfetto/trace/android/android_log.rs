@@ -17,7 +17,7 @@ pub struct AndroidLogPacket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidLogPacket;
+rt::compact! { AndroidLogPacket;
     optional stats = 2 as Nested(AndroidLogPacketStats);
     repeated events = 1 as Nested(AndroidLogPacketLogEvent);
 }
@@ -63,7 +63,7 @@ pub struct AndroidLogPacketLogEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidLogPacketLogEvent;
+rt::compact! { AndroidLogPacketLogEvent;
     repeated args = 9 as Nested(AndroidLogPacketLogEventArg);
     optional message = 8 as Text;
     optional prio = 7 as Enum(crate::AndroidLogPriority);
@@ -131,7 +131,7 @@ pub struct AndroidLogPacketLogEventArg {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidLogPacketLogEventArg;
+rt::compact! { AndroidLogPacketLogEventArg;
     oneof value = 2 | 3 | 4;
     optional name = 1 as Text;
 }
@@ -144,7 +144,7 @@ pub enum AndroidLogPacketLogEventArgValue {
     StringValue(String),
 }
 
-rt::oneof! { AndroidLogPacketLogEventArgValue;
+rt::compact_oneof! { AndroidLogPacketLogEventArgValue;
     IntValue = 2 as Int64;
     FloatValue = 3 as Float;
     StringValue = 4 as Text;
@@ -191,7 +191,7 @@ pub struct AndroidLogPacketStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidLogPacketStats;
+rt::compact! { AndroidLogPacketStats;
     optional num_skipped = 3 as Uint64;
     optional num_failed = 2 as Uint64;
     optional num_total = 1 as Uint64;

@@ -16,7 +16,7 @@ pub struct AndroidSystemProperty {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidSystemProperty;
+rt::compact! { AndroidSystemProperty;
     repeated values = 1 as Nested(AndroidSystemPropertyPropertyValue);
 }
 
@@ -50,7 +50,7 @@ pub struct AndroidSystemPropertyPropertyValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidSystemPropertyPropertyValue;
+rt::compact! { AndroidSystemPropertyPropertyValue;
     optional value = 2 as Text;
     optional name = 1 as Text;
 }

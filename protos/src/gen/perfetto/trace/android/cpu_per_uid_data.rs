@@ -18,7 +18,7 @@ pub struct CpuPerUidData {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuPerUidData;
+rt::compact! { CpuPerUidData;
     packed total_time_ms = 3 as Uint64;
     packed uid = 2 as Uint32;
     optional cluster_count = 1 as Uint32;

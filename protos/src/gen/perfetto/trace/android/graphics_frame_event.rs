@@ -59,7 +59,7 @@ pub struct GraphicsFrameEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GraphicsFrameEvent;
+rt::compact! { GraphicsFrameEvent;
     optional buffer_event = 1 as Nested(GraphicsFrameEventBufferEvent);
 }
 
@@ -96,7 +96,7 @@ pub struct GraphicsFrameEventBufferEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GraphicsFrameEventBufferEvent;
+rt::compact! { GraphicsFrameEventBufferEvent;
     optional buffer_id = 5 as Uint32;
     optional duration_ns = 4 as Uint64;
     optional layer_name = 3 as Text;

@@ -17,7 +17,7 @@ pub struct InitialDisplayState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InitialDisplayState;
+rt::compact! { InitialDisplayState;
     optional brightness = 2 as Double;
     optional display_state = 1 as Int32;
 }

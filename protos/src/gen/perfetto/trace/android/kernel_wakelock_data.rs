@@ -40,7 +40,7 @@ pub struct KernelWakelockData {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KernelWakelockData;
+rt::compact! { KernelWakelockData;
     optional error_flags = 4 as Uint64;
     packed time_held_millis = 3 as Uint64;
     packed wakelock_id = 2 as Uint32;
@@ -88,7 +88,7 @@ pub struct KernelWakelockDataWakelock {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KernelWakelockDataWakelock;
+rt::compact! { KernelWakelockDataWakelock;
     optional wakelock_type = 3 as Enum(KernelWakelockDataWakelockType);
     optional wakelock_name = 2 as Text;
     optional wakelock_id = 1 as Uint32;

@@ -18,7 +18,7 @@ pub struct PackagesList {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PackagesList;
+rt::compact! { PackagesList;
     optional read_error = 3 as Bool;
     optional parse_error = 2 as Bool;
     repeated packages = 1 as Nested(PackagesListPackageInfo);
@@ -64,7 +64,7 @@ pub struct PackagesListPackageInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PackagesListPackageInfo;
+rt::compact! { PackagesListPackageInfo;
     optional version_code = 5 as Int64;
     optional profileable_from_shell = 4 as Bool;
     optional debuggable = 3 as Bool;

@@ -17,7 +17,7 @@ pub struct PixelModemEvents {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PixelModemEvents;
+rt::compact! { PixelModemEvents;
     unpacked event_time_nanos = 2 as Uint64;
     repeated events = 1 as Bytes;
 }
@@ -53,7 +53,7 @@ pub struct PixelModemTokenDatabase {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PixelModemTokenDatabase;
+rt::compact! { PixelModemTokenDatabase;
     optional database = 1 as Bytes;
 }
 

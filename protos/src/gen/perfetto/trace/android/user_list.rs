@@ -17,7 +17,7 @@ pub struct AndroidUserList {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidUserList;
+rt::compact! { AndroidUserList;
     optional error = 2 as Int32;
     repeated users = 1 as Nested(AndroidUserListUserInfo);
 }
@@ -56,7 +56,7 @@ pub struct AndroidUserListUserInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidUserListUserInfo;
+rt::compact! { AndroidUserListUserInfo;
     optional uid = 2 as Int32;
     optional r#type = 1 as Text;
 }

@@ -24,7 +24,7 @@ pub struct ChromeBenchmarkMetadata {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeBenchmarkMetadata;
+rt::compact! { ChromeBenchmarkMetadata;
     optional had_failures = 9 as Bool;
     optional story_run_index = 8 as Int32;
     repeated story_tags = 7 as Text;

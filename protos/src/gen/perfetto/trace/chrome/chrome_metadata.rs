@@ -73,7 +73,7 @@ pub struct ChromeMetadataPacket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeMetadataPacket;
+rt::compact! { ChromeMetadataPacket;
     optional os_name = 8 as Text;
     optional channel = 7 as Uint32;
     optional app_version = 6 as Text;
@@ -140,7 +140,7 @@ pub struct ChromeMetadataPacketFinchHash {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeMetadataPacketFinchHash;
+rt::compact! { ChromeMetadataPacketFinchHash;
     optional group = 2 as Uint32;
     optional name = 1 as Uint32;
 }
@@ -178,7 +178,7 @@ pub struct BackgroundTracingMetadata {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BackgroundTracingMetadata;
+rt::compact! { BackgroundTracingMetadata;
     optional scenario_name_hash = 3 as Fixed32;
     repeated active_rules = 2 as Nested(BackgroundTracingMetadataTriggerRule);
     optional triggered_rule = 1 as Nested(BackgroundTracingMetadataTriggerRule);
@@ -227,7 +227,7 @@ pub struct BackgroundTracingMetadataTriggerRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BackgroundTracingMetadataTriggerRule;
+rt::compact! { BackgroundTracingMetadataTriggerRule;
     optional name_hash = 4 as Fixed32;
     optional named_rule = 3 as Nested(BackgroundTracingMetadataTriggerRuleNamedRule);
     optional histogram_rule = 2 as Nested(BackgroundTracingMetadataTriggerRuleHistogramRule);
@@ -285,7 +285,7 @@ pub struct BackgroundTracingMetadataTriggerRuleHistogramRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BackgroundTracingMetadataTriggerRuleHistogramRule;
+rt::compact! { BackgroundTracingMetadataTriggerRuleHistogramRule;
     optional histogram_max_trigger = 3 as Int64;
     optional histogram_min_trigger = 2 as Int64;
     optional histogram_name_hash = 1 as Fixed64;
@@ -326,7 +326,7 @@ pub struct BackgroundTracingMetadataTriggerRuleNamedRule {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BackgroundTracingMetadataTriggerRuleNamedRule;
+rt::compact! { BackgroundTracingMetadataTriggerRuleNamedRule;
     optional content_trigger_name_hash = 2 as Fixed64;
     optional event_type = 1 as Enum(BackgroundTracingMetadataTriggerRuleNamedRuleEventType);
 }

@@ -58,7 +58,7 @@ pub struct ChromeTracedValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeTracedValue;
+rt::compact! { ChromeTracedValue;
     optional string_value = 8 as Text;
     optional bool_value = 7 as Bool;
     optional double_value = 6 as Double;
@@ -121,7 +121,7 @@ pub struct ChromeStringTableEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeStringTableEntry;
+rt::compact! { ChromeStringTableEntry;
     optional index = 2 as Int32;
     optional value = 1 as Text;
 }
@@ -172,7 +172,7 @@ pub struct ChromeTraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeTraceEvent;
+rt::compact! { ChromeTraceEvent;
     optional category_group_name_index = 16 as Uint32;
     optional name_index = 15 as Uint32;
     repeated args = 14 as Nested(ChromeTraceEventArg);
@@ -269,7 +269,7 @@ pub struct ChromeTraceEventArg {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeTraceEventArg;
+rt::compact! { ChromeTraceEventArg;
     optional name_index = 9 as Uint32;
     oneof value = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 10;
     optional name = 1 as Text;
@@ -288,7 +288,7 @@ pub enum ChromeTraceEventArgValue {
     TracedValue(ChromeTracedValue),
 }
 
-rt::oneof! { ChromeTraceEventArgValue;
+rt::compact_oneof! { ChromeTraceEventArgValue;
     BoolValue = 2 as Bool;
     UintValue = 3 as Uint64;
     IntValue = 4 as Int64;
@@ -358,7 +358,7 @@ pub struct ChromeMetadata {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeMetadata;
+rt::compact! { ChromeMetadata;
     oneof value = 2 | 3 | 4 | 5;
     optional name = 1 as Text;
 }
@@ -372,7 +372,7 @@ pub enum ChromeMetadataValue {
     JsonValue(String),
 }
 
-rt::oneof! { ChromeMetadataValue;
+rt::compact_oneof! { ChromeMetadataValue;
     StringValue = 2 as Text;
     BoolValue = 3 as Bool;
     IntValue = 4 as Int64;
@@ -422,7 +422,7 @@ pub struct ChromeLegacyJsonTrace {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeLegacyJsonTrace;
+rt::compact! { ChromeLegacyJsonTrace;
     optional data = 2 as Text;
     optional r#type = 1 as Enum(ChromeLegacyJsonTraceTraceType);
 }
@@ -464,7 +464,7 @@ pub struct ChromeEventBundle {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeEventBundle;
+rt::compact! { ChromeEventBundle;
     repeated legacy_json_trace = 5 as Nested(ChromeLegacyJsonTrace);
     repeated legacy_ftrace_output = 4 as Text;
     repeated string_table = 3 as Nested(ChromeStringTableEntry);

@@ -16,7 +16,7 @@ pub struct ChromeTrigger {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeTrigger;
+rt::compact! { ChromeTrigger;
     optional flow_id = 3 as Fixed64;
     optional trigger_name_hash = 2 as Fixed32;
     optional trigger_name = 1 as Text;

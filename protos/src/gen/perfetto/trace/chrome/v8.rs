@@ -200,7 +200,7 @@ pub struct V8String {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8String;
+rt::compact! { V8String;
     oneof encoded_string = 1 | 2 | 3;
 }
 
@@ -212,7 +212,7 @@ pub enum V8StringEncodedString {
     Utf16Be(Vec<u8>),
 }
 
-rt::oneof! { V8StringEncodedString;
+rt::compact_oneof! { V8StringEncodedString;
     Latin1 = 1 as Bytes;
     Utf16Le = 2 as Bytes;
     Utf16Be = 3 as Bytes;
@@ -254,7 +254,7 @@ pub struct InternedV8String {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedV8String;
+rt::compact! { InternedV8String;
     oneof encoded_string = 2 | 3 | 4;
     optional iid = 1 as Uint64;
 }
@@ -267,7 +267,7 @@ pub enum InternedV8StringEncodedString {
     Utf16Be(Vec<u8>),
 }
 
-rt::oneof! { InternedV8StringEncodedString;
+rt::compact_oneof! { InternedV8StringEncodedString;
     Latin1 = 2 as Bytes;
     Utf16Le = 3 as Bytes;
     Utf16Be = 4 as Bytes;
@@ -316,7 +316,7 @@ pub struct InternedV8JsScript {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedV8JsScript;
+rt::compact! { InternedV8JsScript;
     optional source = 5 as Nested(V8String);
     optional name = 4 as Nested(V8String);
     optional r#type = 3 as Enum(InternedV8JsScriptType);
@@ -367,7 +367,7 @@ pub struct InternedV8WasmScript {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedV8WasmScript;
+rt::compact! { InternedV8WasmScript;
     optional wire_bytes = 4 as Bytes;
     optional url = 3 as Text;
     optional script_id = 2 as Int32;
@@ -418,7 +418,7 @@ pub struct InternedV8JsFunction {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedV8JsFunction;
+rt::compact! { InternedV8JsFunction;
     optional column = 8 as Uint32;
     optional line = 7 as Uint32;
     optional byte_offset = 6 as Uint32;
@@ -483,7 +483,7 @@ pub struct InternedV8Isolate {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedV8Isolate;
+rt::compact! { InternedV8Isolate;
     optional embedded_blob_code_size = 6 as Uint64;
     optional embedded_blob_code_start_address = 5 as Uint64;
     optional code_range = 4 as Nested(InternedV8IsolateCodeRange);
@@ -538,7 +538,7 @@ pub struct InternedV8IsolateCodeRange {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedV8IsolateCodeRange;
+rt::compact! { InternedV8IsolateCodeRange;
     optional is_process_wide = 4 as Bool;
     optional embedded_blob_code_copy_start_address = 3 as Uint64;
     optional size = 2 as Uint64;
@@ -591,7 +591,7 @@ pub struct V8JsCode {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8JsCode;
+rt::compact! { V8JsCode;
     oneof source_map = 9 | 10 | 11;
     oneof instructions = 7 | 8;
     optional instruction_size_bytes = 6 as Uint64;
@@ -609,7 +609,7 @@ pub enum V8JsCodeInstructions {
     Bytecode(Vec<u8>),
 }
 
-rt::oneof! { V8JsCodeInstructions;
+rt::compact_oneof! { V8JsCodeInstructions;
     MachineCode = 7 as Bytes;
     Bytecode = 8 as Bytes;
 }
@@ -622,7 +622,7 @@ pub enum V8JsCodeSourceMap {
     InlinedBytecodePositions(Vec<u8>),
 }
 
-rt::oneof! { V8JsCodeSourceMap;
+rt::compact_oneof! { V8JsCodeSourceMap;
     SourcePositions = 9 as Bytes;
     BytecodePositions = 10 as Bytes;
     InlinedBytecodePositions = 11 as Bytes;
@@ -698,7 +698,7 @@ pub struct V8InternalCode {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8InternalCode;
+rt::compact! { V8InternalCode;
     optional machine_code = 8 as Bytes;
     optional instruction_size_bytes = 7 as Uint64;
     optional instruction_start = 6 as Uint64;
@@ -766,7 +766,7 @@ pub struct V8WasmCode {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8WasmCode;
+rt::compact! { V8WasmCode;
     optional machine_code = 9 as Bytes;
     optional instruction_size_bytes = 8 as Uint64;
     optional instruction_start = 7 as Uint64;
@@ -835,7 +835,7 @@ pub struct V8RegExpCode {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8RegExpCode;
+rt::compact! { V8RegExpCode;
     optional machine_code = 6 as Bytes;
     optional instruction_size_bytes = 5 as Uint64;
     optional instruction_start = 4 as Uint64;
@@ -893,7 +893,7 @@ pub struct V8CodeMove {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8CodeMove;
+rt::compact! { V8CodeMove;
     oneof to_instructions = 6 | 7;
     optional instruction_size_bytes = 5 as Uint64;
     optional to_instruction_start_address = 4 as Uint64;
@@ -909,7 +909,7 @@ pub enum V8CodeMoveToInstructions {
     ToBytecode(Vec<u8>),
 }
 
-rt::oneof! { V8CodeMoveToInstructions;
+rt::compact_oneof! { V8CodeMoveToInstructions;
     ToMachineCode = 6 as Bytes;
     ToBytecode = 7 as Bytes;
 }
@@ -962,7 +962,7 @@ pub struct V8CodeDefaults {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V8CodeDefaults;
+rt::compact! { V8CodeDefaults;
     optional tid = 1 as Uint32;
 }
 

@@ -217,7 +217,7 @@ pub struct CSwitchEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CSwitchEtwEvent;
+rt::compact! { CSwitchEtwEvent;
     optional new_thread_wait_time = 10 as Uint32;
     optional old_thread_wait_ideal_processor = 9 as Sint32;
     oneof old_thread_state_enum_or_int = 8 | 13;
@@ -237,7 +237,7 @@ pub enum CSwitchEtwEventOldThreadWaitReasonEnumOrInt {
     OldThreadWaitReasonInt(i32),
 }
 
-rt::oneof! { CSwitchEtwEventOldThreadWaitReasonEnumOrInt;
+rt::compact_oneof! { CSwitchEtwEventOldThreadWaitReasonEnumOrInt;
     OldThreadWaitReason = 6 as Enum(CSwitchEtwEventOldThreadWaitReason);
     OldThreadWaitReasonInt = 11 as Int32;
 }
@@ -249,7 +249,7 @@ pub enum CSwitchEtwEventOldThreadWaitModeEnumOrInt {
     OldThreadWaitModeInt(i32),
 }
 
-rt::oneof! { CSwitchEtwEventOldThreadWaitModeEnumOrInt;
+rt::compact_oneof! { CSwitchEtwEventOldThreadWaitModeEnumOrInt;
     OldThreadWaitMode = 7 as Enum(CSwitchEtwEventOldThreadWaitMode);
     OldThreadWaitModeInt = 12 as Int32;
 }
@@ -261,7 +261,7 @@ pub enum CSwitchEtwEventOldThreadStateEnumOrInt {
     OldThreadStateInt(i32),
 }
 
-rt::oneof! { CSwitchEtwEventOldThreadStateEnumOrInt;
+rt::compact_oneof! { CSwitchEtwEventOldThreadStateEnumOrInt;
     OldThreadState = 8 as Enum(CSwitchEtwEventOldThreadState);
     OldThreadStateInt = 13 as Sint32;
 }
@@ -359,7 +359,7 @@ pub struct ReadyThreadEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ReadyThreadEtwEvent;
+rt::compact! { ReadyThreadEtwEvent;
     oneof flag_enum_or_int = 4 | 6;
     optional adjust_increment = 3 as Sint32;
     oneof adjust_reason_enum_or_int = 2 | 5;
@@ -373,7 +373,7 @@ pub enum ReadyThreadEtwEventAdjustReasonEnumOrInt {
     AdjustReasonInt(i32),
 }
 
-rt::oneof! { ReadyThreadEtwEventAdjustReasonEnumOrInt;
+rt::compact_oneof! { ReadyThreadEtwEventAdjustReasonEnumOrInt;
     AdjustReason = 2 as Enum(ReadyThreadEtwEventAdjustReason);
     AdjustReasonInt = 5 as Int32;
 }
@@ -385,7 +385,7 @@ pub enum ReadyThreadEtwEventFlagEnumOrInt {
     FlagInt(i32),
 }
 
-rt::oneof! { ReadyThreadEtwEventFlagEnumOrInt;
+rt::compact_oneof! { ReadyThreadEtwEventFlagEnumOrInt;
     Flag = 4 as Enum(ReadyThreadEtwEventTraceFlag);
     FlagInt = 6 as Int32;
 }
@@ -456,7 +456,7 @@ pub struct MemInfoEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MemInfoEtwEvent;
+rt::compact! { MemInfoEtwEvent;
     optional commit_page_count = 13 as Uint64;
     optional mdl_page_count = 12 as Uint64;
     optional non_paged_pool_page_count = 11 as Uint64;
@@ -544,7 +544,7 @@ pub struct FileIoCreateEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoCreateEtwEvent;
+rt::compact! { FileIoCreateEtwEvent;
     optional open_path = 7 as Text;
     optional share_access = 6 as Uint32;
     optional file_attributes = 5 as Uint32;
@@ -608,7 +608,7 @@ pub struct FileIoDirEnumEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoDirEnumEtwEvent;
+rt::compact! { FileIoDirEnumEtwEvent;
     optional opcode = 9 as Uint32;
     optional file_name = 8 as Text;
     optional file_index = 7 as Uint32;
@@ -678,7 +678,7 @@ pub struct FileIoInfoEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoInfoEtwEvent;
+rt::compact! { FileIoInfoEtwEvent;
     optional opcode = 7 as Uint32;
     optional info_class = 6 as Uint32;
     optional ttid = 5 as Uint32;
@@ -741,7 +741,7 @@ pub struct FileIoReadWriteEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoReadWriteEtwEvent;
+rt::compact! { FileIoReadWriteEtwEvent;
     optional opcode = 8 as Uint32;
     optional io_flags = 7 as Uint32;
     optional io_size = 6 as Uint32;
@@ -805,7 +805,7 @@ pub struct FileIoSimpleOpEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoSimpleOpEtwEvent;
+rt::compact! { FileIoSimpleOpEtwEvent;
     optional opcode = 5 as Uint32;
     optional ttid = 4 as Uint32;
     optional file_key = 3 as Uint64;
@@ -855,7 +855,7 @@ pub struct FileIoOpEndEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoOpEndEtwEvent;
+rt::compact! { FileIoOpEndEtwEvent;
     optional nt_status = 3 as Uint32;
     optional extra_info = 2 as Uint64;
     optional irp_ptr = 1 as Uint64;
@@ -902,7 +902,7 @@ pub struct FileIoPathOperationEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FileIoPathOperationEtwEvent;
+rt::compact! { FileIoPathOperationEtwEvent;
     optional opcode = 8 as Uint32;
     optional file_name = 7 as Text;
     optional info_class = 6 as Uint32;
@@ -963,7 +963,7 @@ pub struct StackWalkEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackWalkEtwEvent;
+rt::compact! { StackWalkEtwEvent;
     optional callstack_iid = 2 as Uint64;
     optional trigger = 1 as Text;
 }
@@ -1007,7 +1007,7 @@ pub struct DiskIoEtwEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DiskIoEtwEvent;
+rt::compact! { DiskIoEtwEvent;
     optional opcode = 9 as Uint32;
     optional issuing_thread_id = 8 as Uint32;
     optional response_time = 7 as Int64;

@@ -20,7 +20,7 @@ pub struct EtwTraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EtwTraceEvent;
+rt::compact! { EtwTraceEvent;
     optional thread_id = 5 as Uint32;
     optional cpu = 4 as Uint32;
     oneof event = 2 | 3 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15;
@@ -44,7 +44,7 @@ pub enum EtwTraceEventEvent {
     DiskIo(crate::DiskIoEtwEvent),
 }
 
-rt::oneof! { EtwTraceEventEvent;
+rt::compact_oneof! { EtwTraceEventEvent;
     CSwitch = 2 as Nested(crate::CSwitchEtwEvent);
     ReadyThread = 3 as Nested(crate::ReadyThreadEtwEvent);
     MemInfo = 6 as Nested(crate::MemInfoEtwEvent);

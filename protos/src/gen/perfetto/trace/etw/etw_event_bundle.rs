@@ -17,7 +17,7 @@ pub struct EtwTraceEventBundle {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EtwTraceEventBundle;
+rt::compact! { EtwTraceEventBundle;
     repeated event = 2 as Nested(crate::EtwTraceEvent);
     optional cpu = 1 as Uint32;
 }

@@ -39,7 +39,7 @@ pub struct InodeFileMap {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InodeFileMap;
+rt::compact! { InodeFileMap;
     repeated entries = 3 as Nested(InodeFileMapEntry);
     repeated mount_points = 2 as Text;
     optional block_device_id = 1 as Uint64;
@@ -83,7 +83,7 @@ pub struct InodeFileMapEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InodeFileMapEntry;
+rt::compact! { InodeFileMapEntry;
     optional r#type = 3 as Enum(InodeFileMapEntryType);
     repeated paths = 2 as Text;
     optional inode_number = 1 as Uint64;

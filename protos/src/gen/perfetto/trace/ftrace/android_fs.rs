@@ -18,7 +18,7 @@ pub struct AndroidFsDatareadEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidFsDatareadEndFtraceEvent;
+rt::compact! { AndroidFsDatareadEndFtraceEvent;
     optional offset = 3 as Int64;
     optional ino = 2 as Uint64;
     optional bytes = 1 as Int32;
@@ -64,7 +64,7 @@ pub struct AndroidFsDatareadStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidFsDatareadStartFtraceEvent;
+rt::compact! { AndroidFsDatareadStartFtraceEvent;
     optional pid = 7 as Int32;
     optional pathbuf = 6 as Text;
     optional offset = 5 as Int64;
@@ -122,7 +122,7 @@ pub struct AndroidFsDatawriteEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidFsDatawriteEndFtraceEvent;
+rt::compact! { AndroidFsDatawriteEndFtraceEvent;
     optional offset = 3 as Int64;
     optional ino = 2 as Uint64;
     optional bytes = 1 as Int32;
@@ -168,7 +168,7 @@ pub struct AndroidFsDatawriteStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidFsDatawriteStartFtraceEvent;
+rt::compact! { AndroidFsDatawriteStartFtraceEvent;
     optional pid = 7 as Int32;
     optional pathbuf = 6 as Text;
     optional offset = 5 as Int64;
@@ -226,7 +226,7 @@ pub struct AndroidFsFsyncEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidFsFsyncEndFtraceEvent;
+rt::compact! { AndroidFsFsyncEndFtraceEvent;
     optional offset = 3 as Int64;
     optional ino = 2 as Uint64;
     optional bytes = 1 as Int32;
@@ -270,7 +270,7 @@ pub struct AndroidFsFsyncStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidFsFsyncStartFtraceEvent;
+rt::compact! { AndroidFsFsyncStartFtraceEvent;
     optional pid = 5 as Int32;
     optional pathbuf = 4 as Text;
     optional ino = 3 as Uint64;

@@ -24,7 +24,7 @@ pub struct BclIrqTriggerFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BclIrqTriggerFtraceEvent;
+rt::compact! { BclIrqTriggerFtraceEvent;
     optional capacity = 9 as Int32;
     optional voltage = 8 as Int32;
     optional gpu_limit = 7 as Int32;

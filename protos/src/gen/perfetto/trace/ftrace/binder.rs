@@ -22,7 +22,7 @@ pub struct BinderTransactionFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderTransactionFtraceEvent;
+rt::compact! { BinderTransactionFtraceEvent;
     optional flags = 7 as Uint32;
     optional code = 6 as Uint32;
     optional reply = 5 as Int32;
@@ -78,7 +78,7 @@ pub struct BinderTransactionReceivedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderTransactionReceivedFtraceEvent;
+rt::compact! { BinderTransactionReceivedFtraceEvent;
     optional debug_id = 1 as Int32;
 }
 
@@ -115,7 +115,7 @@ pub struct BinderSetPriorityFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderSetPriorityFtraceEvent;
+rt::compact! { BinderSetPriorityFtraceEvent;
     optional desired_prio = 5 as Uint32;
     optional new_prio = 4 as Uint32;
     optional old_prio = 3 as Uint32;
@@ -163,7 +163,7 @@ pub struct BinderLockFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderLockFtraceEvent;
+rt::compact! { BinderLockFtraceEvent;
     optional tag = 1 as Text;
 }
 
@@ -196,7 +196,7 @@ pub struct BinderLockedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderLockedFtraceEvent;
+rt::compact! { BinderLockedFtraceEvent;
     optional tag = 1 as Text;
 }
 
@@ -229,7 +229,7 @@ pub struct BinderUnlockFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderUnlockFtraceEvent;
+rt::compact! { BinderUnlockFtraceEvent;
     optional tag = 1 as Text;
 }
 
@@ -265,7 +265,7 @@ pub struct BinderTransactionAllocBufFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderTransactionAllocBufFtraceEvent;
+rt::compact! { BinderTransactionAllocBufFtraceEvent;
     optional extra_buffers_size = 4 as Uint64;
     optional offsets_size = 3 as Uint64;
     optional debug_id = 2 as Int32;
@@ -309,7 +309,7 @@ pub struct BinderCommandFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderCommandFtraceEvent;
+rt::compact! { BinderCommandFtraceEvent;
     optional cmd = 1 as Uint32;
 }
 
@@ -342,7 +342,7 @@ pub struct BinderReturnFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BinderReturnFtraceEvent;
+rt::compact! { BinderReturnFtraceEvent;
     optional cmd = 1 as Uint32;
 }
 

@@ -22,7 +22,7 @@ pub struct BlockRqIssueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockRqIssueFtraceEvent;
+rt::compact! { BlockRqIssueFtraceEvent;
     optional cmd = 7 as Text;
     optional comm = 6 as Text;
     optional rwbs = 5 as Text;
@@ -82,7 +82,7 @@ pub struct BlockBioBackmergeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockBioBackmergeFtraceEvent;
+rt::compact! { BlockBioBackmergeFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional nr_sector = 3 as Uint32;
@@ -134,7 +134,7 @@ pub struct BlockBioBounceFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockBioBounceFtraceEvent;
+rt::compact! { BlockBioBounceFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional nr_sector = 3 as Uint32;
@@ -186,7 +186,7 @@ pub struct BlockBioCompleteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockBioCompleteFtraceEvent;
+rt::compact! { BlockBioCompleteFtraceEvent;
     optional rwbs = 5 as Text;
     optional error = 4 as Int32;
     optional nr_sector = 3 as Uint32;
@@ -238,7 +238,7 @@ pub struct BlockBioFrontmergeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockBioFrontmergeFtraceEvent;
+rt::compact! { BlockBioFrontmergeFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional nr_sector = 3 as Uint32;
@@ -290,7 +290,7 @@ pub struct BlockBioQueueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockBioQueueFtraceEvent;
+rt::compact! { BlockBioQueueFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional nr_sector = 3 as Uint32;
@@ -343,7 +343,7 @@ pub struct BlockBioRemapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockBioRemapFtraceEvent;
+rt::compact! { BlockBioRemapFtraceEvent;
     optional rwbs = 6 as Text;
     optional old_sector = 5 as Uint64;
     optional old_dev = 4 as Uint64;
@@ -397,7 +397,7 @@ pub struct BlockDirtyBufferFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockDirtyBufferFtraceEvent;
+rt::compact! { BlockDirtyBufferFtraceEvent;
     optional size = 3 as Uint64;
     optional sector = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -441,7 +441,7 @@ pub struct BlockGetrqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockGetrqFtraceEvent;
+rt::compact! { BlockGetrqFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional nr_sector = 3 as Uint32;
@@ -489,7 +489,7 @@ pub struct BlockPlugFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockPlugFtraceEvent;
+rt::compact! { BlockPlugFtraceEvent;
     optional comm = 1 as Text;
 }
 
@@ -527,7 +527,7 @@ pub struct BlockRqAbortFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockRqAbortFtraceEvent;
+rt::compact! { BlockRqAbortFtraceEvent;
     optional cmd = 6 as Text;
     optional rwbs = 5 as Text;
     optional errors = 4 as Int32;
@@ -585,7 +585,7 @@ pub struct BlockRqCompleteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockRqCompleteFtraceEvent;
+rt::compact! { BlockRqCompleteFtraceEvent;
     optional error = 7 as Int32;
     optional cmd = 6 as Text;
     optional rwbs = 5 as Text;
@@ -647,7 +647,7 @@ pub struct BlockRqInsertFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockRqInsertFtraceEvent;
+rt::compact! { BlockRqInsertFtraceEvent;
     optional cmd = 7 as Text;
     optional comm = 6 as Text;
     optional rwbs = 5 as Text;
@@ -709,7 +709,7 @@ pub struct BlockRqRemapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockRqRemapFtraceEvent;
+rt::compact! { BlockRqRemapFtraceEvent;
     optional rwbs = 7 as Text;
     optional nr_bios = 6 as Uint32;
     optional old_sector = 5 as Uint64;
@@ -770,7 +770,7 @@ pub struct BlockRqRequeueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockRqRequeueFtraceEvent;
+rt::compact! { BlockRqRequeueFtraceEvent;
     optional cmd = 6 as Text;
     optional rwbs = 5 as Text;
     optional errors = 4 as Int32;
@@ -826,7 +826,7 @@ pub struct BlockSleeprqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockSleeprqFtraceEvent;
+rt::compact! { BlockSleeprqFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional nr_sector = 3 as Uint32;
@@ -878,7 +878,7 @@ pub struct BlockSplitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockSplitFtraceEvent;
+rt::compact! { BlockSplitFtraceEvent;
     optional comm = 5 as Text;
     optional rwbs = 4 as Text;
     optional new_sector = 3 as Uint64;
@@ -928,7 +928,7 @@ pub struct BlockTouchBufferFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockTouchBufferFtraceEvent;
+rt::compact! { BlockTouchBufferFtraceEvent;
     optional size = 3 as Uint64;
     optional sector = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -969,7 +969,7 @@ pub struct BlockUnplugFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockUnplugFtraceEvent;
+rt::compact! { BlockUnplugFtraceEvent;
     optional comm = 2 as Text;
     optional nr_rq = 1 as Int32;
 }
@@ -1012,7 +1012,7 @@ pub struct BlockIoStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockIoStartFtraceEvent;
+rt::compact! { BlockIoStartFtraceEvent;
     optional cmd = 8 as Text;
     optional comm = 7 as Text;
     optional rwbs = 6 as Text;
@@ -1079,7 +1079,7 @@ pub struct BlockIoDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BlockIoDoneFtraceEvent;
+rt::compact! { BlockIoDoneFtraceEvent;
     optional cmd = 8 as Text;
     optional comm = 7 as Text;
     optional rwbs = 6 as Text;

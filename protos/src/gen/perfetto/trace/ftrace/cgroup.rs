@@ -22,7 +22,7 @@ pub struct CgroupAttachTaskFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupAttachTaskFtraceEvent;
+rt::compact! { CgroupAttachTaskFtraceEvent;
     optional dst_path = 7 as Text;
     optional dst_level = 6 as Int32;
     optional cname = 5 as Text;
@@ -82,7 +82,7 @@ pub struct CgroupMkdirFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupMkdirFtraceEvent;
+rt::compact! { CgroupMkdirFtraceEvent;
     optional path = 5 as Text;
     optional level = 4 as Int32;
     optional cname = 3 as Text;
@@ -132,7 +132,7 @@ pub struct CgroupRemountFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupRemountFtraceEvent;
+rt::compact! { CgroupRemountFtraceEvent;
     optional name = 3 as Text;
     optional ss_mask = 2 as Uint32;
     optional root = 1 as Int32;
@@ -176,7 +176,7 @@ pub struct CgroupRmdirFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupRmdirFtraceEvent;
+rt::compact! { CgroupRmdirFtraceEvent;
     optional path = 5 as Text;
     optional level = 4 as Int32;
     optional cname = 3 as Text;
@@ -230,7 +230,7 @@ pub struct CgroupTransferTasksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupTransferTasksFtraceEvent;
+rt::compact! { CgroupTransferTasksFtraceEvent;
     optional dst_path = 7 as Text;
     optional dst_level = 6 as Int32;
     optional cname = 5 as Text;
@@ -288,7 +288,7 @@ pub struct CgroupDestroyRootFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupDestroyRootFtraceEvent;
+rt::compact! { CgroupDestroyRootFtraceEvent;
     optional name = 3 as Text;
     optional ss_mask = 2 as Uint32;
     optional root = 1 as Int32;
@@ -332,7 +332,7 @@ pub struct CgroupReleaseFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupReleaseFtraceEvent;
+rt::compact! { CgroupReleaseFtraceEvent;
     optional path = 5 as Text;
     optional level = 4 as Int32;
     optional cname = 3 as Text;
@@ -384,7 +384,7 @@ pub struct CgroupRenameFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupRenameFtraceEvent;
+rt::compact! { CgroupRenameFtraceEvent;
     optional path = 5 as Text;
     optional level = 4 as Int32;
     optional cname = 3 as Text;
@@ -434,7 +434,7 @@ pub struct CgroupSetupRootFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CgroupSetupRootFtraceEvent;
+rt::compact! { CgroupSetupRootFtraceEvent;
     optional name = 3 as Text;
     optional ss_mask = 2 as Uint32;
     optional root = 1 as Int32;

@@ -16,7 +16,7 @@ pub struct ClkEnableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClkEnableFtraceEvent;
+rt::compact! { ClkEnableFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -49,7 +49,7 @@ pub struct ClkDisableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClkDisableFtraceEvent;
+rt::compact! { ClkDisableFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -83,7 +83,7 @@ pub struct ClkSetRateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClkSetRateFtraceEvent;
+rt::compact! { ClkSetRateFtraceEvent;
     optional rate = 2 as Uint64;
     optional name = 1 as Text;
 }

@@ -18,7 +18,7 @@ pub struct CmaAllocStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CmaAllocStartFtraceEvent;
+rt::compact! { CmaAllocStartFtraceEvent;
     optional name = 3 as Text;
     optional count = 2 as Uint32;
     optional align = 1 as Uint32;
@@ -67,7 +67,7 @@ pub struct CmaAllocInfoFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CmaAllocInfoFtraceEvent;
+rt::compact! { CmaAllocInfoFtraceEvent;
     optional pfn = 10 as Uint64;
     optional nr_reclaimed = 9 as Uint64;
     optional nr_migrated = 8 as Uint64;
@@ -140,7 +140,7 @@ pub struct CmaAllocFinishFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CmaAllocFinishFtraceEvent;
+rt::compact! { CmaAllocFinishFtraceEvent;
     optional errorno = 6 as Int32;
     optional align = 5 as Uint32;
     optional count = 4 as Uint64;

@@ -20,7 +20,7 @@ pub struct MmCompactionBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionBeginFtraceEvent;
+rt::compact! { MmCompactionBeginFtraceEvent;
     optional sync = 5 as Uint32;
     optional zone_end = 4 as Uint64;
     optional free_pfn = 3 as Uint64;
@@ -73,7 +73,7 @@ pub struct MmCompactionDeferCompactionFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionDeferCompactionFtraceEvent;
+rt::compact! { MmCompactionDeferCompactionFtraceEvent;
     optional order_failed = 6 as Int32;
     optional defer_shift = 5 as Uint32;
     optional considered = 4 as Uint32;
@@ -130,7 +130,7 @@ pub struct MmCompactionDeferredFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionDeferredFtraceEvent;
+rt::compact! { MmCompactionDeferredFtraceEvent;
     optional order_failed = 6 as Int32;
     optional defer_shift = 5 as Uint32;
     optional considered = 4 as Uint32;
@@ -187,7 +187,7 @@ pub struct MmCompactionDeferResetFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionDeferResetFtraceEvent;
+rt::compact! { MmCompactionDeferResetFtraceEvent;
     optional order_failed = 6 as Int32;
     optional defer_shift = 5 as Uint32;
     optional considered = 4 as Uint32;
@@ -244,7 +244,7 @@ pub struct MmCompactionEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionEndFtraceEvent;
+rt::compact! { MmCompactionEndFtraceEvent;
     optional status = 6 as Int32;
     optional sync = 5 as Uint32;
     optional zone_end = 4 as Uint64;
@@ -299,7 +299,7 @@ pub struct MmCompactionFinishedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionFinishedFtraceEvent;
+rt::compact! { MmCompactionFinishedFtraceEvent;
     optional ret = 4 as Int32;
     optional order = 3 as Int32;
     optional idx = 2 as Uint32;
@@ -346,7 +346,7 @@ pub struct MmCompactionIsolateFreepagesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionIsolateFreepagesFtraceEvent;
+rt::compact! { MmCompactionIsolateFreepagesFtraceEvent;
     optional nr_taken = 4 as Uint64;
     optional nr_scanned = 3 as Uint64;
     optional end_pfn = 2 as Uint64;
@@ -393,7 +393,7 @@ pub struct MmCompactionIsolateMigratepagesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionIsolateMigratepagesFtraceEvent;
+rt::compact! { MmCompactionIsolateMigratepagesFtraceEvent;
     optional nr_taken = 4 as Uint64;
     optional nr_scanned = 3 as Uint64;
     optional end_pfn = 2 as Uint64;
@@ -437,7 +437,7 @@ pub struct MmCompactionKcompactdSleepFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionKcompactdSleepFtraceEvent;
+rt::compact! { MmCompactionKcompactdSleepFtraceEvent;
     optional nid = 1 as Int32;
 }
 
@@ -473,7 +473,7 @@ pub struct MmCompactionKcompactdWakeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionKcompactdWakeFtraceEvent;
+rt::compact! { MmCompactionKcompactdWakeFtraceEvent;
     optional highest_zoneidx = 4 as Uint32;
     optional classzone_idx = 3 as Uint32;
     optional order = 2 as Int32;
@@ -518,7 +518,7 @@ pub struct MmCompactionMigratepagesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionMigratepagesFtraceEvent;
+rt::compact! { MmCompactionMigratepagesFtraceEvent;
     optional nr_failed = 2 as Uint64;
     optional nr_migrated = 1 as Uint64;
 }
@@ -557,7 +557,7 @@ pub struct MmCompactionSuitableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionSuitableFtraceEvent;
+rt::compact! { MmCompactionSuitableFtraceEvent;
     optional ret = 4 as Int32;
     optional order = 3 as Int32;
     optional idx = 2 as Uint32;
@@ -604,7 +604,7 @@ pub struct MmCompactionTryToCompactPagesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionTryToCompactPagesFtraceEvent;
+rt::compact! { MmCompactionTryToCompactPagesFtraceEvent;
     optional prio = 4 as Int32;
     optional mode = 3 as Uint32;
     optional gfp_mask = 2 as Uint32;
@@ -651,7 +651,7 @@ pub struct MmCompactionWakeupKcompactdFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmCompactionWakeupKcompactdFtraceEvent;
+rt::compact! { MmCompactionWakeupKcompactdFtraceEvent;
     optional highest_zoneidx = 4 as Uint32;
     optional classzone_idx = 3 as Uint32;
     optional order = 2 as Int32;

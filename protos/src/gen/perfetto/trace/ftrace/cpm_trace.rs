@@ -18,7 +18,7 @@ pub struct ParamSetValueCpmFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ParamSetValueCpmFtraceEvent;
+rt::compact! { ParamSetValueCpmFtraceEvent;
     optional timestamp = 3 as Int64;
     optional value = 2 as Uint32;
     optional body = 1 as Text;

@@ -19,7 +19,7 @@ pub struct CpuhpExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuhpExitFtraceEvent;
+rt::compact! { CpuhpExitFtraceEvent;
     optional state = 4 as Int32;
     optional ret = 3 as Int32;
     optional idx = 2 as Int32;
@@ -66,7 +66,7 @@ pub struct CpuhpMultiEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuhpMultiEnterFtraceEvent;
+rt::compact! { CpuhpMultiEnterFtraceEvent;
     optional target = 4 as Int32;
     optional idx = 3 as Int32;
     optional fun = 2 as Uint64;
@@ -113,7 +113,7 @@ pub struct CpuhpEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuhpEnterFtraceEvent;
+rt::compact! { CpuhpEnterFtraceEvent;
     optional target = 4 as Int32;
     optional idx = 3 as Int32;
     optional fun = 2 as Uint64;
@@ -160,7 +160,7 @@ pub struct CpuhpLatencyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuhpLatencyFtraceEvent;
+rt::compact! { CpuhpLatencyFtraceEvent;
     optional time = 4 as Uint64;
     optional state = 3 as Uint32;
     optional ret = 2 as Int32;
@@ -207,7 +207,7 @@ pub struct CpuhpPauseFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuhpPauseFtraceEvent;
+rt::compact! { CpuhpPauseFtraceEvent;
     optional time = 4 as Uint32;
     optional pause = 3 as Uint32;
     optional cpus = 2 as Uint32;

@@ -21,7 +21,7 @@ pub struct CrosEcSensorhubDataFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CrosEcSensorhubDataFtraceEvent;
+rt::compact! { CrosEcSensorhubDataFtraceEvent;
     optional fifo_timestamp = 6 as Int64;
     optional ec_sensor_num = 5 as Uint32;
     optional ec_fifo_timestamp = 4 as Uint32;

@@ -17,7 +17,7 @@ pub struct DcvshFreqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DcvshFreqFtraceEvent;
+rt::compact! { DcvshFreqFtraceEvent;
     optional freq = 2 as Uint64;
     optional cpu = 1 as Uint64;
 }

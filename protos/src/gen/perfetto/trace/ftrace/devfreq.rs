@@ -20,7 +20,7 @@ pub struct DevfreqFrequencyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DevfreqFrequencyFtraceEvent;
+rt::compact! { DevfreqFrequencyFtraceEvent;
     optional total_time = 5 as Uint64;
     optional busy_time = 4 as Uint64;
     optional prev_freq = 3 as Uint64;

@@ -19,7 +19,7 @@ pub struct DmaFenceInitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaFenceInitFtraceEvent;
+rt::compact! { DmaFenceInitFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -66,7 +66,7 @@ pub struct DmaFenceEmitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaFenceEmitFtraceEvent;
+rt::compact! { DmaFenceEmitFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -113,7 +113,7 @@ pub struct DmaFenceSignaledFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaFenceSignaledFtraceEvent;
+rt::compact! { DmaFenceSignaledFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -160,7 +160,7 @@ pub struct DmaFenceWaitStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaFenceWaitStartFtraceEvent;
+rt::compact! { DmaFenceWaitStartFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -207,7 +207,7 @@ pub struct DmaFenceWaitEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaFenceWaitEndFtraceEvent;
+rt::compact! { DmaFenceWaitEndFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;

@@ -18,7 +18,7 @@ pub struct DmaHeapStatFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaHeapStatFtraceEvent;
+rt::compact! { DmaHeapStatFtraceEvent;
     optional total_allocated = 3 as Uint64;
     optional len = 2 as Int64;
     optional inode = 1 as Uint64;

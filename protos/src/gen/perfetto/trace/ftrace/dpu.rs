@@ -21,7 +21,7 @@ pub struct DpuTracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuTracingMarkWriteFtraceEvent;
+rt::compact! { DpuTracingMarkWriteFtraceEvent;
     optional value = 6 as Int32;
     optional r#type = 5 as Uint32;
     optional name = 4 as Text;
@@ -74,7 +74,7 @@ pub struct DpuDsiCmdFifoStatusFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDsiCmdFifoStatusFtraceEvent;
+rt::compact! { DpuDsiCmdFifoStatusFtraceEvent;
     optional payload = 2 as Uint32;
     optional header = 1 as Uint32;
 }
@@ -111,7 +111,7 @@ pub struct DpuDsiRxFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDsiRxFtraceEvent;
+rt::compact! { DpuDsiRxFtraceEvent;
     optional rx_buf = 3 as Bytes;
     optional cmd = 1 as Uint32;
 }
@@ -150,7 +150,7 @@ pub struct DpuDsiTxFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDsiTxFtraceEvent;
+rt::compact! { DpuDsiTxFtraceEvent;
     optional tx_buf = 5 as Bytes;
     optional delay_ms = 4 as Uint32;
     optional last = 3 as Uint32;
@@ -196,7 +196,7 @@ pub struct DpuDispDpuUnderrunFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispDpuUnderrunFtraceEvent;
+rt::compact! { DpuDispDpuUnderrunFtraceEvent;
     optional vsync_count = 3 as Int32;
     optional frames_pending = 2 as Int32;
     optional id = 1 as Int32;
@@ -238,7 +238,7 @@ pub struct DpuDispVblankIrqEnableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispVblankIrqEnableFtraceEvent;
+rt::compact! { DpuDispVblankIrqEnableFtraceEvent;
     optional enable = 3 as Int32;
     optional output_id = 2 as Int32;
     optional id = 1 as Int32;
@@ -282,7 +282,7 @@ pub struct DpuDispFrameDoneTimeoutFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispFrameDoneTimeoutFtraceEvent;
+rt::compact! { DpuDispFrameDoneTimeoutFtraceEvent;
     optional during_disable = 5 as Uint32;
     optional te_count = 4 as Int32;
     optional frames_pending = 3 as Int32;
@@ -333,7 +333,7 @@ pub struct DpuDispFrameStartTimeoutFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispFrameStartTimeoutFtraceEvent;
+rt::compact! { DpuDispFrameStartTimeoutFtraceEvent;
     optional te_count = 4 as Int32;
     optional frames_pending = 3 as Int32;
     optional output_id = 2 as Uint32;
@@ -380,7 +380,7 @@ pub struct DpuDispFrameDoneMissingFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispFrameDoneMissingFtraceEvent;
+rt::compact! { DpuDispFrameDoneMissingFtraceEvent;
     optional te_count = 4 as Int32;
     optional frames_pending = 3 as Int32;
     optional output_id = 2 as Uint32;
@@ -427,7 +427,7 @@ pub struct DpuDispFrameStartMissingFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispFrameStartMissingFtraceEvent;
+rt::compact! { DpuDispFrameStartMissingFtraceEvent;
     optional te_count = 4 as Int32;
     optional frames_pending = 3 as Int32;
     optional output_id = 2 as Uint32;
@@ -473,7 +473,7 @@ pub struct DpuDispDpuLineUnderrunFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DpuDispDpuLineUnderrunFtraceEvent;
+rt::compact! { DpuDispDpuLineUnderrunFtraceEvent;
     optional vsync_count = 3 as Int32;
     optional frames_pending = 2 as Int32;
     optional id = 1 as Int32;

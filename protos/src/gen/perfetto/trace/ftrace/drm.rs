@@ -19,7 +19,7 @@ pub struct DrmVblankEventFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmVblankEventFtraceEvent;
+rt::compact! { DrmVblankEventFtraceEvent;
     optional time = 4 as Int64;
     optional seq = 3 as Uint32;
     optional high_prec = 2 as Uint32;
@@ -65,7 +65,7 @@ pub struct DrmVblankEventDeliveredFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmVblankEventDeliveredFtraceEvent;
+rt::compact! { DrmVblankEventDeliveredFtraceEvent;
     optional seq = 3 as Uint32;
     optional file = 2 as Uint64;
     optional crtc = 1 as Int32;

@@ -23,7 +23,7 @@ pub struct Dwc3AllocRequestFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3AllocRequestFtraceEvent;
+rt::compact! { Dwc3AllocRequestFtraceEvent;
     optional no_interrupt = 8 as Int32;
     optional short_not_ok = 7 as Int32;
     optional zero = 6 as Int32;
@@ -93,7 +93,7 @@ pub struct Dwc3CompleteTrbFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3CompleteTrbFtraceEvent;
+rt::compact! { Dwc3CompleteTrbFtraceEvent;
     optional dequeue = 11 as Uint32;
     optional enqueue = 10 as Uint32;
     optional r#type = 9 as Uint32;
@@ -170,7 +170,7 @@ pub struct Dwc3CtrlReqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3CtrlReqFtraceEvent;
+rt::compact! { Dwc3CtrlReqFtraceEvent;
     optional str = 6 as Text;
     optional wLength = 5 as Uint32;
     optional wIndex = 4 as Uint32;
@@ -229,7 +229,7 @@ pub struct Dwc3EpDequeueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3EpDequeueFtraceEvent;
+rt::compact! { Dwc3EpDequeueFtraceEvent;
     optional no_interrupt = 8 as Int32;
     optional short_not_ok = 7 as Int32;
     optional zero = 6 as Int32;
@@ -296,7 +296,7 @@ pub struct Dwc3EpQueueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3EpQueueFtraceEvent;
+rt::compact! { Dwc3EpQueueFtraceEvent;
     optional no_interrupt = 8 as Int32;
     optional short_not_ok = 7 as Int32;
     optional zero = 6 as Int32;
@@ -358,7 +358,7 @@ pub struct Dwc3EventFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3EventFtraceEvent;
+rt::compact! { Dwc3EventFtraceEvent;
     optional str = 3 as Text;
     optional ep0state = 2 as Uint32;
     optional event = 1 as Uint32;
@@ -405,7 +405,7 @@ pub struct Dwc3FreeRequestFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3FreeRequestFtraceEvent;
+rt::compact! { Dwc3FreeRequestFtraceEvent;
     optional no_interrupt = 8 as Int32;
     optional short_not_ok = 7 as Int32;
     optional zero = 6 as Int32;
@@ -470,7 +470,7 @@ pub struct Dwc3GadgetEpCmdFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3GadgetEpCmdFtraceEvent;
+rt::compact! { Dwc3GadgetEpCmdFtraceEvent;
     optional cmd_status = 6 as Int32;
     optional param2 = 5 as Uint32;
     optional param1 = 4 as Uint32;
@@ -530,7 +530,7 @@ pub struct Dwc3GadgetEpDisableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3GadgetEpDisableFtraceEvent;
+rt::compact! { Dwc3GadgetEpDisableFtraceEvent;
     optional trb_dequeue = 9 as Uint32;
     optional trb_enqueue = 8 as Uint32;
     optional direction = 7 as Uint32;
@@ -602,7 +602,7 @@ pub struct Dwc3GadgetEpEnableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3GadgetEpEnableFtraceEvent;
+rt::compact! { Dwc3GadgetEpEnableFtraceEvent;
     optional trb_dequeue = 9 as Uint32;
     optional trb_enqueue = 8 as Uint32;
     optional direction = 7 as Uint32;
@@ -668,7 +668,7 @@ pub struct Dwc3GadgetGenericCmdFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3GadgetGenericCmdFtraceEvent;
+rt::compact! { Dwc3GadgetGenericCmdFtraceEvent;
     optional status = 3 as Int32;
     optional param = 2 as Uint32;
     optional cmd = 1 as Uint32;
@@ -715,7 +715,7 @@ pub struct Dwc3GadgetGivebackFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3GadgetGivebackFtraceEvent;
+rt::compact! { Dwc3GadgetGivebackFtraceEvent;
     optional no_interrupt = 8 as Int32;
     optional short_not_ok = 7 as Int32;
     optional zero = 6 as Int32;
@@ -785,7 +785,7 @@ pub struct Dwc3PrepareTrbFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3PrepareTrbFtraceEvent;
+rt::compact! { Dwc3PrepareTrbFtraceEvent;
     optional dequeue = 11 as Uint32;
     optional enqueue = 10 as Uint32;
     optional r#type = 9 as Uint32;
@@ -860,7 +860,7 @@ pub struct Dwc3ReadlFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3ReadlFtraceEvent;
+rt::compact! { Dwc3ReadlFtraceEvent;
     optional msg = 4 as Text;
     optional value = 3 as Uint32;
     optional offset = 2 as Uint32;
@@ -907,7 +907,7 @@ pub struct Dwc3WritelFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Dwc3WritelFtraceEvent;
+rt::compact! { Dwc3WritelFtraceEvent;
     optional msg = 4 as Text;
     optional value = 3 as Uint32;
     optional offset = 2 as Uint32;

@@ -20,7 +20,7 @@ pub struct Ext4DaWriteBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaWriteBeginFtraceEvent;
+rt::compact! { Ext4DaWriteBeginFtraceEvent;
     optional flags = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -72,7 +72,7 @@ pub struct Ext4DaWriteEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaWriteEndFtraceEvent;
+rt::compact! { Ext4DaWriteEndFtraceEvent;
     optional copied = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -123,7 +123,7 @@ pub struct Ext4SyncFileEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4SyncFileEnterFtraceEvent;
+rt::compact! { Ext4SyncFileEnterFtraceEvent;
     optional datasync = 4 as Int32;
     optional parent = 3 as Uint64;
     optional ino = 2 as Uint64;
@@ -169,7 +169,7 @@ pub struct Ext4SyncFileExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4SyncFileExitFtraceEvent;
+rt::compact! { Ext4SyncFileExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -212,7 +212,7 @@ pub struct Ext4AllocDaBlocksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4AllocDaBlocksFtraceEvent;
+rt::compact! { Ext4AllocDaBlocksFtraceEvent;
     optional meta_blocks = 4 as Uint32;
     optional data_blocks = 3 as Uint32;
     optional ino = 2 as Uint64;
@@ -266,7 +266,7 @@ pub struct Ext4AllocateBlocksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4AllocateBlocksFtraceEvent;
+rt::compact! { Ext4AllocateBlocksFtraceEvent;
     optional flags = 11 as Uint32;
     optional pright = 10 as Uint64;
     optional pleft = 9 as Uint64;
@@ -341,7 +341,7 @@ pub struct Ext4AllocateInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4AllocateInodeFtraceEvent;
+rt::compact! { Ext4AllocateInodeFtraceEvent;
     optional mode = 4 as Uint32;
     optional dir = 3 as Uint64;
     optional ino = 2 as Uint64;
@@ -387,7 +387,7 @@ pub struct Ext4BeginOrderedTruncateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4BeginOrderedTruncateFtraceEvent;
+rt::compact! { Ext4BeginOrderedTruncateFtraceEvent;
     optional new_size = 3 as Int64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -430,7 +430,7 @@ pub struct Ext4CollapseRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4CollapseRangeFtraceEvent;
+rt::compact! { Ext4CollapseRangeFtraceEvent;
     optional len = 4 as Int64;
     optional offset = 3 as Int64;
     optional ino = 2 as Uint64;
@@ -481,7 +481,7 @@ pub struct Ext4DaReleaseSpaceFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaReleaseSpaceFtraceEvent;
+rt::compact! { Ext4DaReleaseSpaceFtraceEvent;
     optional mode = 8 as Uint32;
     optional allocated_meta_blocks = 7 as Int32;
     optional reserved_meta_blocks = 6 as Int32;
@@ -547,7 +547,7 @@ pub struct Ext4DaReserveSpaceFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaReserveSpaceFtraceEvent;
+rt::compact! { Ext4DaReserveSpaceFtraceEvent;
     optional md_needed = 7 as Int32;
     optional mode = 6 as Uint32;
     optional reserved_meta_blocks = 5 as Int32;
@@ -611,7 +611,7 @@ pub struct Ext4DaUpdateReserveSpaceFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaUpdateReserveSpaceFtraceEvent;
+rt::compact! { Ext4DaUpdateReserveSpaceFtraceEvent;
     optional mode = 9 as Uint32;
     optional quota_claim = 8 as Int32;
     optional allocated_meta_blocks = 7 as Int32;
@@ -684,7 +684,7 @@ pub struct Ext4DaWritePagesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaWritePagesFtraceEvent;
+rt::compact! { Ext4DaWritePagesFtraceEvent;
     optional pages_written = 10 as Int32;
     optional io_done = 9 as Int32;
     optional b_state = 8 as Uint32;
@@ -756,7 +756,7 @@ pub struct Ext4DaWritePagesExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DaWritePagesExtentFtraceEvent;
+rt::compact! { Ext4DaWritePagesExtentFtraceEvent;
     optional flags = 5 as Uint32;
     optional len = 4 as Uint32;
     optional lblk = 3 as Uint64;
@@ -808,7 +808,7 @@ pub struct Ext4DirectIOEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DirectIOEnterFtraceEvent;
+rt::compact! { Ext4DirectIOEnterFtraceEvent;
     optional rw = 5 as Int32;
     optional len = 4 as Uint64;
     optional pos = 3 as Int64;
@@ -861,7 +861,7 @@ pub struct Ext4DirectIOExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DirectIOExitFtraceEvent;
+rt::compact! { Ext4DirectIOExitFtraceEvent;
     optional ret = 6 as Int32;
     optional rw = 5 as Int32;
     optional len = 4 as Uint64;
@@ -915,7 +915,7 @@ pub struct Ext4DiscardBlocksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DiscardBlocksFtraceEvent;
+rt::compact! { Ext4DiscardBlocksFtraceEvent;
     optional count = 3 as Uint64;
     optional blk = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -958,7 +958,7 @@ pub struct Ext4DiscardPreallocationsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DiscardPreallocationsFtraceEvent;
+rt::compact! { Ext4DiscardPreallocationsFtraceEvent;
     optional needed = 4 as Uint32;
     optional len = 3 as Uint32;
     optional ino = 2 as Uint64;
@@ -1004,7 +1004,7 @@ pub struct Ext4DropInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4DropInodeFtraceEvent;
+rt::compact! { Ext4DropInodeFtraceEvent;
     optional drop = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1049,7 +1049,7 @@ pub struct Ext4EsCacheExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsCacheExtentFtraceEvent;
+rt::compact! { Ext4EsCacheExtentFtraceEvent;
     optional status = 6 as Uint32;
     optional pblk = 5 as Uint64;
     optional len = 4 as Uint32;
@@ -1103,7 +1103,7 @@ pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsFindDelayedExtentRangeEnterFtraceEvent;
+rt::compact! { Ext4EsFindDelayedExtentRangeEnterFtraceEvent;
     optional lblk = 3 as Uint32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1148,7 +1148,7 @@ pub struct Ext4EsFindDelayedExtentRangeExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsFindDelayedExtentRangeExitFtraceEvent;
+rt::compact! { Ext4EsFindDelayedExtentRangeExitFtraceEvent;
     optional status = 6 as Uint64;
     optional pblk = 5 as Uint64;
     optional len = 4 as Uint32;
@@ -1205,7 +1205,7 @@ pub struct Ext4EsInsertExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsInsertExtentFtraceEvent;
+rt::compact! { Ext4EsInsertExtentFtraceEvent;
     optional status = 6 as Uint64;
     optional pblk = 5 as Uint64;
     optional len = 4 as Uint32;
@@ -1259,7 +1259,7 @@ pub struct Ext4EsLookupExtentEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsLookupExtentEnterFtraceEvent;
+rt::compact! { Ext4EsLookupExtentEnterFtraceEvent;
     optional lblk = 3 as Uint32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1305,7 +1305,7 @@ pub struct Ext4EsLookupExtentExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsLookupExtentExitFtraceEvent;
+rt::compact! { Ext4EsLookupExtentExitFtraceEvent;
     optional found = 7 as Int32;
     optional status = 6 as Uint64;
     optional pblk = 5 as Uint64;
@@ -1364,7 +1364,7 @@ pub struct Ext4EsRemoveExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsRemoveExtentFtraceEvent;
+rt::compact! { Ext4EsRemoveExtentFtraceEvent;
     optional len = 4 as Int64;
     optional lblk = 3 as Int64;
     optional ino = 2 as Uint64;
@@ -1412,7 +1412,7 @@ pub struct Ext4EsShrinkFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsShrinkFtraceEvent;
+rt::compact! { Ext4EsShrinkFtraceEvent;
     optional retried = 5 as Int32;
     optional nr_skipped = 4 as Int32;
     optional scan_time = 3 as Uint64;
@@ -1462,7 +1462,7 @@ pub struct Ext4EsShrinkCountFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsShrinkCountFtraceEvent;
+rt::compact! { Ext4EsShrinkCountFtraceEvent;
     optional cache_cnt = 3 as Int32;
     optional nr_to_scan = 2 as Int32;
     optional dev = 1 as Uint64;
@@ -1504,7 +1504,7 @@ pub struct Ext4EsShrinkScanEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsShrinkScanEnterFtraceEvent;
+rt::compact! { Ext4EsShrinkScanEnterFtraceEvent;
     optional cache_cnt = 3 as Int32;
     optional nr_to_scan = 2 as Int32;
     optional dev = 1 as Uint64;
@@ -1546,7 +1546,7 @@ pub struct Ext4EsShrinkScanExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EsShrinkScanExitFtraceEvent;
+rt::compact! { Ext4EsShrinkScanExitFtraceEvent;
     optional cache_cnt = 3 as Int32;
     optional nr_shrunk = 2 as Int32;
     optional dev = 1 as Uint64;
@@ -1588,7 +1588,7 @@ pub struct Ext4EvictInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4EvictInodeFtraceEvent;
+rt::compact! { Ext4EvictInodeFtraceEvent;
     optional nlink = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1634,7 +1634,7 @@ pub struct Ext4ExtConvertToInitializedEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtConvertToInitializedEnterFtraceEvent;
+rt::compact! { Ext4ExtConvertToInitializedEnterFtraceEvent;
     optional u_pblk = 7 as Uint64;
     optional u_len = 6 as Uint32;
     optional u_lblk = 5 as Uint32;
@@ -1699,7 +1699,7 @@ pub struct Ext4ExtConvertToInitializedFastpathFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtConvertToInitializedFastpathFtraceEvent;
+rt::compact! { Ext4ExtConvertToInitializedFastpathFtraceEvent;
     optional i_pblk = 10 as Uint64;
     optional i_len = 9 as Uint32;
     optional i_lblk = 8 as Uint32;
@@ -1774,7 +1774,7 @@ pub struct Ext4ExtHandleUnwrittenExtentsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtHandleUnwrittenExtentsFtraceEvent;
+rt::compact! { Ext4ExtHandleUnwrittenExtentsFtraceEvent;
     optional newblk = 8 as Uint64;
     optional allocated = 7 as Uint32;
     optional len = 6 as Uint32;
@@ -1837,7 +1837,7 @@ pub struct Ext4ExtInCacheFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtInCacheFtraceEvent;
+rt::compact! { Ext4ExtInCacheFtraceEvent;
     optional ret = 4 as Int32;
     optional lblk = 3 as Uint32;
     optional ino = 2 as Uint64;
@@ -1884,7 +1884,7 @@ pub struct Ext4ExtLoadExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtLoadExtentFtraceEvent;
+rt::compact! { Ext4ExtLoadExtentFtraceEvent;
     optional lblk = 4 as Uint32;
     optional pblk = 3 as Uint64;
     optional ino = 2 as Uint64;
@@ -1932,7 +1932,7 @@ pub struct Ext4ExtMapBlocksEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtMapBlocksEnterFtraceEvent;
+rt::compact! { Ext4ExtMapBlocksEnterFtraceEvent;
     optional flags = 5 as Uint32;
     optional len = 4 as Uint32;
     optional lblk = 3 as Uint32;
@@ -1987,7 +1987,7 @@ pub struct Ext4ExtMapBlocksExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtMapBlocksExitFtraceEvent;
+rt::compact! { Ext4ExtMapBlocksExitFtraceEvent;
     optional ret = 8 as Int32;
     optional mflags = 7 as Uint32;
     optional len = 6 as Uint32;
@@ -2051,7 +2051,7 @@ pub struct Ext4ExtPutInCacheFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtPutInCacheFtraceEvent;
+rt::compact! { Ext4ExtPutInCacheFtraceEvent;
     optional start = 5 as Uint64;
     optional len = 4 as Uint32;
     optional lblk = 3 as Uint32;
@@ -2103,7 +2103,7 @@ pub struct Ext4ExtRemoveSpaceFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtRemoveSpaceFtraceEvent;
+rt::compact! { Ext4ExtRemoveSpaceFtraceEvent;
     optional depth = 5 as Int32;
     optional end = 4 as Uint32;
     optional start = 3 as Uint32;
@@ -2160,7 +2160,7 @@ pub struct Ext4ExtRemoveSpaceDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtRemoveSpaceDoneFtraceEvent;
+rt::compact! { Ext4ExtRemoveSpaceDoneFtraceEvent;
     optional pc_state = 10 as Int32;
     optional pc_pclu = 9 as Uint64;
     optional pc_lblk = 8 as Uint32;
@@ -2230,7 +2230,7 @@ pub struct Ext4ExtRmIdxFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtRmIdxFtraceEvent;
+rt::compact! { Ext4ExtRmIdxFtraceEvent;
     optional pblk = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -2279,7 +2279,7 @@ pub struct Ext4ExtRmLeafFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtRmLeafFtraceEvent;
+rt::compact! { Ext4ExtRmLeafFtraceEvent;
     optional pc_state = 10 as Int32;
     optional pc_pclu = 9 as Uint64;
     optional pc_lblk = 8 as Uint32;
@@ -2351,7 +2351,7 @@ pub struct Ext4ExtShowExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ExtShowExtentFtraceEvent;
+rt::compact! { Ext4ExtShowExtentFtraceEvent;
     optional len = 5 as Uint32;
     optional lblk = 4 as Uint32;
     optional pblk = 3 as Uint64;
@@ -2404,7 +2404,7 @@ pub struct Ext4FallocateEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4FallocateEnterFtraceEvent;
+rt::compact! { Ext4FallocateEnterFtraceEvent;
     optional pos = 6 as Int64;
     optional mode = 5 as Int32;
     optional len = 4 as Int64;
@@ -2460,7 +2460,7 @@ pub struct Ext4FallocateExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4FallocateExitFtraceEvent;
+rt::compact! { Ext4FallocateExitFtraceEvent;
     optional ret = 5 as Int32;
     optional blocks = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -2514,7 +2514,7 @@ pub struct Ext4FindDelallocRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4FindDelallocRangeFtraceEvent;
+rt::compact! { Ext4FindDelallocRangeFtraceEvent;
     optional found_blk = 7 as Uint32;
     optional found = 6 as Int32;
     optional reverse = 5 as Int32;
@@ -2574,7 +2574,7 @@ pub struct Ext4ForgetFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ForgetFtraceEvent;
+rt::compact! { Ext4ForgetFtraceEvent;
     optional mode = 5 as Uint32;
     optional is_metadata = 4 as Int32;
     optional block = 3 as Uint64;
@@ -2627,7 +2627,7 @@ pub struct Ext4FreeBlocksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4FreeBlocksFtraceEvent;
+rt::compact! { Ext4FreeBlocksFtraceEvent;
     optional mode = 6 as Uint32;
     optional flags = 5 as Int32;
     optional count = 4 as Uint64;
@@ -2684,7 +2684,7 @@ pub struct Ext4FreeInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4FreeInodeFtraceEvent;
+rt::compact! { Ext4FreeInodeFtraceEvent;
     optional mode = 6 as Uint32;
     optional blocks = 5 as Uint64;
     optional gid = 4 as Uint32;
@@ -2741,7 +2741,7 @@ pub struct Ext4GetImpliedClusterAllocExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4GetImpliedClusterAllocExitFtraceEvent;
+rt::compact! { Ext4GetImpliedClusterAllocExitFtraceEvent;
     optional ret = 6 as Int32;
     optional len = 5 as Uint32;
     optional pblk = 4 as Uint64;
@@ -2796,7 +2796,7 @@ pub struct Ext4GetReservedClusterAllocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4GetReservedClusterAllocFtraceEvent;
+rt::compact! { Ext4GetReservedClusterAllocFtraceEvent;
     optional len = 4 as Uint32;
     optional lblk = 3 as Uint32;
     optional ino = 2 as Uint64;
@@ -2844,7 +2844,7 @@ pub struct Ext4IndMapBlocksEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4IndMapBlocksEnterFtraceEvent;
+rt::compact! { Ext4IndMapBlocksEnterFtraceEvent;
     optional flags = 5 as Uint32;
     optional len = 4 as Uint32;
     optional lblk = 3 as Uint32;
@@ -2899,7 +2899,7 @@ pub struct Ext4IndMapBlocksExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4IndMapBlocksExitFtraceEvent;
+rt::compact! { Ext4IndMapBlocksExitFtraceEvent;
     optional ret = 8 as Int32;
     optional mflags = 7 as Uint32;
     optional len = 6 as Uint32;
@@ -2962,7 +2962,7 @@ pub struct Ext4InsertRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4InsertRangeFtraceEvent;
+rt::compact! { Ext4InsertRangeFtraceEvent;
     optional len = 4 as Int64;
     optional offset = 3 as Int64;
     optional ino = 2 as Uint64;
@@ -3010,7 +3010,7 @@ pub struct Ext4InvalidatepageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4InvalidatepageFtraceEvent;
+rt::compact! { Ext4InvalidatepageFtraceEvent;
     optional length = 5 as Uint32;
     optional offset = 4 as Uint64;
     optional index = 3 as Uint64;
@@ -3063,7 +3063,7 @@ pub struct Ext4JournalStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4JournalStartFtraceEvent;
+rt::compact! { Ext4JournalStartFtraceEvent;
     optional revoke_creds = 6 as Int32;
     optional nblocks = 5 as Int32;
     optional rsv_blocks = 4 as Int32;
@@ -3117,7 +3117,7 @@ pub struct Ext4JournalStartReservedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4JournalStartReservedFtraceEvent;
+rt::compact! { Ext4JournalStartReservedFtraceEvent;
     optional blocks = 3 as Int32;
     optional ip = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -3161,7 +3161,7 @@ pub struct Ext4JournalledInvalidatepageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4JournalledInvalidatepageFtraceEvent;
+rt::compact! { Ext4JournalledInvalidatepageFtraceEvent;
     optional length = 5 as Uint32;
     optional offset = 4 as Uint64;
     optional index = 3 as Uint64;
@@ -3213,7 +3213,7 @@ pub struct Ext4JournalledWriteEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4JournalledWriteEndFtraceEvent;
+rt::compact! { Ext4JournalledWriteEndFtraceEvent;
     optional copied = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -3262,7 +3262,7 @@ pub struct Ext4LoadInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4LoadInodeFtraceEvent;
+rt::compact! { Ext4LoadInodeFtraceEvent;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
 }
@@ -3299,7 +3299,7 @@ pub struct Ext4LoadInodeBitmapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4LoadInodeBitmapFtraceEvent;
+rt::compact! { Ext4LoadInodeBitmapFtraceEvent;
     optional group = 2 as Uint32;
     optional dev = 1 as Uint64;
 }
@@ -3337,7 +3337,7 @@ pub struct Ext4MarkInodeDirtyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MarkInodeDirtyFtraceEvent;
+rt::compact! { Ext4MarkInodeDirtyFtraceEvent;
     optional ip = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -3378,7 +3378,7 @@ pub struct Ext4MbBitmapLoadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbBitmapLoadFtraceEvent;
+rt::compact! { Ext4MbBitmapLoadFtraceEvent;
     optional group = 2 as Uint32;
     optional dev = 1 as Uint64;
 }
@@ -3415,7 +3415,7 @@ pub struct Ext4MbBuddyBitmapLoadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbBuddyBitmapLoadFtraceEvent;
+rt::compact! { Ext4MbBuddyBitmapLoadFtraceEvent;
     optional group = 2 as Uint32;
     optional dev = 1 as Uint64;
 }
@@ -3452,7 +3452,7 @@ pub struct Ext4MbDiscardPreallocationsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbDiscardPreallocationsFtraceEvent;
+rt::compact! { Ext4MbDiscardPreallocationsFtraceEvent;
     optional needed = 2 as Int32;
     optional dev = 1 as Uint64;
 }
@@ -3492,7 +3492,7 @@ pub struct Ext4MbNewGroupPaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbNewGroupPaFtraceEvent;
+rt::compact! { Ext4MbNewGroupPaFtraceEvent;
     optional pa_len = 5 as Uint32;
     optional pa_lstart = 4 as Uint64;
     optional pa_pstart = 3 as Uint64;
@@ -3544,7 +3544,7 @@ pub struct Ext4MbNewInodePaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbNewInodePaFtraceEvent;
+rt::compact! { Ext4MbNewInodePaFtraceEvent;
     optional pa_len = 5 as Uint32;
     optional pa_lstart = 4 as Uint64;
     optional pa_pstart = 3 as Uint64;
@@ -3594,7 +3594,7 @@ pub struct Ext4MbReleaseGroupPaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbReleaseGroupPaFtraceEvent;
+rt::compact! { Ext4MbReleaseGroupPaFtraceEvent;
     optional pa_len = 3 as Uint32;
     optional pa_pstart = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -3637,7 +3637,7 @@ pub struct Ext4MbReleaseInodePaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MbReleaseInodePaFtraceEvent;
+rt::compact! { Ext4MbReleaseInodePaFtraceEvent;
     optional count = 4 as Uint32;
     optional block = 3 as Uint64;
     optional ino = 2 as Uint64;
@@ -3700,7 +3700,7 @@ pub struct Ext4MballocAllocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MballocAllocFtraceEvent;
+rt::compact! { Ext4MballocAllocFtraceEvent;
     optional cr = 20 as Uint32;
     optional tail = 19 as Uint32;
     optional flags = 18 as Uint32;
@@ -3812,7 +3812,7 @@ pub struct Ext4MballocDiscardFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MballocDiscardFtraceEvent;
+rt::compact! { Ext4MballocDiscardFtraceEvent;
     optional result_len = 5 as Int32;
     optional result_group = 4 as Uint32;
     optional result_start = 3 as Int32;
@@ -3864,7 +3864,7 @@ pub struct Ext4MballocFreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MballocFreeFtraceEvent;
+rt::compact! { Ext4MballocFreeFtraceEvent;
     optional result_len = 5 as Int32;
     optional result_group = 4 as Uint32;
     optional result_start = 3 as Int32;
@@ -3921,7 +3921,7 @@ pub struct Ext4MballocPreallocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4MballocPreallocFtraceEvent;
+rt::compact! { Ext4MballocPreallocFtraceEvent;
     optional result_len = 10 as Int32;
     optional result_group = 9 as Uint32;
     optional result_start = 8 as Int32;
@@ -3994,7 +3994,7 @@ pub struct Ext4OtherInodeUpdateTimeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4OtherInodeUpdateTimeFtraceEvent;
+rt::compact! { Ext4OtherInodeUpdateTimeFtraceEvent;
     optional mode = 6 as Uint32;
     optional gid = 5 as Uint32;
     optional uid = 4 as Uint32;
@@ -4050,7 +4050,7 @@ pub struct Ext4PunchHoleFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4PunchHoleFtraceEvent;
+rt::compact! { Ext4PunchHoleFtraceEvent;
     optional mode = 5 as Int32;
     optional len = 4 as Int64;
     optional offset = 3 as Int64;
@@ -4100,7 +4100,7 @@ pub struct Ext4ReadBlockBitmapLoadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ReadBlockBitmapLoadFtraceEvent;
+rt::compact! { Ext4ReadBlockBitmapLoadFtraceEvent;
     optional prefetch = 3 as Uint32;
     optional group = 2 as Uint32;
     optional dev = 1 as Uint64;
@@ -4142,7 +4142,7 @@ pub struct Ext4ReadpageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ReadpageFtraceEvent;
+rt::compact! { Ext4ReadpageFtraceEvent;
     optional index = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4184,7 +4184,7 @@ pub struct Ext4ReleasepageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ReleasepageFtraceEvent;
+rt::compact! { Ext4ReleasepageFtraceEvent;
     optional index = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4234,7 +4234,7 @@ pub struct Ext4RemoveBlocksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4RemoveBlocksFtraceEvent;
+rt::compact! { Ext4RemoveBlocksFtraceEvent;
     optional pc_state = 11 as Int32;
     optional pc_pclu = 10 as Uint64;
     optional pc_lblk = 9 as Uint32;
@@ -4315,7 +4315,7 @@ pub struct Ext4RequestBlocksFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4RequestBlocksFtraceEvent;
+rt::compact! { Ext4RequestBlocksFtraceEvent;
     optional flags = 10 as Uint32;
     optional pright = 9 as Uint64;
     optional pleft = 8 as Uint64;
@@ -4385,7 +4385,7 @@ pub struct Ext4RequestInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4RequestInodeFtraceEvent;
+rt::compact! { Ext4RequestInodeFtraceEvent;
     optional mode = 3 as Uint32;
     optional dir = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4426,7 +4426,7 @@ pub struct Ext4SyncFsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4SyncFsFtraceEvent;
+rt::compact! { Ext4SyncFsFtraceEvent;
     optional wait = 2 as Int32;
     optional dev = 1 as Uint64;
 }
@@ -4466,7 +4466,7 @@ pub struct Ext4TrimAllFreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4TrimAllFreeFtraceEvent;
+rt::compact! { Ext4TrimAllFreeFtraceEvent;
     optional len = 5 as Int32;
     optional start = 4 as Int32;
     optional group = 3 as Uint32;
@@ -4518,7 +4518,7 @@ pub struct Ext4TrimExtentFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4TrimExtentFtraceEvent;
+rt::compact! { Ext4TrimExtentFtraceEvent;
     optional len = 5 as Int32;
     optional start = 4 as Int32;
     optional group = 3 as Uint32;
@@ -4568,7 +4568,7 @@ pub struct Ext4TruncateEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4TruncateEnterFtraceEvent;
+rt::compact! { Ext4TruncateEnterFtraceEvent;
     optional blocks = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4610,7 +4610,7 @@ pub struct Ext4TruncateExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4TruncateExitFtraceEvent;
+rt::compact! { Ext4TruncateExitFtraceEvent;
     optional blocks = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4653,7 +4653,7 @@ pub struct Ext4UnlinkEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4UnlinkEnterFtraceEvent;
+rt::compact! { Ext4UnlinkEnterFtraceEvent;
     optional size = 4 as Int64;
     optional parent = 3 as Uint64;
     optional ino = 2 as Uint64;
@@ -4699,7 +4699,7 @@ pub struct Ext4UnlinkExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4UnlinkExitFtraceEvent;
+rt::compact! { Ext4UnlinkExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4743,7 +4743,7 @@ pub struct Ext4WriteBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4WriteBeginFtraceEvent;
+rt::compact! { Ext4WriteBeginFtraceEvent;
     optional flags = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -4795,7 +4795,7 @@ pub struct Ext4WriteEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4WriteEndFtraceEvent;
+rt::compact! { Ext4WriteEndFtraceEvent;
     optional copied = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -4845,7 +4845,7 @@ pub struct Ext4WritepageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4WritepageFtraceEvent;
+rt::compact! { Ext4WritepageFtraceEvent;
     optional index = 3 as Uint64;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -4894,7 +4894,7 @@ pub struct Ext4WritepagesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4WritepagesFtraceEvent;
+rt::compact! { Ext4WritepagesFtraceEvent;
     optional range_cyclic = 10 as Uint32;
     optional for_kupdate = 9 as Uint32;
     optional sync_mode = 8 as Int32;
@@ -4968,7 +4968,7 @@ pub struct Ext4WritepagesResultFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4WritepagesResultFtraceEvent;
+rt::compact! { Ext4WritepagesResultFtraceEvent;
     optional sync_mode = 7 as Int32;
     optional writeback_index = 6 as Uint64;
     optional pages_skipped = 5 as Int64;
@@ -5028,7 +5028,7 @@ pub struct Ext4ZeroRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Ext4ZeroRangeFtraceEvent;
+rt::compact! { Ext4ZeroRangeFtraceEvent;
     optional mode = 5 as Int32;
     optional len = 4 as Int64;
     optional offset = 3 as Int64;

@@ -20,7 +20,7 @@ pub struct F2fsDoSubmitBioFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsDoSubmitBioFtraceEvent;
+rt::compact! { F2fsDoSubmitBioFtraceEvent;
     optional size = 5 as Uint32;
     optional sector = 4 as Uint64;
     optional sync = 3 as Uint32;
@@ -75,7 +75,7 @@ pub struct F2fsEvictInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsEvictInodeFtraceEvent;
+rt::compact! { F2fsEvictInodeFtraceEvent;
     optional advise = 8 as Uint32;
     optional blocks = 7 as Uint64;
     optional nlink = 6 as Uint32;
@@ -142,7 +142,7 @@ pub struct F2fsFallocateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsFallocateFtraceEvent;
+rt::compact! { F2fsFallocateFtraceEvent;
     optional ret = 8 as Int32;
     optional blocks = 7 as Uint64;
     optional size = 6 as Int64;
@@ -207,7 +207,7 @@ pub struct F2fsGetDataBlockFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsGetDataBlockFtraceEvent;
+rt::compact! { F2fsGetDataBlockFtraceEvent;
     optional ret = 6 as Int32;
     optional bh_size = 5 as Uint64;
     optional bh_start = 4 as Uint64;
@@ -269,7 +269,7 @@ pub struct F2fsGetVictimFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsGetVictimFtraceEvent;
+rt::compact! { F2fsGetVictimFtraceEvent;
     optional cost = 11 as Uint32;
     optional free = 10 as Uint32;
     optional prefree = 9 as Uint32;
@@ -348,7 +348,7 @@ pub struct F2fsIgetFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsIgetFtraceEvent;
+rt::compact! { F2fsIgetFtraceEvent;
     optional advise = 8 as Uint32;
     optional blocks = 7 as Uint64;
     optional nlink = 6 as Uint32;
@@ -410,7 +410,7 @@ pub struct F2fsIgetExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsIgetExitFtraceEvent;
+rt::compact! { F2fsIgetExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -452,7 +452,7 @@ pub struct F2fsNewInodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsNewInodeFtraceEvent;
+rt::compact! { F2fsNewInodeFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -499,7 +499,7 @@ pub struct F2fsReadpageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsReadpageFtraceEvent;
+rt::compact! { F2fsReadpageFtraceEvent;
     optional uptodate = 8 as Int32;
     optional dirty = 7 as Int32;
     optional dir = 6 as Int32;
@@ -561,7 +561,7 @@ pub struct F2fsReserveNewBlockFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsReserveNewBlockFtraceEvent;
+rt::compact! { F2fsReserveNewBlockFtraceEvent;
     optional ofs_in_node = 3 as Uint32;
     optional nid = 2 as Uint32;
     optional dev = 1 as Uint64;
@@ -607,7 +607,7 @@ pub struct F2fsSetPageDirtyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsSetPageDirtyFtraceEvent;
+rt::compact! { F2fsSetPageDirtyFtraceEvent;
     optional uptodate = 7 as Int32;
     optional dirty = 6 as Int32;
     optional index = 5 as Uint64;
@@ -667,7 +667,7 @@ pub struct F2fsSubmitWritePageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsSubmitWritePageFtraceEvent;
+rt::compact! { F2fsSubmitWritePageFtraceEvent;
     optional block = 5 as Uint32;
     optional index = 4 as Uint64;
     optional r#type = 3 as Int32;
@@ -722,7 +722,7 @@ pub struct F2fsSyncFileEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsSyncFileEnterFtraceEvent;
+rt::compact! { F2fsSyncFileEnterFtraceEvent;
     optional advise = 8 as Uint32;
     optional blocks = 7 as Uint64;
     optional nlink = 6 as Uint32;
@@ -787,7 +787,7 @@ pub struct F2fsSyncFileExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsSyncFileExitFtraceEvent;
+rt::compact! { F2fsSyncFileExitFtraceEvent;
     optional cp_reason = 6 as Int32;
     optional ret = 5 as Int32;
     optional datasync = 4 as Int32;
@@ -841,7 +841,7 @@ pub struct F2fsSyncFsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsSyncFsFtraceEvent;
+rt::compact! { F2fsSyncFsFtraceEvent;
     optional wait = 3 as Int32;
     optional dirty = 2 as Int32;
     optional dev = 1 as Uint64;
@@ -888,7 +888,7 @@ pub struct F2fsTruncateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateFtraceEvent;
+rt::compact! { F2fsTruncateFtraceEvent;
     optional advise = 8 as Uint32;
     optional blocks = 7 as Uint64;
     optional nlink = 6 as Uint32;
@@ -952,7 +952,7 @@ pub struct F2fsTruncateBlocksEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateBlocksEnterFtraceEvent;
+rt::compact! { F2fsTruncateBlocksEnterFtraceEvent;
     optional from = 5 as Uint64;
     optional blocks = 4 as Uint64;
     optional size = 3 as Int64;
@@ -1002,7 +1002,7 @@ pub struct F2fsTruncateBlocksExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateBlocksExitFtraceEvent;
+rt::compact! { F2fsTruncateBlocksExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1046,7 +1046,7 @@ pub struct F2fsTruncateDataBlocksRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateDataBlocksRangeFtraceEvent;
+rt::compact! { F2fsTruncateDataBlocksRangeFtraceEvent;
     optional free = 5 as Int32;
     optional ofs = 4 as Uint32;
     optional nid = 3 as Uint32;
@@ -1098,7 +1098,7 @@ pub struct F2fsTruncateInodeBlocksEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateInodeBlocksEnterFtraceEvent;
+rt::compact! { F2fsTruncateInodeBlocksEnterFtraceEvent;
     optional from = 5 as Uint64;
     optional blocks = 4 as Uint64;
     optional size = 3 as Int64;
@@ -1148,7 +1148,7 @@ pub struct F2fsTruncateInodeBlocksExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateInodeBlocksExitFtraceEvent;
+rt::compact! { F2fsTruncateInodeBlocksExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1191,7 +1191,7 @@ pub struct F2fsTruncateNodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateNodeFtraceEvent;
+rt::compact! { F2fsTruncateNodeFtraceEvent;
     optional blk_addr = 4 as Uint32;
     optional nid = 3 as Uint32;
     optional ino = 2 as Uint64;
@@ -1238,7 +1238,7 @@ pub struct F2fsTruncateNodesEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateNodesEnterFtraceEvent;
+rt::compact! { F2fsTruncateNodesEnterFtraceEvent;
     optional blk_addr = 4 as Uint32;
     optional nid = 3 as Uint32;
     optional ino = 2 as Uint64;
@@ -1284,7 +1284,7 @@ pub struct F2fsTruncateNodesExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncateNodesExitFtraceEvent;
+rt::compact! { F2fsTruncateNodesExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1328,7 +1328,7 @@ pub struct F2fsTruncatePartialNodesFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsTruncatePartialNodesFtraceEvent;
+rt::compact! { F2fsTruncatePartialNodesFtraceEvent;
     optional err = 5 as Int32;
     optional depth = 4 as Int32;
     optional nid = 3 as Uint32;
@@ -1380,7 +1380,7 @@ pub struct F2fsUnlinkEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsUnlinkEnterFtraceEvent;
+rt::compact! { F2fsUnlinkEnterFtraceEvent;
     optional name = 5 as Text;
     optional blocks = 4 as Uint64;
     optional size = 3 as Int64;
@@ -1430,7 +1430,7 @@ pub struct F2fsUnlinkExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsUnlinkExitFtraceEvent;
+rt::compact! { F2fsUnlinkExitFtraceEvent;
     optional ret = 3 as Int32;
     optional ino = 2 as Uint64;
     optional dev = 1 as Uint64;
@@ -1476,7 +1476,7 @@ pub struct F2fsVmPageMkwriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsVmPageMkwriteFtraceEvent;
+rt::compact! { F2fsVmPageMkwriteFtraceEvent;
     optional uptodate = 7 as Int32;
     optional dirty = 6 as Int32;
     optional index = 5 as Uint64;
@@ -1536,7 +1536,7 @@ pub struct F2fsWriteBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsWriteBeginFtraceEvent;
+rt::compact! { F2fsWriteBeginFtraceEvent;
     optional flags = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -1588,7 +1588,7 @@ pub struct F2fsWriteCheckpointFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsWriteCheckpointFtraceEvent;
+rt::compact! { F2fsWriteCheckpointFtraceEvent;
     optional phase = 5 as Uint32;
     optional reason = 4 as Int32;
     optional msg = 3 as Text;
@@ -1640,7 +1640,7 @@ pub struct F2fsWriteEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsWriteEndFtraceEvent;
+rt::compact! { F2fsWriteEndFtraceEvent;
     optional copied = 5 as Uint32;
     optional len = 4 as Uint32;
     optional pos = 3 as Int64;
@@ -1710,7 +1710,7 @@ pub struct F2fsIostatFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsIostatFtraceEvent;
+rt::compact! { F2fsIostatFtraceEvent;
     optional fs_nrio = 23 as Uint64;
     optional fs_nio = 22 as Uint64;
     optional fs_mrio = 21 as Uint64;
@@ -1857,7 +1857,7 @@ pub struct F2fsIostatLatencyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsIostatLatencyFtraceEvent;
+rt::compact! { F2fsIostatLatencyFtraceEvent;
     optional n_wr_s_peak = 28 as Uint32;
     optional n_wr_s_cnt = 27 as Uint32;
     optional n_wr_s_avg = 26 as Uint32;
@@ -2000,7 +2000,7 @@ pub struct F2fsBackgroundGcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsBackgroundGcFtraceEvent;
+rt::compact! { F2fsBackgroundGcFtraceEvent;
     optional free = 4 as Uint32;
     optional prefree = 3 as Uint32;
     optional wait_ms = 2 as Uint32;
@@ -2056,7 +2056,7 @@ pub struct F2fsGcBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsGcBeginFtraceEvent;
+rt::compact! { F2fsGcBeginFtraceEvent;
     optional nr_free_secs = 13 as Uint32;
     optional no_bg_gc = 12 as Uint32;
     optional gc_type = 11 as Int32;
@@ -2146,7 +2146,7 @@ pub struct F2fsGcEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsGcEndFtraceEvent;
+rt::compact! { F2fsGcEndFtraceEvent;
     optional prefree_seg = 11 as Uint32;
     optional reserved_seg = 10 as Int32;
     optional free_seg = 9 as Uint32;
@@ -2230,7 +2230,7 @@ pub struct F2fsLockElapsedTimeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { F2fsLockElapsedTimeFtraceEvent;
+rt::compact! { F2fsLockElapsedTimeFtraceEvent;
     optional other_time = 13 as Uint64;
     optional io_sleep_time = 12 as Uint64;
     optional runnable_time = 11 as Uint64;

@@ -18,7 +18,7 @@ pub struct FastrpcDmaStatFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FastrpcDmaStatFtraceEvent;
+rt::compact! { FastrpcDmaStatFtraceEvent;
     optional total_allocated = 3 as Uint64;
     optional len = 2 as Int64;
     optional cid = 1 as Int32;
@@ -60,7 +60,7 @@ pub struct FastrpcDmaFreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FastrpcDmaFreeFtraceEvent;
+rt::compact! { FastrpcDmaFreeFtraceEvent;
     optional size = 3 as Uint64;
     optional phys = 2 as Uint64;
     optional cid = 1 as Int32;
@@ -104,7 +104,7 @@ pub struct FastrpcDmaAllocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FastrpcDmaAllocFtraceEvent;
+rt::compact! { FastrpcDmaAllocFtraceEvent;
     optional mflags = 5 as Int32;
     optional attr = 4 as Uint64;
     optional size = 3 as Uint64;
@@ -154,7 +154,7 @@ pub struct FastrpcDmaUnmapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FastrpcDmaUnmapFtraceEvent;
+rt::compact! { FastrpcDmaUnmapFtraceEvent;
     optional size = 3 as Uint64;
     optional phys = 2 as Uint64;
     optional cid = 1 as Int32;
@@ -200,7 +200,7 @@ pub struct FastrpcDmaMapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FastrpcDmaMapFtraceEvent;
+rt::compact! { FastrpcDmaMapFtraceEvent;
     optional mflags = 7 as Int32;
     optional attr = 6 as Uint32;
     optional len = 5 as Uint64;

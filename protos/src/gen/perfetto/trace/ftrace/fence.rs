@@ -19,7 +19,7 @@ pub struct FenceInitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FenceInitFtraceEvent;
+rt::compact! { FenceInitFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -66,7 +66,7 @@ pub struct FenceDestroyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FenceDestroyFtraceEvent;
+rt::compact! { FenceDestroyFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -113,7 +113,7 @@ pub struct FenceEnableSignalFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FenceEnableSignalFtraceEvent;
+rt::compact! { FenceEnableSignalFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;
@@ -160,7 +160,7 @@ pub struct FenceSignaledFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FenceSignaledFtraceEvent;
+rt::compact! { FenceSignaledFtraceEvent;
     optional timeline = 4 as Text;
     optional seqno = 3 as Uint32;
     optional driver = 2 as Text;

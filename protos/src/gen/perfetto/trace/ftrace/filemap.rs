@@ -20,7 +20,7 @@ pub struct MmFilemapAddToPageCacheFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmFilemapAddToPageCacheFtraceEvent;
+rt::compact! { MmFilemapAddToPageCacheFtraceEvent;
     optional page = 5 as Uint64;
     optional s_dev = 4 as Uint64;
     optional index = 3 as Uint64;
@@ -72,7 +72,7 @@ pub struct MmFilemapDeleteFromPageCacheFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmFilemapDeleteFromPageCacheFtraceEvent;
+rt::compact! { MmFilemapDeleteFromPageCacheFtraceEvent;
     optional page = 5 as Uint64;
     optional s_dev = 4 as Uint64;
     optional index = 3 as Uint64;

@@ -18,7 +18,7 @@ pub struct DoSysOpenFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DoSysOpenFtraceEvent;
+rt::compact! { DoSysOpenFtraceEvent;
     optional mode = 3 as Int32;
     optional flags = 2 as Int32;
     optional filename = 1 as Text;
@@ -58,7 +58,7 @@ pub struct OpenExecFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { OpenExecFtraceEvent;
+rt::compact! { OpenExecFtraceEvent;
     optional filename = 1 as Text;
 }
 

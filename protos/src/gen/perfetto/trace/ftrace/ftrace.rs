@@ -17,7 +17,7 @@ pub struct PrintFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PrintFtraceEvent;
+rt::compact! { PrintFtraceEvent;
     optional buf = 2 as Text;
     optional ip = 1 as Uint64;
 }
@@ -54,7 +54,7 @@ pub struct FuncgraphEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FuncgraphEntryFtraceEvent;
+rt::compact! { FuncgraphEntryFtraceEvent;
     optional func = 2 as Uint64;
     optional depth = 1 as Int32;
 }
@@ -94,7 +94,7 @@ pub struct FuncgraphExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FuncgraphExitFtraceEvent;
+rt::compact! { FuncgraphExitFtraceEvent;
     optional rettime = 5 as Uint64;
     optional overrun = 4 as Uint64;
     optional func = 3 as Uint64;

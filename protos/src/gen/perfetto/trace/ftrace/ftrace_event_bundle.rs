@@ -52,7 +52,7 @@ pub struct FtraceEventBundle {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceEventBundle;
+rt::compact! { FtraceEventBundle;
     optional broken_abi_trace_page = 512 as Bytes;
     repeated generic_event_descriptors = 11 as Nested(FtraceEventBundleGenericEventDescriptor);
     optional previous_bundle_end_timestamp = 10 as Uint64;
@@ -145,7 +145,7 @@ pub struct FtraceEventBundleCompactSched {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceEventBundleCompactSched;
+rt::compact! { FtraceEventBundleCompactSched;
     packed waking_common_flags = 12 as Uint32;
     packed waking_comm_index = 11 as Uint32;
     packed waking_prio = 10 as Int32;
@@ -222,7 +222,7 @@ pub struct FtraceEventBundleFtraceError {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceEventBundleFtraceError;
+rt::compact! { FtraceEventBundleFtraceError;
     optional status = 2 as Enum(crate::FtraceParseStatus);
     optional timestamp = 1 as Uint64;
 }
@@ -260,7 +260,7 @@ pub struct FtraceEventBundleGenericEventDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceEventBundleGenericEventDescriptor;
+rt::compact! { FtraceEventBundleGenericEventDescriptor;
     optional group_name = 3 as Text;
     optional event_descriptor = 2 as Bytes;
     optional field_id = 1 as Int32;

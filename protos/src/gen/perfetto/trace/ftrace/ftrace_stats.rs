@@ -96,7 +96,7 @@ pub struct FtraceCpuStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceCpuStats;
+rt::compact! { FtraceCpuStats;
     optional read_events = 9 as Uint64;
     optional dropped_events = 8 as Uint64;
     optional now_ts = 7 as Double;
@@ -161,7 +161,7 @@ pub struct FtraceKprobeStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceKprobeStats;
+rt::compact! { FtraceKprobeStats;
     optional misses = 2 as Int64;
     optional hits = 1 as Int64;
 }
@@ -209,7 +209,7 @@ pub struct FtraceStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FtraceStats;
+rt::compact! { FtraceStats;
     optional exclusive_feature_error = 13 as Text;
     optional cached_cpu_buffer_size_pages = 12 as Uint32;
     optional cpu_buffer_size_pages = 11 as Uint32;

@@ -20,7 +20,7 @@ pub struct FwtpPerfettoCounterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FwtpPerfettoCounterFtraceEvent;
+rt::compact! { FwtpPerfettoCounterFtraceEvent;
     optional value = 5 as Uint32;
     optional name = 4 as Text;
     optional category = 3 as Text;
@@ -72,7 +72,7 @@ pub struct FwtpPerfettoSliceFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { FwtpPerfettoSliceFtraceEvent;
+rt::compact! { FwtpPerfettoSliceFtraceEvent;
     optional begin = 5 as Uint32;
     optional name = 4 as Text;
     optional category = 3 as Text;

@@ -19,7 +19,7 @@ pub struct G2dTracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { G2dTracingMarkWriteFtraceEvent;
+rt::compact! { G2dTracingMarkWriteFtraceEvent;
     optional value = 6 as Int32;
     optional r#type = 5 as Uint32;
     optional name = 4 as Text;

@@ -40,7 +40,7 @@ pub struct GenericFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericFtraceEvent;
+rt::compact! { GenericFtraceEvent;
     repeated field = 2 as Nested(GenericFtraceEventField);
     optional event_name = 1 as Text;
 }
@@ -80,7 +80,7 @@ pub struct GenericFtraceEventField {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericFtraceEventField;
+rt::compact! { GenericFtraceEventField;
     oneof value = 3 | 4 | 5;
     optional name = 1 as Text;
 }
@@ -93,7 +93,7 @@ pub enum GenericFtraceEventFieldValue {
     UintValue(u64),
 }
 
-rt::oneof! { GenericFtraceEventFieldValue;
+rt::compact_oneof! { GenericFtraceEventFieldValue;
     StrValue = 3 as Text;
     IntValue = 4 as Int64;
     UintValue = 5 as Uint64;
@@ -139,7 +139,7 @@ pub struct KprobeEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KprobeEvent;
+rt::compact! { KprobeEvent;
     optional r#type = 2 as Enum(KprobeEventKprobeType);
     optional name = 1 as Text;
 }

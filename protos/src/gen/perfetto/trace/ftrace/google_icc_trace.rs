@@ -18,7 +18,7 @@ pub struct GoogleIccEventFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GoogleIccEventFtraceEvent;
+rt::compact! { GoogleIccEventFtraceEvent;
     optional timestamp = 2 as Uint64;
     optional event = 1 as Text;
 }

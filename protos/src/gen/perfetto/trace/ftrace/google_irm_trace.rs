@@ -18,7 +18,7 @@ pub struct GoogleIrmEventFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GoogleIrmEventFtraceEvent;
+rt::compact! { GoogleIrmEventFtraceEvent;
     optional timestamp = 2 as Uint64;
     optional event = 1 as Text;
 }

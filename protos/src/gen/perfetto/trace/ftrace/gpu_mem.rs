@@ -18,7 +18,7 @@ pub struct GpuMemTotalFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuMemTotalFtraceEvent;
+rt::compact! { GpuMemTotalFtraceEvent;
     optional size = 3 as Uint64;
     optional pid = 2 as Uint32;
     optional gpu_id = 1 as Uint32;

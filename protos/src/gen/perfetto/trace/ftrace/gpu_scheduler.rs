@@ -21,7 +21,7 @@ pub struct DrmSchedJobFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedJobFtraceEvent;
+rt::compact! { DrmSchedJobFtraceEvent;
     optional name = 6 as Text;
     optional job_count = 5 as Uint32;
     optional id = 4 as Uint64;
@@ -78,7 +78,7 @@ pub struct DrmRunJobFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmRunJobFtraceEvent;
+rt::compact! { DrmRunJobFtraceEvent;
     optional name = 6 as Text;
     optional job_count = 5 as Uint32;
     optional id = 4 as Uint64;
@@ -130,7 +130,7 @@ pub struct DrmSchedProcessJobFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedProcessJobFtraceEvent;
+rt::compact! { DrmSchedProcessJobFtraceEvent;
     optional fence = 1 as Uint64;
 }
 
@@ -166,7 +166,7 @@ pub struct DrmSchedJobAddDepFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedJobAddDepFtraceEvent;
+rt::compact! { DrmSchedJobAddDepFtraceEvent;
     optional seqno = 4 as Uint64;
     optional ctx = 3 as Uint64;
     optional fence_seqno = 2 as Uint64;
@@ -211,7 +211,7 @@ pub struct DrmSchedJobDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedJobDoneFtraceEvent;
+rt::compact! { DrmSchedJobDoneFtraceEvent;
     optional fence_seqno = 2 as Uint64;
     optional fence_context = 1 as Uint64;
 }
@@ -253,7 +253,7 @@ pub struct DrmSchedJobQueueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedJobQueueFtraceEvent;
+rt::compact! { DrmSchedJobQueueFtraceEvent;
     optional client_id = 7 as Uint64;
     optional fence_seqno = 6 as Uint64;
     optional fence_context = 5 as Uint64;
@@ -315,7 +315,7 @@ pub struct DrmSchedJobRunFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedJobRunFtraceEvent;
+rt::compact! { DrmSchedJobRunFtraceEvent;
     optional client_id = 7 as Uint64;
     optional fence_seqno = 6 as Uint64;
     optional fence_context = 5 as Uint64;
@@ -374,7 +374,7 @@ pub struct DrmSchedJobUnschedulableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DrmSchedJobUnschedulableFtraceEvent;
+rt::compact! { DrmSchedJobUnschedulableFtraceEvent;
     optional seqno = 4 as Uint64;
     optional ctx = 3 as Uint64;
     optional fence_seqno = 2 as Uint64;

@@ -15,7 +15,7 @@ pub struct HypEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypEnterFtraceEvent;
+rt::compact! { HypEnterFtraceEvent;
 }
 
 rt::writer! { HypEnterFtraceEventWriter, "perfetto.protos.HypEnterFtraceEvent";
@@ -42,7 +42,7 @@ pub struct HypExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypExitFtraceEvent;
+rt::compact! { HypExitFtraceEvent;
 }
 
 rt::writer! { HypExitFtraceEventWriter, "perfetto.protos.HypExitFtraceEvent";
@@ -71,7 +71,7 @@ pub struct HostHcallFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HostHcallFtraceEvent;
+rt::compact! { HostHcallFtraceEvent;
     optional invalid = 2 as Uint32;
     optional id = 1 as Uint32;
 }
@@ -108,7 +108,7 @@ pub struct HostSmcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HostSmcFtraceEvent;
+rt::compact! { HostSmcFtraceEvent;
     optional forwarded = 2 as Uint32;
     optional id = 1 as Uint64;
 }
@@ -145,7 +145,7 @@ pub struct HostMemAbortFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HostMemAbortFtraceEvent;
+rt::compact! { HostMemAbortFtraceEvent;
     optional addr = 2 as Uint64;
     optional esr = 1 as Uint64;
 }
@@ -187,7 +187,7 @@ pub struct HostFfaCallFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HostFfaCallFtraceEvent;
+rt::compact! { HostFfaCallFtraceEvent;
     optional err = 7 as Int32;
     optional handled = 6 as Int32;
     optional res_a4 = 5 as Uint64;
@@ -245,7 +245,7 @@ pub struct IommuIdmapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IommuIdmapFtraceEvent;
+rt::compact! { IommuIdmapFtraceEvent;
     optional prot = 3 as Int32;
     optional to = 2 as Uint64;
     optional from = 1 as Uint64;
@@ -286,7 +286,7 @@ pub struct PsciMemProtectFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PsciMemProtectFtraceEvent;
+rt::compact! { PsciMemProtectFtraceEvent;
     optional was = 2 as Uint64;
     optional count = 1 as Uint64;
 }

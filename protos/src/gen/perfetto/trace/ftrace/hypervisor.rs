@@ -17,7 +17,7 @@ pub struct HypervisorHostHcallFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorHostHcallFtraceEvent;
+rt::compact! { HypervisorHostHcallFtraceEvent;
     optional invalid = 2 as Uint32;
     optional id = 1 as Uint32;
 }
@@ -54,7 +54,7 @@ pub struct HypervisorHostSmcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorHostSmcFtraceEvent;
+rt::compact! { HypervisorHostSmcFtraceEvent;
     optional forwarded = 2 as Uint32;
     optional id = 1 as Uint64;
 }
@@ -89,7 +89,7 @@ pub struct HypervisorHypExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorHypExitFtraceEvent;
+rt::compact! { HypervisorHypExitFtraceEvent;
 }
 
 rt::writer! { HypervisorHypExitFtraceEventWriter, "perfetto.protos.HypervisorHypExitFtraceEvent";
@@ -119,7 +119,7 @@ pub struct HypervisorIommuIdmapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorIommuIdmapFtraceEvent;
+rt::compact! { HypervisorIommuIdmapFtraceEvent;
     optional prot = 3 as Int32;
     optional to = 2 as Uint64;
     optional from = 1 as Uint64;
@@ -160,7 +160,7 @@ pub struct HypervisorPsciMemProtectFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorPsciMemProtectFtraceEvent;
+rt::compact! { HypervisorPsciMemProtectFtraceEvent;
     optional was = 2 as Uint64;
     optional count = 1 as Uint64;
 }
@@ -197,7 +197,7 @@ pub struct HypervisorHostMemAbortFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorHostMemAbortFtraceEvent;
+rt::compact! { HypervisorHostMemAbortFtraceEvent;
     optional addr = 2 as Uint64;
     optional esr = 1 as Uint64;
 }
@@ -232,7 +232,7 @@ pub struct HypervisorHypEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorHypEnterFtraceEvent;
+rt::compact! { HypervisorHypEnterFtraceEvent;
 }
 
 rt::writer! { HypervisorHypEnterFtraceEventWriter, "perfetto.protos.HypervisorHypEnterFtraceEvent";
@@ -260,7 +260,7 @@ pub struct HypervisorIommuIdmapCompleteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorIommuIdmapCompleteFtraceEvent;
+rt::compact! { HypervisorIommuIdmapCompleteFtraceEvent;
     optional map = 1 as Uint32;
 }
 
@@ -293,7 +293,7 @@ pub struct HypervisorVcpuIllegalTrapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HypervisorVcpuIllegalTrapFtraceEvent;
+rt::compact! { HypervisorVcpuIllegalTrapFtraceEvent;
     optional esr = 1 as Uint64;
 }
 

@@ -20,7 +20,7 @@ pub struct I2cReadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { I2cReadFtraceEvent;
+rt::compact! { I2cReadFtraceEvent;
     optional len = 5 as Uint32;
     optional flags = 4 as Uint32;
     optional addr = 3 as Uint32;
@@ -73,7 +73,7 @@ pub struct I2cWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { I2cWriteFtraceEvent;
+rt::compact! { I2cWriteFtraceEvent;
     optional buf = 7 as Bytes;
     optional len = 5 as Uint32;
     optional flags = 4 as Uint32;
@@ -127,7 +127,7 @@ pub struct I2cResultFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { I2cResultFtraceEvent;
+rt::compact! { I2cResultFtraceEvent;
     optional ret = 3 as Int32;
     optional nr_msgs = 2 as Uint32;
     optional adapter_nr = 1 as Int32;
@@ -172,7 +172,7 @@ pub struct I2cReplyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { I2cReplyFtraceEvent;
+rt::compact! { I2cReplyFtraceEvent;
     optional buf = 7 as Bytes;
     optional len = 5 as Uint32;
     optional flags = 4 as Uint32;
@@ -228,7 +228,7 @@ pub struct SmbusReadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmbusReadFtraceEvent;
+rt::compact! { SmbusReadFtraceEvent;
     optional protocol = 5 as Uint32;
     optional command = 4 as Uint32;
     optional addr = 3 as Uint32;
@@ -281,7 +281,7 @@ pub struct SmbusWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmbusWriteFtraceEvent;
+rt::compact! { SmbusWriteFtraceEvent;
     optional protocol = 6 as Uint32;
     optional len = 5 as Uint32;
     optional command = 4 as Uint32;
@@ -339,7 +339,7 @@ pub struct SmbusResultFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmbusResultFtraceEvent;
+rt::compact! { SmbusResultFtraceEvent;
     optional protocol = 7 as Uint32;
     optional res = 6 as Int32;
     optional command = 5 as Uint32;
@@ -400,7 +400,7 @@ pub struct SmbusReplyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmbusReplyFtraceEvent;
+rt::compact! { SmbusReplyFtraceEvent;
     optional protocol = 6 as Uint32;
     optional len = 5 as Uint32;
     optional command = 4 as Uint32;

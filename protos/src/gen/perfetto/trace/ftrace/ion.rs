@@ -18,7 +18,7 @@ pub struct IonStatFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonStatFtraceEvent;
+rt::compact! { IonStatFtraceEvent;
     optional total_allocated = 3 as Uint64;
     optional len = 2 as Int64;
     optional buffer_id = 1 as Uint32;

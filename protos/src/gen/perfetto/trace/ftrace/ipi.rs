@@ -16,7 +16,7 @@ pub struct IpiEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IpiEntryFtraceEvent;
+rt::compact! { IpiEntryFtraceEvent;
     optional reason = 1 as Text;
 }
 
@@ -49,7 +49,7 @@ pub struct IpiExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IpiExitFtraceEvent;
+rt::compact! { IpiExitFtraceEvent;
     optional reason = 1 as Text;
 }
 
@@ -83,7 +83,7 @@ pub struct IpiRaiseFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IpiRaiseFtraceEvent;
+rt::compact! { IpiRaiseFtraceEvent;
     optional reason = 2 as Text;
     optional target_cpus = 1 as Uint32;
 }

@@ -16,7 +16,7 @@ pub struct SoftirqEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SoftirqEntryFtraceEvent;
+rt::compact! { SoftirqEntryFtraceEvent;
     optional vec = 1 as Uint32;
 }
 
@@ -49,7 +49,7 @@ pub struct SoftirqExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SoftirqExitFtraceEvent;
+rt::compact! { SoftirqExitFtraceEvent;
     optional vec = 1 as Uint32;
 }
 
@@ -82,7 +82,7 @@ pub struct SoftirqRaiseFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SoftirqRaiseFtraceEvent;
+rt::compact! { SoftirqRaiseFtraceEvent;
     optional vec = 1 as Uint32;
 }
 
@@ -117,7 +117,7 @@ pub struct IrqHandlerEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IrqHandlerEntryFtraceEvent;
+rt::compact! { IrqHandlerEntryFtraceEvent;
     optional handler = 3 as Uint32;
     optional name = 2 as Text;
     optional irq = 1 as Int32;
@@ -158,7 +158,7 @@ pub struct IrqHandlerExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IrqHandlerExitFtraceEvent;
+rt::compact! { IrqHandlerExitFtraceEvent;
     optional ret = 2 as Int32;
     optional irq = 1 as Int32;
 }

@@ -16,7 +16,7 @@ pub struct LocalTimerEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LocalTimerEntryFtraceEvent;
+rt::compact! { LocalTimerEntryFtraceEvent;
     optional vector = 1 as Int32;
 }
 
@@ -49,7 +49,7 @@ pub struct LocalTimerExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LocalTimerExitFtraceEvent;
+rt::compact! { LocalTimerExitFtraceEvent;
     optional vector = 1 as Int32;
 }
 

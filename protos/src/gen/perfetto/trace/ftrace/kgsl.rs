@@ -17,7 +17,7 @@ pub struct KgslGpuFrequencyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KgslGpuFrequencyFtraceEvent;
+rt::compact! { KgslGpuFrequencyFtraceEvent;
     optional gpu_id = 2 as Uint32;
     optional gpu_freq = 1 as Uint32;
 }
@@ -57,7 +57,7 @@ pub struct KgslAdrenoCmdbatchQueuedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KgslAdrenoCmdbatchQueuedFtraceEvent;
+rt::compact! { KgslAdrenoCmdbatchQueuedFtraceEvent;
     optional prio = 5 as Uint32;
     optional flags = 4 as Uint32;
     optional queued = 3 as Uint32;
@@ -117,7 +117,7 @@ pub struct KgslAdrenoCmdbatchSubmittedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KgslAdrenoCmdbatchSubmittedFtraceEvent;
+rt::compact! { KgslAdrenoCmdbatchSubmittedFtraceEvent;
     optional dispatch_queue = 13 as Int32;
     optional q_inflight = 12 as Int32;
     optional wptr = 11 as Uint32;
@@ -200,7 +200,7 @@ pub struct KgslAdrenoCmdbatchSyncFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KgslAdrenoCmdbatchSyncFtraceEvent;
+rt::compact! { KgslAdrenoCmdbatchSyncFtraceEvent;
     optional prio = 4 as Int32;
     optional ticks = 3 as Uint64;
     optional timestamp = 2 as Uint32;
@@ -260,7 +260,7 @@ pub struct KgslAdrenoCmdbatchRetiredFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KgslAdrenoCmdbatchRetiredFtraceEvent;
+rt::compact! { KgslAdrenoCmdbatchRetiredFtraceEvent;
     optional active = 17 as Uint64;
     optional retired_on_gmu = 16 as Uint64;
     optional submitted_to_rb = 15 as Uint64;

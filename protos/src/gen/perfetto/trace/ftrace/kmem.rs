@@ -17,7 +17,7 @@ pub struct AllocPagesIommuEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AllocPagesIommuEndFtraceEvent;
+rt::compact! { AllocPagesIommuEndFtraceEvent;
     optional order = 2 as Uint32;
     optional gfp_flags = 1 as Uint32;
 }
@@ -54,7 +54,7 @@ pub struct AllocPagesIommuFailFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AllocPagesIommuFailFtraceEvent;
+rt::compact! { AllocPagesIommuFailFtraceEvent;
     optional order = 2 as Uint32;
     optional gfp_flags = 1 as Uint32;
 }
@@ -91,7 +91,7 @@ pub struct AllocPagesIommuStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AllocPagesIommuStartFtraceEvent;
+rt::compact! { AllocPagesIommuStartFtraceEvent;
     optional order = 2 as Uint32;
     optional gfp_flags = 1 as Uint32;
 }
@@ -128,7 +128,7 @@ pub struct AllocPagesSysEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AllocPagesSysEndFtraceEvent;
+rt::compact! { AllocPagesSysEndFtraceEvent;
     optional order = 2 as Uint32;
     optional gfp_flags = 1 as Uint32;
 }
@@ -165,7 +165,7 @@ pub struct AllocPagesSysFailFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AllocPagesSysFailFtraceEvent;
+rt::compact! { AllocPagesSysFailFtraceEvent;
     optional order = 2 as Uint32;
     optional gfp_flags = 1 as Uint32;
 }
@@ -202,7 +202,7 @@ pub struct AllocPagesSysStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AllocPagesSysStartFtraceEvent;
+rt::compact! { AllocPagesSysStartFtraceEvent;
     optional order = 2 as Uint32;
     optional gfp_flags = 1 as Uint32;
 }
@@ -238,7 +238,7 @@ pub struct DmaAllocContiguousRetryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmaAllocContiguousRetryFtraceEvent;
+rt::compact! { DmaAllocContiguousRetryFtraceEvent;
     optional tries = 1 as Int32;
 }
 
@@ -274,7 +274,7 @@ pub struct IommuMapRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IommuMapRangeFtraceEvent;
+rt::compact! { IommuMapRangeFtraceEvent;
     optional va = 4 as Uint64;
     optional pa = 3 as Uint64;
     optional len = 2 as Uint64;
@@ -322,7 +322,7 @@ pub struct IommuSecPtblMapRangeEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IommuSecPtblMapRangeEndFtraceEvent;
+rt::compact! { IommuSecPtblMapRangeEndFtraceEvent;
     optional va = 5 as Uint64;
     optional sec_id = 4 as Int32;
     optional pa = 3 as Uint32;
@@ -374,7 +374,7 @@ pub struct IommuSecPtblMapRangeStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IommuSecPtblMapRangeStartFtraceEvent;
+rt::compact! { IommuSecPtblMapRangeStartFtraceEvent;
     optional va = 5 as Uint64;
     optional sec_id = 4 as Int32;
     optional pa = 3 as Uint32;
@@ -426,7 +426,7 @@ pub struct IonAllocBufferEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonAllocBufferEndFtraceEvent;
+rt::compact! { IonAllocBufferEndFtraceEvent;
     optional mask = 5 as Uint32;
     optional len = 4 as Uint64;
     optional heap_name = 3 as Text;
@@ -479,7 +479,7 @@ pub struct IonAllocBufferFailFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonAllocBufferFailFtraceEvent;
+rt::compact! { IonAllocBufferFailFtraceEvent;
     optional mask = 6 as Uint32;
     optional len = 5 as Uint64;
     optional heap_name = 4 as Text;
@@ -536,7 +536,7 @@ pub struct IonAllocBufferFallbackFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonAllocBufferFallbackFtraceEvent;
+rt::compact! { IonAllocBufferFallbackFtraceEvent;
     optional mask = 6 as Uint32;
     optional len = 5 as Uint64;
     optional heap_name = 4 as Text;
@@ -592,7 +592,7 @@ pub struct IonAllocBufferStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonAllocBufferStartFtraceEvent;
+rt::compact! { IonAllocBufferStartFtraceEvent;
     optional mask = 5 as Uint32;
     optional len = 4 as Uint64;
     optional heap_name = 3 as Text;
@@ -640,7 +640,7 @@ pub struct IonCpAllocRetryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonCpAllocRetryFtraceEvent;
+rt::compact! { IonCpAllocRetryFtraceEvent;
     optional tries = 1 as Int32;
 }
 
@@ -676,7 +676,7 @@ pub struct IonCpSecureBufferEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonCpSecureBufferEndFtraceEvent;
+rt::compact! { IonCpSecureBufferEndFtraceEvent;
     optional len = 4 as Uint64;
     optional heap_name = 3 as Text;
     optional flags = 2 as Uint64;
@@ -723,7 +723,7 @@ pub struct IonCpSecureBufferStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonCpSecureBufferStartFtraceEvent;
+rt::compact! { IonCpSecureBufferStartFtraceEvent;
     optional len = 4 as Uint64;
     optional heap_name = 3 as Text;
     optional flags = 2 as Uint64;
@@ -767,7 +767,7 @@ pub struct IonPrefetchingFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonPrefetchingFtraceEvent;
+rt::compact! { IonPrefetchingFtraceEvent;
     optional len = 1 as Uint64;
 }
 
@@ -802,7 +802,7 @@ pub struct IonSecureCmaAddToPoolEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonSecureCmaAddToPoolEndFtraceEvent;
+rt::compact! { IonSecureCmaAddToPoolEndFtraceEvent;
     optional pool_total = 3 as Int32;
     optional len = 2 as Uint64;
     optional is_prefetch = 1 as Uint32;
@@ -844,7 +844,7 @@ pub struct IonSecureCmaAddToPoolStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonSecureCmaAddToPoolStartFtraceEvent;
+rt::compact! { IonSecureCmaAddToPoolStartFtraceEvent;
     optional pool_total = 3 as Int32;
     optional len = 2 as Uint64;
     optional is_prefetch = 1 as Uint32;
@@ -887,7 +887,7 @@ pub struct IonSecureCmaAllocateEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonSecureCmaAllocateEndFtraceEvent;
+rt::compact! { IonSecureCmaAllocateEndFtraceEvent;
     optional len = 4 as Uint64;
     optional heap_name = 3 as Text;
     optional flags = 2 as Uint64;
@@ -934,7 +934,7 @@ pub struct IonSecureCmaAllocateStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonSecureCmaAllocateStartFtraceEvent;
+rt::compact! { IonSecureCmaAllocateStartFtraceEvent;
     optional len = 4 as Uint64;
     optional heap_name = 3 as Text;
     optional flags = 2 as Uint64;
@@ -979,7 +979,7 @@ pub struct IonSecureCmaShrinkPoolEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonSecureCmaShrinkPoolEndFtraceEvent;
+rt::compact! { IonSecureCmaShrinkPoolEndFtraceEvent;
     optional skipped_size = 2 as Uint64;
     optional drained_size = 1 as Uint64;
 }
@@ -1016,7 +1016,7 @@ pub struct IonSecureCmaShrinkPoolStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonSecureCmaShrinkPoolStartFtraceEvent;
+rt::compact! { IonSecureCmaShrinkPoolStartFtraceEvent;
     optional skipped_size = 2 as Uint64;
     optional drained_size = 1 as Uint64;
 }
@@ -1053,7 +1053,7 @@ pub struct KfreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KfreeFtraceEvent;
+rt::compact! { KfreeFtraceEvent;
     optional ptr = 2 as Uint64;
     optional call_site = 1 as Uint64;
 }
@@ -1093,7 +1093,7 @@ pub struct KmallocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KmallocFtraceEvent;
+rt::compact! { KmallocFtraceEvent;
     optional ptr = 5 as Uint64;
     optional gfp_flags = 4 as Uint32;
     optional call_site = 3 as Uint64;
@@ -1146,7 +1146,7 @@ pub struct KmallocNodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KmallocNodeFtraceEvent;
+rt::compact! { KmallocNodeFtraceEvent;
     optional ptr = 6 as Uint64;
     optional node = 5 as Int32;
     optional gfp_flags = 4 as Uint32;
@@ -1202,7 +1202,7 @@ pub struct KmemCacheAllocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KmemCacheAllocFtraceEvent;
+rt::compact! { KmemCacheAllocFtraceEvent;
     optional ptr = 5 as Uint64;
     optional gfp_flags = 4 as Uint32;
     optional call_site = 3 as Uint64;
@@ -1255,7 +1255,7 @@ pub struct KmemCacheAllocNodeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KmemCacheAllocNodeFtraceEvent;
+rt::compact! { KmemCacheAllocNodeFtraceEvent;
     optional ptr = 6 as Uint64;
     optional node = 5 as Int32;
     optional gfp_flags = 4 as Uint32;
@@ -1308,7 +1308,7 @@ pub struct KmemCacheFreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KmemCacheFreeFtraceEvent;
+rt::compact! { KmemCacheFreeFtraceEvent;
     optional ptr = 2 as Uint64;
     optional call_site = 1 as Uint64;
 }
@@ -1344,7 +1344,7 @@ pub struct MigratePagesEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MigratePagesEndFtraceEvent;
+rt::compact! { MigratePagesEndFtraceEvent;
     optional mode = 1 as Int32;
 }
 
@@ -1377,7 +1377,7 @@ pub struct MigratePagesStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MigratePagesStartFtraceEvent;
+rt::compact! { MigratePagesStartFtraceEvent;
     optional mode = 1 as Int32;
 }
 
@@ -1410,7 +1410,7 @@ pub struct MigrateRetryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MigrateRetryFtraceEvent;
+rt::compact! { MigrateRetryFtraceEvent;
     optional tries = 1 as Int32;
 }
 
@@ -1447,7 +1447,7 @@ pub struct MmPageAllocFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmPageAllocFtraceEvent;
+rt::compact! { MmPageAllocFtraceEvent;
     optional pfn = 5 as Uint64;
     optional page = 4 as Uint64;
     optional order = 3 as Uint32;
@@ -1501,7 +1501,7 @@ pub struct MmPageAllocExtfragFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmPageAllocExtfragFtraceEvent;
+rt::compact! { MmPageAllocExtfragFtraceEvent;
     optional pfn = 7 as Uint64;
     optional change_ownership = 6 as Int32;
     optional page = 5 as Uint64;
@@ -1560,7 +1560,7 @@ pub struct MmPageAllocZoneLockedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmPageAllocZoneLockedFtraceEvent;
+rt::compact! { MmPageAllocZoneLockedFtraceEvent;
     optional pfn = 4 as Uint64;
     optional page = 3 as Uint64;
     optional order = 2 as Uint32;
@@ -1606,7 +1606,7 @@ pub struct MmPageFreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmPageFreeFtraceEvent;
+rt::compact! { MmPageFreeFtraceEvent;
     optional pfn = 3 as Uint64;
     optional page = 2 as Uint64;
     optional order = 1 as Uint32;
@@ -1648,7 +1648,7 @@ pub struct MmPageFreeBatchedFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmPageFreeBatchedFtraceEvent;
+rt::compact! { MmPageFreeBatchedFtraceEvent;
     optional pfn = 3 as Uint64;
     optional page = 2 as Uint64;
     optional cold = 1 as Int32;
@@ -1691,7 +1691,7 @@ pub struct MmPagePcpuDrainFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmPagePcpuDrainFtraceEvent;
+rt::compact! { MmPagePcpuDrainFtraceEvent;
     optional pfn = 4 as Uint64;
     optional page = 3 as Uint64;
     optional order = 2 as Uint32;
@@ -1738,7 +1738,7 @@ pub struct RssStatFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RssStatFtraceEvent;
+rt::compact! { RssStatFtraceEvent;
     optional mm_id = 4 as Uint32;
     optional curr = 3 as Uint32;
     optional size = 2 as Int64;
@@ -1784,7 +1784,7 @@ pub struct IonHeapShrinkFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonHeapShrinkFtraceEvent;
+rt::compact! { IonHeapShrinkFtraceEvent;
     optional total_allocated = 3 as Int64;
     optional len = 2 as Uint64;
     optional heap_name = 1 as Text;
@@ -1826,7 +1826,7 @@ pub struct IonHeapGrowFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonHeapGrowFtraceEvent;
+rt::compact! { IonHeapGrowFtraceEvent;
     optional total_allocated = 3 as Int64;
     optional len = 2 as Uint64;
     optional heap_name = 1 as Text;
@@ -1867,7 +1867,7 @@ pub struct IonBufferCreateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonBufferCreateFtraceEvent;
+rt::compact! { IonBufferCreateFtraceEvent;
     optional len = 2 as Uint64;
     optional addr = 1 as Uint64;
 }
@@ -1904,7 +1904,7 @@ pub struct IonBufferDestroyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { IonBufferDestroyFtraceEvent;
+rt::compact! { IonBufferDestroyFtraceEvent;
     optional len = 2 as Uint64;
     optional addr = 1 as Uint64;
 }
@@ -1945,7 +1945,7 @@ pub struct MmAllocContigMigrateRangeInfoFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmAllocContigMigrateRangeInfoFtraceEvent;
+rt::compact! { MmAllocContigMigrateRangeInfoFtraceEvent;
     optional migratetype = 6 as Int32;
     optional nr_mapped = 5 as Uint64;
     optional nr_reclaimed = 4 as Uint64;
@@ -1999,7 +1999,7 @@ pub struct DmabufRssStatFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DmabufRssStatFtraceEvent;
+rt::compact! { DmabufRssStatFtraceEvent;
     optional i_ino = 3 as Uint64;
     optional rss_delta = 2 as Int64;
     optional rss = 1 as Uint64;

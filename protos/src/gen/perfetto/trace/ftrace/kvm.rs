@@ -16,7 +16,7 @@ pub struct KvmAccessFaultFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmAccessFaultFtraceEvent;
+rt::compact! { KvmAccessFaultFtraceEvent;
     optional ipa = 1 as Uint64;
 }
 
@@ -50,7 +50,7 @@ pub struct KvmAckIrqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmAckIrqFtraceEvent;
+rt::compact! { KvmAckIrqFtraceEvent;
     optional pin = 2 as Uint32;
     optional irqchip = 1 as Uint32;
 }
@@ -87,7 +87,7 @@ pub struct KvmAgeHvaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmAgeHvaFtraceEvent;
+rt::compact! { KvmAgeHvaFtraceEvent;
     optional start = 2 as Uint64;
     optional end = 1 as Uint64;
 }
@@ -126,7 +126,7 @@ pub struct KvmAgePageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmAgePageFtraceEvent;
+rt::compact! { KvmAgePageFtraceEvent;
     optional referenced = 4 as Uint32;
     optional level = 3 as Uint32;
     optional hva = 2 as Uint64;
@@ -170,7 +170,7 @@ pub struct KvmArmClearDebugFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmArmClearDebugFtraceEvent;
+rt::compact! { KvmArmClearDebugFtraceEvent;
     optional guest_debug = 1 as Uint32;
 }
 
@@ -204,7 +204,7 @@ pub struct KvmArmSetDreg32FtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmArmSetDreg32FtraceEvent;
+rt::compact! { KvmArmSetDreg32FtraceEvent;
     optional value = 2 as Uint32;
     optional name = 1 as Text;
 }
@@ -241,7 +241,7 @@ pub struct KvmArmSetRegsetFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmArmSetRegsetFtraceEvent;
+rt::compact! { KvmArmSetRegsetFtraceEvent;
     optional name = 2 as Text;
     optional len = 1 as Int32;
 }
@@ -278,7 +278,7 @@ pub struct KvmArmSetupDebugFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmArmSetupDebugFtraceEvent;
+rt::compact! { KvmArmSetupDebugFtraceEvent;
     optional vcpu = 2 as Uint64;
     optional guest_debug = 1 as Uint32;
 }
@@ -314,7 +314,7 @@ pub struct KvmEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmEntryFtraceEvent;
+rt::compact! { KvmEntryFtraceEvent;
     optional vcpu_pc = 1 as Uint64;
 }
 
@@ -349,7 +349,7 @@ pub struct KvmExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmExitFtraceEvent;
+rt::compact! { KvmExitFtraceEvent;
     optional vcpu_pc = 3 as Uint64;
     optional ret = 2 as Int32;
     optional esr_ec = 1 as Uint32;
@@ -389,7 +389,7 @@ pub struct KvmFpuFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmFpuFtraceEvent;
+rt::compact! { KvmFpuFtraceEvent;
     optional load = 1 as Uint32;
 }
 
@@ -425,7 +425,7 @@ pub struct KvmGetTimerMapFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmGetTimerMapFtraceEvent;
+rt::compact! { KvmGetTimerMapFtraceEvent;
     optional vcpu_id = 4 as Uint64;
     optional emul_ptimer = 3 as Int32;
     optional direct_vtimer = 2 as Int32;
@@ -472,7 +472,7 @@ pub struct KvmGuestFaultFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmGuestFaultFtraceEvent;
+rt::compact! { KvmGuestFaultFtraceEvent;
     optional vcpu_pc = 4 as Uint64;
     optional ipa = 3 as Uint64;
     optional hxfar = 2 as Uint64;
@@ -516,7 +516,7 @@ pub struct KvmHandleSysRegFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmHandleSysRegFtraceEvent;
+rt::compact! { KvmHandleSysRegFtraceEvent;
     optional hsr = 1 as Uint64;
 }
 
@@ -551,7 +551,7 @@ pub struct KvmHvcArm64FtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmHvcArm64FtraceEvent;
+rt::compact! { KvmHvcArm64FtraceEvent;
     optional vcpu_pc = 3 as Uint64;
     optional r0 = 2 as Uint64;
     optional imm = 1 as Uint64;
@@ -594,7 +594,7 @@ pub struct KvmIrqLineFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmIrqLineFtraceEvent;
+rt::compact! { KvmIrqLineFtraceEvent;
     optional vcpu_idx = 4 as Int32;
     optional r#type = 3 as Uint32;
     optional level = 2 as Int32;
@@ -641,7 +641,7 @@ pub struct KvmMmioFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmMmioFtraceEvent;
+rt::compact! { KvmMmioFtraceEvent;
     optional val = 4 as Uint64;
     optional r#type = 3 as Uint32;
     optional len = 2 as Uint32;
@@ -687,7 +687,7 @@ pub struct KvmMmioEmulateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmMmioEmulateFtraceEvent;
+rt::compact! { KvmMmioEmulateFtraceEvent;
     optional vcpu_pc = 3 as Uint64;
     optional instr = 2 as Uint64;
     optional cpsr = 1 as Uint64;
@@ -728,7 +728,7 @@ pub struct KvmSetGuestDebugFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmSetGuestDebugFtraceEvent;
+rt::compact! { KvmSetGuestDebugFtraceEvent;
     optional vcpu = 2 as Uint64;
     optional guest_debug = 1 as Uint32;
 }
@@ -766,7 +766,7 @@ pub struct KvmSetIrqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmSetIrqFtraceEvent;
+rt::compact! { KvmSetIrqFtraceEvent;
     optional level = 3 as Int32;
     optional irq_source_id = 2 as Int32;
     optional gsi = 1 as Uint32;
@@ -806,7 +806,7 @@ pub struct KvmSetSpteHvaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmSetSpteHvaFtraceEvent;
+rt::compact! { KvmSetSpteHvaFtraceEvent;
     optional hva = 1 as Uint64;
 }
 
@@ -840,7 +840,7 @@ pub struct KvmSetWayFlushFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmSetWayFlushFtraceEvent;
+rt::compact! { KvmSetWayFlushFtraceEvent;
     optional vcpu_pc = 2 as Uint64;
     optional cache = 1 as Uint32;
 }
@@ -883,7 +883,7 @@ pub struct KvmSysAccessFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmSysAccessFtraceEvent;
+rt::compact! { KvmSysAccessFtraceEvent;
     optional vcpu_pc = 8 as Uint64;
     optional name = 7 as Text;
     optional is_write = 6 as Uint32;
@@ -943,7 +943,7 @@ pub struct KvmTestAgeHvaFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmTestAgeHvaFtraceEvent;
+rt::compact! { KvmTestAgeHvaFtraceEvent;
     optional hva = 1 as Uint64;
 }
 
@@ -977,7 +977,7 @@ pub struct KvmTimerEmulateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmTimerEmulateFtraceEvent;
+rt::compact! { KvmTimerEmulateFtraceEvent;
     optional timer_idx = 2 as Int32;
     optional should_fire = 1 as Uint32;
 }
@@ -1013,7 +1013,7 @@ pub struct KvmTimerHrtimerExpireFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmTimerHrtimerExpireFtraceEvent;
+rt::compact! { KvmTimerHrtimerExpireFtraceEvent;
     optional timer_idx = 1 as Int32;
 }
 
@@ -1048,7 +1048,7 @@ pub struct KvmTimerRestoreStateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmTimerRestoreStateFtraceEvent;
+rt::compact! { KvmTimerRestoreStateFtraceEvent;
     optional timer_idx = 3 as Int32;
     optional cval = 2 as Uint64;
     optional ctl = 1 as Uint64;
@@ -1090,7 +1090,7 @@ pub struct KvmTimerSaveStateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmTimerSaveStateFtraceEvent;
+rt::compact! { KvmTimerSaveStateFtraceEvent;
     optional timer_idx = 3 as Int32;
     optional cval = 2 as Uint64;
     optional ctl = 1 as Uint64;
@@ -1132,7 +1132,7 @@ pub struct KvmTimerUpdateIrqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmTimerUpdateIrqFtraceEvent;
+rt::compact! { KvmTimerUpdateIrqFtraceEvent;
     optional vcpu_id = 3 as Uint64;
     optional level = 2 as Int32;
     optional irq = 1 as Uint32;
@@ -1174,7 +1174,7 @@ pub struct KvmToggleCacheFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmToggleCacheFtraceEvent;
+rt::compact! { KvmToggleCacheFtraceEvent;
     optional was = 3 as Uint32;
     optional vcpu_pc = 2 as Uint64;
     optional now = 1 as Uint32;
@@ -1215,7 +1215,7 @@ pub struct KvmUnmapHvaRangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmUnmapHvaRangeFtraceEvent;
+rt::compact! { KvmUnmapHvaRangeFtraceEvent;
     optional start = 2 as Uint64;
     optional end = 1 as Uint64;
 }
@@ -1251,7 +1251,7 @@ pub struct KvmUserspaceExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmUserspaceExitFtraceEvent;
+rt::compact! { KvmUserspaceExitFtraceEvent;
     optional reason = 1 as Uint32;
 }
 
@@ -1286,7 +1286,7 @@ pub struct KvmVcpuWakeupFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmVcpuWakeupFtraceEvent;
+rt::compact! { KvmVcpuWakeupFtraceEvent;
     optional waited = 3 as Uint32;
     optional valid = 2 as Uint32;
     optional ns = 1 as Uint64;
@@ -1327,7 +1327,7 @@ pub struct KvmWfxArm64FtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KvmWfxArm64FtraceEvent;
+rt::compact! { KvmWfxArm64FtraceEvent;
     optional vcpu_pc = 2 as Uint64;
     optional is_wfe = 1 as Uint32;
 }
@@ -1366,7 +1366,7 @@ pub struct TrapRegFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrapRegFtraceEvent;
+rt::compact! { TrapRegFtraceEvent;
     optional write_value = 4 as Uint64;
     optional reg = 3 as Int32;
     optional is_write = 2 as Uint32;
@@ -1412,7 +1412,7 @@ pub struct VgicUpdateIrqPendingFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VgicUpdateIrqPendingFtraceEvent;
+rt::compact! { VgicUpdateIrqPendingFtraceEvent;
     optional vcpu_id = 3 as Uint64;
     optional level = 2 as Uint32;
     optional irq = 1 as Uint32;

@@ -21,7 +21,7 @@ pub struct LowmemoryKillFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LowmemoryKillFtraceEvent;
+rt::compact! { LowmemoryKillFtraceEvent;
     optional free = 5 as Int64;
     optional pagecache_limit = 4 as Int64;
     optional pagecache_size = 3 as Int64;

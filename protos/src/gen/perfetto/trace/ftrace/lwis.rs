@@ -20,7 +20,7 @@ pub struct LwisTracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LwisTracingMarkWriteFtraceEvent;
+rt::compact! { LwisTracingMarkWriteFtraceEvent;
     optional value = 5 as Int64;
     optional func_name = 4 as Text;
     optional pid = 3 as Int32;

@@ -19,7 +19,7 @@ pub struct MaliTracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliTracingMarkWriteFtraceEvent;
+rt::compact! { MaliTracingMarkWriteFtraceEvent;
     optional value = 4 as Int32;
     optional r#type = 3 as Uint32;
     optional pid = 2 as Int32;
@@ -67,7 +67,7 @@ pub struct MaliMaliKCPUCQSSETFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliKCPUCQSSETFtraceEvent;
+rt::compact! { MaliMaliKCPUCQSSETFtraceEvent;
     optional kctx_tgid = 5 as Int32;
     optional kctx_id = 4 as Uint32;
     optional info_val2 = 3 as Uint64;
@@ -119,7 +119,7 @@ pub struct MaliMaliKCPUCQSWAITSTARTFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliKCPUCQSWAITSTARTFtraceEvent;
+rt::compact! { MaliMaliKCPUCQSWAITSTARTFtraceEvent;
     optional kctx_tgid = 5 as Int32;
     optional kctx_id = 4 as Uint32;
     optional info_val2 = 3 as Uint64;
@@ -171,7 +171,7 @@ pub struct MaliMaliKCPUCQSWAITENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliKCPUCQSWAITENDFtraceEvent;
+rt::compact! { MaliMaliKCPUCQSWAITENDFtraceEvent;
     optional kctx_tgid = 5 as Int32;
     optional kctx_id = 4 as Uint32;
     optional info_val2 = 3 as Uint64;
@@ -223,7 +223,7 @@ pub struct MaliMaliKCPUFENCESIGNALFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliKCPUFENCESIGNALFtraceEvent;
+rt::compact! { MaliMaliKCPUFENCESIGNALFtraceEvent;
     optional id = 5 as Uint32;
     optional kctx_id = 4 as Uint32;
     optional kctx_tgid = 3 as Int32;
@@ -275,7 +275,7 @@ pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliKCPUFENCEWAITSTARTFtraceEvent;
+rt::compact! { MaliMaliKCPUFENCEWAITSTARTFtraceEvent;
     optional id = 5 as Uint32;
     optional kctx_id = 4 as Uint32;
     optional kctx_tgid = 3 as Int32;
@@ -327,7 +327,7 @@ pub struct MaliMaliKCPUFENCEWAITENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliKCPUFENCEWAITENDFtraceEvent;
+rt::compact! { MaliMaliKCPUFENCEWAITENDFtraceEvent;
     optional id = 5 as Uint32;
     optional kctx_id = 4 as Uint32;
     optional kctx_tgid = 3 as Int32;
@@ -377,7 +377,7 @@ pub struct MaliMaliCSFINTERRUPTSTARTFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliCSFINTERRUPTSTARTFtraceEvent;
+rt::compact! { MaliMaliCSFINTERRUPTSTARTFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -419,7 +419,7 @@ pub struct MaliMaliCSFINTERRUPTENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliCSFINTERRUPTENDFtraceEvent;
+rt::compact! { MaliMaliCSFINTERRUPTENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -461,7 +461,7 @@ pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -503,7 +503,7 @@ pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -545,7 +545,7 @@ pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -587,7 +587,7 @@ pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -629,7 +629,7 @@ pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -671,7 +671,7 @@ pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -713,7 +713,7 @@ pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -755,7 +755,7 @@ pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent;
+rt::compact! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -797,7 +797,7 @@ pub struct MaliMaliPMMCUINSLEEPFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUINSLEEPFtraceEvent;
+rt::compact! { MaliMaliPMMCUINSLEEPFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -839,7 +839,7 @@ pub struct MaliMaliPMMCUOFFFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUOFFFtraceEvent;
+rt::compact! { MaliMaliPMMCUOFFFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -881,7 +881,7 @@ pub struct MaliMaliPMMCUONFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONFtraceEvent;
+rt::compact! { MaliMaliPMMCUONFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -923,7 +923,7 @@ pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent;
+rt::compact! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -965,7 +965,7 @@ pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONGLBREINITPENDFtraceEvent;
+rt::compact! { MaliMaliPMMCUONGLBREINITPENDFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1007,7 +1007,7 @@ pub struct MaliMaliPMMCUONHALTFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONHALTFtraceEvent;
+rt::compact! { MaliMaliPMMCUONHALTFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1049,7 +1049,7 @@ pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONHWCNTDISABLEFtraceEvent;
+rt::compact! { MaliMaliPMMCUONHWCNTDISABLEFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1091,7 +1091,7 @@ pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONHWCNTENABLEFtraceEvent;
+rt::compact! { MaliMaliPMMCUONHWCNTENABLEFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1133,7 +1133,7 @@ pub struct MaliMaliPMMCUONPENDHALTFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONPENDHALTFtraceEvent;
+rt::compact! { MaliMaliPMMCUONPENDHALTFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1175,7 +1175,7 @@ pub struct MaliMaliPMMCUONPENDSLEEPFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONPENDSLEEPFtraceEvent;
+rt::compact! { MaliMaliPMMCUONPENDSLEEPFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1217,7 +1217,7 @@ pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUONSLEEPINITIATEFtraceEvent;
+rt::compact! { MaliMaliPMMCUONSLEEPINITIATEFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1259,7 +1259,7 @@ pub struct MaliMaliPMMCUPENDOFFFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUPENDOFFFtraceEvent;
+rt::compact! { MaliMaliPMMCUPENDOFFFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1301,7 +1301,7 @@ pub struct MaliMaliPMMCUPENDONRELOADFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUPENDONRELOADFtraceEvent;
+rt::compact! { MaliMaliPMMCUPENDONRELOADFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1343,7 +1343,7 @@ pub struct MaliMaliPMMCUPOWERDOWNFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCUPOWERDOWNFtraceEvent;
+rt::compact! { MaliMaliPMMCUPOWERDOWNFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1385,7 +1385,7 @@ pub struct MaliMaliPMMCURESETWAITFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliMaliPMMCURESETWAITFtraceEvent;
+rt::compact! { MaliMaliPMMCURESETWAITFtraceEvent;
     optional info_val = 3 as Uint64;
     optional kctx_id = 2 as Uint32;
     optional kctx_tgid = 1 as Int32;
@@ -1427,7 +1427,7 @@ pub struct MaliGpuPowerStateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MaliGpuPowerStateFtraceEvent;
+rt::compact! { MaliGpuPowerStateFtraceEvent;
     optional to_state = 3 as Int32;
     optional from_state = 2 as Int32;
     optional change_ns = 1 as Uint64;

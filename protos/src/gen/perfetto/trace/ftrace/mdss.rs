@@ -17,7 +17,7 @@ pub struct MdpCmdKickoffFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCmdKickoffFtraceEvent;
+rt::compact! { MdpCmdKickoffFtraceEvent;
     optional kickoff_cnt = 2 as Int32;
     optional ctl_num = 1 as Uint32;
 }
@@ -56,7 +56,7 @@ pub struct MdpCommitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCommitFtraceEvent;
+rt::compact! { MdpCommitFtraceEvent;
     optional bandwidth = 4 as Uint64;
     optional clk_rate = 3 as Uint32;
     optional play_cnt = 2 as Uint32;
@@ -103,7 +103,7 @@ pub struct MdpPerfSetOtFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpPerfSetOtFtraceEvent;
+rt::compact! { MdpPerfSetOtFtraceEvent;
     optional is_vbif_rt = 4 as Uint32;
     optional rd_lim = 3 as Uint32;
     optional xin_id = 2 as Uint32;
@@ -162,7 +162,7 @@ pub struct MdpSsppChangeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpSsppChangeFtraceEvent;
+rt::compact! { MdpSsppChangeFtraceEvent;
     optional dst_h = 16 as Uint32;
     optional dst_w = 15 as Uint32;
     optional dst_y = 14 as Uint32;
@@ -256,7 +256,7 @@ pub struct TracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingMarkWriteFtraceEvent;
+rt::compact! { TracingMarkWriteFtraceEvent;
     optional trace_begin = 3 as Uint32;
     optional trace_name = 2 as Text;
     optional pid = 1 as Int32;
@@ -299,7 +299,7 @@ pub struct MdpCmdPingpongDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCmdPingpongDoneFtraceEvent;
+rt::compact! { MdpCmdPingpongDoneFtraceEvent;
     optional koff_cnt = 4 as Int32;
     optional pp_num = 3 as Uint32;
     optional intf_num = 2 as Uint32;
@@ -350,7 +350,7 @@ pub struct MdpCompareBwFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCompareBwFtraceEvent;
+rt::compact! { MdpCompareBwFtraceEvent;
     optional update_bw = 8 as Uint32;
     optional params_changed = 7 as Uint32;
     optional old_wb = 6 as Uint64;
@@ -414,7 +414,7 @@ pub struct MdpPerfSetPanicLutsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpPerfSetPanicLutsFtraceEvent;
+rt::compact! { MdpPerfSetPanicLutsFtraceEvent;
     optional robust_lut = 5 as Uint32;
     optional panic_lut = 4 as Uint32;
     optional mode = 3 as Uint32;
@@ -477,7 +477,7 @@ pub struct MdpSsppSetFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpSsppSetFtraceEvent;
+rt::compact! { MdpSsppSetFtraceEvent;
     optional dst_h = 16 as Uint32;
     optional dst_w = 15 as Uint32;
     optional dst_y = 14 as Uint32;
@@ -570,7 +570,7 @@ pub struct MdpCmdReadptrDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCmdReadptrDoneFtraceEvent;
+rt::compact! { MdpCmdReadptrDoneFtraceEvent;
     optional koff_cnt = 2 as Int32;
     optional ctl_num = 1 as Uint32;
 }
@@ -608,7 +608,7 @@ pub struct MdpMisrCrcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpMisrCrcFtraceEvent;
+rt::compact! { MdpMisrCrcFtraceEvent;
     optional crc = 3 as Uint32;
     optional vsync_cnt = 2 as Uint32;
     optional block_id = 1 as Uint32;
@@ -654,7 +654,7 @@ pub struct MdpPerfSetQosLutsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpPerfSetQosLutsFtraceEvent;
+rt::compact! { MdpPerfSetQosLutsFtraceEvent;
     optional linear = 7 as Uint32;
     optional lut = 6 as Uint32;
     optional fl = 5 as Uint32;
@@ -712,7 +712,7 @@ pub struct MdpTraceCounterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpTraceCounterFtraceEvent;
+rt::compact! { MdpTraceCounterFtraceEvent;
     optional value = 3 as Int32;
     optional counter_name = 2 as Text;
     optional pid = 1 as Int32;
@@ -752,7 +752,7 @@ pub struct MdpCmdReleaseBwFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCmdReleaseBwFtraceEvent;
+rt::compact! { MdpCmdReleaseBwFtraceEvent;
     optional ctl_num = 1 as Uint32;
 }
 
@@ -785,7 +785,7 @@ pub struct MdpMixerUpdateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpMixerUpdateFtraceEvent;
+rt::compact! { MdpMixerUpdateFtraceEvent;
     optional mixer_num = 1 as Uint32;
 }
 
@@ -825,7 +825,7 @@ pub struct MdpPerfSetWmLevelsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpPerfSetWmLevelsFtraceEvent;
+rt::compact! { MdpPerfSetWmLevelsFtraceEvent;
     optional mb_size = 8 as Uint32;
     optional mb_cnt = 7 as Uint32;
     optional wm2 = 6 as Uint32;
@@ -886,7 +886,7 @@ pub struct MdpVideoUnderrunDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpVideoUnderrunDoneFtraceEvent;
+rt::compact! { MdpVideoUnderrunDoneFtraceEvent;
     optional underrun_cnt = 2 as Uint32;
     optional ctl_num = 1 as Uint32;
 }
@@ -923,7 +923,7 @@ pub struct MdpCmdWaitPingpongFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpCmdWaitPingpongFtraceEvent;
+rt::compact! { MdpCmdWaitPingpongFtraceEvent;
     optional kickoff_cnt = 2 as Int32;
     optional ctl_num = 1 as Uint32;
 }
@@ -968,7 +968,7 @@ pub struct MdpPerfPrefillCalcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpPerfPrefillCalcFtraceEvent;
+rt::compact! { MdpPerfPrefillCalcFtraceEvent;
     optional prefill_bytes = 10 as Uint32;
     optional fbc_bytes = 9 as Uint32;
     optional post_sc = 8 as Uint32;
@@ -1038,7 +1038,7 @@ pub struct MdpPerfUpdateBusFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MdpPerfUpdateBusFtraceEvent;
+rt::compact! { MdpPerfUpdateBusFtraceEvent;
     optional ib_quota = 3 as Uint64;
     optional ab_quota = 2 as Uint64;
     optional client = 1 as Int32;
@@ -1078,7 +1078,7 @@ pub struct RotatorBwAoAsContextFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RotatorBwAoAsContextFtraceEvent;
+rt::compact! { RotatorBwAoAsContextFtraceEvent;
     optional state = 1 as Uint32;
 }
 

@@ -19,7 +19,7 @@ pub struct MmEventRecordFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmEventRecordFtraceEvent;
+rt::compact! { MmEventRecordFtraceEvent;
     optional r#type = 4 as Uint32;
     optional max_lat = 3 as Uint32;
     optional count = 2 as Uint32;

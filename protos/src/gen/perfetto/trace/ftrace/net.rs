@@ -18,7 +18,7 @@ pub struct NetifReceiveSkbFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NetifReceiveSkbFtraceEvent;
+rt::compact! { NetifReceiveSkbFtraceEvent;
     optional skbaddr = 3 as Uint64;
     optional name = 2 as Text;
     optional len = 1 as Uint32;
@@ -61,7 +61,7 @@ pub struct NetDevXmitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NetDevXmitFtraceEvent;
+rt::compact! { NetDevXmitFtraceEvent;
     optional skbaddr = 4 as Uint64;
     optional rc = 3 as Int32;
     optional name = 2 as Text;
@@ -123,7 +123,7 @@ pub struct NapiGroReceiveEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NapiGroReceiveEntryFtraceEvent;
+rt::compact! { NapiGroReceiveEntryFtraceEvent;
     optional vlan_tci = 19 as Uint32;
     optional vlan_tagged = 18 as Uint32;
     optional vlan_proto = 17 as Uint32;
@@ -227,7 +227,7 @@ pub struct NapiGroReceiveExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { NapiGroReceiveExitFtraceEvent;
+rt::compact! { NapiGroReceiveExitFtraceEvent;
     optional ret = 1 as Int32;
 }
 

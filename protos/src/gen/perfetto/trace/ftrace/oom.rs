@@ -18,7 +18,7 @@ pub struct OomScoreAdjUpdateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { OomScoreAdjUpdateFtraceEvent;
+rt::compact! { OomScoreAdjUpdateFtraceEvent;
     optional pid = 3 as Int32;
     optional oom_score_adj = 2 as Int32;
     optional comm = 1 as Text;
@@ -58,7 +58,7 @@ pub struct MarkVictimFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MarkVictimFtraceEvent;
+rt::compact! { MarkVictimFtraceEvent;
     optional pid = 1 as Int32;
 }
 

@@ -17,7 +17,7 @@ pub struct DsiCmdFifoStatusFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DsiCmdFifoStatusFtraceEvent;
+rt::compact! { DsiCmdFifoStatusFtraceEvent;
     optional payload = 2 as Uint32;
     optional header = 1 as Uint32;
 }
@@ -54,7 +54,7 @@ pub struct DsiRxFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DsiRxFtraceEvent;
+rt::compact! { DsiRxFtraceEvent;
     optional rx_buf = 3 as Bytes;
     optional cmd = 1 as Uint32;
 }
@@ -92,7 +92,7 @@ pub struct DsiTxFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DsiTxFtraceEvent;
+rt::compact! { DsiTxFtraceEvent;
     optional tx_buf = 4 as Bytes;
     optional r#type = 3 as Uint32;
     optional last = 1 as Uint32;
@@ -137,7 +137,7 @@ pub struct PanelWriteGenericFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PanelWriteGenericFtraceEvent;
+rt::compact! { PanelWriteGenericFtraceEvent;
     optional value = 6 as Int32;
     optional r#type = 5 as Uint32;
     optional name = 4 as Text;
@@ -190,7 +190,7 @@ pub struct GramCollisionFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GramCollisionFtraceEvent;
+rt::compact! { GramCollisionFtraceEvent;
     optional collision_cnt = 2 as Uint32;
     optional panel_index = 1 as Int32;
 }
@@ -235,7 +235,7 @@ pub struct PanelSettingsFullFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PanelSettingsFullFtraceEvent;
+rt::compact! { PanelSettingsFullFtraceEvent;
     optional te_freq = 10 as Uint32;
     optional max_rr = 9 as Uint32;
     optional min_rr = 8 as Uint32;
@@ -307,7 +307,7 @@ pub struct PanelSettingsLiteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PanelSettingsLiteFtraceEvent;
+rt::compact! { PanelSettingsLiteFtraceEvent;
     optional te_freq = 5 as Uint32;
     optional max_rr = 4 as Uint32;
     optional min_rr = 3 as Uint32;

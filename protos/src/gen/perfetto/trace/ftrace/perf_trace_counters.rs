@@ -39,7 +39,7 @@ pub struct SchedSwitchWithCtrsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedSwitchWithCtrsFtraceEvent;
+rt::compact! { SchedSwitchWithCtrsFtraceEvent;
     optional amu2 = 23 as Uint64;
     optional amu1 = 22 as Uint64;
     optional amu0 = 21 as Uint64;

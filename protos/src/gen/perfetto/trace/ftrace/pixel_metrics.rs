@@ -18,7 +18,7 @@ pub struct LongIrqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LongIrqFtraceEvent;
+rt::compact! { LongIrqFtraceEvent;
     optional count = 3 as Uint32;
     optional latency = 2 as Uint32;
     optional irq = 1 as Int32;
@@ -60,7 +60,7 @@ pub struct LongSoftirqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LongSoftirqFtraceEvent;
+rt::compact! { LongSoftirqFtraceEvent;
     optional count = 3 as Uint32;
     optional latency = 2 as Uint32;
     optional vec_nr = 1 as Int32;

@@ -16,7 +16,7 @@ pub struct PixelMmKswapdWakeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PixelMmKswapdWakeFtraceEvent;
+rt::compact! { PixelMmKswapdWakeFtraceEvent;
     optional whatever = 1 as Int32;
 }
 
@@ -52,7 +52,7 @@ pub struct PixelMmKswapdDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PixelMmKswapdDoneFtraceEvent;
+rt::compact! { PixelMmKswapdDoneFtraceEvent;
     optional duration_ns = 4 as Uint64;
     optional delta_nr_allocated = 3 as Uint64;
     optional delta_nr_reclaimed = 2 as Uint64;

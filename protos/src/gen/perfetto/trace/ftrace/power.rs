@@ -17,7 +17,7 @@ pub struct CpuFrequencyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuFrequencyFtraceEvent;
+rt::compact! { CpuFrequencyFtraceEvent;
     optional cpu_id = 2 as Uint32;
     optional state = 1 as Uint32;
 }
@@ -55,7 +55,7 @@ pub struct CpuFrequencyLimitsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuFrequencyLimitsFtraceEvent;
+rt::compact! { CpuFrequencyLimitsFtraceEvent;
     optional cpu_id = 3 as Uint32;
     optional max_freq = 2 as Uint32;
     optional min_freq = 1 as Uint32;
@@ -96,7 +96,7 @@ pub struct CpuIdleFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuIdleFtraceEvent;
+rt::compact! { CpuIdleFtraceEvent;
     optional cpu_id = 2 as Uint32;
     optional state = 1 as Uint32;
 }
@@ -134,7 +134,7 @@ pub struct ClockEnableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClockEnableFtraceEvent;
+rt::compact! { ClockEnableFtraceEvent;
     optional cpu_id = 3 as Uint64;
     optional state = 2 as Uint64;
     optional name = 1 as Text;
@@ -176,7 +176,7 @@ pub struct ClockDisableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClockDisableFtraceEvent;
+rt::compact! { ClockDisableFtraceEvent;
     optional cpu_id = 3 as Uint64;
     optional state = 2 as Uint64;
     optional name = 1 as Text;
@@ -218,7 +218,7 @@ pub struct ClockSetRateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ClockSetRateFtraceEvent;
+rt::compact! { ClockSetRateFtraceEvent;
     optional cpu_id = 3 as Uint64;
     optional state = 2 as Uint64;
     optional name = 1 as Text;
@@ -260,7 +260,7 @@ pub struct SuspendResumeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SuspendResumeFtraceEvent;
+rt::compact! { SuspendResumeFtraceEvent;
     optional start = 3 as Uint32;
     optional val = 2 as Int32;
     optional action = 1 as Text;
@@ -301,7 +301,7 @@ pub struct GpuFrequencyFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuFrequencyFtraceEvent;
+rt::compact! { GpuFrequencyFtraceEvent;
     optional state = 2 as Uint32;
     optional gpu_id = 1 as Uint32;
 }
@@ -338,7 +338,7 @@ pub struct WakeupSourceActivateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WakeupSourceActivateFtraceEvent;
+rt::compact! { WakeupSourceActivateFtraceEvent;
     optional state = 2 as Uint64;
     optional name = 1 as Text;
 }
@@ -375,7 +375,7 @@ pub struct WakeupSourceDeactivateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WakeupSourceDeactivateFtraceEvent;
+rt::compact! { WakeupSourceDeactivateFtraceEvent;
     optional state = 2 as Uint64;
     optional name = 1 as Text;
 }
@@ -415,7 +415,7 @@ pub struct GpuWorkPeriodFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuWorkPeriodFtraceEvent;
+rt::compact! { GpuWorkPeriodFtraceEvent;
     optional total_active_duration_ns = 5 as Uint64;
     optional end_time_ns = 4 as Uint64;
     optional start_time_ns = 3 as Uint64;
@@ -467,7 +467,7 @@ pub struct DevicePmCallbackStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DevicePmCallbackStartFtraceEvent;
+rt::compact! { DevicePmCallbackStartFtraceEvent;
     optional event = 5 as Int32;
     optional pm_ops = 4 as Text;
     optional parent = 3 as Text;
@@ -517,7 +517,7 @@ pub struct DevicePmCallbackEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DevicePmCallbackEndFtraceEvent;
+rt::compact! { DevicePmCallbackEndFtraceEvent;
     optional error = 3 as Int32;
     optional driver = 2 as Text;
     optional device = 1 as Text;
@@ -558,7 +558,7 @@ pub struct GpuPowerStateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuPowerStateFtraceEvent;
+rt::compact! { GpuPowerStateFtraceEvent;
     optional new_state = 2 as Int32;
     optional old_state = 1 as Int32;
 }
@@ -596,7 +596,7 @@ pub struct PsciDomainIdleExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PsciDomainIdleExitFtraceEvent;
+rt::compact! { PsciDomainIdleExitFtraceEvent;
     optional s2idle = 3 as Uint32;
     optional state = 2 as Uint32;
     optional cpu_id = 1 as Uint32;
@@ -638,7 +638,7 @@ pub struct PsciDomainIdleEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PsciDomainIdleEnterFtraceEvent;
+rt::compact! { PsciDomainIdleEnterFtraceEvent;
     optional s2idle = 3 as Uint32;
     optional state = 2 as Uint32;
     optional cpu_id = 1 as Uint32;

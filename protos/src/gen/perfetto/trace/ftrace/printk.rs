@@ -16,7 +16,7 @@ pub struct ConsoleFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ConsoleFtraceEvent;
+rt::compact! { ConsoleFtraceEvent;
     optional msg = 1 as Text;
 }
 

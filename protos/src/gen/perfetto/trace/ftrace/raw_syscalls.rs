@@ -17,7 +17,7 @@ pub struct SysEnterFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysEnterFtraceEvent;
+rt::compact! { SysEnterFtraceEvent;
     unpacked args = 2 as Uint64;
     optional id = 1 as Int64;
 }
@@ -56,7 +56,7 @@ pub struct SysExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysExitFtraceEvent;
+rt::compact! { SysExitFtraceEvent;
     optional ret = 2 as Int64;
     optional id = 1 as Int64;
 }

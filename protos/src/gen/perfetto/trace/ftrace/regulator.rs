@@ -16,7 +16,7 @@ pub struct RegulatorDisableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorDisableFtraceEvent;
+rt::compact! { RegulatorDisableFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -49,7 +49,7 @@ pub struct RegulatorDisableCompleteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorDisableCompleteFtraceEvent;
+rt::compact! { RegulatorDisableCompleteFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -82,7 +82,7 @@ pub struct RegulatorEnableFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorEnableFtraceEvent;
+rt::compact! { RegulatorEnableFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -115,7 +115,7 @@ pub struct RegulatorEnableCompleteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorEnableCompleteFtraceEvent;
+rt::compact! { RegulatorEnableCompleteFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -148,7 +148,7 @@ pub struct RegulatorEnableDelayFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorEnableDelayFtraceEvent;
+rt::compact! { RegulatorEnableDelayFtraceEvent;
     optional name = 1 as Text;
 }
 
@@ -183,7 +183,7 @@ pub struct RegulatorSetVoltageFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorSetVoltageFtraceEvent;
+rt::compact! { RegulatorSetVoltageFtraceEvent;
     optional max = 3 as Int32;
     optional min = 2 as Int32;
     optional name = 1 as Text;
@@ -224,7 +224,7 @@ pub struct RegulatorSetVoltageCompleteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RegulatorSetVoltageCompleteFtraceEvent;
+rt::compact! { RegulatorSetVoltageCompleteFtraceEvent;
     optional val = 2 as Uint32;
     optional name = 1 as Text;
 }

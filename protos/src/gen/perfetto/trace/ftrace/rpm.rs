@@ -17,7 +17,7 @@ pub struct RpmStatusFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RpmStatusFtraceEvent;
+rt::compact! { RpmStatusFtraceEvent;
     optional status = 2 as Int32;
     optional name = 1 as Text;
 }

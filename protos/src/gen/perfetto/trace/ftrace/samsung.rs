@@ -20,7 +20,7 @@ pub struct SamsungTracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SamsungTracingMarkWriteFtraceEvent;
+rt::compact! { SamsungTracingMarkWriteFtraceEvent;
     optional value = 5 as Int32;
     optional trace_type = 4 as Uint32;
     optional trace_begin = 3 as Uint32;

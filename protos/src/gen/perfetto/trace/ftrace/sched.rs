@@ -22,7 +22,7 @@ pub struct SchedSwitchFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedSwitchFtraceEvent;
+rt::compact! { SchedSwitchFtraceEvent;
     optional next_prio = 7 as Int32;
     optional next_pid = 6 as Int32;
     optional next_comm = 5 as Text;
@@ -82,7 +82,7 @@ pub struct SchedWakeupFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedWakeupFtraceEvent;
+rt::compact! { SchedWakeupFtraceEvent;
     optional target_cpu = 5 as Int32;
     optional success = 4 as Int32;
     optional prio = 3 as Int32;
@@ -132,7 +132,7 @@ pub struct SchedBlockedReasonFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedBlockedReasonFtraceEvent;
+rt::compact! { SchedBlockedReasonFtraceEvent;
     optional io_wait = 3 as Uint32;
     optional caller = 2 as Uint64;
     optional pid = 1 as Int32;
@@ -174,7 +174,7 @@ pub struct SchedCpuHotplugFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedCpuHotplugFtraceEvent;
+rt::compact! { SchedCpuHotplugFtraceEvent;
     optional status = 3 as Int32;
     optional error = 2 as Int32;
     optional affected_cpu = 1 as Int32;
@@ -218,7 +218,7 @@ pub struct SchedWakingFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedWakingFtraceEvent;
+rt::compact! { SchedWakingFtraceEvent;
     optional target_cpu = 5 as Int32;
     optional success = 4 as Int32;
     optional prio = 3 as Int32;
@@ -270,7 +270,7 @@ pub struct SchedWakeupNewFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedWakeupNewFtraceEvent;
+rt::compact! { SchedWakeupNewFtraceEvent;
     optional target_cpu = 5 as Int32;
     optional success = 4 as Int32;
     optional prio = 3 as Int32;
@@ -320,7 +320,7 @@ pub struct SchedProcessExecFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedProcessExecFtraceEvent;
+rt::compact! { SchedProcessExecFtraceEvent;
     optional old_pid = 3 as Int32;
     optional pid = 2 as Int32;
     optional filename = 1 as Text;
@@ -363,7 +363,7 @@ pub struct SchedProcessExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedProcessExitFtraceEvent;
+rt::compact! { SchedProcessExitFtraceEvent;
     optional prio = 4 as Int32;
     optional tgid = 3 as Int32;
     optional pid = 2 as Int32;
@@ -410,7 +410,7 @@ pub struct SchedProcessForkFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedProcessForkFtraceEvent;
+rt::compact! { SchedProcessForkFtraceEvent;
     optional child_pid = 4 as Int32;
     optional child_comm = 3 as Text;
     optional parent_pid = 2 as Int32;
@@ -456,7 +456,7 @@ pub struct SchedProcessFreeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedProcessFreeFtraceEvent;
+rt::compact! { SchedProcessFreeFtraceEvent;
     optional prio = 3 as Int32;
     optional pid = 2 as Int32;
     optional comm = 1 as Text;
@@ -497,7 +497,7 @@ pub struct SchedProcessHangFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedProcessHangFtraceEvent;
+rt::compact! { SchedProcessHangFtraceEvent;
     optional pid = 2 as Int32;
     optional comm = 1 as Text;
 }
@@ -535,7 +535,7 @@ pub struct SchedProcessWaitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedProcessWaitFtraceEvent;
+rt::compact! { SchedProcessWaitFtraceEvent;
     optional prio = 3 as Int32;
     optional pid = 2 as Int32;
     optional comm = 1 as Text;
@@ -578,7 +578,7 @@ pub struct SchedPiSetprioFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedPiSetprioFtraceEvent;
+rt::compact! { SchedPiSetprioFtraceEvent;
     optional pid = 4 as Int32;
     optional oldprio = 3 as Int32;
     optional newprio = 2 as Int32;
@@ -636,7 +636,7 @@ pub struct SchedCpuUtilCfsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedCpuUtilCfsFtraceEvent;
+rt::compact! { SchedCpuUtilCfsFtraceEvent;
     optional wake_util = 15 as Uint64;
     optional wake_group_util = 14 as Uint64;
     optional task_fits = 13 as Uint32;
@@ -730,7 +730,7 @@ pub struct SchedMigrateTaskFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedMigrateTaskFtraceEvent;
+rt::compact! { SchedMigrateTaskFtraceEvent;
     optional load = 7 as Uint32;
     optional running = 6 as Int32;
     optional dest_cpu = 5 as Int32;
@@ -790,7 +790,7 @@ pub struct SchedWakeupTaskAttrFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedWakeupTaskAttrFtraceEvent;
+rt::compact! { SchedWakeupTaskAttrFtraceEvent;
     optional vruntime = 5 as Uint64;
     optional uclamp_min = 4 as Uint64;
     optional task_util = 3 as Uint64;
@@ -841,7 +841,7 @@ pub struct SchedGroupTrackerFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SchedGroupTrackerFtraceEvent;
+rt::compact! { SchedGroupTrackerFtraceEvent;
     optional group_num = 4 as Int32;
     optional group = 3 as Text;
     optional pid = 2 as Int32;

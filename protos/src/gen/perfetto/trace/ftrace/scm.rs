@@ -18,7 +18,7 @@ pub struct ScmCallStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ScmCallStartFtraceEvent;
+rt::compact! { ScmCallStartFtraceEvent;
     optional x5 = 3 as Uint64;
     optional x0 = 2 as Uint64;
     optional arginfo = 1 as Uint32;
@@ -57,7 +57,7 @@ pub struct ScmCallEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ScmCallEndFtraceEvent;
+rt::compact! { ScmCallEndFtraceEvent;
 }
 
 rt::writer! { ScmCallEndFtraceEventWriter, "perfetto.protos.ScmCallEndFtraceEvent";

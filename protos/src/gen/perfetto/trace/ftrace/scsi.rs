@@ -28,7 +28,7 @@ pub struct ScsiDispatchCmdErrorFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ScsiDispatchCmdErrorFtraceEvent;
+rt::compact! { ScsiDispatchCmdErrorFtraceEvent;
     optional cmnd = 14 as Bytes;
     optional scheduler_tag = 13 as Int32;
     optional driver_tag = 12 as Int32;
@@ -123,7 +123,7 @@ pub struct ScsiDispatchCmdTimeoutFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ScsiDispatchCmdTimeoutFtraceEvent;
+rt::compact! { ScsiDispatchCmdTimeoutFtraceEvent;
     optional cmnd = 17 as Bytes;
     optional ascq = 16 as Uint32;
     optional asc = 15 as Uint32;
@@ -215,7 +215,7 @@ pub struct ScsiEhWakeupFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ScsiEhWakeupFtraceEvent;
+rt::compact! { ScsiEhWakeupFtraceEvent;
     optional host_no = 1 as Uint32;
 }
 

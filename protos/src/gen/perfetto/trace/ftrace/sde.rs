@@ -20,7 +20,7 @@ pub struct SdeTracingMarkWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SdeTracingMarkWriteFtraceEvent;
+rt::compact! { SdeTracingMarkWriteFtraceEvent;
     optional trace_begin = 5 as Uint32;
     optional value = 4 as Int32;
     optional trace_type = 3 as Uint32;
@@ -85,7 +85,7 @@ pub struct SdeSdeEvtlogFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SdeSdeEvtlogFtraceEvent;
+rt::compact! { SdeSdeEvtlogFtraceEvent;
     optional d14 = 18 as Uint32;
     optional d13 = 17 as Uint32;
     optional d12 = 16 as Uint32;
@@ -192,7 +192,7 @@ pub struct SdeSdePerfCalcCrtcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SdeSdePerfCalcCrtcFtraceEvent;
+rt::compact! { SdeSdePerfCalcCrtcFtraceEvent;
     optional ib_mnoc = 8 as Uint64;
     optional ib_llcc = 7 as Uint64;
     optional ib_ebi = 6 as Uint64;
@@ -263,7 +263,7 @@ pub struct SdeSdePerfCrtcUpdateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SdeSdePerfCrtcUpdateFtraceEvent;
+rt::compact! { SdeSdePerfCrtcUpdateFtraceEvent;
     optional update_clk = 12 as Uint32;
     optional update_bus = 11 as Uint32;
     optional stop_req = 10 as Uint32;
@@ -344,7 +344,7 @@ pub struct SdeSdePerfSetQosLutsFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SdeSdePerfSetQosLutsFtraceEvent;
+rt::compact! { SdeSdePerfSetQosLutsFtraceEvent;
     optional rt = 6 as Uint32;
     optional pnum = 5 as Uint32;
     optional lut_usage = 4 as Uint32;
@@ -399,7 +399,7 @@ pub struct SdeSdePerfUpdateBusFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SdeSdePerfUpdateBusFtraceEvent;
+rt::compact! { SdeSdePerfUpdateBusFtraceEvent;
     optional ib_quota = 4 as Uint64;
     optional client = 3 as Int32;
     optional bus_id = 2 as Uint32;

@@ -18,7 +18,7 @@ pub struct SignalDeliverFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SignalDeliverFtraceEvent;
+rt::compact! { SignalDeliverFtraceEvent;
     optional sig = 3 as Int32;
     optional sa_flags = 2 as Uint64;
     optional code = 1 as Int32;
@@ -63,7 +63,7 @@ pub struct SignalGenerateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SignalGenerateFtraceEvent;
+rt::compact! { SignalGenerateFtraceEvent;
     optional sig = 6 as Int32;
     optional result = 5 as Int32;
     optional pid = 4 as Int32;

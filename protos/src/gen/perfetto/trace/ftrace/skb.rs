@@ -18,7 +18,7 @@ pub struct KfreeSkbFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { KfreeSkbFtraceEvent;
+rt::compact! { KfreeSkbFtraceEvent;
     optional skbaddr = 3 as Uint64;
     optional protocol = 2 as Uint32;
     optional location = 1 as Uint64;

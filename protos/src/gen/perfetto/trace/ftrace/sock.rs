@@ -24,7 +24,7 @@ pub struct InetSockSetStateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InetSockSetStateFtraceEvent;
+rt::compact! { InetSockSetStateFtraceEvent;
     optional sport = 9 as Uint32;
     optional skaddr = 8 as Uint64;
     optional saddr = 7 as Uint32;

@@ -17,7 +17,7 @@ pub struct SyncPtFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncPtFtraceEvent;
+rt::compact! { SyncPtFtraceEvent;
     optional value = 2 as Text;
     optional timeline = 1 as Text;
 }
@@ -54,7 +54,7 @@ pub struct SyncTimelineFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncTimelineFtraceEvent;
+rt::compact! { SyncTimelineFtraceEvent;
     optional value = 2 as Text;
     optional name = 1 as Text;
 }
@@ -92,7 +92,7 @@ pub struct SyncWaitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SyncWaitFtraceEvent;
+rt::compact! { SyncWaitFtraceEvent;
     optional begin = 3 as Uint32;
     optional status = 2 as Int32;
     optional name = 1 as Text;

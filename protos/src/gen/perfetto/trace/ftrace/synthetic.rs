@@ -19,7 +19,7 @@ pub struct RssStatThrottledFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { RssStatThrottledFtraceEvent;
+rt::compact! { RssStatThrottledFtraceEvent;
     optional size = 4 as Int64;
     optional mm_id = 3 as Uint32;
     optional member = 2 as Int32;
@@ -63,7 +63,7 @@ pub struct SuspendResumeMinimalFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SuspendResumeMinimalFtraceEvent;
+rt::compact! { SuspendResumeMinimalFtraceEvent;
     optional start = 1 as Uint32;
 }
 

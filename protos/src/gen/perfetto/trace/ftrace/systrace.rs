@@ -19,7 +19,7 @@ pub struct ZeroFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ZeroFtraceEvent;
+rt::compact! { ZeroFtraceEvent;
     optional value = 4 as Int64;
     optional pid = 3 as Int32;
     optional name = 2 as Text;

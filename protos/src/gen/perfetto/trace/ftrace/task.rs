@@ -19,7 +19,7 @@ pub struct TaskNewtaskFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TaskNewtaskFtraceEvent;
+rt::compact! { TaskNewtaskFtraceEvent;
     optional oom_score_adj = 4 as Int32;
     optional clone_flags = 3 as Uint64;
     optional comm = 2 as Text;
@@ -66,7 +66,7 @@ pub struct TaskRenameFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TaskRenameFtraceEvent;
+rt::compact! { TaskRenameFtraceEvent;
     optional oom_score_adj = 4 as Int32;
     optional newcomm = 3 as Text;
     optional oldcomm = 2 as Text;

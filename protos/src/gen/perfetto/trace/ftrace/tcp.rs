@@ -22,7 +22,7 @@ pub struct TcpRetransmitSkbFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TcpRetransmitSkbFtraceEvent;
+rt::compact! { TcpRetransmitSkbFtraceEvent;
     optional state = 7 as Int32;
     optional sport = 6 as Uint32;
     optional skbaddr = 5 as Uint64;

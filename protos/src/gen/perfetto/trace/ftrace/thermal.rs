@@ -19,7 +19,7 @@ pub struct ThermalTemperatureFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ThermalTemperatureFtraceEvent;
+rt::compact! { ThermalTemperatureFtraceEvent;
     optional thermal_zone = 4 as Text;
     optional temp_prev = 3 as Int32;
     optional temp = 2 as Int32;
@@ -64,7 +64,7 @@ pub struct CdevUpdateFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CdevUpdateFtraceEvent;
+rt::compact! { CdevUpdateFtraceEvent;
     optional r#type = 2 as Text;
     optional target = 1 as Uint64;
 }

@@ -27,7 +27,7 @@ pub struct ThermalExynosAcpmBulkFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ThermalExynosAcpmBulkFtraceEvent;
+rt::compact! { ThermalExynosAcpmBulkFtraceEvent;
     optional timestamp = 11 as Uint64;
     optional k_i = 10 as Int32;
     optional k_p = 9 as Int32;
@@ -105,7 +105,7 @@ pub struct ThermalExynosAcpmHighOverheadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ThermalExynosAcpmHighOverheadFtraceEvent;
+rt::compact! { ThermalExynosAcpmHighOverheadFtraceEvent;
     optional k_i = 7 as Int32;
     optional k_p = 6 as Int32;
     optional pid_et_p = 5 as Int32;

@@ -20,7 +20,7 @@ pub struct HrtimerStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HrtimerStartFtraceEvent;
+rt::compact! { HrtimerStartFtraceEvent;
     optional mode = 5 as Uint32;
     optional softexpires = 4 as Int64;
     optional expires = 3 as Int64;
@@ -68,7 +68,7 @@ pub struct HrtimerCancelFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HrtimerCancelFtraceEvent;
+rt::compact! { HrtimerCancelFtraceEvent;
     optional hrtimer = 1 as Uint64;
 }
 
@@ -103,7 +103,7 @@ pub struct HrtimerExpireEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HrtimerExpireEntryFtraceEvent;
+rt::compact! { HrtimerExpireEntryFtraceEvent;
     optional function = 3 as Uint64;
     optional now = 2 as Int64;
     optional hrtimer = 1 as Uint64;
@@ -143,7 +143,7 @@ pub struct HrtimerExpireExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HrtimerExpireExitFtraceEvent;
+rt::compact! { HrtimerExpireExitFtraceEvent;
     optional hrtimer = 1 as Uint64;
 }
 
@@ -182,7 +182,7 @@ pub struct TimerStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TimerStartFtraceEvent;
+rt::compact! { TimerStartFtraceEvent;
     optional bucket_expiry = 7 as Uint64;
     optional flags = 6 as Uint32;
     optional deferrable = 5 as Uint32;
@@ -238,7 +238,7 @@ pub struct TimerCancelFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TimerCancelFtraceEvent;
+rt::compact! { TimerCancelFtraceEvent;
     optional timer = 1 as Uint64;
 }
 
@@ -274,7 +274,7 @@ pub struct TimerExpireEntryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TimerExpireEntryFtraceEvent;
+rt::compact! { TimerExpireEntryFtraceEvent;
     optional baseclk = 4 as Uint64;
     optional function = 3 as Uint64;
     optional now = 2 as Uint64;
@@ -318,7 +318,7 @@ pub struct TimerExpireExitFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TimerExpireExitFtraceEvent;
+rt::compact! { TimerExpireExitFtraceEvent;
     optional timer = 1 as Uint64;
 }
 

@@ -19,7 +19,7 @@ pub struct TrustySmcFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustySmcFtraceEvent;
+rt::compact! { TrustySmcFtraceEvent;
     optional r3 = 4 as Uint64;
     optional r2 = 3 as Uint64;
     optional r1 = 2 as Uint64;
@@ -63,7 +63,7 @@ pub struct TrustySmcDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustySmcDoneFtraceEvent;
+rt::compact! { TrustySmcDoneFtraceEvent;
     optional ret = 1 as Uint64;
 }
 
@@ -99,7 +99,7 @@ pub struct TrustyStdCall32FtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyStdCall32FtraceEvent;
+rt::compact! { TrustyStdCall32FtraceEvent;
     optional r3 = 4 as Uint64;
     optional r2 = 3 as Uint64;
     optional r1 = 2 as Uint64;
@@ -143,7 +143,7 @@ pub struct TrustyStdCall32DoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyStdCall32DoneFtraceEvent;
+rt::compact! { TrustyStdCall32DoneFtraceEvent;
     optional ret = 1 as Int64;
 }
 
@@ -178,7 +178,7 @@ pub struct TrustyShareMemoryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyShareMemoryFtraceEvent;
+rt::compact! { TrustyShareMemoryFtraceEvent;
     optional nents = 3 as Uint32;
     optional lend = 2 as Uint32;
     optional len = 1 as Uint64;
@@ -222,7 +222,7 @@ pub struct TrustyShareMemoryDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyShareMemoryDoneFtraceEvent;
+rt::compact! { TrustyShareMemoryDoneFtraceEvent;
     optional ret = 5 as Int32;
     optional nents = 4 as Uint32;
     optional lend = 3 as Uint32;
@@ -270,7 +270,7 @@ pub struct TrustyReclaimMemoryFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyReclaimMemoryFtraceEvent;
+rt::compact! { TrustyReclaimMemoryFtraceEvent;
     optional id = 1 as Uint64;
 }
 
@@ -304,7 +304,7 @@ pub struct TrustyReclaimMemoryDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyReclaimMemoryDoneFtraceEvent;
+rt::compact! { TrustyReclaimMemoryDoneFtraceEvent;
     optional ret = 2 as Int32;
     optional id = 1 as Uint64;
 }
@@ -340,7 +340,7 @@ pub struct TrustyIrqFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIrqFtraceEvent;
+rt::compact! { TrustyIrqFtraceEvent;
     optional irq = 1 as Int32;
 }
 
@@ -375,7 +375,7 @@ pub struct TrustyIpcHandleEventFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcHandleEventFtraceEvent;
+rt::compact! { TrustyIpcHandleEventFtraceEvent;
     optional srv_name = 3 as Text;
     optional event_id = 2 as Uint32;
     optional chan = 1 as Uint32;
@@ -417,7 +417,7 @@ pub struct TrustyIpcConnectFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcConnectFtraceEvent;
+rt::compact! { TrustyIpcConnectFtraceEvent;
     optional state = 3 as Int32;
     optional port = 2 as Text;
     optional chan = 1 as Uint32;
@@ -459,7 +459,7 @@ pub struct TrustyIpcConnectEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcConnectEndFtraceEvent;
+rt::compact! { TrustyIpcConnectEndFtraceEvent;
     optional state = 3 as Int32;
     optional err = 2 as Int32;
     optional chan = 1 as Uint32;
@@ -504,7 +504,7 @@ pub struct TrustyIpcWriteFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcWriteFtraceEvent;
+rt::compact! { TrustyIpcWriteFtraceEvent;
     optional srv_name = 6 as Text;
     optional shm_cnt = 5 as Uint64;
     optional len_or_err = 4 as Int32;
@@ -558,7 +558,7 @@ pub struct TrustyIpcPollFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcPollFtraceEvent;
+rt::compact! { TrustyIpcPollFtraceEvent;
     optional srv_name = 3 as Text;
     optional poll_mask = 2 as Uint32;
     optional chan = 1 as Uint32;
@@ -599,7 +599,7 @@ pub struct TrustyIpcReadFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcReadFtraceEvent;
+rt::compact! { TrustyIpcReadFtraceEvent;
     optional srv_name = 2 as Text;
     optional chan = 1 as Uint32;
 }
@@ -639,7 +639,7 @@ pub struct TrustyIpcReadEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcReadEndFtraceEvent;
+rt::compact! { TrustyIpcReadEndFtraceEvent;
     optional srv_name = 5 as Text;
     optional shm_cnt = 4 as Uint64;
     optional len_or_err = 3 as Int32;
@@ -689,7 +689,7 @@ pub struct TrustyIpcRxFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyIpcRxFtraceEvent;
+rt::compact! { TrustyIpcRxFtraceEvent;
     optional srv_name = 3 as Text;
     optional chan = 2 as Uint32;
     optional buf_id = 1 as Uint64;
@@ -731,7 +731,7 @@ pub struct TrustyEnqueueNopFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrustyEnqueueNopFtraceEvent;
+rt::compact! { TrustyEnqueueNopFtraceEvent;
     optional arg3 = 3 as Uint32;
     optional arg2 = 2 as Uint32;
     optional arg1 = 1 as Uint32;

@@ -25,7 +25,7 @@ pub struct UfshcdCommandFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UfshcdCommandFtraceEvent;
+rt::compact! { UfshcdCommandFtraceEvent;
     optional str_t = 10 as Uint32;
     optional group_id = 9 as Uint32;
     optional transfer_len = 8 as Int32;
@@ -94,7 +94,7 @@ pub struct UfshcdClkGatingFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UfshcdClkGatingFtraceEvent;
+rt::compact! { UfshcdClkGatingFtraceEvent;
     optional state = 2 as Int32;
     optional dev_name = 1 as Text;
 }

@@ -33,7 +33,7 @@ pub struct V4l2QbufFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V4l2QbufFtraceEvent;
+rt::compact! { V4l2QbufFtraceEvent;
     optional r#type = 18 as Uint32;
     optional timestamp = 17 as Int64;
     optional timecode_userbits3 = 16 as Uint32;
@@ -150,7 +150,7 @@ pub struct V4l2DqbufFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { V4l2DqbufFtraceEvent;
+rt::compact! { V4l2DqbufFtraceEvent;
     optional r#type = 18 as Uint32;
     optional timestamp = 17 as Int64;
     optional timecode_userbits3 = 16 as Uint32;
@@ -264,7 +264,7 @@ pub struct Vb2V4l2BufQueueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Vb2V4l2BufQueueFtraceEvent;
+rt::compact! { Vb2V4l2BufQueueFtraceEvent;
     optional timestamp = 15 as Int64;
     optional timecode_userbits3 = 14 as Uint32;
     optional timecode_userbits2 = 13 as Uint32;
@@ -366,7 +366,7 @@ pub struct Vb2V4l2BufDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Vb2V4l2BufDoneFtraceEvent;
+rt::compact! { Vb2V4l2BufDoneFtraceEvent;
     optional timestamp = 15 as Int64;
     optional timecode_userbits3 = 14 as Uint32;
     optional timecode_userbits2 = 13 as Uint32;
@@ -468,7 +468,7 @@ pub struct Vb2V4l2QbufFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Vb2V4l2QbufFtraceEvent;
+rt::compact! { Vb2V4l2QbufFtraceEvent;
     optional timestamp = 15 as Int64;
     optional timecode_userbits3 = 14 as Uint32;
     optional timecode_userbits2 = 13 as Uint32;
@@ -570,7 +570,7 @@ pub struct Vb2V4l2DqbufFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Vb2V4l2DqbufFtraceEvent;
+rt::compact! { Vb2V4l2DqbufFtraceEvent;
     optional timestamp = 15 as Int64;
     optional timecode_userbits3 = 14 as Uint32;
     optional timecode_userbits2 = 13 as Uint32;

@@ -24,7 +24,7 @@ pub struct VirtioGpuCmdQueueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VirtioGpuCmdQueueFtraceEvent;
+rt::compact! { VirtioGpuCmdQueueFtraceEvent;
     optional vq = 9 as Uint32;
     optional r#type = 8 as Uint32;
     optional seqno = 7 as Uint32;
@@ -96,7 +96,7 @@ pub struct VirtioGpuCmdResponseFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VirtioGpuCmdResponseFtraceEvent;
+rt::compact! { VirtioGpuCmdResponseFtraceEvent;
     optional vq = 9 as Uint32;
     optional r#type = 8 as Uint32;
     optional seqno = 7 as Uint32;

@@ -17,7 +17,7 @@ pub struct VirtioVideoCmdFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VirtioVideoCmdFtraceEvent;
+rt::compact! { VirtioVideoCmdFtraceEvent;
     optional r#type = 2 as Uint32;
     optional stream_id = 1 as Uint32;
 }
@@ -54,7 +54,7 @@ pub struct VirtioVideoCmdDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VirtioVideoCmdDoneFtraceEvent;
+rt::compact! { VirtioVideoCmdDoneFtraceEvent;
     optional r#type = 2 as Uint32;
     optional stream_id = 1 as Uint32;
 }
@@ -97,7 +97,7 @@ pub struct VirtioVideoResourceQueueFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VirtioVideoResourceQueueFtraceEvent;
+rt::compact! { VirtioVideoResourceQueueFtraceEvent;
     optional timestamp = 8 as Uint64;
     optional stream_id = 7 as Int32;
     optional resource_id = 6 as Int32;
@@ -164,7 +164,7 @@ pub struct VirtioVideoResourceQueueDoneFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VirtioVideoResourceQueueDoneFtraceEvent;
+rt::compact! { VirtioVideoResourceQueueDoneFtraceEvent;
     optional timestamp = 8 as Uint64;
     optional stream_id = 7 as Int32;
     optional resource_id = 6 as Int32;

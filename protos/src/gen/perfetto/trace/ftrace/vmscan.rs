@@ -18,7 +18,7 @@ pub struct MmVmscanDirectReclaimBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmVmscanDirectReclaimBeginFtraceEvent;
+rt::compact! { MmVmscanDirectReclaimBeginFtraceEvent;
     optional gfp_flags = 3 as Uint32;
     optional may_writepage = 2 as Int32;
     optional order = 1 as Int32;
@@ -58,7 +58,7 @@ pub struct MmVmscanDirectReclaimEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmVmscanDirectReclaimEndFtraceEvent;
+rt::compact! { MmVmscanDirectReclaimEndFtraceEvent;
     optional nr_reclaimed = 1 as Uint64;
 }
 
@@ -93,7 +93,7 @@ pub struct MmVmscanKswapdWakeFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmVmscanKswapdWakeFtraceEvent;
+rt::compact! { MmVmscanKswapdWakeFtraceEvent;
     optional zid = 3 as Int32;
     optional order = 2 as Int32;
     optional nid = 1 as Int32;
@@ -133,7 +133,7 @@ pub struct MmVmscanKswapdSleepFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmVmscanKswapdSleepFtraceEvent;
+rt::compact! { MmVmscanKswapdSleepFtraceEvent;
     optional nid = 1 as Int32;
 }
 
@@ -176,7 +176,7 @@ pub struct MmShrinkSlabStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmShrinkSlabStartFtraceEvent;
+rt::compact! { MmShrinkSlabStartFtraceEvent;
     optional priority = 11 as Int32;
     optional nid = 10 as Int32;
     optional total_scan = 9 as Uint64;
@@ -254,7 +254,7 @@ pub struct MmShrinkSlabEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmShrinkSlabEndFtraceEvent;
+rt::compact! { MmShrinkSlabEndFtraceEvent;
     optional nid = 7 as Int32;
     optional unused_scan = 6 as Int64;
     optional total_scan = 5 as Int64;
@@ -312,7 +312,7 @@ pub struct MmVmscanMemcgReclaimBeginFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmVmscanMemcgReclaimBeginFtraceEvent;
+rt::compact! { MmVmscanMemcgReclaimBeginFtraceEvent;
     optional gfp_flags = 3 as Uint64;
     optional may_writepage = 2 as Int32;
     optional order = 1 as Int32;
@@ -352,7 +352,7 @@ pub struct MmVmscanMemcgReclaimEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { MmVmscanMemcgReclaimEndFtraceEvent;
+rt::compact! { MmVmscanMemcgReclaimEndFtraceEvent;
     optional nr_reclaimed = 1 as Uint64;
 }
 

@@ -17,7 +17,7 @@ pub struct WorkqueueActivateWorkFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WorkqueueActivateWorkFtraceEvent;
+rt::compact! { WorkqueueActivateWorkFtraceEvent;
     optional function = 2 as Uint64;
     optional work = 1 as Uint64;
 }
@@ -54,7 +54,7 @@ pub struct WorkqueueExecuteEndFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WorkqueueExecuteEndFtraceEvent;
+rt::compact! { WorkqueueExecuteEndFtraceEvent;
     optional function = 2 as Uint64;
     optional work = 1 as Uint64;
 }
@@ -91,7 +91,7 @@ pub struct WorkqueueExecuteStartFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WorkqueueExecuteStartFtraceEvent;
+rt::compact! { WorkqueueExecuteStartFtraceEvent;
     optional function = 2 as Uint64;
     optional work = 1 as Uint64;
 }
@@ -131,7 +131,7 @@ pub struct WorkqueueQueueWorkFtraceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { WorkqueueQueueWorkFtraceEvent;
+rt::compact! { WorkqueueQueueWorkFtraceEvent;
     optional workqueue = 6 as Text;
     optional cpu = 5 as Int32;
     optional req_cpu = 4 as Int32;

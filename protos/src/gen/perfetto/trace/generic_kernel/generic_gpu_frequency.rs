@@ -17,7 +17,7 @@ pub struct GenericGpuFrequencyEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericGpuFrequencyEvent;
+rt::compact! { GenericGpuFrequencyEvent;
     optional frequency_khz = 2 as Uint32;
     optional gpu_id = 1 as Uint32;
 }

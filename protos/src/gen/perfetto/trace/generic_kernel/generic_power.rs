@@ -17,7 +17,7 @@ pub struct GenericKernelCpuFrequencyEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericKernelCpuFrequencyEvent;
+rt::compact! { GenericKernelCpuFrequencyEvent;
     optional freq_hz = 2 as Int64;
     optional cpu = 1 as Int32;
 }

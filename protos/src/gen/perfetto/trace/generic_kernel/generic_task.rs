@@ -53,7 +53,7 @@ pub struct GenericKernelTaskStateEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericKernelTaskStateEvent;
+rt::compact! { GenericKernelTaskStateEvent;
     optional prio = 5 as Int32;
     optional state = 4 as Enum(GenericKernelTaskStateEventTaskStateEnum);
     optional tid = 3 as Int64;
@@ -106,7 +106,7 @@ pub struct GenericKernelTaskRenameEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericKernelTaskRenameEvent;
+rt::compact! { GenericKernelTaskRenameEvent;
     optional comm = 2 as Text;
     optional tid = 1 as Int64;
 }
@@ -143,7 +143,7 @@ pub struct GenericKernelProcessTree {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericKernelProcessTree;
+rt::compact! { GenericKernelProcessTree;
     repeated threads = 2 as Nested(GenericKernelProcessTreeThread);
     repeated processes = 1 as Nested(GenericKernelProcessTreeProcess);
 }
@@ -183,7 +183,7 @@ pub struct GenericKernelProcessTreeThread {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericKernelProcessTreeThread;
+rt::compact! { GenericKernelProcessTreeThread;
     optional is_idle = 5 as Bool;
     optional is_main_thread = 4 as Bool;
     optional comm = 3 as Text;
@@ -233,7 +233,7 @@ pub struct GenericKernelProcessTreeProcess {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GenericKernelProcessTreeProcess;
+rt::compact! { GenericKernelProcessTreeProcess;
     optional cmdline = 3 as Text;
     optional ppid = 2 as Int64;
     optional pid = 1 as Int64;

@@ -16,7 +16,7 @@ pub struct InternedGpuCounterDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedGpuCounterDescriptor;
+rt::compact! { InternedGpuCounterDescriptor;
     optional gpu_id = 3 as Int32;
     optional counter_descriptor = 2 as Nested(crate::GpuCounterDescriptor);
     optional iid = 1 as Uint64;
@@ -59,7 +59,7 @@ pub struct GpuCounterEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterEvent;
+rt::compact! { GpuCounterEvent;
     optional gpu_id = 3 as Int32;
     repeated counters = 2 as Nested(GpuCounterEventGpuCounter);
     oneof desc = 1 | 4;
@@ -72,7 +72,7 @@ pub enum GpuCounterEventDesc {
     CounterDescriptorIid(u64),
 }
 
-rt::oneof! { GpuCounterEventDesc;
+rt::compact_oneof! { GpuCounterEventDesc;
     CounterDescriptor = 1 as Nested(crate::GpuCounterDescriptor);
     CounterDescriptorIid = 4 as Uint64;
 }
@@ -121,7 +121,7 @@ pub struct GpuCounterEventGpuCounter {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuCounterEventGpuCounter;
+rt::compact! { GpuCounterEventGpuCounter;
     oneof value = 2 | 3;
     optional counter_id = 1 as Uint32;
 }
@@ -133,7 +133,7 @@ pub enum GpuCounterEventGpuCounterValue {
     DoubleValue(f64),
 }
 
-rt::oneof! { GpuCounterEventGpuCounterValue;
+rt::compact_oneof! { GpuCounterEventGpuCounterValue;
     IntValue = 2 as Int64;
     DoubleValue = 3 as Double;
 }

@@ -45,7 +45,7 @@ pub struct GpuLog {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuLog;
+rt::compact! { GpuLog;
     optional log_message = 3 as Text;
     optional tag = 2 as Text;
     optional severity = 1 as Enum(GpuLogSeverity);

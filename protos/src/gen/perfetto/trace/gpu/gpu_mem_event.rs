@@ -18,7 +18,7 @@ pub struct GpuMemTotalEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuMemTotalEvent;
+rt::compact! { GpuMemTotalEvent;
     optional size = 3 as Uint64;
     optional pid = 2 as Uint32;
     optional gpu_id = 1 as Uint32;

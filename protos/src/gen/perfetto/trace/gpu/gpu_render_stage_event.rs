@@ -64,7 +64,7 @@ pub struct InternedGraphicsContext {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedGraphicsContext;
+rt::compact! { InternedGraphicsContext;
     optional api = 3 as Enum(InternedGraphicsContextApi);
     optional pid = 2 as Int32;
     optional iid = 1 as Uint64;
@@ -107,7 +107,7 @@ pub struct InternedGpuRenderStageSpecification {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedGpuRenderStageSpecification;
+rt::compact! { InternedGpuRenderStageSpecification;
     optional category = 4 as Enum(InternedGpuRenderStageSpecificationRenderStageCategory);
     optional description = 3 as Text;
     optional name = 2 as Text;
@@ -178,7 +178,7 @@ pub struct GpuRenderStageEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEvent;
+rt::compact! { GpuRenderStageEvent;
     optional launch = 21 as Nested(GpuRenderStageEventComputeKernelLaunch);
     optional kernel_iid = 19 as Uint64;
     unpacked event_wait_ids = 18 as Uint64;
@@ -208,7 +208,7 @@ pub enum GpuRenderStageEventNameField {
     NameIid(u64),
 }
 
-rt::oneof! { GpuRenderStageEventNameField;
+rt::compact_oneof! { GpuRenderStageEventNameField;
     Name = 17 as Text;
     NameIid = 20 as Uint64;
 }
@@ -306,7 +306,7 @@ pub struct GpuRenderStageEventExtraData {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventExtraData;
+rt::compact! { GpuRenderStageEventExtraData;
     optional value = 2 as Text;
     optional name = 1 as Text;
 }
@@ -344,7 +344,7 @@ pub struct GpuRenderStageEventDim3 {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventDim3;
+rt::compact! { GpuRenderStageEventDim3;
     optional z = 3 as Uint32;
     optional y = 2 as Uint32;
     optional x = 1 as Uint32;
@@ -387,7 +387,7 @@ pub struct GpuRenderStageEventExtraComputeArg {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventExtraComputeArg;
+rt::compact! { GpuRenderStageEventExtraComputeArg;
     oneof value = 3 | 4 | 5 | 6 | 7;
     oneof name_field = 1 | 2;
 }
@@ -399,7 +399,7 @@ pub enum GpuRenderStageEventExtraComputeArgNameField {
     Name(String),
 }
 
-rt::oneof! { GpuRenderStageEventExtraComputeArgNameField;
+rt::compact_oneof! { GpuRenderStageEventExtraComputeArgNameField;
     NameIid = 1 as Uint64;
     Name = 2 as Text;
 }
@@ -414,7 +414,7 @@ pub enum GpuRenderStageEventExtraComputeArgValue {
     StringValueIid(u64),
 }
 
-rt::oneof! { GpuRenderStageEventExtraComputeArgValue;
+rt::compact_oneof! { GpuRenderStageEventExtraComputeArgValue;
     IntValue = 3 as Int64;
     UintValue = 4 as Uint64;
     DoubleValue = 5 as Double;
@@ -472,7 +472,7 @@ pub struct GpuRenderStageEventComputeKernelLaunch {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventComputeKernelLaunch;
+rt::compact! { GpuRenderStageEventComputeKernelLaunch;
     repeated args = 3 as Nested(GpuRenderStageEventExtraComputeArg);
     optional workgroup_size = 2 as Nested(GpuRenderStageEventDim3);
     optional grid_size = 1 as Nested(GpuRenderStageEventDim3);
@@ -516,7 +516,7 @@ pub struct GpuRenderStageEventSpecifications {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventSpecifications;
+rt::compact! { GpuRenderStageEventSpecifications;
     repeated stage = 3 as Nested(GpuRenderStageEventSpecificationsDescription);
     repeated hw_queue = 2 as Nested(GpuRenderStageEventSpecificationsDescription);
     optional context_spec = 1 as Nested(GpuRenderStageEventSpecificationsContextSpec);
@@ -567,7 +567,7 @@ pub struct GpuRenderStageEventSpecificationsContextSpec {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventSpecificationsContextSpec;
+rt::compact! { GpuRenderStageEventSpecificationsContextSpec;
     optional pid = 2 as Int32;
     optional context = 1 as Uint64;
 }
@@ -604,7 +604,7 @@ pub struct GpuRenderStageEventSpecificationsDescription {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuRenderStageEventSpecificationsDescription;
+rt::compact! { GpuRenderStageEventSpecificationsDescription;
     optional description = 2 as Text;
     optional name = 1 as Text;
 }
@@ -644,7 +644,7 @@ pub struct InternedComputeKernel {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedComputeKernel;
+rt::compact! { InternedComputeKernel;
     repeated args = 5 as Nested(GpuRenderStageEventExtraComputeArg);
     optional arch = 4 as Text;
     optional demangled_name = 3 as Text;
@@ -695,7 +695,7 @@ pub struct InternedComputeArgName {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedComputeArgName;
+rt::compact! { InternedComputeArgName;
     optional name = 2 as Text;
     optional iid = 1 as Uint64;
 }

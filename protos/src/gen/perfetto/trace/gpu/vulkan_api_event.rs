@@ -17,7 +17,7 @@ pub struct VulkanApiEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VulkanApiEvent;
+rt::compact! { VulkanApiEvent;
     oneof event = 1 | 2;
 }
 
@@ -28,7 +28,7 @@ pub enum VulkanApiEventEvent {
     VkQueueSubmit(VulkanApiEventVkQueueSubmit),
 }
 
-rt::oneof! { VulkanApiEventEvent;
+rt::compact_oneof! { VulkanApiEventEvent;
     VkDebugUtilsObjectName = 1 as Nested(VulkanApiEventVkDebugUtilsObjectName);
     VkQueueSubmit = 2 as Nested(VulkanApiEventVkQueueSubmit);
 }
@@ -74,7 +74,7 @@ pub struct VulkanApiEventVkDebugUtilsObjectName {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VulkanApiEventVkDebugUtilsObjectName;
+rt::compact! { VulkanApiEventVkDebugUtilsObjectName;
     optional object_name = 5 as Text;
     optional object = 4 as Uint64;
     optional object_type = 3 as Int32;
@@ -127,7 +127,7 @@ pub struct VulkanApiEventVkQueueSubmit {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VulkanApiEventVkQueueSubmit;
+rt::compact! { VulkanApiEventVkQueueSubmit;
     optional submission_id = 6 as Uint32;
     unpacked vk_command_buffers = 5 as Uint64;
     optional vk_queue = 4 as Uint64;

@@ -99,7 +99,7 @@ pub struct VulkanMemoryEventAnnotation {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VulkanMemoryEventAnnotation;
+rt::compact! { VulkanMemoryEventAnnotation;
     oneof value = 2 | 3 | 4;
     optional key_iid = 1 as Uint64;
 }
@@ -112,7 +112,7 @@ pub enum VulkanMemoryEventAnnotationValue {
     StringIid(u64),
 }
 
-rt::oneof! { VulkanMemoryEventAnnotationValue;
+rt::compact_oneof! { VulkanMemoryEventAnnotationValue;
     IntValue = 2 as Int64;
     DoubleValue = 3 as Double;
     StringIid = 4 as Uint64;
@@ -170,7 +170,7 @@ pub struct VulkanMemoryEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { VulkanMemoryEvent;
+rt::compact! { VulkanMemoryEvent;
     optional object_handle = 20 as Fixed64;
     optional heap = 19 as Uint32;
     optional memory_type = 18 as Uint32;

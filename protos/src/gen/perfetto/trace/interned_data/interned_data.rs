@@ -72,7 +72,7 @@ pub struct InternedData {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedData;
+rt::compact! { InternedData;
     #[cfg(feature = "profiling")]
     repeated stack_sample_async_context_descriptors = 51 as Nested(crate::StackSampleAsyncContextDescriptor);
     #[cfg(feature = "profiling")]

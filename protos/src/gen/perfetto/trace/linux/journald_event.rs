@@ -29,7 +29,7 @@ pub struct SystemdJournaldEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SystemdJournaldEvent;
+rt::compact! { SystemdJournaldEvent;
     optional num_failed = 21 as Uint64;
     optional num_total = 20 as Uint64;
     optional transport = 12 as Text;

@@ -45,7 +45,7 @@ pub struct ConcurrentSessionEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ConcurrentSessionEvent;
+rt::compact! { ConcurrentSessionEvent;
     optional num_data_sources = 5 as Uint32;
     optional consumer_uid = 4 as Int32;
     optional session_id = 3 as Uint64;

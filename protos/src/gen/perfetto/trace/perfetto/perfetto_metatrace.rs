@@ -22,7 +22,7 @@ pub struct PerfettoMetatrace {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfettoMetatrace;
+rt::compact! { PerfettoMetatrace;
     repeated interned_strings = 10 as Nested(PerfettoMetatraceInternedString);
     repeated args = 7 as Nested(PerfettoMetatraceArg);
     optional has_overruns = 6 as Bool;
@@ -42,7 +42,7 @@ pub enum PerfettoMetatraceRecordType {
     EventNameIid(u64),
 }
 
-rt::oneof! { PerfettoMetatraceRecordType;
+rt::compact_oneof! { PerfettoMetatraceRecordType;
     EventId = 1 as Uint32;
     CounterId = 2 as Uint32;
     EventName = 8 as Text;
@@ -117,7 +117,7 @@ pub struct PerfettoMetatraceArg {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfettoMetatraceArg;
+rt::compact! { PerfettoMetatraceArg;
     oneof value_or_interned_value = 2 | 4;
     oneof key_or_interned_key = 1 | 3;
 }
@@ -129,7 +129,7 @@ pub enum PerfettoMetatraceArgKeyOrInternedKey {
     KeyIid(u64),
 }
 
-rt::oneof! { PerfettoMetatraceArgKeyOrInternedKey;
+rt::compact_oneof! { PerfettoMetatraceArgKeyOrInternedKey;
     Key = 1 as Text;
     KeyIid = 3 as Uint64;
 }
@@ -141,7 +141,7 @@ pub enum PerfettoMetatraceArgValueOrInternedValue {
     ValueIid(u64),
 }
 
-rt::oneof! { PerfettoMetatraceArgValueOrInternedValue;
+rt::compact_oneof! { PerfettoMetatraceArgValueOrInternedValue;
     Value = 2 as Text;
     ValueIid = 4 as Uint64;
 }
@@ -186,7 +186,7 @@ pub struct PerfettoMetatraceInternedString {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfettoMetatraceInternedString;
+rt::compact! { PerfettoMetatraceInternedString;
     optional value = 2 as Text;
     optional iid = 1 as Uint64;
 }

@@ -14,7 +14,7 @@ pub struct TraceProvenance {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceProvenance;
+rt::compact! { TraceProvenance;
     repeated buffers = 2 as Nested(TraceProvenanceBuffer);
 }
 
@@ -48,7 +48,7 @@ pub struct TraceProvenanceSequence {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceProvenanceSequence;
+rt::compact! { TraceProvenanceSequence;
     optional producer_id = 2 as Int32;
     optional id = 1 as Uint32;
 }
@@ -84,7 +84,7 @@ pub struct TraceProvenanceBuffer {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TraceProvenanceBuffer;
+rt::compact! { TraceProvenanceBuffer;
     repeated sequences = 1 as Nested(TraceProvenanceSequence);
 }
 

@@ -15,7 +15,7 @@ pub struct TracingServiceEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceEvent;
+rt::compact! { TracingServiceEvent;
     oneof event_type = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 }
 
@@ -46,7 +46,7 @@ pub enum TracingServiceEventEventType {
     BufferCloned(u32),
 }
 
-rt::oneof! { TracingServiceEventEventType;
+rt::compact_oneof! { TracingServiceEventEventType;
     AllDataSourcesStarted = 1 as Bool;
     TracingStarted = 2 as Bool;
     AllDataSourcesFlushed = 3 as Bool;
@@ -151,7 +151,7 @@ pub struct TracingServiceEventDataSources {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceEventDataSources;
+rt::compact! { TracingServiceEventDataSources;
     repeated data_source = 1 as Nested(TracingServiceEventDataSourcesDataSource);
 }
 
@@ -188,7 +188,7 @@ pub struct TracingServiceEventDataSourcesDataSource {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TracingServiceEventDataSourcesDataSource;
+rt::compact! { TracingServiceEventDataSourcesDataSource;
     optional data_source_name = 2 as Text;
     optional producer_name = 1 as Text;
 }

@@ -19,7 +19,7 @@ pub struct AndroidEnergyEstimationBreakdown {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidEnergyEstimationBreakdown;
+rt::compact! { AndroidEnergyEstimationBreakdown;
     repeated per_uid_breakdown = 4 as Nested(AndroidEnergyEstimationBreakdownEnergyUidBreakdown);
     optional energy_uws = 3 as Int64;
     optional energy_consumer_id = 2 as Int32;
@@ -74,7 +74,7 @@ pub struct AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AndroidEnergyEstimationBreakdownEnergyUidBreakdown;
+rt::compact! { AndroidEnergyEstimationBreakdownEnergyUidBreakdown;
     optional energy_uws = 2 as Int64;
     optional uid = 1 as Int32;
 }

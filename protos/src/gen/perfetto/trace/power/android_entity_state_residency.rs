@@ -17,7 +17,7 @@ pub struct EntityStateResidency {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EntityStateResidency;
+rt::compact! { EntityStateResidency;
     repeated residency = 2 as Nested(EntityStateResidencyStateResidency);
     repeated power_entity_state = 1 as Nested(EntityStateResidencyPowerEntityState);
 }
@@ -60,7 +60,7 @@ pub struct EntityStateResidencyPowerEntityState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EntityStateResidencyPowerEntityState;
+rt::compact! { EntityStateResidencyPowerEntityState;
     optional state_name = 4 as Text;
     optional entity_name = 3 as Text;
     optional state_index = 2 as Int32;
@@ -108,7 +108,7 @@ pub struct EntityStateResidencyStateResidency {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EntityStateResidencyStateResidency;
+rt::compact! { EntityStateResidencyStateResidency;
     optional last_entry_timestamp_ms = 5 as Uint64;
     optional total_state_entry_count = 4 as Uint64;
     optional total_time_in_state_ms = 3 as Uint64;

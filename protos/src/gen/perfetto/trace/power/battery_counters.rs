@@ -22,7 +22,7 @@ pub struct BatteryCounters {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BatteryCounters;
+rt::compact! { BatteryCounters;
     optional voltage_uv = 7 as Int64;
     optional energy_counter_uwh = 6 as Int64;
     optional name = 5 as Text;

@@ -18,7 +18,7 @@ pub struct PowerRails {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PowerRails;
+rt::compact! { PowerRails;
     optional session_uuid = 3 as Uint64;
     repeated energy_data = 2 as Nested(PowerRailsEnergyData);
     repeated rail_descriptor = 1 as Nested(PowerRailsRailDescriptor);
@@ -63,7 +63,7 @@ pub struct PowerRailsRailDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PowerRailsRailDescriptor;
+rt::compact! { PowerRailsRailDescriptor;
     optional sampling_rate = 4 as Uint32;
     optional subsys_name = 3 as Text;
     optional rail_name = 2 as Text;
@@ -109,7 +109,7 @@ pub struct PowerRailsEnergyData {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PowerRailsEnergyData;
+rt::compact! { PowerRailsEnergyData;
     optional energy = 3 as Uint64;
     optional timestamp_ms = 2 as Uint64;
     optional index = 1 as Uint32;

@@ -18,7 +18,7 @@ pub struct JavaFrame {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { JavaFrame;
+rt::compact! { JavaFrame;
     optional line_number = 3 as Int32;
     optional source_file = 2 as Text;
     optional method_name = 1 as Text;
@@ -58,7 +58,7 @@ pub struct JavaStack {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { JavaStack;
+rt::compact! { JavaStack;
     repeated frames = 1 as Nested(JavaFrame);
 }
 
@@ -99,7 +99,7 @@ pub struct ArtProcessMetadata {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ArtProcessMetadata;
+rt::compact! { ArtProcessMetadata;
     optional oom_error_msg = 9 as Text;
     optional oom_thread_java_stack = 8 as Nested(JavaStack);
     optional oom_free_bytes_until_oom = 7 as Uint64;

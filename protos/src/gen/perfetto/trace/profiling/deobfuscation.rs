@@ -21,7 +21,7 @@ pub struct ObfuscatedMember {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObfuscatedMember;
+rt::compact! { ObfuscatedMember;
     optional source_line_end = 6 as Uint32;
     optional source_line_start = 5 as Uint32;
     optional obfuscated_line_end = 4 as Uint32;
@@ -76,7 +76,7 @@ pub struct ObfuscatedClass {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ObfuscatedClass;
+rt::compact! { ObfuscatedClass;
     repeated obfuscated_methods = 4 as Nested(ObfuscatedMember);
     repeated obfuscated_members = 3 as Nested(ObfuscatedMember);
     optional deobfuscated_name = 2 as Text;
@@ -124,7 +124,7 @@ pub struct DeobfuscationMapping {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DeobfuscationMapping;
+rt::compact! { DeobfuscationMapping;
     repeated obfuscated_classes = 3 as Nested(ObfuscatedClass);
     optional version_code = 2 as Int64;
     optional package_name = 1 as Text;

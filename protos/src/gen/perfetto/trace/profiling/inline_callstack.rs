@@ -14,7 +14,7 @@ pub struct InlineCallstack {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InlineCallstack;
+rt::compact! { InlineCallstack;
     repeated frames = 1 as Nested(InlineCallstackFrame);
 }
 
@@ -49,7 +49,7 @@ pub struct InlineCallstackFrame {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InlineCallstackFrame;
+rt::compact! { InlineCallstackFrame;
     optional line_number = 3 as Uint32;
     optional source_file = 2 as Text;
     optional function_name = 1 as Text;

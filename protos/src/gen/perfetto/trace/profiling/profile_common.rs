@@ -44,7 +44,7 @@ pub struct InternedString {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InternedString;
+rt::compact! { InternedString;
     optional str = 2 as Bytes;
     optional iid = 1 as Uint64;
 }
@@ -89,7 +89,7 @@ pub struct Mapping {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Mapping;
+rt::compact! { Mapping;
     optional exact_offset = 8 as Uint64;
     unpacked path_string_ids = 7 as Uint64;
     optional load_bias = 6 as Uint64;
@@ -163,7 +163,7 @@ pub struct Frame {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Frame;
+rt::compact! { Frame;
     oneof kind_field = 7 | 8;
     optional line_number = 6 as Uint32;
     optional source_path_iid = 5 as Uint64;
@@ -180,7 +180,7 @@ pub enum FrameKindField {
     KindStr(String),
 }
 
-rt::oneof! { FrameKindField;
+rt::compact_oneof! { FrameKindField;
     Kind = 7 as Enum(FrameKind);
     KindStr = 8 as Text;
 }
@@ -240,7 +240,7 @@ pub struct Callstack {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Callstack;
+rt::compact! { Callstack;
     unpacked frame_ids = 2 as Uint64;
     optional iid = 1 as Uint64;
 }
@@ -282,7 +282,7 @@ pub struct Line {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Line;
+rt::compact! { Line;
     optional line_number = 3 as Uint32;
     optional source_file_name = 2 as Text;
     optional function_name = 1 as Text;
@@ -323,7 +323,7 @@ pub struct AddressSymbols {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { AddressSymbols;
+rt::compact! { AddressSymbols;
     repeated lines = 2 as Nested(Line);
     optional address = 1 as Uint64;
 }
@@ -363,7 +363,7 @@ pub struct ModuleSymbols {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ModuleSymbols;
+rt::compact! { ModuleSymbols;
     repeated address_symbols = 3 as Nested(AddressSymbols);
     optional build_id = 2 as Text;
     optional path = 1 as Text;

@@ -158,7 +158,7 @@ pub struct PerfSampleDefaults {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfSampleDefaults;
+rt::compact! { PerfSampleDefaults;
     #[cfg(feature = "perf")] repeated followers = 4 as Nested(crate::FollowerEvent);
     optional chosen_process_shard = 3 as Uint32;
     optional process_shard_count = 2 as Uint32;
@@ -212,7 +212,7 @@ pub struct ProfilePacket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProfilePacket;
+rt::compact! { ProfilePacket;
     optional index = 7 as Uint64;
     optional continued = 6 as Bool;
     repeated process_dumps = 5 as Nested(ProfilePacketProcessHeapSamples);
@@ -277,7 +277,7 @@ pub struct ProfilePacketHeapSample {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProfilePacketHeapSample;
+rt::compact! { ProfilePacketHeapSample;
     optional self_max_count = 9 as Uint64;
     optional self_max = 8 as Uint64;
     optional free_count = 6 as Uint64;
@@ -337,7 +337,7 @@ pub struct ProfilePacketHistogram {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProfilePacketHistogram;
+rt::compact! { ProfilePacketHistogram;
     repeated buckets = 1 as Nested(ProfilePacketHistogramBucket);
 }
 
@@ -372,7 +372,7 @@ pub struct ProfilePacketHistogramBucket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProfilePacketHistogramBucket;
+rt::compact! { ProfilePacketHistogramBucket;
     optional count = 3 as Uint64;
     optional max_bucket = 2 as Bool;
     optional upper_limit = 1 as Uint64;
@@ -417,7 +417,7 @@ pub struct ProfilePacketProcessStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProfilePacketProcessStats;
+rt::compact! { ProfilePacketProcessStats;
     optional client_spinlock_blocked_us = 6 as Uint64;
     optional total_unwinding_time_us = 5 as Uint64;
     optional unwinding_time_us = 4 as Nested(ProfilePacketHistogram);
@@ -483,7 +483,7 @@ pub struct ProfilePacketProcessHeapSamples {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProfilePacketProcessHeapSamples;
+rt::compact! { ProfilePacketProcessHeapSamples;
     optional start_timestamp = 15 as Uint64;
     optional client_error = 14 as Enum(ProfilePacketProcessHeapSamplesClientError);
     optional orig_sampling_interval_bytes = 13 as Uint64;
@@ -582,7 +582,7 @@ pub struct StreamingAllocation {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StreamingAllocation;
+rt::compact! { StreamingAllocation;
     unpacked sequence_number = 6 as Uint64;
     unpacked heap_id = 5 as Uint32;
     unpacked clock_monotonic_coarse_timestamp = 4 as Uint64;
@@ -636,7 +636,7 @@ pub struct StreamingFree {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StreamingFree;
+rt::compact! { StreamingFree;
     unpacked sequence_number = 3 as Uint64;
     unpacked heap_id = 2 as Uint32;
     unpacked address = 1 as Uint64;
@@ -678,7 +678,7 @@ pub struct StreamingProfilePacket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StreamingProfilePacket;
+rt::compact! { StreamingProfilePacket;
     optional process_priority = 3 as Int32;
     unpacked timestamp_delta_us = 2 as Int64;
     unpacked callstack_iid = 1 as Uint64;
@@ -719,7 +719,7 @@ pub struct Profiling {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Profiling;
+rt::compact! { Profiling;
 }
 
 rt::writer! { ProfilingWriter, "perfetto.protos.Profiling";
@@ -759,7 +759,7 @@ pub struct PerfSample {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfSample;
+rt::compact! { PerfSample;
     optional producer_event = 19 as Nested(PerfSampleProducerEvent);
     oneof optional_sample_skipped_reason = 18;
     optional kernel_records_lost = 17 as Uint64;
@@ -779,7 +779,7 @@ pub enum PerfSampleOptionalUnwindError {
     UnwindError(ProfilingStackUnwindError),
 }
 
-rt::oneof! { PerfSampleOptionalUnwindError;
+rt::compact_oneof! { PerfSampleOptionalUnwindError;
     UnwindError = 16 as Enum(ProfilingStackUnwindError);
 }
 
@@ -789,7 +789,7 @@ pub enum PerfSampleOptionalSampleSkippedReason {
     SampleSkippedReason(PerfSampleSampleSkipReason),
 }
 
-rt::oneof! { PerfSampleOptionalSampleSkippedReason;
+rt::compact_oneof! { PerfSampleOptionalSampleSkippedReason;
     SampleSkippedReason = 18 as Enum(PerfSampleSampleSkipReason);
 }
 
@@ -866,7 +866,7 @@ pub struct PerfSampleProducerEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PerfSampleProducerEvent;
+rt::compact! { PerfSampleProducerEvent;
     oneof optional_source_stop_reason = 1;
 }
 
@@ -876,7 +876,7 @@ pub enum PerfSampleProducerEventOptionalSourceStopReason {
     SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
 }
 
-rt::oneof! { PerfSampleProducerEventOptionalSourceStopReason;
+rt::compact_oneof! { PerfSampleProducerEventOptionalSourceStopReason;
     SourceStopReason = 1 as Enum(PerfSampleProducerEventDataSourceStopReason);
 }
 

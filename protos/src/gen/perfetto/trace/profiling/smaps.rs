@@ -53,7 +53,7 @@ pub struct SmapsEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmapsEntry;
+rt::compact! { SmapsEntry;
     optional proportional_resident_kb = 15 as Uint64;
     optional locked_kb = 14 as Uint64;
     optional shared_clean_resident_kb = 13 as Uint64;
@@ -155,7 +155,7 @@ pub struct PackedSmaps {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PackedSmaps;
+rt::compact! { PackedSmaps;
     packed swap_pss_kb = 15 as Uint64;
     packed pss_dirty_kb = 14 as Uint64;
     packed pss_kb = 13 as Uint64;
@@ -246,7 +246,7 @@ pub struct SmapsPacket {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SmapsPacket;
+rt::compact! { SmapsPacket;
     optional recording_type = 4 as Enum(SmapsPacketRecordingType);
     optional packed_entries = 3 as Nested(PackedSmaps);
     repeated entries = 2 as Nested(SmapsEntry);

@@ -111,7 +111,7 @@ pub struct StackSample {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackSample;
+rt::compact! { StackSample;
     packed follower_weights = 14 as Uint64;
     packed follower_descriptor_iids = 13 as Uint64;
     repeated follower_descriptors = 12 as Nested(StackSampleCounterDescriptor);
@@ -130,7 +130,7 @@ pub enum StackSampleTaskContextField {
     TaskContextIid(u64),
 }
 
-rt::oneof! { StackSampleTaskContextField;
+rt::compact_oneof! { StackSampleTaskContextField;
     TaskContext = 1 as Nested(StackSampleTaskContext);
     TaskContextIid = 2 as Uint64;
 }
@@ -142,7 +142,7 @@ pub enum StackSampleExecutionContextField {
     ExecutionContextIid(u64),
 }
 
-rt::oneof! { StackSampleExecutionContextField;
+rt::compact_oneof! { StackSampleExecutionContextField;
     ExecutionContext = 3 as Nested(StackSampleExecutionContext);
     ExecutionContextIid = 4 as Uint64;
 }
@@ -154,7 +154,7 @@ pub enum StackSampleCallstackField {
     CallstackIid(u64),
 }
 
-rt::oneof! { StackSampleCallstackField;
+rt::compact_oneof! { StackSampleCallstackField;
     Callstack = 5 as Nested(crate::InlineCallstack);
     CallstackIid = 6 as Uint64;
 }
@@ -166,7 +166,7 @@ pub enum StackSampleUnwindErrorField {
     UnwindErrorIid(u64),
 }
 
-rt::oneof! { StackSampleUnwindErrorField;
+rt::compact_oneof! { StackSampleUnwindErrorField;
     UnwindError = 7 as Text;
     UnwindErrorIid = 8 as Uint64;
 }
@@ -178,7 +178,7 @@ pub enum StackSamplePrimaryDescriptorField {
     PrimaryDescriptorIid(u64),
 }
 
-rt::oneof! { StackSamplePrimaryDescriptorField;
+rt::compact_oneof! { StackSamplePrimaryDescriptorField;
     PrimaryDescriptor = 9 as Nested(StackSampleCounterDescriptor);
     PrimaryDescriptorIid = 10 as Uint64;
 }
@@ -275,7 +275,7 @@ pub struct StackSampleTaskContext {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackSampleTaskContext;
+rt::compact! { StackSampleTaskContext;
     optional async_id = 4 as Uint64;
     optional tid = 3 as Uint32;
     optional pid = 2 as Uint32;
@@ -322,7 +322,7 @@ pub struct StackSampleAsyncContextDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackSampleAsyncContextDescriptor;
+rt::compact! { StackSampleAsyncContextDescriptor;
     optional parent_iid = 4 as Uint64;
     optional kind = 3 as Text;
     optional name = 2 as Text;
@@ -368,7 +368,7 @@ pub struct StackSampleExecutionContext {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackSampleExecutionContext;
+rt::compact! { StackSampleExecutionContext;
     optional mode = 3 as Enum(StackSampleMode);
     optional cpu = 2 as Uint32;
     optional iid = 1 as Uint64;
@@ -414,7 +414,7 @@ pub struct StackSampleCounterDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackSampleCounterDescriptor;
+rt::compact! { StackSampleCounterDescriptor;
     optional scope = 7 as Enum(StackSampleCounterDescriptorScope);
     optional description = 6 as Text;
     optional unit_multiplier = 5 as Uint64;
@@ -430,7 +430,7 @@ pub enum StackSampleCounterDescriptorUnitField {
     UnitStr(String),
 }
 
-rt::oneof! { StackSampleCounterDescriptorUnitField;
+rt::compact_oneof! { StackSampleCounterDescriptorUnitField;
     Unit = 3 as Enum(StackSampleUnit);
     UnitStr = 4 as Text;
 }
@@ -485,7 +485,7 @@ pub struct StackSampleDefaults {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StackSampleDefaults;
+rt::compact! { StackSampleDefaults;
     repeated follower_descriptors = 3 as Nested(StackSampleCounterDescriptor);
     optional primary_descriptor = 2 as Nested(StackSampleCounterDescriptor);
     optional source = 1 as Text;

@@ -16,7 +16,7 @@ pub struct ProcessStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessStats;
+rt::compact! { ProcessStats;
     optional collection_end_timestamp = 2 as Uint64;
     repeated processes = 1 as Nested(ProcessStatsProcess);
 }
@@ -56,7 +56,7 @@ pub struct ProcessStatsThread {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessStatsThread;
+rt::compact! { ProcessStatsThread;
     optional tid = 1 as Int32;
 }
 
@@ -90,7 +90,7 @@ pub struct ProcessStatsFDInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessStatsFDInfo;
+rt::compact! { ProcessStatsFDInfo;
     optional path = 2 as Text;
     optional fd = 1 as Uint64;
 }
@@ -156,7 +156,7 @@ pub struct ProcessStatsProcess {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessStatsProcess;
+rt::compact! { ProcessStatsProcess;
     optional dmabuf_rss_kb = 24 as Uint64;
     optional smr_swap_pss_kb = 23 as Uint64;
     optional runtime_kernel_mode = 22 as Uint64;

@@ -18,7 +18,7 @@ pub struct ProcessTree {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessTree;
+rt::compact! { ProcessTree;
     optional collection_end_timestamp = 3 as Uint64;
     repeated threads = 2 as Nested(ProcessTreeThread);
     repeated processes = 1 as Nested(ProcessTreeProcess);
@@ -67,7 +67,7 @@ pub struct ProcessTreeThread {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessTreeThread;
+rt::compact! { ProcessTreeThread;
     unpacked nstid = 4 as Int32;
     optional tgid = 3 as Int32;
     optional name = 2 as Text;
@@ -129,7 +129,7 @@ pub struct ProcessTreeProcess {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessTreeProcess;
+rt::compact! { ProcessTreeProcess;
     optional cmdline_is_comm = 9 as Bool;
     optional is_kthread = 8 as Bool;
     optional process_start_from_boot = 7 as Uint64;

@@ -15,7 +15,7 @@ pub struct Atom {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Atom;
+rt::compact! { Atom;
 }
 
 rt::writer! { AtomWriter, "perfetto.protos.Atom";
@@ -44,7 +44,7 @@ pub struct StatsdAtom {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StatsdAtom;
+rt::compact! { StatsdAtom;
     unpacked timestamp_nanos = 2 as Int64;
     repeated atom = 1 as Nested(Atom);
 }

@@ -62,7 +62,7 @@ pub struct SysStats {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStats;
+rt::compact! { SysStats;
     repeated slab_info = 18 as Nested(SysStatsSlabInfo);
     unpacked gpufreq_mhz = 17 as Uint64;
     repeated cpuidle_state = 16 as Nested(SysStatsCpuIdleState);
@@ -170,7 +170,7 @@ pub struct SysStatsMeminfoValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsMeminfoValue;
+rt::compact! { SysStatsMeminfoValue;
     optional value = 2 as Uint64;
     optional key = 1 as Enum(crate::MeminfoCounters);
 }
@@ -209,7 +209,7 @@ pub struct SysStatsVmstatValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsVmstatValue;
+rt::compact! { SysStatsVmstatValue;
     optional value = 2 as Uint64;
     optional key = 1 as Enum(crate::VmstatCounters);
 }
@@ -253,7 +253,7 @@ pub struct SysStatsCpuTimes {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsCpuTimes;
+rt::compact! { SysStatsCpuTimes;
     optional steal_ns = 9 as Uint64;
     optional softirq_ns = 8 as Uint64;
     optional irq_ns = 7 as Uint64;
@@ -318,7 +318,7 @@ pub struct SysStatsInterruptCount {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsInterruptCount;
+rt::compact! { SysStatsInterruptCount;
     optional count = 2 as Uint64;
     optional irq = 1 as Int32;
 }
@@ -355,7 +355,7 @@ pub struct SysStatsDevfreqValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsDevfreqValue;
+rt::compact! { SysStatsDevfreqValue;
     optional value = 2 as Uint64;
     optional key = 1 as Text;
 }
@@ -394,7 +394,7 @@ pub struct SysStatsBuddyInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsBuddyInfo;
+rt::compact! { SysStatsBuddyInfo;
     unpacked order_pages = 3 as Uint32;
     optional zone = 2 as Text;
     optional node = 1 as Text;
@@ -446,7 +446,7 @@ pub struct SysStatsDiskStat {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsDiskStat;
+rt::compact! { SysStatsDiskStat;
     optional flush_time_ms = 9 as Uint64;
     optional flush_count = 8 as Uint64;
     optional discard_time_ms = 7 as Uint64;
@@ -511,7 +511,7 @@ pub struct SysStatsPsiSample {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsPsiSample;
+rt::compact! { SysStatsPsiSample;
     optional total_ns = 2 as Uint64;
     optional resource = 1 as Enum(SysStatsPsiSamplePsiResource);
 }
@@ -549,7 +549,7 @@ pub struct SysStatsThermalZone {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsThermalZone;
+rt::compact! { SysStatsThermalZone;
     optional r#type = 3 as Text;
     optional temp = 2 as Uint64;
     optional name = 1 as Text;
@@ -590,7 +590,7 @@ pub struct SysStatsCpuIdleStateEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsCpuIdleStateEntry;
+rt::compact! { SysStatsCpuIdleStateEntry;
     optional duration_us = 2 as Uint64;
     optional state = 1 as Text;
 }
@@ -627,7 +627,7 @@ pub struct SysStatsCpuIdleState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsCpuIdleState;
+rt::compact! { SysStatsCpuIdleState;
     repeated cpuidle_state_entry = 2 as Nested(SysStatsCpuIdleStateEntry);
     optional cpu_id = 1 as Uint32;
 }
@@ -667,7 +667,7 @@ pub struct SysStatsSlabInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SysStatsSlabInfo;
+rt::compact! { SysStatsSlabInfo;
     optional num_slabs = 3 as Uint32;
     optional pages_per_slab = 2 as Uint32;
     optional name = 1 as Text;

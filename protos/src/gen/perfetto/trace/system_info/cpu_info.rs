@@ -14,7 +14,7 @@ pub struct CpuInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuInfo;
+rt::compact! { CpuInfo;
     repeated cpus = 1 as Nested(CpuInfoCpu);
 }
 
@@ -51,7 +51,7 @@ pub struct CpuInfoArmCpuIdentifier {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuInfoArmCpuIdentifier;
+rt::compact! { CpuInfoArmCpuIdentifier;
     optional revision = 5 as Uint32;
     optional part = 4 as Uint32;
     optional variant = 3 as Uint32;
@@ -106,7 +106,7 @@ pub struct CpuInfoCpu {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CpuInfoCpu;
+rt::compact! { CpuInfoCpu;
     optional features = 5 as Uint64;
     oneof identifier = 4;
     optional capacity = 3 as Uint32;
@@ -120,7 +120,7 @@ pub enum CpuInfoCpuIdentifier {
     ArmIdentifier(CpuInfoArmCpuIdentifier),
 }
 
-rt::oneof! { CpuInfoCpuIdentifier;
+rt::compact_oneof! { CpuInfoCpuIdentifier;
     ArmIdentifier = 4 as Nested(CpuInfoArmCpuIdentifier);
 }
 

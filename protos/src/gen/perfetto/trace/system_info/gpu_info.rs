@@ -16,7 +16,7 @@ pub struct GpuInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuInfo;
+rt::compact! { GpuInfo;
     repeated gpus = 1 as Nested(GpuInfoGpu);
 }
 
@@ -55,7 +55,7 @@ pub struct GpuInfoGpu {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuInfoGpu;
+rt::compact! { GpuInfoGpu;
     optional pci_bdf = 7 as Text;
     repeated extra_info = 6 as Nested(GpuInfoGpuKeyValue);
     optional uuid = 5 as Bytes;
@@ -114,7 +114,7 @@ pub struct GpuInfoGpuKeyValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { GpuInfoGpuKeyValue;
+rt::compact! { GpuInfoGpuKeyValue;
     optional value = 2 as Text;
     optional key = 1 as Text;
 }

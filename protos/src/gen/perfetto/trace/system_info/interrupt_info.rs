@@ -14,7 +14,7 @@ pub struct InterruptInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InterruptInfo;
+rt::compact! { InterruptInfo;
     repeated irq_mapping = 1 as Nested(InterruptInfoInterruptMapping);
 }
 
@@ -48,7 +48,7 @@ pub struct InterruptInfoInterruptMapping {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { InterruptInfoInterruptMapping;
+rt::compact! { InterruptInfoInterruptMapping;
     optional name = 2 as Text;
     optional irq_id = 1 as Uint32;
 }

@@ -14,7 +14,7 @@ pub struct ChromeActiveProcesses {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeActiveProcesses;
+rt::compact! { ChromeActiveProcesses;
     unpacked pid = 1 as Int32;
 }
 

@@ -39,7 +39,7 @@ pub struct ChromeApplicationStateInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeApplicationStateInfo;
+rt::compact! { ChromeApplicationStateInfo;
     optional application_state = 1 as Enum(ChromeApplicationStateInfoChromeApplicationState);
 }
 

@@ -299,7 +299,7 @@ pub struct ChromeCompositorSchedulerState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeCompositorSchedulerState;
+rt::compact! { ChromeCompositorSchedulerState;
     optional compositor_timing_history = 17 as Nested(CompositorTimingHistory);
     optional begin_frame_source_state = 16 as Nested(BeginFrameSourceState);
     optional begin_frame_observer_state = 15 as Nested(BeginFrameObserverState);
@@ -406,7 +406,7 @@ pub struct ChromeCompositorStateMachine {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeCompositorStateMachine;
+rt::compact! { ChromeCompositorStateMachine;
     optional minor_state = 2 as Nested(ChromeCompositorStateMachineMinorState);
     optional major_state = 1 as Nested(ChromeCompositorStateMachineMajorState);
 }
@@ -458,7 +458,7 @@ pub struct ChromeCompositorStateMachineMajorState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeCompositorStateMachineMajorState;
+rt::compact! { ChromeCompositorStateMachineMajorState;
     optional forced_redraw_state = 5 as Enum(ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState);
     optional layer_tree_frame_sink_state = 4 as Enum(ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState);
     optional begin_main_frame_state = 3 as Enum(ChromeCompositorStateMachineMajorStateBeginMainFrameState);
@@ -580,7 +580,7 @@ pub struct ChromeCompositorStateMachineMinorState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeCompositorStateMachineMinorState;
+rt::compact! { ChromeCompositorStateMachineMinorState;
     optional processing_paint_worklets_for_pending_tree = 46 as Bool;
     optional processing_animation_worklets_for_pending_tree = 45 as Bool;
     optional processing_animation_worklets_for_active_tree = 44 as Bool;
@@ -836,7 +836,7 @@ pub struct BeginFrameArgs {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BeginFrameArgs;
+rt::compact! { BeginFrameArgs;
     optional frames_throttled_since_last = 12 as Int64;
     oneof created_from = 9 | 10;
     optional animate_only = 8 as Bool;
@@ -856,7 +856,7 @@ pub enum BeginFrameArgsCreatedFrom {
     SourceLocation(crate::SourceLocation),
 }
 
-rt::oneof! { BeginFrameArgsCreatedFrom;
+rt::compact_oneof! { BeginFrameArgsCreatedFrom;
     SourceLocationIid = 9 as Uint64;
     SourceLocation = 10 as Nested(crate::SourceLocation);
 }
@@ -927,7 +927,7 @@ pub struct BeginImplFrameArgs {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BeginImplFrameArgs;
+rt::compact! { BeginImplFrameArgs;
     optional timestamps_in_us = 6 as Nested(BeginImplFrameArgsTimestampsInUs);
     oneof args = 4 | 5;
     optional state = 3 as Enum(BeginImplFrameArgsState);
@@ -942,7 +942,7 @@ pub enum BeginImplFrameArgsArgs {
     LastArgs(BeginFrameArgs),
 }
 
-rt::oneof! { BeginImplFrameArgsArgs;
+rt::compact_oneof! { BeginImplFrameArgsArgs;
     CurrentArgs = 4 as Nested(BeginFrameArgs);
     LastArgs = 5 as Nested(BeginFrameArgs);
 }
@@ -998,7 +998,7 @@ pub struct BeginImplFrameArgsTimestampsInUs {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BeginImplFrameArgsTimestampsInUs;
+rt::compact! { BeginImplFrameArgsTimestampsInUs;
     optional deadline = 7 as Int64;
     optional frame_time = 6 as Int64;
     optional now = 5 as Int64;
@@ -1055,7 +1055,7 @@ pub struct BeginFrameObserverState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BeginFrameObserverState;
+rt::compact! { BeginFrameObserverState;
     optional last_begin_frame_args = 2 as Nested(BeginFrameArgs);
     optional dropped_begin_frame_args = 1 as Int64;
 }
@@ -1094,7 +1094,7 @@ pub struct BeginFrameSourceState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { BeginFrameSourceState;
+rt::compact! { BeginFrameSourceState;
     optional last_begin_frame_args = 4 as Nested(BeginFrameArgs);
     optional num_observers = 3 as Uint32;
     optional paused = 2 as Bool;
@@ -1144,7 +1144,7 @@ pub struct CompositorTimingHistory {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CompositorTimingHistory;
+rt::compact! { CompositorTimingHistory;
     optional draw_estimate_delta_us = 7 as Int64;
     optional activate_estimate_delta_us = 6 as Int64;
     optional prepare_tiles_estimate_delta_us = 5 as Int64;

@@ -14,7 +14,7 @@ pub struct ChromeContentSettingsEventInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeContentSettingsEventInfo;
+rt::compact! { ChromeContentSettingsEventInfo;
     optional number_of_exceptions = 1 as Uint32;
 }
 

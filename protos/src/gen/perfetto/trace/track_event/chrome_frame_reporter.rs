@@ -120,7 +120,7 @@ pub struct ChromeFrameReporter {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeFrameReporter;
+rt::compact! { ChromeFrameReporter;
     optional display_trace_id = 18 as Int64;
     optional surface_frame_trace_id = 17 as Int64;
     optional checkerboarded_needs_record = 16 as Bool;

@@ -15,7 +15,7 @@ pub struct HistogramName {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { HistogramName;
+rt::compact! { HistogramName;
     optional name = 2 as Text;
     optional iid = 1 as Uint64;
 }
@@ -54,7 +54,7 @@ pub struct ChromeHistogramSample {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeHistogramSample;
+rt::compact! { ChromeHistogramSample;
     optional name_iid = 4 as Uint64;
     optional sample = 3 as Int64;
     optional name = 2 as Text;

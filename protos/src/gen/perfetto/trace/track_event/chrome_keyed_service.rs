@@ -14,7 +14,7 @@ pub struct ChromeKeyedService {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeKeyedService;
+rt::compact! { ChromeKeyedService;
     optional name = 1 as Text;
 }
 

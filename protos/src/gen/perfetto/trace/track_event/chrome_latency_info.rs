@@ -136,7 +136,7 @@ pub struct ChromeLatencyInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeLatencyInfo;
+rt::compact! { ChromeLatencyInfo;
     optional input_type = 8 as Enum(ChromeLatencyInfoInputType);
     optional touch_id = 7 as Int64;
     optional gesture_scroll_id = 6 as Int64;
@@ -199,7 +199,7 @@ pub struct ChromeLatencyInfoComponentInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeLatencyInfoComponentInfo;
+rt::compact! { ChromeLatencyInfoComponentInfo;
     optional time_us = 2 as Uint64;
     optional component_type = 1 as Enum(ChromeLatencyInfoLatencyComponentType);
 }

@@ -108,7 +108,7 @@ pub struct ChromeLegacyIpc {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeLegacyIpc;
+rt::compact! { ChromeLegacyIpc;
     optional message_line = 2 as Uint32;
     optional message_class = 1 as Enum(ChromeLegacyIpcMessageClass);
 }

@@ -15,7 +15,7 @@ pub struct ChromeMessagePump {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeMessagePump;
+rt::compact! { ChromeMessagePump;
     optional io_handler_location_iid = 2 as Uint64;
     optional sent_messages_in_queue = 1 as Bool;
 }

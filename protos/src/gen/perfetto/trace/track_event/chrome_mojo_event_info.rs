@@ -20,7 +20,7 @@ pub struct ChromeMojoEventInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeMojoEventInfo;
+rt::compact! { ChromeMojoEventInfo;
     optional data_num_bytes = 7 as Uint64;
     optional payload_size = 6 as Uint64;
     optional is_reply = 5 as Bool;

@@ -18,7 +18,7 @@ pub struct ChromeProcessDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeProcessDescriptor;
+rt::compact! { ChromeProcessDescriptor;
     optional crash_trace_id = 5 as Uint64;
     optional host_app_package_name = 4 as Text;
     optional legacy_sort_index = 3 as Int32;

@@ -41,7 +41,7 @@ pub struct ChromeRendererSchedulerState {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeRendererSchedulerState;
+rt::compact! { ChromeRendererSchedulerState;
     optional is_hidden = 3 as Bool;
     optional is_backgrounded = 2 as Bool;
     optional rail_mode = 1 as Enum(ChromeRAILMode);

@@ -16,7 +16,7 @@ pub struct ChromeThreadDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeThreadDescriptor;
+rt::compact! { ChromeThreadDescriptor;
     optional is_sandboxed_tid = 3 as Bool;
     optional legacy_sort_index = 2 as Int32;
     optional thread_type = 1 as Int32;

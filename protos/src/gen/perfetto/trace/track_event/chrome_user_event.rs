@@ -15,7 +15,7 @@ pub struct ChromeUserEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeUserEvent;
+rt::compact! { ChromeUserEvent;
     optional action_hash = 2 as Uint64;
     optional action = 1 as Text;
 }

@@ -16,7 +16,7 @@ pub struct ChromeWindowHandleEventInfo {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeWindowHandleEventInfo;
+rt::compact! { ChromeWindowHandleEventInfo;
     optional hwnd_ptr = 3 as Fixed64;
     optional message_id = 2 as Uint32;
     optional dpi = 1 as Uint32;

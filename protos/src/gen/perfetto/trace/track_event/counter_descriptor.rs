@@ -68,7 +68,7 @@ pub struct CounterDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { CounterDescriptor;
+rt::compact! { CounterDescriptor;
     optional y_axis_share_key = 7 as Text;
     optional unit_name = 6 as Text;
     optional is_incremental = 5 as Bool;

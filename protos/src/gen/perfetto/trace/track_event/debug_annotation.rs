@@ -46,7 +46,7 @@ pub struct DebugAnnotation {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DebugAnnotation;
+rt::compact! { DebugAnnotation;
     optional proto_value = 14 as Bytes;
     oneof proto_type_descriptor = 13 | 16;
     repeated array_values = 12 as Nested(DebugAnnotation);
@@ -63,7 +63,7 @@ pub enum DebugAnnotationNameField {
     Name(String),
 }
 
-rt::oneof! { DebugAnnotationNameField;
+rt::compact_oneof! { DebugAnnotationNameField;
     NameIid = 1 as Uint64;
     Name = 10 as Text;
 }
@@ -85,7 +85,7 @@ pub enum DebugAnnotationValue {
     StringValueIid(u64),
 }
 
-rt::oneof! { DebugAnnotationValue;
+rt::compact_oneof! { DebugAnnotationValue;
     BoolValue = 2 as Bool;
     UintValue = 3 as Uint64;
     IntValue = 4 as Int64;
@@ -104,7 +104,7 @@ pub enum DebugAnnotationProtoTypeDescriptor {
     ProtoTypeName(String),
 }
 
-rt::oneof! { DebugAnnotationProtoTypeDescriptor;
+rt::compact_oneof! { DebugAnnotationProtoTypeDescriptor;
     ProtoTypeNameIid = 13 as Uint64;
     ProtoTypeName = 16 as Text;
 }
@@ -214,7 +214,7 @@ pub struct DebugAnnotationNestedValue {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DebugAnnotationNestedValue;
+rt::compact! { DebugAnnotationNestedValue;
     optional string_value = 8 as Text;
     optional bool_value = 7 as Bool;
     optional double_value = 6 as Double;
@@ -281,7 +281,7 @@ pub struct DebugAnnotationName {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DebugAnnotationName;
+rt::compact! { DebugAnnotationName;
     optional name = 2 as Text;
     optional iid = 1 as Uint64;
 }
@@ -318,7 +318,7 @@ pub struct DebugAnnotationValueTypeName {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { DebugAnnotationValueTypeName;
+rt::compact! { DebugAnnotationValueTypeName;
     optional name = 2 as Text;
     optional iid = 1 as Uint64;
 }

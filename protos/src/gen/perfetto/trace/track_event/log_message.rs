@@ -47,7 +47,7 @@ pub struct LogMessage {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LogMessage;
+rt::compact! { LogMessage;
     optional prio = 3 as Enum(LogMessagePriority);
     optional body_iid = 2 as Uint64;
     optional source_location_iid = 1 as Uint64;
@@ -88,7 +88,7 @@ pub struct LogMessageBody {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { LogMessageBody;
+rt::compact! { LogMessageBody;
     optional body = 2 as Text;
     optional iid = 1 as Uint64;
 }

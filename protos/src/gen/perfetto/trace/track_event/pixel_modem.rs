@@ -16,7 +16,7 @@ pub struct PixelModemEventInsight {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { PixelModemEventInsight;
+rt::compact! { PixelModemEventInsight;
     optional detokenized_message = 1 as Text;
 }
 

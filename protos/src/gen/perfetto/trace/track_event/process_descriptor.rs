@@ -57,7 +57,7 @@ pub struct ProcessDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessDescriptor;
+rt::compact! { ProcessDescriptor;
     repeated process_labels = 8 as Text;
     optional start_timestamp_ns = 7 as Int64;
     optional process_name = 6 as Text;

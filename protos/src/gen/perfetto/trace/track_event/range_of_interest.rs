@@ -14,7 +14,7 @@ pub struct TrackEventRangeOfInterest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventRangeOfInterest;
+rt::compact! { TrackEventRangeOfInterest;
     optional start_us = 1 as Int64;
 }
 

@@ -16,7 +16,7 @@ pub struct Screenshot {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Screenshot;
+rt::compact! { Screenshot;
     optional ppm_image = 3 as Bytes;
     optional pam_image = 2 as Bytes;
     optional jpg_image = 1 as Bytes;

@@ -16,7 +16,7 @@ pub struct UnsymbolizedSourceLocation {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { UnsymbolizedSourceLocation;
+rt::compact! { UnsymbolizedSourceLocation;
     optional rel_pc = 3 as Uint64;
     optional mapping_id = 2 as Uint64;
     optional iid = 1 as Uint64;
@@ -61,7 +61,7 @@ pub struct SourceLocation {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SourceLocation;
+rt::compact! { SourceLocation;
     optional line_number = 4 as Uint32;
     optional function_name = 3 as Text;
     optional file_name = 2 as Text;

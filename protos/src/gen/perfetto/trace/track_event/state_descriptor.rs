@@ -13,7 +13,7 @@ pub struct StateDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { StateDescriptor;
+rt::compact! { StateDescriptor;
 }
 
 rt::writer! { StateDescriptorWriter, "perfetto.protos.StateDescriptor";

@@ -14,7 +14,7 @@ pub struct TaskExecution {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TaskExecution;
+rt::compact! { TaskExecution;
     optional posted_from_iid = 1 as Uint64;
 }
 

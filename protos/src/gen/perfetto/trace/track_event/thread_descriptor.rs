@@ -66,7 +66,7 @@ pub struct ThreadDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ThreadDescriptor;
+rt::compact! { ThreadDescriptor;
     optional reference_thread_instruction_count = 8 as Int64;
     optional reference_thread_time_us = 7 as Int64;
     optional reference_timestamp_us = 6 as Int64;

@@ -127,7 +127,7 @@ pub struct TrackDescriptor {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackDescriptor;
+rt::compact! { TrackDescriptor;
     optional thread_ordering = 20 as Enum(TrackDescriptorThreadOrdering);
     optional process_ordering = 19 as Enum(TrackDescriptorProcessOrdering);
     optional state = 18 as Nested(crate::StateDescriptor);
@@ -157,7 +157,7 @@ pub enum TrackDescriptorStaticOrDynamicName {
     AtraceName(String),
 }
 
-rt::oneof! { TrackDescriptorStaticOrDynamicName;
+rt::compact_oneof! { TrackDescriptorStaticOrDynamicName;
     Name = 2 as Text;
     StaticName = 10 as Text;
     AtraceName = 13 as Text;
@@ -170,7 +170,7 @@ pub enum TrackDescriptorSiblingMergeKeyField {
     SiblingMergeKeyInt(u64),
 }
 
-rt::oneof! { TrackDescriptorSiblingMergeKeyField;
+rt::compact_oneof! { TrackDescriptorSiblingMergeKeyField;
     SiblingMergeKey = 16 as Text;
     SiblingMergeKeyInt = 17 as Uint64;
 }

@@ -169,7 +169,7 @@ pub struct TrackEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEvent;
+rt::compact! { TrackEvent;
     optional callstack_weight = 57 as Double;
     oneof callstack_field = 55 | 56;
     oneof correlation_id_field = 52 | 53 | 54;
@@ -222,7 +222,7 @@ pub enum TrackEventTimestamp {
     TimestampAbsoluteUs(i64),
 }
 
-rt::oneof! { TrackEventTimestamp;
+rt::compact_oneof! { TrackEventTimestamp;
     TimestampDeltaUs = 1 as Int64;
     TimestampAbsoluteUs = 16 as Int64;
 }
@@ -234,7 +234,7 @@ pub enum TrackEventThreadTime {
     ThreadTimeAbsoluteUs(i64),
 }
 
-rt::oneof! { TrackEventThreadTime;
+rt::compact_oneof! { TrackEventThreadTime;
     ThreadTimeDeltaUs = 2 as Int64;
     ThreadTimeAbsoluteUs = 17 as Int64;
 }
@@ -246,7 +246,7 @@ pub enum TrackEventThreadInstructionCount {
     ThreadInstructionCountAbsolute(i64),
 }
 
-rt::oneof! { TrackEventThreadInstructionCount;
+rt::compact_oneof! { TrackEventThreadInstructionCount;
     ThreadInstructionCountDelta = 8 as Int64;
     ThreadInstructionCountAbsolute = 20 as Int64;
 }
@@ -259,7 +259,7 @@ pub enum TrackEventNameField {
     Name(String),
 }
 
-rt::oneof! { TrackEventNameField;
+rt::compact_oneof! { TrackEventNameField;
     NameIid = 10 as Uint64;
     Name = 23 as Text;
 }
@@ -271,7 +271,7 @@ pub enum TrackEventCounterValueField {
     DoubleCounterValue(f64),
 }
 
-rt::oneof! { TrackEventCounterValueField;
+rt::compact_oneof! { TrackEventCounterValueField;
     CounterValue = 30 as Int64;
     DoubleCounterValue = 44 as Double;
 }
@@ -283,7 +283,7 @@ pub enum TrackEventSourceLocationField {
     SourceLocationIid(u64),
 }
 
-rt::oneof! { TrackEventSourceLocationField;
+rt::compact_oneof! { TrackEventSourceLocationField;
     SourceLocation = 33 as Nested(crate::SourceLocation);
     SourceLocationIid = 34 as Uint64;
 }
@@ -296,7 +296,7 @@ pub enum TrackEventCorrelationIdField {
     CorrelationIdStrIid(u64),
 }
 
-rt::oneof! { TrackEventCorrelationIdField;
+rt::compact_oneof! { TrackEventCorrelationIdField;
     CorrelationId = 52 as Uint64;
     CorrelationIdStr = 53 as Text;
     CorrelationIdStrIid = 54 as Uint64;
@@ -309,7 +309,7 @@ pub enum TrackEventCallstackField {
     CallstackIid(u64),
 }
 
-rt::oneof! { TrackEventCallstackField;
+rt::compact_oneof! { TrackEventCallstackField;
     Callstack = 55 as Nested(TrackEventInlineCallstack);
     CallstackIid = 56 as Uint64;
 }
@@ -611,7 +611,7 @@ pub struct TrackEventInlineCallstack {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventInlineCallstack;
+rt::compact! { TrackEventInlineCallstack;
     repeated frames = 1 as Nested(TrackEventInlineCallstackFrame);
 }
 
@@ -646,7 +646,7 @@ pub struct TrackEventInlineCallstackFrame {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventInlineCallstackFrame;
+rt::compact! { TrackEventInlineCallstackFrame;
     optional line_number = 3 as Uint32;
     optional source_file = 2 as Text;
     optional function_name = 1 as Text;
@@ -701,7 +701,7 @@ pub struct TrackEventLegacyEvent {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventLegacyEvent;
+rt::compact! { TrackEventLegacyEvent;
     optional tid_override = 19 as Int32;
     optional pid_override = 18 as Int32;
     optional thread_instruction_delta = 15 as Int64;
@@ -726,7 +726,7 @@ pub enum TrackEventLegacyEventId {
     GlobalId(u64),
 }
 
-rt::oneof! { TrackEventLegacyEventId;
+rt::compact_oneof! { TrackEventLegacyEventId;
     UnscopedId = 6 as Uint64;
     LocalId = 10 as Uint64;
     GlobalId = 11 as Uint64;
@@ -821,7 +821,7 @@ pub struct TrackEventDefaults {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TrackEventDefaults;
+rt::compact! { TrackEventDefaults;
     unpacked extra_double_counter_track_uuids = 45 as Uint64;
     unpacked extra_counter_track_uuids = 31 as Uint64;
     optional track_uuid = 11 as Uint64;
@@ -868,7 +868,7 @@ pub struct EventCategory {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EventCategory;
+rt::compact! { EventCategory;
     optional name = 2 as Text;
     optional iid = 1 as Uint64;
 }
@@ -905,7 +905,7 @@ pub struct EventName {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { EventName;
+rt::compact! { EventName;
     optional name = 2 as Text;
     optional iid = 1 as Uint64;
 }

@@ -17,7 +17,7 @@ pub struct TranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { TranslationTable;
+rt::compact! { TranslationTable;
     oneof table = 1 | 2 | 3 | 4 | 5 | 6;
 }
 
@@ -32,7 +32,7 @@ pub enum TranslationTableTable_ {
     ChromeStudy(ChromeStudyTranslationTable),
 }
 
-rt::oneof! { TranslationTableTable_;
+rt::compact_oneof! { TranslationTableTable_;
     ChromeHistogram = 1 as Nested(ChromeHistorgramTranslationTable);
     ChromeUserEvent = 2 as Nested(ChromeUserEventTranslationTable);
     ChromePerformanceMark = 3 as Nested(ChromePerformanceMarkTranslationTable);
@@ -97,7 +97,7 @@ pub struct ChromeHistorgramTranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeHistorgramTranslationTable;
+rt::compact! { ChromeHistorgramTranslationTable;
     repeated hash_to_name = 1 as Nested(ChromeHistorgramTranslationTableHashToNameEntry);
 }
 
@@ -134,7 +134,7 @@ pub struct ChromeHistorgramTranslationTableHashToNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeHistorgramTranslationTableHashToNameEntry;
+rt::compact! { ChromeHistorgramTranslationTableHashToNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Uint64;
 }
@@ -170,7 +170,7 @@ pub struct ChromeUserEventTranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeUserEventTranslationTable;
+rt::compact! { ChromeUserEventTranslationTable;
     repeated action_hash_to_name = 1 as Nested(ChromeUserEventTranslationTableActionHashToNameEntry);
 }
 
@@ -207,7 +207,7 @@ pub struct ChromeUserEventTranslationTableActionHashToNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeUserEventTranslationTableActionHashToNameEntry;
+rt::compact! { ChromeUserEventTranslationTableActionHashToNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Uint64;
 }
@@ -244,7 +244,7 @@ pub struct ChromePerformanceMarkTranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromePerformanceMarkTranslationTable;
+rt::compact! { ChromePerformanceMarkTranslationTable;
     repeated mark_hash_to_name = 2 as Nested(ChromePerformanceMarkTranslationTableMarkHashToNameEntry);
     repeated site_hash_to_name = 1 as Nested(ChromePerformanceMarkTranslationTableSiteHashToNameEntry);
 }
@@ -289,7 +289,7 @@ pub struct ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromePerformanceMarkTranslationTableSiteHashToNameEntry;
+rt::compact! { ChromePerformanceMarkTranslationTableSiteHashToNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Uint32;
 }
@@ -326,7 +326,7 @@ pub struct ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromePerformanceMarkTranslationTableMarkHashToNameEntry;
+rt::compact! { ChromePerformanceMarkTranslationTableMarkHashToNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Uint32;
 }
@@ -364,7 +364,7 @@ pub struct SliceNameTranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SliceNameTranslationTable;
+rt::compact! { SliceNameTranslationTable;
     repeated raw_to_deobfuscated_name = 1 as Nested(SliceNameTranslationTableRawToDeobfuscatedNameEntry);
 }
 
@@ -401,7 +401,7 @@ pub struct SliceNameTranslationTableRawToDeobfuscatedNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { SliceNameTranslationTableRawToDeobfuscatedNameEntry;
+rt::compact! { SliceNameTranslationTableRawToDeobfuscatedNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Text;
 }
@@ -439,7 +439,7 @@ pub struct ProcessTrackNameTranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessTrackNameTranslationTable;
+rt::compact! { ProcessTrackNameTranslationTable;
     repeated raw_to_deobfuscated_name = 1 as Nested(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry);
 }
 
@@ -476,7 +476,7 @@ pub struct ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry;
+rt::compact! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Text;
 }
@@ -512,7 +512,7 @@ pub struct ChromeStudyTranslationTable {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeStudyTranslationTable;
+rt::compact! { ChromeStudyTranslationTable;
     repeated hash_to_name = 1 as Nested(ChromeStudyTranslationTableHashToNameEntry);
 }
 
@@ -549,7 +549,7 @@ pub struct ChromeStudyTranslationTableHashToNameEntry {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { ChromeStudyTranslationTableHashToNameEntry;
+rt::compact! { ChromeStudyTranslationTableHashToNameEntry;
     optional value = 2 as Text;
     optional key = 1 as Uint64;
 }
