@@ -201,7 +201,9 @@ fn an_instance_of_a_data_source_is_known_before_its_bit() {
         let source = Arc::new(DataSource::new());
         let starter = {
             let source = source.clone();
-            thread::spawn(move || [(0, 1), (1, 2)].into_iter().for_each(|(at, it)| source.start(at, it)))
+            thread::spawn(move || {
+                [(0, 1), (1, 2)].into_iter().for_each(|(at, it)| source.start(at, it))
+            })
         };
         let recorder = thread::spawn(move || {
             let mut local = Local::default();

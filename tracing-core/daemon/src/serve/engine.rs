@@ -217,7 +217,7 @@ impl Engine {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
                 self.counters.connected();
-                self.peers.insert(client, Peer { side, link, announced: true, ended: None });
+                self.peers.insert(client, Peer::new(side, link, true));
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, side, peer, true);
             }

@@ -4,7 +4,9 @@ use bytes::Bytes;
 
 #[cfg(feature = "host")]
 use super::remote::{HostLink, SocketLink};
-use super::side::{Disconnect, Side};
+#[cfg(feature = "host")]
+use super::side::Disconnect;
+use super::side::Side;
 use crate::local::{LocalReply, Mailbox};
 use abi::ids::CallId;
 use abi::ipc::{FrameError, Rejected};
@@ -60,10 +62,21 @@ pub(crate) struct Peer {
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
     /// The connection is over, for this reason, and its last requests are not handled yet.
+    #[cfg(feature = "host")]
     pub(super) ended: Option<Disconnect>,
 }
 
 impl Peer {
+    pub(super) fn new(side: Side, link: Link, announced: bool) -> Self {
+        Self {
+            side,
+            link,
+            announced,
+            #[cfg(feature = "host")]
+            ended: None,
+        }
+    }
+
     /// Queues a reply.
     pub(super) fn reply(
         &mut self,

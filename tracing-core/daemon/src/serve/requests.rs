@@ -44,7 +44,7 @@ impl Engine {
         who: Option<service::Peer>,
     ) {
         self.counters.connected();
-        self.peers.insert(client, Peer { side, link, announced: who.is_some(), ended: None });
+        self.peers.insert(client, Peer::new(side, link, who.is_some()));
         if let Some(who) = who {
             self.announce(client, side, who, false);
         }

@@ -468,12 +468,8 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
         if paced {
             host.expect_paced(bytes);
         }
-        let mut peer = Peer {
-            side: Side::Consumer,
-            link: Link::Custom(Box::new(std::mem::replace(host, HostLink::new(Side::Consumer)))),
-            announced: true,
-            ended: None,
-        };
+        let link = std::mem::replace(host, HostLink::new(Side::Consumer));
+        let mut peer = Peer::new(Side::Consumer, Link::Custom(Box::new(link)), true);
         for _ in 0..bytes / 100_000 {
             peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
         }
