@@ -1,6 +1,7 @@
 //! Tests of protozero's public API.
 #![allow(missing_docs)]
 
+#[cfg(feature = "alloc")]
 mod compact;
 #[cfg(feature = "derive")]
 mod derive;

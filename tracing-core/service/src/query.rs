@@ -3,8 +3,8 @@
 use protos::{
     DataSourceDescriptor, ObservableEventsType, QueryCapabilitiesResponse,
     QueryServiceStateResponse, SaveTraceForBugreportResponse, TracingServiceCapabilities,
-    TracingServiceState, TracingServiceStateProducer, TracingServiceStateTracingSession,
-    TracingServiceStateWriter,
+    TracingServiceState, TracingServiceStateDataSourceWriter, TracingServiceStateProducer,
+    TracingServiceStateTracingSession, TracingServiceStateWriter,
 };
 use protozero::rt::Writer as _;
 use protozero::wire::varint;
@@ -167,13 +167,15 @@ impl StateSources<'_> {
 /// has its name and id alone, and the log says what is missing.
 fn add_source(source: &Source, parts: &mut Parts, out: &mut Outbox) {
     let entry = |descriptor: &[u8]| {
+        // A nested message that is written in place may have a longer length than it needs: here each byte counts. A
+        // heap sink fails only by aborting.
         let mut stream = HeapSink::stream();
-        {
-            let mut state = TracingServiceStateWriter::from_scope(stream.root());
-            let mut entry = state.data_sources();
-            entry.ds_descriptor_raw(descriptor).producer_id(source.producer.get().into());
-        }
-        // A heap sink fails only by aborting.
+        TracingServiceStateDataSourceWriter::from_scope(stream.root())
+            .ds_descriptor_raw(descriptor)
+            .producer_id(source.producer.get().into());
+        let entry = stream.finish().unwrap_or_default();
+        let mut stream = HeapSink::stream();
+        TracingServiceStateWriter::from_scope(stream.root()).data_sources_raw(&entry);
         stream.finish().unwrap_or_default()
     };
     if parts.add_encoded(&entry(&source.descriptor)) {
