@@ -15,6 +15,9 @@
 //! | `counter` | a value of a static counter |
 //! | `track` | a slice on a named track |
 //! | `dynamic` | an instant with a name of 16 bytes made at run time |
+//! | `span` | a span of `tracing` in its registry: made, entered, left and closed (feature `tracing`) |
+//! | `span_args` | such a span with two numbers |
+//! | `event` | an event of `tracing` |
 //!
 //! A session inside the program records into a ring buffer. Bursts of 2000 events; between them, outside the measured
 //! time, the service takes what was written out of shared memory, so that nothing is ever dropped.
@@ -22,6 +25,8 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Duration;
 
+#[cfg(feature = "tracing")]
+use tracing::info_span;
 use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{Counter, Track, categories, instant, lost_events, slice};
 
@@ -30,8 +35,22 @@ categories! {
     OFF = "off";
 }
 
-const MODES: [&str; 8] =
-    ["disabled", "instant", "slice", "args", "string", "counter", "track", "dynamic"];
+const MODES: &[&str] = &[
+    "disabled",
+    "instant",
+    "slice",
+    "args",
+    "string",
+    "counter",
+    "track",
+    "dynamic",
+    #[cfg(feature = "tracing")]
+    "span",
+    #[cfg(feature = "tracing")]
+    "span_args",
+    #[cfg(feature = "tracing")]
+    "event",
+];
 const BURST: u32 = 2000;
 const SAMPLES: usize = 9;
 static DEPTH: Counter = Counter::new("depth");
@@ -49,6 +68,14 @@ fn burst(mode: &str, count: u32) -> bool {
         "counter" => (0..count).for_each(|n| DEPTH.set(&ON, n)),
         "track" => (0..count).for_each(|_| drop(slice!(ON, "event", track = LANE))),
         "dynamic" => (0..count).for_each(|_| instant!(ON, name = black_box("sixteen letters."))),
+        #[cfg(feature = "tracing")]
+        "span" => (0..count).for_each(|_| drop(info_span!(target: "bench", "event").entered())),
+        #[cfg(feature = "tracing")]
+        "span_args" => (0..count).for_each(|n| {
+            drop(info_span!(target: "bench", "event", n, m = black_box(7_u64)).entered());
+        }),
+        #[cfg(feature = "tracing")]
+        "event" => (0..count).for_each(|_| tracing::info!(target: "bench", "event")),
         _ => return false,
     }
     true
@@ -90,6 +117,15 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    #[cfg(feature = "tracing")]
+    {
+        use tracing_subscriber::prelude::*;
+        // Or without the registry.
+        match std::env::var_os("SUBSCRIBER") {
+            Some(_) => tracing_sdk::layer::Subscriber::default().install().expect("the only one"),
+            None => tracing_subscriber::registry().with(tracing_sdk::layer::layer()).init(),
+        }
+    }
     if let ["loop", mode, count] = args[..] {
         let bursts = count.parse().map_or(0, |count: u32| count / BURST);
         if run(mode, 0, bursts, || 0).is_none() {
@@ -99,7 +135,7 @@ fn main() -> ExitCode {
         println!("{mode} {}", bursts * BURST);
         return ExitCode::SUCCESS;
     }
-    for mode in MODES.into_iter().filter(|mode| args.is_empty() || args.contains(mode)) {
+    for mode in MODES.iter().copied().filter(|mode| args.is_empty() || args.contains(mode)) {
         let count = 100;
         let mut samples: Vec<f64> = (0..SAMPLES)
             .filter_map(|_| run(mode, 10, count, cpu_ns))

@@ -55,6 +55,7 @@ mod entered;
 mod event;
 mod field;
 mod filter;
+mod filtered;
 mod follow;
 mod rebuild;
 mod recorder;
@@ -80,6 +81,7 @@ pub(crate) fn lock_for_fork() -> Locked {
 }
 
 pub use self::filter::Wanted;
-pub use self::recorder::{Layer, Recorder, layer};
+pub use self::filtered::{Layer, layer};
+pub use self::recorder::Recorder;
 pub use self::span::SpanStyle;
 pub use self::subscriber::Subscriber;

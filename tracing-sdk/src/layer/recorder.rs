@@ -1,42 +1,17 @@
-//! The layer.
+//! What the layer records.
 
 use core::fmt;
 
 use tracing::Dispatch;
 use tracing::span::{Attributes, Id, Record};
-use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::callsite;
-use super::filter::Wanted;
 use super::follow;
 use super::span::SpanStyle;
 use super::spans::{SpanId, SubscriberNumber};
 use super::{entered, event, rebuild};
-
-/// What [`layer`] returns: a recorder that only gets what sessions want.
-pub type Layer<S> = Filtered<Recorder, Wanted, S>;
-
-/// A layer for the registry of `tracing-subscriber`.
-///
-/// ```
-/// use tracing_subscriber::prelude::*;
-///
-/// # fn main() -> Result<(), tracing_sdk::InitError> {
-/// tracing_sdk::init()?;
-/// tracing_subscriber::registry().with(tracing_sdk::layer::layer()).init();
-/// tracing::info!(answer = 42, "ready");
-/// # Ok(())
-/// # }
-/// ```
-pub fn layer<S>() -> Layer<S>
-where
-    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
-{
-    Recorder::new().build()
-}
 
 /// Records spans and events; [`build`](Self::build) makes it a layer.
 ///
@@ -79,15 +54,6 @@ impl Recorder {
     pub fn span_style(mut self, style: SpanStyle) -> Self {
         self.style = style;
         self
-    }
-
-    /// The layer.
-    pub fn build<S>(self) -> Layer<S>
-    where
-        S: tracing::Subscriber + for<'a> LookupSpan<'a>,
-    {
-        rebuild::enable();
-        self.with_filter(Wanted)
     }
 }
 

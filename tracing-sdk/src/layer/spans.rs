@@ -4,7 +4,7 @@
 //! that has ended. The table is in parts that have a lock each, so that threads seldom meet. All subscribers share it,
 //! so that a fork can wait for its locks.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -66,6 +66,8 @@ impl Spans {
 
 struct Part {
     spans: Mutex<Spans>,
+    /// Whether there is any span; it changes under the lock.
+    has_spans: AtomicBool,
     /// How often a span got late values or flows; it changes under the lock.
     changes: AtomicU32,
 }
@@ -74,7 +76,17 @@ impl Part {
     const fn new() -> Self {
         let others = HashMap::with_hasher(BuildHasherDefault::new());
         let spans = Spans { newest: None, others, free: Vec::new() };
-        Self { spans: Mutex::new(spans), changes: AtomicU32::new(0) }
+        Self {
+            spans: Mutex::new(spans),
+            has_spans: AtomicBool::new(false),
+            changes: AtomicU32::new(0),
+        }
+    }
+
+    /// Spans were added or removed.
+    fn count(&self, spans: &Spans) {
+        let has_spans = spans.newest.is_some() || !spans.others.is_empty();
+        self.has_spans.store(has_spans, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Spans> {
@@ -124,6 +136,7 @@ impl Drop for SubscriberNumber {
             let mut spans = part.lock();
             let _ended = spans.newest.take_if(|(span, _)| span.subscriber == self.0);
             spans.others.retain(|span, _| span.subscriber != self.0);
+            part.count(&spans);
         }
     }
 }
@@ -178,7 +191,16 @@ impl SpanId {
 
     /// Adds a span with one handle. Its parent was [acquired](Self::acquire) for it.
     pub(super) fn insert(self, span: Box<Span>, parent: Option<Self>) {
-        self.part().lock().insert(self, Live { span, handles: 1, parent });
+        let part = self.part();
+        let mut spans = part.lock();
+        spans.insert(self, Live { span, handles: 1, parent });
+        part.count(&spans);
+    }
+
+    /// False if there is no such span. No lock is taken. True if there may be one.
+    #[inline]
+    pub(super) fn may_exist(self) -> bool {
+        self.part().has_spans.load(Ordering::Relaxed)
     }
 
     /// Counts one more handle. False if there is no such span.
@@ -202,10 +224,16 @@ impl SpanId {
 
     /// The span, if this was its last handle.
     fn remove_handle(self) -> Option<Live> {
-        let mut spans = self.part().lock();
+        let part = self.part();
+        let mut spans = part.lock();
         let live = spans.get_mut(self)?;
         live.handles -= 1;
-        if live.handles == 0 { spans.remove(self) } else { None }
+        if live.handles != 0 {
+            return None;
+        }
+        let ended = spans.remove(self);
+        part.count(&spans);
+        ended
     }
 
     /// Calls `run` with the span, if there is one. The values of a span were formatted before, so no code of the

@@ -191,6 +191,47 @@ fn other_layers_get_what_they_want() {
 }
 
 #[test]
+fn another_filter_takes_spans_away() {
+    let filter = tracing_subscriber::filter::filter_fn(|metadata| metadata.name() != "left out");
+    let outer = layer().with_filter(filter);
+    let _alone = alone();
+    let trace = with_default(tracing_subscriber::registry().with(outer), || {
+        record(&[HERE], || {
+            let _left_out = info_span!("left out").entered();
+            drop(info_span!("kept").entered());
+        })
+    });
+    let events = events(&trace.expect("a recording"));
+    assert_eq!(events, ["begin it::layer::filter kept", "end"]);
+}
+
+#[test]
+fn each_of_two_layers_records() {
+    let _alone = alone();
+    let two = tracing_subscriber::registry().with(layer()).with(layer());
+    let trace = with_default(two, || record(&[HERE], || drop(info_span!("twice").entered())));
+    let events = events(&trace.expect("a recording"));
+    let begin = "begin it::layer::filter twice";
+    // The first layer leaves first, so the slice of the second one begins again.
+    assert_eq!(events, [begin, begin, "end", "end", begin, "end"]);
+}
+
+#[test]
+fn a_span_outlives_its_session() {
+    let _alone = alone();
+    let work = || {
+        let mut span = None;
+        let trace = record(&[HERE], || span = Some(info_span!("long").entered()));
+        assert_eq!(events(&trace.expect("a recording")), ["begin it::layer::filter long"]);
+        drop(span);
+        let trace = record(&[HERE], || drop(info_span!("next").entered()));
+        let events = events(&trace.expect("a recording"));
+        assert_eq!(events, ["begin it::layer::filter next", "end"]);
+    };
+    with_default(tracing_subscriber::registry().with(layer()), work);
+}
+
+#[test]
 fn a_layer_without_a_filter_gets_everything() {
     let count = Arc::new(Mutex::new(0));
     struct Count(Arc<Mutex<usize>>);
