@@ -11,7 +11,7 @@ use super::peer::{Link, Peer};
 use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
 use crate::limits::ACCEPTS_PER_TURN;
-use crate::system::closer::{Closer, EndCloser, Origin};
+use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use abi::ids::ClientId;
@@ -153,7 +153,12 @@ impl Daemon {
 
     /// When the next timer is due, boot time in ns.
     fn due_ns(&self) -> Option<u64> {
-        [self.engine.due_ns(), self.accept_paused_until, self.stuck_due].into_iter().flatten().min()
+        let stuck_due = match self.closer.0.pending() {
+            0 => None,
+            // What no thread had begun to close when the loop last looked has no time yet.
+            _ => Some(self.stuck_due.unwrap_or_else(|| clock::boot_ns() + STUCK_NS)),
+        };
+        [self.engine.due_ns(), self.accept_paused_until, stuck_due].into_iter().flatten().min()
     }
 
     fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
