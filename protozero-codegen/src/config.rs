@@ -56,6 +56,8 @@ pub struct Config {
     /// Owned messages have about half the code, and take some ten instructions more for each field that is decoded: for
     /// configs and requests.
     pub compact: bool,
+    /// Full names of messages that are not compact nevertheless, with those nested in them: requests that come often.
+    pub not_compact: Vec<String>,
     /// Cargo feature of the receiving crate for descriptors. `None`: they are always compiled.
     pub text_feature: Option<String>,
     /// Cargo feature of the receiving crate for readers. `None`: they are always compiled. Readers take the compiler

@@ -129,6 +129,15 @@ impl Context<'_> {
         quote! { #root #(#module ::)* #name }
     }
 
+    /// Whether the owned message of that name is compact.
+    pub fn is_compact(&self, full: &str) -> bool {
+        let is_in = |outer: &String| {
+            full.strip_prefix(outer.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.config.compact && !self.config.not_compact.iter().any(is_in)
+    }
+
     /// The configured attributes of a message or oneof.
     pub fn message_attributes(&self, full: &str) -> TokenStream {
         attributes::of(&self.config.message_attributes, full)

@@ -51,7 +51,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // Fields are encoded from the last to the first.
     lines.reverse();
-    let flavour = if cx.config.compact { "compact" } else { "owned" };
+    let flavour = if cx.is_compact(&full) { "compact" } else { "owned" };
     let table = table(cx, flavour, &names.owned, &lines);
     let extensions = extension::nested(cx, message, &name);
     quote! {
@@ -190,7 +190,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
         .collect();
     lines.sort();
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
-    let flavour = if cx.config.compact { "compact_oneof" } else { "oneof" };
+    let flavour = if cx.is_compact(&outer) { "compact_oneof" } else { "oneof" };
     let table = table(cx, flavour, name, &lines);
     let name = ident(name);
     quote! {

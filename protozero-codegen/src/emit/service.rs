@@ -190,7 +190,7 @@ fn side(
             /// Decodes the arguments of a method, within the limits of `context`.
             ///
             /// # Errors
-            /// Those of [`decode`](Self::decode).
+            /// Those of `decode`.
             #[inline]
             pub fn decode_within(
                 method_id: u32, bytes: &[u8], context: rt::DecodeContext<'_>,

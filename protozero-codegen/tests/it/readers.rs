@@ -126,13 +126,24 @@ fn unchecked_text_is_a_setting() {
 
 #[test]
 fn compact_messages_are_a_setting() {
-    let source = "syntax = \"proto3\"; message Note { oneof kind { string text = 1; } }";
-    let run = |compact| {
+    let source =
+        "syntax = \"proto3\"; message Note { oneof kind { string text = 1; } message In {} }
+        message Notes {}";
+    let run = |compact, not_compact: &[&str]| {
         let sources = vec![Source { path: "note.proto".into(), text: source.into() }];
         let api_kinds = ApiKinds { owned: true, ..ApiKinds::default() };
-        let config = Config { sources, api_kinds, compact, ..Config::default() };
+        let not_compact = not_compact.iter().map(|name| (*name).into()).collect();
+        let config = Config { sources, api_kinds, compact, not_compact, ..Config::default() };
         generate(&config).unwrap().remove(0).text
     };
-    assert!(run(false).contains("rt::owned! { Note;") && run(false).contains("rt::oneof!"));
-    assert!(run(true).contains("rt::compact! { Note;") && run(true).contains("rt::compact_oneof!"));
+    let plain = run(false, &[]);
+    assert!(plain.contains("rt::owned! { Note;") && plain.contains("rt::oneof!"));
+    let compact = run(true, &[]);
+    assert!(compact.contains("rt::compact! { Note;") && compact.contains("rt::compact_oneof!"));
+    // Of one message and those in it, not of another whose name begins like it.
+    let mixed = run(true, &["Note"]);
+    for part in ["rt::owned! { Note;", "rt::oneof!", "rt::owned! { NoteIn", "rt::compact! { Notes"]
+    {
+        assert!(mixed.contains(part), "{part} in {mixed}");
+    }
 }

@@ -152,6 +152,8 @@ fn config(root: &Path) -> Result<Config, String> {
         reader_feature: Some("readers".into()),
         features: AREAS.iter().map(|(path, area)| ((*path).into(), (*area).into())).collect(),
         compact: true,
+        // It comes for every few chunks.
+        not_compact: vec!["perfetto.protos.CommitDataRequest".into()],
         ..Config::default()
     })
 }

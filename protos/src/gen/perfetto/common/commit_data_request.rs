@@ -18,7 +18,7 @@ pub struct CommitDataRequest {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::compact! { CommitDataRequest;
+rt::owned! { CommitDataRequest;
     optional flush_request_id = 3 as Uint64;
     repeated chunks_to_patch = 2 as Nested(CommitDataRequestChunkToPatch);
     repeated chunks_to_move = 1 as Nested(CommitDataRequestChunksToMove);
@@ -71,7 +71,7 @@ pub struct CommitDataRequestChunksToMove {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::compact! { CommitDataRequestChunksToMove;
+rt::owned! { CommitDataRequestChunksToMove;
     optional chunk_incomplete = 5 as Bool;
     optional data = 4 as Bytes;
     optional target_buffer = 3 as Uint32;
@@ -137,7 +137,7 @@ pub struct CommitDataRequestChunkToPatch {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::compact! { CommitDataRequestChunkToPatch;
+rt::owned! { CommitDataRequestChunkToPatch;
     optional has_more_patches = 5 as Bool;
     repeated patches = 4 as Nested(CommitDataRequestChunkToPatchPatch);
     optional chunk_id = 3 as Uint32;
@@ -198,7 +198,7 @@ pub struct CommitDataRequestChunkToPatchPatch {
     pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::compact! { CommitDataRequestChunkToPatchPatch;
+rt::owned! { CommitDataRequestChunkToPatchPatch;
     optional data = 2 as Bytes;
     optional offset = 1 as Uint32;
 }

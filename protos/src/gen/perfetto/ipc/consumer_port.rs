@@ -1283,7 +1283,7 @@ pub mod consumer_port {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],
@@ -1402,7 +1402,7 @@ pub mod consumer_port {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],

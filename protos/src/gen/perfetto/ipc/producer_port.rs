@@ -1241,7 +1241,7 @@ pub mod producer_port {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],
@@ -1345,7 +1345,7 @@ pub mod producer_port {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],

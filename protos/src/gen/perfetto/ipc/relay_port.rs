@@ -241,7 +241,7 @@ pub mod relay_port {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],
@@ -295,7 +295,7 @@ pub mod relay_port {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],
