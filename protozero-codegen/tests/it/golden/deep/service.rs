@@ -120,7 +120,7 @@ pub mod tree_service {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],
@@ -179,7 +179,7 @@ pub mod tree_service {
         /// Decodes the arguments of a method, within the limits of `context`.
         ///
         /// # Errors
-        /// Those of [`decode`](Self::decode).
+        /// Those of `decode`.
         #[inline] pub fn decode_within(
             method_id: u32,
             bytes: &[u8],
