@@ -15,9 +15,10 @@ pub const FILES_BEING_CREATED_PER_UID_MAX: usize = 4;
 /// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
 /// peers.
 pub const ACCEPTS_PER_TURN: usize = 64;
-/// Threads that close what peers passed. More peers than this can make wait only each other.
+/// Threads that close what peers passed. If users with descriptors that do not close occupy all of them, what other
+/// users passed waits, too; the loop does not.
 pub const CLOSER_THREADS_MAX: usize = 32;
-/// The same for the descriptors of one user: with one that waits, the others of an honest user are still closed.
+/// Those of one user: while one waits, the other closes the rest of an honest user's descriptors.
 pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
 /// most 5 sessions and 16 clones.

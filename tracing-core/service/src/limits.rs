@@ -105,10 +105,11 @@ pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
 pub const COMMANDS_UNSENT_MAX: usize = 1024;
 /// Data source instances of one session. Further matches are not set up.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
-/// Of the instances of a session, and of the bytes of their configs, the producers of one user get at most one of so
-/// many parts ...
+/// The instances that a session may have, and the bytes of their configs, are divided into so many parts. The producers
+/// of one user get at most one part ...
 pub const QUOTA_PARTS: usize = 4;
-/// ... and those of all users so many of them. Root, the user of the service and that of the session do not count.
+/// ... and the producers of all users together get this many. Those of root, of the user of the service and of the user
+/// of the session have no such limit.
 pub const QUOTA_PARTS_OF_USERS: usize = 3;
 /// Sum of the encoded configs of the instances of one session, bytes: each is sent twice in one turn, with the
 /// set-up and the start. Further matches are not set up.

@@ -10,7 +10,7 @@
 //! Work is counted in bytes that are copied ([`limits::WORK_PER_ENTRY`]). A producer may cause as much at once as its
 //! allowance, which grows with time. What exceeds it waits, and with it all that the producer sends behind: its
 //! requests keep their order, and a flush is acknowledged after the chunks before it. The service is due while
-//! somebody is in line. One timeout does a bounded amount of the work, and takes turns between the producers, so each
+//! a producer is in line. One timeout does a bounded amount of the work, and takes turns between the producers, so each
 //! gets the same share, and a producer that asks for little never waits for one that asks for much.
 
 use std::collections::VecDeque;

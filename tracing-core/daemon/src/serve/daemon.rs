@@ -36,7 +36,7 @@ const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 pub(super) struct Daemon {
     pub(super) engine: Engine,
     poller: Arc<Poller>,
-    /// Behind the engine, whose connections it closes.
+    /// Declared behind the engine, because dropping that gives it connections to close.
     closer: EndCloser,
     descriptors: Descriptors,
     /// Wakes the loop when the next timer is due.

@@ -12,9 +12,8 @@
 //! The threads start when they are needed and end with the closer. A thread that waits in a `close` has no
 //! descriptor any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than
 //! [`STUCK_NS`] is *stuck*: the connection that passed it is cut, and no descriptor of that user is received until
-//! the thread is back. Sixteen users together can use all threads; then the descriptors of all users wait, and they
-//! count against what each user may have. Where the kernel can refuse descriptors (Linux 6.16), a connection that
-//! was not accepted has none.
+//! the thread is back. Sixteen users together can use all threads; then the descriptors of all users wait. Where the
+//! kernel can refuse descriptors (Linux 6.16), a connection that was not accepted has none.
 //!
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
