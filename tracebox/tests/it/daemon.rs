@@ -22,7 +22,9 @@ fn stale_sockets_are_replaced() {
     let first = world.traced();
     first.signal(Signal::KILL);
     first.end();
-    assert!(world.path("producer").exists(), "kill -9 leaves the files");
+    for name in ["producer", "producer.lock"] {
+        assert!(world.path(name).exists(), "kill -9 leaves the files");
+    }
     let _second = world.traced();
     world.run("perfetto --query").good();
 }
@@ -33,7 +35,20 @@ fn it_takes_its_sockets_along() {
     let traced = world.traced();
     traced.signal(Signal::TERM);
     traced.end().good();
-    assert!(!world.path("producer").exists() && !world.path("consumer").exists());
+    for name in ["producer", "producer.lock", "consumer", "consumer.lock"] {
+        assert!(!world.path(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_none_is_told_with_the_remedy() {
+    let world = World::new();
+    let lock = world.path("consumer.lock");
+    std::os::unix::fs::symlink("elsewhere", &lock).unwrap();
+    let ran = world.run("traced").failed(1, "has to remove it");
+    assert!(ran.stderr.contains(&format!("{} belongs to user", lock.display())), "{ran:?}");
+    std::fs::remove_file(lock).unwrap();
+    world.traced();
 }
 
 #[test]

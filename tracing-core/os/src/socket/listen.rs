@@ -2,29 +2,29 @@
 //!
 //! A socket file outlives the process that bound it, so a file that exists may be stale or in use. A connection
 //! attempt tells: a daemon accepts it, or the kernel refuses it. Between this check and `bind`, another daemon could
-//! do the same, and both would start. So the steps run under a lock, an abstract socket named after the file, which
-//! the kernel releases when its owner ends:
+//! do the same, and both would start. So a daemon takes the [lock](super::lock) of the file first, and holds it while
+//! it listens:
 //!
 //! ```text
-//!   bind @lock ── taken ──> refuse: another daemon is starting there
-//!       │
+//!   lock ── taken ──> refuse: another daemon is starting there, or listens
+//!     │
 //!   connect ── accepted ──> refuse: in use        ── no such file ──> bind, listen
-//!       └───── refused by the kernel: stale ──> unlink, bind, listen
+//!     └───── refused by the kernel: stale ──> unlink, bind, listen
 //! ```
 //!
-//! The lock is held until the socket listens, so the next owner of the lock finds this daemon running. C++ daemons do
-//! not take the lock; for them only the check helps.
+//! C++ daemons do not take the lock; for them only the check helps.
 
 use std::fmt;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::lock::{Lock, LockError};
 use super::vsock::BACKLOG;
 use super::{Address, Stream, descriptors, names, vsock};
 use crate::{failed, failed_with_name, sys};
@@ -40,6 +40,15 @@ pub enum ListenError {
     Starting(Address),
     /// The path exists and is not a socket. It is not touched.
     NotASocket(Address),
+    /// The file that locks the socket is none of this user, and this process may not remove it.
+    Foreign {
+        /// Where.
+        address: Address,
+        /// The file that locks it.
+        file: PathBuf,
+        /// The user that it belongs to.
+        uid: u32,
+    },
     /// A system call failed.
     Os {
         /// Where.
@@ -61,6 +70,12 @@ impl fmt::Display for ListenError {
             Self::NotASocket(address) => {
                 write!(f, "cannot listen on {address}: the file exists and is not a socket")
             }
+            Self::Foreign { address, file, uid } => write!(
+                f,
+                "cannot listen on {address}: {} belongs to user {uid} or is no regular file; if no \
+                 service of that user runs there, that user or root has to remove it",
+                file.display()
+            ),
             Self::Os { address, error } => write!(f, "cannot listen on {address}: {error}"),
         }
     }
@@ -75,6 +90,8 @@ pub struct Listener {
     address: Address,
     /// Device and inode of the file that `bind` made: only that file is removed.
     file: Option<(u64, u64)>,
+    /// Declared behind the socket, which is closed before the lock is released.
+    _lock: Option<Lock>,
     /// The kernel refuses descriptors on connections, until [`Stream::take_descriptors`].
     refuses_descriptors: bool,
 }
@@ -86,24 +103,29 @@ impl Listener {
     /// When a service listens there already, the path is not a socket, or a system call fails.
     pub fn bind(address: &Address) -> Result<Self, ListenError> {
         let os = |error| ListenError::Os { address: address.clone(), error };
-        let (fd, file) = match address {
+        let (mut file, mut lock) = (None, None);
+        let fd = match address {
             Address::Path(path) => {
+                let held = take_lock(path, address)?;
                 let fd = bind_file(path, address)?;
-                let file = std::fs::symlink_metadata(path)
-                    .map(|meta| (meta.dev(), meta.ino()))
-                    .map_err(|error| os(failed("stat")(error)))?;
-                (fd, Some(file))
+                let meta =
+                    std::fs::symlink_metadata(path).map_err(|error| os(failed("stat")(error)))?;
+                if !held.is_held() {
+                    // Another daemon of root removed the file with the lock, and finds this socket or its lock.
+                    return Err(ListenError::Starting(address.clone()));
+                }
+                (file, lock) = (Some((meta.dev(), meta.ino())), Some(held));
+                fd
             }
             Address::Abstract(name) => {
                 let name = SocketAddrUnix::new_abstract_name(name)
                     .map_err(|errno| os(failed("bind")(errno)))?;
-                let fd = bind_unix(&name).map_err(|error| match error.errno {
+                bind_unix(&name).map_err(|error| match error.errno {
                     code if code == Errno::ADDRINUSE.raw_os_error() => {
                         ListenError::InUse(address.clone())
                     }
                     _ => os(error),
-                })?;
-                (fd, None)
+                })?
             }
             Address::Tcp { host, port } => {
                 let listener = TcpListener::bind((host.as_str(), *port)).map_err(|error| {
@@ -113,22 +135,21 @@ impl Listener {
                         os(failed_with_name("bind")(error).on(address))
                     }
                 })?;
-                (OwnedFd::from(listener), None)
+                OwnedFd::from(listener)
             }
             Address::Vsock { cid, port } => {
-                let fd = vsock::listen(*cid, *port).map_err(|error| match error.errno {
+                vsock::listen(*cid, *port).map_err(|error| match error.errno {
                     code if code == Errno::ADDRINUSE.raw_os_error() => {
                         ListenError::InUse(address.clone())
                     }
                     _ => os(error),
-                })?;
-                (fd, None)
+                })?
             }
         };
         rustix::io::ioctl_fionbio(&fd, true).map_err(|errno| os(failed("ioctl")(errno)))?;
         // An accepted socket inherits this.
         let refuses_descriptors = address.is_unix() && descriptors::refuse(fd.as_fd());
-        Ok(Self { fd, address: address.clone(), file, refuses_descriptors })
+        Ok(Self { fd, address: address.clone(), file, _lock: lock, refuses_descriptors })
     }
 
     /// Listens on a socket that another process bound, such as systemd. Its file, if it has one, stays when this is
@@ -154,7 +175,7 @@ impl Listener {
         rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;
         // The other owner of the socket may start a daemon that does not know how to take descriptors again.
-        Ok(Self { fd, address, file: None, refuses_descriptors: false })
+        Ok(Self { fd, address, file: None, _lock: None, refuses_descriptors: false })
     }
 
     /// The address.
@@ -221,9 +242,19 @@ impl Drop for Listener {
     }
 }
 
+/// The lock of a socket file. A process that cannot take it may be told that a service listens there.
+fn take_lock(path: &Path, address: &Address) -> Result<Lock, ListenError> {
+    let address = address.clone();
+    Lock::take(path).map_err(|error| match error {
+        _ if probe(path).is_ok() => ListenError::InUse(address),
+        LockError::Held => ListenError::Starting(address),
+        LockError::Foreign { file, uid } => ListenError::Foreign { address, file, uid },
+        LockError::Os(error) => ListenError::Os { address, error },
+    })
+}
+
 fn bind_file(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
     let os = |error| ListenError::Os { address: address.clone(), error };
-    let _lock = lock(path, address)?;
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(os(failed("stat")(error))),
@@ -270,34 +301,4 @@ fn probe(path: &Path) -> Result<(), Errno> {
         Ok(()) | Err(Errno::AGAIN) => Ok(()),
         Err(errno) => Err(errno),
     }
-}
-
-/// The lock of a socket file; see the module. Dropping it releases the lock.
-fn lock(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
-    let os = |error| ListenError::Os { address: address.clone(), error };
-    let directory = match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => Path::new("/"),
-    };
-    // Named by inode, so that two spellings of one directory are one lock.
-    let meta = std::fs::metadata(directory)
-        .map_err(|error| os(failed("stat")(error).on(directory.display())))?;
-    let file = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let name = format!("perfetto-listen-{:x}-{:x}-{:016x}", meta.dev(), meta.ino(), fnv(file));
-    let name = SocketAddrUnix::new_abstract_name(name.as_bytes())
-        .map_err(|errno| os(failed("bind")(errno)))?;
-    let fd = unix_socket(SocketFlags::CLOEXEC).map_err(os)?;
-    match rustix::net::bind(&fd, &name) {
-        Ok(()) => Ok(fd),
-        Err(Errno::ADDRINUSE) => Err(ListenError::Starting(address.clone())),
-        Err(errno) => Err(os(failed("bind")(errno))),
-    }
-}
-
-/// FNV-1a: a short name for a long one.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

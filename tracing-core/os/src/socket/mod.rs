@@ -12,6 +12,8 @@ mod fallback;
 #[cfg(feature = "host")]
 mod listen;
 #[cfg(feature = "host")]
+mod lock;
+#[cfg(feature = "host")]
 mod names;
 mod stream;
 mod vsock;

@@ -136,7 +136,7 @@ fn a_stale_socket_file_is_replaced_and_no_other_file_is() {
     let listener = Listener::bind(&address).unwrap();
     Stream::connect(&address).unwrap();
     drop(listener);
-    assert!(!path.exists(), "removed at the end");
+    assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 0, "removed at the end, with its lock");
 
     std::fs::write(path, "precious").unwrap();
     assert_eq!(Listener::bind(&address).unwrap_err(), ListenError::NotASocket(address.clone()));
@@ -152,6 +152,63 @@ fn a_stale_socket_file_is_replaced_and_no_other_file_is() {
 
     let nowhere = Address::Path(dir.0.join("no/such/dir/sock"));
     assert!(matches!(Listener::bind(&nowhere), Err(ListenError::Os { .. })));
+}
+
+/// The name of the lock is no secret, and every user can bind every abstract name.
+#[test]
+fn an_abstract_socket_keeps_nobody_from_starting() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = Dir::new("abstract");
+    let folder = std::fs::metadata(&dir.0).unwrap();
+    let hash = b"sock".iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let name = format!("perfetto-listen-{:x}-{:x}-{hash:016x}", folder.dev(), folder.ino());
+    let _squatter = Listener::bind(&Address::Abstract(name.into())).unwrap();
+    Listener::bind(&dir.address("sock")).unwrap();
+}
+
+#[test]
+fn a_socket_of_a_daemon_without_the_lock_is_not_replaced() {
+    let dir = Dir::new("other");
+    let address = dir.address("sock");
+    let Address::Path(path) = &address else { unreachable!() };
+    let other = std::os::unix::net::UnixListener::bind(path).unwrap();
+    assert_eq!(Listener::bind(&address).unwrap_err(), ListenError::InUse(address.clone()));
+    assert!(other.accept().is_ok());
+    assert!(!dir.0.join("sock.lock").exists());
+    // Until its queue is full: then a connection attempt fails, although it listens.
+    rustix::net::listen(&other, 0).unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(client) = try_connect(path) {
+        waiting.push(client);
+    }
+    assert_eq!(Listener::bind(&address).unwrap_err(), ListenError::InUse(address.clone()));
+    assert!(path.exists());
+}
+
+/// Connects without waiting for a place in the queue.
+fn try_connect(path: &std::path::Path) -> Result<OwnedFd, Errno> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let fd = rustix::net::socket_with(family, kind, SocketFlags::NONBLOCK, None)?;
+    rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
+    Ok(fd)
+}
+
+/// It listens, or another one is about to.
+#[test]
+fn a_held_lock_is_refused() {
+    let dir = Dir::new("held");
+    let address = dir.address("sock");
+    let Address::Path(path) = &address else { unreachable!() };
+    let lock = super::lock::Lock::take(path).unwrap();
+    assert_eq!(Listener::bind(&address).unwrap_err(), ListenError::Starting(address.clone()));
+    drop(lock);
+    std::os::unix::fs::symlink("nowhere", dir.0.join("sock.lock")).unwrap();
+    let error = Listener::bind(&address).unwrap_err().to_string();
+    assert!(error.contains("sock.lock belongs to user"), "{error}");
+    assert!(error.contains("has to remove it"), "{error}");
 }
 
 #[test]
