@@ -4,13 +4,14 @@
 //! interoperability; sanitizers, fuzzing and models have one folder each. Steps of different folders run at the
 //! same time, as one build alone seldom keeps all processors busy.
 //!
-//! Nothing is skipped because something is missing, with one exception: a step whose compiler is not installed and
-//! cannot be (no network) is reported as not run, at its place and in the summary.
+//! Nothing is skipped because something is missing, with one exception: a step whose compiler, or database of
+//! advisories, is not there and cannot be fetched (no network) is reported as not run, at its place and in the summary.
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
-    Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
-    miri, msrv, no_panic, no_std, off, parity, pool, sim, size, tidy, toolchain, tsan, units,
+    Outcome, asan, codegen, conformance, deny, differential, fuzz, interop, load, loom, machine,
+    manual, miri, msrv, no_panic, no_std, off, parity, pool, sim, size, tidy, toolchain, tsan,
+    units,
 };
 use serde_json::Value;
 use std::fs::File;
@@ -59,6 +60,8 @@ const STEPS: &[Step] = &[
     ("in-process", "in-process", in_process),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", "conformance", |ctx| differential::run(ctx, &[])),
+    ("deny", "deny", deny::known),
+    ("advisories", "deny", deny::advisories),
     ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "5"].map(str::to_owned))),
 ];
 

@@ -10,6 +10,7 @@ mod ci;
 mod codegen;
 mod conformance;
 mod ctx;
+mod deny;
 mod differential;
 mod fuzz;
 mod interop;
@@ -57,6 +58,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--check | --time]",
         about: "protos/perfetto/**/*.proto to protos/src/gen",
         run: |_, arguments| codegen::run(arguments),
+    },
+    Command {
+        name: "deny",
+        arguments: "",
+        about: "licences, sources, duplicates and known advisories of the crates of others; installs cargo-deny",
+        run: deny::run,
     },
     Command {
         name: "tidy",
