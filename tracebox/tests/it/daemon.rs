@@ -29,6 +29,34 @@ fn stale_sockets_are_replaced() {
     world.run("perfetto --query").good();
 }
 
+/// Nobody reads its stderr, and the pipe is full. It answers, and it ends.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let world = std::sync::Arc::new(World::new());
+    let mut traced = world.traced();
+    // The kernel makes it as small as it can: a page.
+    let page = rustix::pipe::fcntl_setpipe_size(traced.stderr(), 1).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn({
+        let world = world.clone();
+        move || {
+            for _ in 0..2 * page / 40 {
+                // A frame that is too long. The answer is the end of the connection.
+                let path = world.path("producer");
+                let mut hostile = std::os::unix::net::UnixStream::connect(path).unwrap();
+                let _ = std::io::Write::write_all(&mut hostile, &[0xff; 4]);
+                let _ = std::io::Read::read(&mut hostile, &mut [0]);
+            }
+            world.run("perfetto --query").good();
+            traced.signal(Signal::TERM);
+            assert!(traced.child.wait().unwrap().success());
+            let _ = tell.send(());
+        }
+    });
+    // What the slowest machine needs.
+    told.recv_timeout(std::time::Duration::from_secs(60)).expect("traced waits for its log");
+}
+
 #[test]
 fn it_takes_its_sockets_along() {
     let world = World::new();

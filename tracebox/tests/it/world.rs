@@ -160,6 +160,11 @@ impl Daemon {
         Self { child, log }
     }
 
+    /// The end of the pipe that its log goes to.
+    pub fn stderr(&self) -> &ChildStderr {
+        self.log.get_ref()
+    }
+
     /// Reads its stderr up to a line with `text`.
     pub fn read_until(&mut self, text: &str) -> String {
         let mut line = String::new();

@@ -24,7 +24,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, ServerStats, Side};
+use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, ServerStats, Side, User};
 use crate::local::{Inbox, LocalConnection, LocalPort, RunService};
 use crate::system::closer::PeerFd;
 use abi::error::OsError;
@@ -146,7 +146,9 @@ impl EmbeddedService {
         };
         let mut engine = lock(&self.0.engine);
         let client = engine.next_client();
-        engine.connected(client, side, Link::Custom(Box::new(HostLink::new(side))), peer);
+        let local = peer.as_ref().filter(|peer| peer.machine_id == 0);
+        let user = local.map_or(User::Remote, |peer| User::Local(peer.uid));
+        engine.connected(client, side, Link::Custom(Box::new(HostLink::new(side))), user, peer);
         client
     }
 
@@ -238,7 +240,9 @@ impl EmbeddedService {
 impl Drop for EmbeddedService {
     fn drop(&mut self) {
         // Files are written at once, so nothing has to be waited for.
-        lock(&self.0.engine).finish(|| false);
+        let mut engine = lock(&self.0.engine);
+        engine.finish(|| false);
+        engine.end_log();
     }
 }
 

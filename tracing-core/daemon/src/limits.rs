@@ -23,3 +23,13 @@ pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
 /// most 5 sessions and 16 clones.
 pub const FILES_PER_USER_MAX: usize = 64;
+/// Users that the log keeps accounts of. All further ones share one account.
+pub const LOG_USERS_MAX: usize = 1024;
+/// Users whose number of lines that were not written is told in a line each. One more line is about all others.
+pub const LOG_USERS_TOLD_MAX: usize = 16;
+/// When the number of lines that were not written is told, ns after the first of them.
+pub const LOG_TELL_NS: u64 = 10_000_000_000;
+/// Lines of the log that wait for a slow reader. Further ones are counted, and their number is told.
+pub const LOG_LINES_WAITING_MAX: usize = 1024;
+/// Bytes of one line. The rest is cut.
+pub const LOG_LINE_BYTES_MAX: usize = 4096;

@@ -110,3 +110,20 @@ pub enum Input {
         client: ClientId,
     },
 }
+
+impl Input {
+    /// The connection that it is about, if it is about one.
+    #[must_use]
+    pub fn client(&self) -> Option<ClientId> {
+        match self {
+            Self::ProducerConnected { client, .. }
+            | Self::ProducerRequest { client, .. }
+            | Self::ProducerDisconnected { client }
+            | Self::ConsumerConnected { client, .. }
+            | Self::ConsumerRequest { client, .. }
+            | Self::ConsumerDisconnected { client }
+            | Self::ConsumerDrained { client } => Some(*client),
+            Self::FileCreated { .. } | Self::PrioritySet { .. } | Self::FileWritten { .. } => None,
+        }
+    }
+}

@@ -9,7 +9,7 @@ use super::files::LAST_WRITES;
 use abi::error::OsError;
 use os::clock::Deadline;
 use os::poll::{Alarm, Wake, wait_for};
-use service::{LogLevel, ServiceConfig};
+use service::ServiceConfig;
 
 use super::Log;
 
@@ -59,8 +59,7 @@ impl Alone {
             wake.clear();
             failed.is_none() && deadline.left() != Some(Duration::ZERO)
         });
-        let summary = self.engine.counters.read().to_string();
-        self.engine.log(LogLevel::Info, &summary);
+        self.engine.log_summary();
         failed.map_or(Ok(()), Err)
     }
 }

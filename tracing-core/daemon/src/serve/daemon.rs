@@ -10,6 +10,7 @@ use super::files::LAST_WRITES;
 use super::peer::{Link, Peer};
 use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
+use super::user::{User, Who};
 use crate::limits::ACCEPTS_PER_TURN;
 use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS};
 use crate::system::signal::StopSignals;
@@ -126,8 +127,7 @@ impl Daemon {
             let signalled = told && self.signals.as_mut().is_some_and(|s| s.take() > 0);
             if signalled || self.engine.inbox.is_stopped() {
                 self.finish()?;
-                let summary = self.engine.counters.read().to_string();
-                self.engine.log(LogLevel::Info, &summary);
+                self.engine.log_summary();
                 return Ok(());
             }
         }
@@ -213,7 +213,7 @@ impl Daemon {
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // Most likely no descriptor is left. An immediate retry would fail again.
-                    self.engine.fault(&format!("cannot accept: {error}"));
+                    self.engine.fault(None, &format!("cannot accept: {error}"));
                     self.watch_listeners(false)?;
                 }
             }
@@ -225,9 +225,10 @@ impl Daemon {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
-            Err(error) => return self.engine.log(LogLevel::Error, &format!("{error}")),
+            Err(error) => return self.engine.log(None, LogLevel::Error, &format!("{error}")),
         };
         let known = stream.is_unix();
+        let user = if known { User::Local(credentials.uid) } else { User::Remote };
         let origin = Origin { client, uid: credentials.uid };
         let closer = &self.closer.0;
         let link = SocketLink::new(stream, side, origin, closer, &self.poller);
@@ -236,10 +237,11 @@ impl Daemon {
         }
         let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), true, false));
         if let Some(Err(error)) = added {
-            return self.engine.log(LogLevel::Error, &format!("{error}"));
+            let about = Some(Who { client, user });
+            return self.engine.log(about, LogLevel::Error, &format!("{error}"));
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
-        self.engine.connected(client, side, Link::Socket(Box::new(link)), who);
+        self.engine.connected(client, side, Link::Socket(Box::new(link)), user, who);
     }
 
     /// Cuts the connections whose descriptors do not close.

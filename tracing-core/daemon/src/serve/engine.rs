@@ -4,9 +4,11 @@
 use std::collections::VecDeque;
 
 use super::files::{Files, NewFile, Rights};
+use super::log::{Log, Logger};
 use super::peer::{Link, Peer};
 use super::side::{Disconnect, Side};
 use super::stats::Counters;
+use super::user::{User, Who};
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use crate::system::priority::{self, Scheduling};
 use abi::ids::ClientId;
@@ -17,12 +19,6 @@ use abi::time::BootTime;
 use os::poll::Wake;
 use os::{clock, process};
 use service::{self, Boost, FileError, Input, LogLevel, Output, Service, ServiceConfig};
-
-/// Takes the lines of the log.
-pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
-
-/// Faults of peers that are all logged. Later ones are logged only in part.
-const FAULTS_LOGGED: u64 = 16;
 
 /// Connections have ids above this number. A poller uses smaller keys for other descriptors.
 pub(crate) const FIRST_CLIENT: u64 = 1 << 16;
@@ -47,7 +43,9 @@ pub(crate) struct Engine {
     /// The nice value of this thread before it was boosted for the first time.
     usual_nice: Option<i32>,
     pub(crate) counters: Arc<Counters>,
-    log: Log,
+    pub(super) logger: Logger,
+    /// Whose input is being handled.
+    about: Option<Who>,
     machine_name: String,
 }
 
@@ -76,7 +74,8 @@ impl Engine {
             usual_nice: None,
             wake,
             counters: Arc::default(),
-            log,
+            logger: Logger::new(log, process::effective_uid(), threads),
+            about: None,
         }
     }
 
@@ -86,7 +85,8 @@ impl Engine {
 
     /// When [`turn`](Self::turn) must be called at the latest, boot time in ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
-        self.service.poll_timeout().map(BootTime::as_ns)
+        let service_ns = self.service.poll_timeout().map(BootTime::as_ns);
+        service_ns.into_iter().chain(self.logger.due_ns()).min()
     }
 
     /// Handles everything but sockets: clients of this process, answers of files, timers.
@@ -99,6 +99,9 @@ impl Engine {
         if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
             self.service.handle_timeout(&clock::now());
             self.carry_out();
+        }
+        if self.logger.due_ns().is_some() {
+            self.logger.poll(clock::boot_ns());
         }
     }
 
@@ -153,29 +156,35 @@ impl Engine {
         let Some(peer) = self.peers.remove(&client) else {
             return;
         };
+        let about = Some(Who { client, user: peer.user });
         self.dirty.remove(&client);
         self.counters.count_disconnect(reason);
         match reason {
             Disconnect::PeerLeft => {}
-            Disconnect::BadFrame(error) => self.fault(&format!("{error}, connection closed")),
+            Disconnect::BadFrame(error) => {
+                self.fault(about, &format!("{error}, connection closed"))
+            }
             Disconnect::LostDescriptors => self.fault(
+                about,
                 "a message lost its descriptors (more than two, or this process can open no more), \
                      connection closed",
             ),
             Disconnect::StuckDescriptor => {
-                self.fault("a descriptor of a peer does not close, connection closed");
+                self.fault(about, "a descriptor of a peer does not close, connection closed");
             }
             Disconnect::SlowReader => {
-                self.fault("a peer does not read its replies, connection closed")
+                self.fault(about, "a peer does not read its replies, connection closed")
             }
         }
         peer.link.close();
         if peer.announced {
-            self.handle_input(match peer.side {
+            let input = match peer.side {
                 Side::Producer => Input::ProducerDisconnected { client },
                 Side::Consumer => Input::ConsumerDisconnected { client },
-            });
+            };
+            self.handle_input_about(about, input);
         }
+        self.logger.forget(client);
     }
 
     // ------------------------------------------------------------ this process
@@ -217,7 +226,8 @@ impl Engine {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
                 self.counters.connected();
-                self.peers.insert(client, Peer::new(side, link, true));
+                let user = User::Local(process::effective_uid());
+                self.peers.insert(client, Peer::new(side, link, user, true));
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, side, peer, true);
             }
@@ -233,9 +243,22 @@ impl Engine {
 
     /// Passes one input to the service and carries out its effects.
     pub(super) fn handle_input(&mut self, input: Input) {
+        let about = input.client().and_then(|client| self.who(client));
+        self.handle_input_about(about, input);
+    }
+
+    /// The same; `about` is told where the input names a connection that is gone.
+    fn handle_input_about(&mut self, about: Option<Who>, input: Input) {
+        self.about = about;
         // The service must get nothing from peers whose connection was closed meanwhile.
         self.service.handle(&clock::now(), input);
         self.carry_out();
+        self.about = None;
+    }
+
+    /// A connection and its user, for the log.
+    pub(super) fn who(&self, client: ClientId) -> Option<Who> {
+        self.peers.get(&client).map(|peer| Who { client, user: peer.user })
     }
 
     fn carry_out(&mut self) {
@@ -287,11 +310,13 @@ impl Engine {
                 let queued = peer.reply(call, result, has_more, region);
                 self.dirty.insert(client);
                 if let Err(error) = queued {
-                    self.log(LogLevel::Error, &format!("reply dropped: {error}"));
+                    let about = self.who(client);
+                    self.log(about, LogLevel::Error, &format!("reply dropped: {error}"));
                 }
             }
             Output::Disconnect { client } => {
                 self.dirty.remove(&client);
+                self.logger.forget(client);
                 if let Some(peer) = self.peers.remove(&client) {
                     self.counters.count_disconnect(&Disconnect::PeerLeft);
                     peer.link.close();
@@ -325,21 +350,31 @@ impl Engine {
                 let result = result.map_err(|error| error.to_string());
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
-            Output::Log { level, text } => self.log(level, &text),
+            Output::Log { level, text } => self.log(self.about, level, &text),
         }
     }
 
-    /// Counts and logs a fault of a peer. A peer that connects again and again must not fill the log, so the more
-    /// faults there are, the fewer of them are logged.
-    pub(super) fn fault(&mut self, text: &str) {
-        let faults = self.counters.fault();
-        if faults <= FAULTS_LOGGED || faults.is_power_of_two() {
-            self.log(LogLevel::Error, &format!("{text} (fault {faults} of peers)"));
-        }
+    /// Counts and logs a fault of a peer.
+    pub(super) fn fault(&mut self, about: Option<Who>, text: &str) {
+        self.counters.fault();
+        self.log(about, LogLevel::Error, text);
     }
 
-    pub(super) fn log(&mut self, level: LogLevel, text: &str) {
-        (self.log)(level, text);
+    /// Logs a line that `about` caused, as far as its user has lines left.
+    pub(super) fn log(&mut self, about: Option<Who>, level: LogLevel, text: &str) {
+        self.logger.line(clock::boot_ns(), about, level, text);
+    }
+
+    /// Writes the last line of the log.
+    pub(super) fn log_summary(&mut self) {
+        let summary = self.counters.read().to_string();
+        self.log(None, LogLevel::Info, &summary);
+        self.end_log();
+    }
+
+    /// Writes all lines that wait, or gives up after a second.
+    pub(crate) fn end_log(&mut self) {
+        self.logger.finish();
     }
 }
 

@@ -18,6 +18,7 @@ mod daemon;
 mod descriptors;
 mod engine;
 mod files;
+mod log;
 mod peer;
 #[cfg(feature = "host")]
 mod remote;
@@ -27,6 +28,7 @@ mod requests;
 mod server;
 mod side;
 mod stats;
+mod user;
 
 #[cfg(all(test, feature = "host"))]
 mod tests;
@@ -35,7 +37,7 @@ use core::fmt;
 
 pub(super) use self::alone::Alone;
 pub(super) use self::engine::Engine;
-pub use self::engine::Log;
+pub use self::log::Log;
 #[cfg(feature = "host")]
 pub(super) use self::peer::Link;
 #[cfg(feature = "host")]
@@ -46,6 +48,8 @@ pub use self::server::{Server, ServerOptions};
 pub(super) use self::side::{Disconnect, Side};
 pub(super) use self::stats::Counters;
 pub use self::stats::ServerStats;
+#[cfg(feature = "host")]
+pub(super) use self::user::User;
 use crate::local::{Inbox, LocalConnection};
 use crate::system::memory;
 #[cfg(feature = "host")]

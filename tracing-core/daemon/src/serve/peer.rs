@@ -7,6 +7,7 @@ use super::remote::{HostLink, SocketLink};
 #[cfg(feature = "host")]
 use super::side::Disconnect;
 use super::side::Side;
+use super::user::User;
 use crate::local::{LocalReply, Mailbox};
 use abi::ids::CallId;
 use abi::ipc::{FrameError, Rejected};
@@ -59,6 +60,7 @@ impl Link {
 pub(crate) struct Peer {
     pub(super) side: Side,
     pub(super) link: Link,
+    pub(super) user: User,
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
     /// The connection is over, for this reason, and its last requests are not handled yet.
@@ -67,10 +69,11 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(side: Side, link: Link, announced: bool) -> Self {
+    pub(super) fn new(side: Side, link: Link, user: User, announced: bool) -> Self {
         Self {
             side,
             link,
+            user,
             announced,
             #[cfg(feature = "host")]
             ended: None,

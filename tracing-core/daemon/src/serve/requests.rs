@@ -4,12 +4,13 @@ use super::engine::Engine;
 use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
+use super::user::User;
 use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
 use os::shm;
-use service::{Input, LogLevel, ProducerRequest};
+use service::{Input, ProducerRequest};
 
 impl Engine {
     /// Closes connections of custom transports whose peer does not read its replies.
@@ -41,10 +42,11 @@ impl Engine {
         client: ClientId,
         side: Side,
         link: Link,
+        user: User,
         who: Option<service::Peer>,
     ) {
         self.counters.connected();
-        self.peers.insert(client, Peer::new(side, link, who.is_some()));
+        self.peers.insert(client, Peer::new(side, link, user, who.is_some()));
         if let Some(who) = who {
             self.announce(client, side, who, false);
         }
@@ -121,7 +123,7 @@ impl Engine {
             Event::Identity(identity) => self.announce_late(client, Some(&identity)),
             Event::Producer { call, request, fd } => {
                 self.announce_late(client, None);
-                let region = fd.and_then(|fd| self.adopt_memory(fd));
+                let region = fd.and_then(|fd| self.adopt_memory(client, fd));
                 if matches!(request, ProducerRequest::InitializeConnection(_))
                     && let Some(Peer { link: Link::Socket(link), .. }) = self.peers.get(&client)
                 {
@@ -132,30 +134,30 @@ impl Engine {
             }
             Event::Consumer { call, request, fd } => {
                 self.announce_late(client, None);
-                let file = fd.and_then(|fd| self.adopt_file(fd));
+                let file = fd.and_then(|fd| self.adopt_file(client, fd));
                 self.handle_input(Input::ConsumerRequest { client, call, request, file });
             }
         }
     }
 
     /// Maps the memory of a producer. A descriptor that is no memory is not closed here.
-    fn adopt_memory(&mut self, fd: PeerFd) -> Option<Region> {
+    fn adopt_memory(&mut self, client: ClientId, fd: PeerFd) -> Option<Region> {
         let checked = fd.as_fd().map(shm::check)?;
         match checked.and_then(|_| fd.into_fd().map(shm::adopt).transpose()) {
             Ok(region) => region,
             Err(error) => {
                 let text = format!("producer's own memory refused: {error}");
-                self.log(LogLevel::Error, &text);
+                self.fault(self.who(client), &text);
                 None
             }
         }
     }
 
     /// Takes the file of a consumer.
-    fn adopt_file(&mut self, fd: PeerFd) -> Option<FileId> {
+    fn adopt_file(&mut self, client: ClientId, fd: PeerFd) -> Option<FileId> {
         let file = self.files.adopt_from_peer(fd);
         if file.is_none() {
-            self.fault("a file refused: too many files of its user are open");
+            self.fault(self.who(client), "a file refused: too many files of its user are open");
         }
         file
     }

@@ -54,8 +54,8 @@ pub(crate) struct Counters {
     events: AtomicU64,
 }
 
-fn add(counter: &AtomicU64, more: u64) -> u64 {
-    counter.fetch_add(more, Ordering::Relaxed) + more
+fn add(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
 }
 
 impl Counters {
@@ -67,21 +67,14 @@ impl Counters {
         add(&self.ended, 1);
         match reason {
             Disconnect::PeerLeft => {}
-            Disconnect::StuckDescriptor => {
-                add(&self.cut_stuck, 1);
-            }
-            Disconnect::SlowReader => {
-                add(&self.cut_slow, 1);
-            }
-            Disconnect::BadFrame(_) | Disconnect::LostDescriptors => {
-                add(&self.cut_broken, 1);
-            }
+            Disconnect::StuckDescriptor => add(&self.cut_stuck, 1),
+            Disconnect::SlowReader => add(&self.cut_slow, 1),
+            Disconnect::BadFrame(_) | Disconnect::LostDescriptors => add(&self.cut_broken, 1),
         }
     }
 
-    /// Counts a fault and returns how many there are.
-    pub(super) fn fault(&self) -> u64 {
-        add(&self.faults, 1)
+    pub(super) fn fault(&self) {
+        add(&self.faults, 1);
     }
 
     #[cfg(feature = "host")]

@@ -469,7 +469,8 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
             host.expect_paced(bytes);
         }
         let link = std::mem::replace(host, HostLink::new(Side::Consumer));
-        let mut peer = Peer::new(Side::Consumer, Link::Custom(Box::new(link)), true);
+        let mut peer =
+            Peer::new(Side::Consumer, Link::Custom(Box::new(link)), User::Local(0), true);
         for _ in 0..bytes / 100_000 {
             peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
         }

@@ -5,6 +5,7 @@ extern crate tracing_core_daemon as daemon;
 mod blocking;
 mod consumer;
 mod hostile;
+mod log;
 mod producer;
 mod rights;
 mod scraping;

@@ -1,0 +1,166 @@
+//! Which lines of the log are written.
+//!
+//! Each peer, each user and all users together have a share: so many lines at once, and then one each so many
+//! seconds. A line is written if all three have one left. A peer that connects again has a new share, its user has
+//! not. Root, the user of the service and the service itself do not use up what all users have together.
+//!
+//! Lines that are not written are counted, and some seconds later one line tells their number.
+
+use core::fmt;
+
+use crate::limits::{LOG_TELL_NS, LOG_USERS_MAX, LOG_USERS_TOLD_MAX};
+use crate::serve::user::{User, Who};
+use abi::ids::ClientId;
+use abi::map::{BlockMap, SortedMap};
+
+/// Lines that may be written.
+struct Share {
+    /// So many at once.
+    burst: u64,
+    /// Then one more after this time.
+    refill_ns: u64,
+}
+
+const S: u64 = 1_000_000_000;
+
+const PEER: Share = Share { burst: 32, refill_ns: 4 * S };
+const USER: Share = Share { burst: 128, refill_ns: S };
+/// Also of the service itself: what timers do.
+const ALL: Share = Share { burst: 512, refill_ns: S / 4 };
+
+/// What is left of a share.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    /// When all of it will be there again, boot time in ns.
+    full_ns: u64,
+}
+
+impl Bucket {
+    fn next(self, now_ns: u64, share: &Share) -> Option<Self> {
+        let full_ns = self.full_ns.max(now_ns).saturating_add(share.refill_ns);
+        let latest = now_ns.saturating_add(share.burst.saturating_mul(share.refill_ns));
+        (full_ns <= latest).then_some(Self { full_ns })
+    }
+}
+
+/// On whose account a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Account {
+    Service,
+    User(User),
+    /// Users beyond the number that is kept apart.
+    Others,
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service => f.write_str("the service"),
+            Self::User(user) => user.fmt(f),
+            Self::Others => f.write_str("other users"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    bucket: Bucket,
+    /// Lines that were not written, since their number was told.
+    suppressed: u64,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Limiter {
+    peers: BlockMap<ClientId, Bucket>,
+    accounts: SortedMap<Account, Entry>,
+    all: Bucket,
+    own_uid: u32,
+    /// When the numbers of suppressed lines are told, boot time in ns.
+    due_ns: Option<u64>,
+}
+
+impl Limiter {
+    pub(crate) fn new(own_uid: u32) -> Self {
+        Self { own_uid, ..Self::default() }
+    }
+
+    /// Whether a line about `about` is written.
+    pub(crate) fn allow(&mut self, now_ns: u64, about: Option<Who>) -> bool {
+        let account = self.account(now_ns, about);
+        let taken = self.take(now_ns, about, account);
+        if !taken {
+            let entry = self.accounts.get_or_insert_with(account, Entry::default);
+            entry.suppressed = entry.suppressed.saturating_add(1);
+            self.due_ns.get_or_insert(now_ns.saturating_add(LOG_TELL_NS));
+        }
+        taken
+    }
+
+    /// Takes one line of each share, or of none.
+    fn take(&mut self, now_ns: u64, about: Option<Who>, account: Account) -> bool {
+        let entry = self.accounts.get_or_insert_with(account, Entry::default);
+        let share = if about.is_none() { &ALL } else { &USER };
+        let Some(of_user) = entry.bucket.next(now_ns, share) else { return false };
+        let Some(who) = about else {
+            entry.bucket = of_user;
+            return true;
+        };
+        let peer = self.peers.get(&who.client).copied().unwrap_or_default();
+        let Some(of_peer) = peer.next(now_ns, &PEER) else { return false };
+        if who.user != User::Local(0) && who.user != User::Local(self.own_uid) {
+            let Some(of_all) = self.all.next(now_ns, &ALL) else { return false };
+            self.all = of_all;
+        }
+        entry.bucket = of_user;
+        self.peers.insert(who.client, of_peer);
+        true
+    }
+
+    /// One line for each user with suppressed lines, if they are due.
+    pub(crate) fn poll(&mut self, now_ns: u64) -> Vec<String> {
+        if self.due_ns.is_none_or(|due_ns| now_ns < due_ns) {
+            return Vec::new();
+        }
+        self.due_ns = None;
+        let (mut lines, mut users, mut more) = (Vec::new(), 0_u64, 0_u64);
+        for (account, entry) in self.accounts.iter_mut() {
+            let count = std::mem::take(&mut entry.suppressed);
+            if count == 0 {
+                continue;
+            }
+            if lines.len() < LOG_USERS_TOLD_MAX {
+                lines.push(format!("{count} messages about {account} not shown"));
+            } else {
+                (users, more) = (users + 1, more.saturating_add(count));
+            }
+        }
+        if users > 0 {
+            lines.push(format!("{more} messages about {users} more users not shown"));
+        }
+        lines
+    }
+
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    pub(crate) fn forget(&mut self, client: ClientId) {
+        self.peers.remove(&client);
+    }
+
+    fn account(&mut self, now_ns: u64, about: Option<Who>) -> Account {
+        let Some(who) = about else { return Account::Service };
+        let account = Account::User(who.user);
+        if self.accounts.len() >= LOG_USERS_MAX && !self.accounts.contains_key(&account) {
+            self.accounts.retain(|_, entry| entry.suppressed > 0 || entry.bucket.full_ns > now_ns);
+            if self.accounts.len() >= LOG_USERS_MAX {
+                return Account::Others;
+            }
+        }
+        account
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use super::*;
+use abi::sync::mpsc;
+
+/// A writer whose reader takes a line when the test says so.
+struct Reader {
+    allow: mpsc::Sender<()>,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Reader {
+    fn new() -> (Self, Writer) {
+        let ((allow, allowed), (line, lines)) = (mpsc::channel(), mpsc::channel());
+        let log = move |_, text: &str| {
+            // Once the test has dropped its end, nothing waits.
+            let _ = allowed.recv();
+            let _ = line.send(text.to_owned());
+        };
+        (Self { allow, lines }, Writer::new(Box::new(log)))
+    }
+
+    fn next(&self) -> String {
+        self.allow.send(()).unwrap();
+        self.lines.recv().unwrap()
+    }
+}
+
+#[test]
+fn lines_come_in_their_order_and_all_of_them_before_the_end() {
+    let (reader, mut writer) = Reader::new();
+    for line in 0..10 {
+        writer.write(LogLevel::Info, &line.to_string());
+    }
+    assert_eq!(reader.next(), "0");
+    let Reader { allow, lines } = reader;
+    drop(allow);
+    writer.finish();
+    let rest: Vec<String> = lines.into_iter().collect();
+    assert_eq!(rest, (1..10).map(|line| line.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reader_that_stands_still_costs_lines_and_no_time() {
+    let (reader, mut writer) = Reader::new();
+    writer.write(LogLevel::Info, "first");
+    assert_eq!(reader.next(), "first");
+    // The thread has taken a line, or is about to.
+    let count = 3 * LOG_LINES_WAITING_MAX as u64;
+    for _ in 0..count {
+        writer.write(LogLevel::Info, "line");
+    }
+    let mut written = 0;
+    let told = loop {
+        match reader.next().as_str() {
+            "line" => written += 1,
+            other => break other.to_owned(),
+        }
+    };
+    let missing = count - written;
+    assert_eq!(told, format!("{missing} messages not shown: the log was not read in time"));
+    let queue = LOG_LINES_WAITING_MAX as u64;
+    assert!((queue..=queue + 1).contains(&written), "{written}");
+    writer.write(LogLevel::Info, "last");
+    assert_eq!(reader.next(), "last");
+}
+
+/// The end of the service does not wait for ever; the test hangs if it does.
+#[test]
+fn the_end_does_not_wait_for_a_reader_that_stands_still() {
+    let (reader, mut writer) = Reader::new();
+    for _ in 0..10 {
+        writer.write(LogLevel::Info, "line");
+    }
+    writer.finish();
+    assert!(reader.lines.try_recv().is_err());
+    drop(writer);
+}
+
+#[test]
+fn a_line_has_a_bound() {
+    let (reader, mut writer) = Reader::new();
+    writer.write(LogLevel::Info, &"ä".repeat(LOG_LINE_BYTES_MAX));
+    assert_eq!(reader.next().len(), LOG_LINE_BYTES_MAX);
+    writer.write(LogLevel::Info, &format!("x{}", "ä".repeat(LOG_LINE_BYTES_MAX)));
+    assert_eq!(reader.next().len(), LOG_LINE_BYTES_MAX - 1);
+}
+
+/// A function that panics ends the thread; the service goes on without a log.
+#[test]
+fn a_function_that_panics_stops_nothing() {
+    let mut writer = Writer::new(Box::new(|_, _| panic!("by the test")));
+    writer.write(LogLevel::Info, "line");
+    while lock(&writer.shared.state).is_running {
+        std::thread::yield_now();
+    }
+    for _ in 0..2 * LOG_LINES_WAITING_MAX {
+        writer.write(LogLevel::Info, "line");
+    }
+    writer.finish();
+}

@@ -1,0 +1,32 @@
+//! The users that the daemon keeps accounts of.
+
+use core::fmt;
+
+use abi::ids::ClientId;
+
+/// Who is at the other end of a connection, as far as the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum User {
+    /// A user of this machine.
+    Local(u32),
+    /// All users of other machines together: what they say about themselves nobody checks.
+    #[cfg(feature = "host")]
+    Remote,
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local(uid) => write!(f, "user {uid}"),
+            #[cfg(feature = "host")]
+            Self::Remote => f.write_str("users of other machines"),
+        }
+    }
+}
+
+/// A connection and its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) client: ClientId,
+    pub(crate) user: User,
+}
