@@ -345,28 +345,40 @@ macro_rules! __event {
     };
 
     // ---- no arguments are left
-    (@args end [$slice:ident] [] [.time_ns($time:ident)] [$($write:tt)*] $(,)*) => {
-        $slice.end_with(::core::option::Option::Some($time), &mut $crate::__private::closure(|event| {
-            let _ = &event;
-            $($crate::__event!(@write event $write);)*
-        }))
+    (@args end [$slice:ident] [] [.time_ns($time:ident)] $write:tt $(,)*) => {
+        $slice.end_with(::core::option::Option::Some($time), $crate::__event!(@fill $write))
     };
-    (@args end [$slice:ident] [] [] [$($write:tt)*] $(,)*) => {
-        $slice.end_with(::core::option::Option::None, &mut $crate::__private::closure(|event| {
-            let _ = &event;
-            $($crate::__event!(@write event $write);)*
-        }))
+    (@args end [$slice:ident] [] [] $write:tt $(,)*) => {
+        $slice.end_with(::core::option::Option::None, $crate::__event!(@fill $write))
     };
     (@args end [$slice:ident] [] [$($site:tt)+] $write:tt $(,)*) => {
         ::core::compile_error!("a slice ends where it began: `end!` takes no `track`, and `ts` once")
     };
-    (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] [] $(,)*) => {
-        $crate::__private::Site::new(&$category, $name)$($site)*.$verb(::core::option::Option::None)
+    (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] $write:tt $(,)*) => {
+        $crate::__private::Site::new(&$category, $name)$($site)*.$verb($crate::__event!(@fill $write))
     };
-    (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] [$($write:tt)*] $(,)*) => {
-        $crate::__private::Site::new(&$category, $name)$($site)*.$verb(::core::option::Option::Some(
+
+    // ---- nothing, annotations alone, or what a closure writes
+    (@fill []) => {
+        ::core::option::Option::None
+    };
+    (@fill [$((annotate $key:tt $($value:tt)*))+]) => {
+        ::core::option::Option::Some($crate::__private::Fill::Annotations(
+            $crate::__static!([$crate::__private::StaticName; [$(::core::stringify!($key)),+].len()] =
+                [$($crate::__private::StaticName::key($crate::__event!(@key $key))),+]),
+            &[$($crate::__private::argument(&$($value)*)),+],
+        ))
+    };
+    (@fill [$($write:tt)*]) => {
+        ::core::option::Option::Some($crate::__private::Fill::Closure(
             &mut $crate::__private::closure(|event| { $($crate::__event!(@write event $write);)* }),
         ))
+    };
+    (@key $key:ident) => {
+        $crate::__private::key_of(::core::stringify!($key))
+    };
+    (@key $key:literal) => {
+        $key
     };
 
     // ---- arguments with a meaning of their own
@@ -411,19 +423,19 @@ macro_rules! __event {
     (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = ? $value:expr, $($rest:tt)*) => {
         match &$value {
             value => $crate::__event!(@args $verb $category $name $site
-                [$($write)* (annotate $key $crate::__private::ByDebug(value))] $($rest)*),
+                [$($write)* (annotate $key &$crate::__private::ByDebug(value))] $($rest)*),
         }
     };
     (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = % $value:expr, $($rest:tt)*) => {
         match &$value {
             value => $crate::__event!(@args $verb $category $name $site
-                [$($write)* (annotate $key $crate::__private::ByDisplay(value))] $($rest)*),
+                [$($write)* (annotate $key &$crate::__private::ByDisplay(value))] $($rest)*),
         }
     };
     (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = @ $value:expr, $($rest:tt)*) => {
         match &$value {
             value => $crate::__event!(@args $verb $category $name $site
-                [$($write)* (annotate $key $crate::__private::Interned(value))] $($rest)*),
+                [$($write)* (annotate $key &$crate::__private::Interned(value))] $($rest)*),
         }
     };
     (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] $key:tt = $value:expr, $($rest:tt)*) => {
@@ -456,16 +468,10 @@ macro_rules! __event {
     };
 
     // ---- what to write
-    (@write $event:ident (annotate $key:ident $($value:tt)*)) => {
-        $crate::__event!(@write $event (key [$crate::__private::key_of(::core::stringify!($key))] $($value)*))
-    };
-    (@write $event:ident (annotate $key:literal $($value:tt)*)) => {
-        $crate::__event!(@write $event (key [$key] $($value)*))
-    };
-    (@write $event:ident (key [$key:expr] $($value:tt)*)) => {{
+    (@write $event:ident (annotate $key:tt $($value:tt)*)) => {{
         let key = $crate::__static!($crate::__private::StaticName =
-            $crate::__private::StaticName::key($key));
-        $event.annotate_static(key, &$($value)*);
+            $crate::__private::StaticName::key($crate::__event!(@key $key)));
+        $event.annotate_static(key, $($value)*);
     }};
     (@write $event:ident (flow $value:ident)) => {
         $crate::__private::Flows::each($value, |flow| { $event.flow(flow); })

@@ -3,7 +3,7 @@
 
 use core::fmt;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::{
 #[path = "../tests/it/trace.rs"]
 mod trace;
 
-static A: Category = Category::new("source.a");
+pub(crate) static A: Category = Category::new("source.a");
 /// Registered by its first event.
 static B: Category = Category::new("source.b");
 static BOTH: Group = Group::new(&[&A, &B]);
@@ -41,14 +41,20 @@ const ROUNDS: u32 = if cfg!(miri) { 1 } else { 10 };
 /// Events of a call of [`record`], with the ends of all slices.
 const EVENTS: usize = 13;
 
+/// Sessions see the events of all threads: tests that record run one at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Service, producer and consumers of one process.
-struct Place {
+pub(crate) struct Place {
     service: EmbeddedService,
     producer: PolledProducer,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut config = ServiceConfig::new(Arc::new(HeapRegions));
         config.scrape_by_default = true;
         let service = EmbeddedService::new(config, Box::new(|_, line| eprintln!("{line}")));
@@ -69,7 +75,7 @@ impl Place {
         std::thread::yield_now();
     }
 
-    fn start(&mut self) -> Consumer {
+    pub(crate) fn start(&mut self) -> Consumer {
         let config = Config::new().buffer_kb(4 * SHM_BYTES / 1024, Fill::Ring);
         let config = config.track_events(&["source.a", "source.b"]).to_message();
         let mut consumer = self.service.consumer();
@@ -81,7 +87,7 @@ impl Place {
         consumer
     }
 
-    fn stop(&mut self, mut consumer: Consumer) -> Vec<u8> {
+    pub(crate) fn stop(&mut self, mut consumer: Consumer) -> Vec<u8> {
         consumer.disable_tracing().expect("an end");
         while consumer.wait(Some(Duration::ZERO)).expect("a service") != Waited::Ended {
             self.poll();
@@ -227,6 +233,7 @@ fn count(trace: &[u8]) -> usize {
 
 #[test]
 fn threads_record_while_sessions_come_and_go() {
+    let _alone = alone();
     registry::register(&[&A]);
     let mut place = Place::new();
     let (kept, lost) = (Kept::default(), lost_events());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protos::DebugAnnotationWriter;
-use protozero::Writer as _;
+use protozero::{Writer as _, rt};
 
 use crate::intern::{Interning, Kind};
 
@@ -48,27 +48,45 @@ pub trait Annotate {
     /// The value, if it is of a type that all call sites write with one function.
     #[doc(hidden)]
     #[inline(always)]
-    fn simple(&self) -> Simple<'_> {
-        Simple::Other
+    fn simple(&self) -> Option<Simple<'_>> {
+        None
     }
 }
 
-/// A value of a basic type.
+/// A value of a basic type, as it is written.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Simple<'a> {
-    /// None of these.
-    Other,
-    /// A truth value.
-    Bool(bool),
-    /// A number without a sign.
-    Uint(u64),
-    /// A number with a sign.
-    Int(i64),
+    /// Nothing, not even its key.
+    Absent,
+    /// The tag and the value of a varint field.
+    Varint(u8, u64),
     /// A number with a fraction.
     Double(f64),
     /// A text.
     Str(&'a str),
+}
+
+impl Simple<'_> {
+    pub(crate) const fn bool(value: bool) -> Self {
+        Self::Varint(rt::tag(2, rt::VARINT) as u8, value as u64)
+    }
+
+    pub(crate) const fn uint(value: u64) -> Self {
+        Self::Varint(rt::tag(3, rt::VARINT) as u8, value)
+    }
+
+    pub(crate) const fn int(value: i64) -> Self {
+        Self::Varint(rt::tag(4, rt::VARINT) as u8, value.cast_unsigned())
+    }
+
+    pub(crate) const fn double(value: f64) -> Self {
+        Self::Double(value)
+    }
+
+    pub(crate) const fn pointer(value: u64) -> Self {
+        Self::Varint(rt::tag(7, rt::VARINT) as u8, value)
+    }
 }
 
 /// Where a value writes itself, with one of these methods.
@@ -333,39 +351,46 @@ impl<T: AsRef<str> + ?Sized> Annotate for Interned<'_, T> {
 }
 
 macro_rules! scalars {
-    ($($method:ident $variant:ident($as:ty): $($type:ty)*;)*) => {$($(
+    ($($method:ident($as:ty): $($type:ty)*;)*) => {$($(
         impl Annotate for $type {
             fn annotate(&self, value: Value<'_, '_>) {
                 value.$method(*self as $as);
             }
 
             #[inline(always)]
-            fn simple(&self) -> Simple<'_> {
-                Simple::$variant(*self as $as)
+            fn simple(&self) -> Option<Simple<'_>> {
+                Some(Simple::$method(*self as $as))
             }
         }
     )*)*};
 }
 
 scalars! {
-    bool Bool(bool): bool;
-    uint Uint(u64): u8 u16 u32 u64 usize;
-    int Int(i64): i8 i16 i32 i64 isize;
-    double Double(f64): f32 f64;
+    bool(bool): bool;
+    uint(u64): u8 u16 u32 u64 usize;
+    int(i64): i8 i16 i32 i64 isize;
+    double(f64): f32 f64;
 }
 
 macro_rules! non_zero {
-    ($($type:ident)*) => {$(
+    ($($method:ident($as:ty): $($type:ident)*;)*) => {$($(
         impl Annotate for std::num::$type {
             fn annotate(&self, value: Value<'_, '_>) {
-                self.get().annotate(value);
+                value.$method(self.get() as $as);
+            }
+
+            #[inline(always)]
+            fn simple(&self) -> Option<Simple<'_>> {
+                Some(Simple::$method(self.get() as $as))
             }
         }
-    )*};
+    )*)*};
 }
 
-non_zero!(NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroUsize);
-non_zero!(NonZeroI8 NonZeroI16 NonZeroI32 NonZeroI64 NonZeroIsize);
+non_zero! {
+    uint(u64): NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroUsize;
+    int(i64): NonZeroI8 NonZeroI16 NonZeroI32 NonZeroI64 NonZeroIsize;
+}
 
 macro_rules! displayed {
     ($($type:ty)*) => {$(
@@ -386,8 +411,8 @@ impl Annotate for str {
     }
 
     #[inline(always)]
-    fn simple(&self) -> Simple<'_> {
-        Simple::Str(self)
+    fn simple(&self) -> Option<Simple<'_>> {
+        Some(Simple::Str(self))
     }
 }
 
@@ -397,8 +422,8 @@ impl Annotate for String {
     }
 
     #[inline(always)]
-    fn simple(&self) -> Simple<'_> {
-        Simple::Str(self)
+    fn simple(&self) -> Option<Simple<'_>> {
+        Some(Simple::Str(self))
     }
 }
 
@@ -453,8 +478,8 @@ impl<T: Annotate> Annotate for Option<T> {
     }
 
     #[inline(always)]
-    fn simple(&self) -> Simple<'_> {
-        self.as_ref().map_or(Simple::Other, Annotate::simple)
+    fn simple(&self) -> Option<Simple<'_>> {
+        self.as_ref().map_or(Some(Simple::Absent), Annotate::simple)
     }
 }
 
@@ -462,11 +487,21 @@ impl<T> Annotate for *const T {
     fn annotate(&self, value: Value<'_, '_>) {
         value.pointer(self.addr() as u64);
     }
+
+    #[inline(always)]
+    fn simple(&self) -> Option<Simple<'_>> {
+        Some(Simple::pointer(self.addr() as u64))
+    }
 }
 
 impl<T> Annotate for *mut T {
     fn annotate(&self, value: Value<'_, '_>) {
-        value.pointer(self.addr() as u64);
+        self.cast_const().annotate(value);
+    }
+
+    #[inline(always)]
+    fn simple(&self) -> Option<Simple<'_>> {
+        Some(Simple::pointer(self.addr() as u64))
     }
 }
 
@@ -484,7 +519,7 @@ macro_rules! by_reference {
             }
 
             #[inline(always)]
-            fn simple(&self) -> Simple<'_> {
+            fn simple(&self) -> Option<Simple<'_>> {
                 (**self).simple()
             }
         }

@@ -3,15 +3,19 @@
 //! | module | what |
 //! |---|---|
 //! | [`counter_value`] | the value of a counter |
+//! | [`argument`] | what call sites hand over |
 //! | [`annotate`] | values of annotations: the trait, and its implementations for types of the standard library |
 
 pub(crate) mod annotate;
+pub(crate) mod argument;
 pub(crate) mod counter_value;
 
 use protos::{DebugAnnotationWriter, TrackEventWriter};
 use protozero::Writer as _;
+use protozero::wire::varint;
 
 use self::annotate::{Annotate, Simple, Value};
+use self::argument::{Argument, argument};
 use crate::flow::Flow;
 #[cfg(feature = "tracing")]
 use crate::intern::Place;
@@ -81,49 +85,44 @@ impl<'e, 'p> Event<'e, 'p> {
 
     /// Adds an annotation with a literal key.
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub fn annotate_static(
         &mut self,
         key: &'static StaticName,
         value: &(impl Annotate + ?Sized),
     ) -> &mut Self {
-        match value.simple() {
-            Simple::Other => {
-                if !self.drop_annotations && !value.is_absent() {
-                    let message = annotation(self.message, key, self.interning.key(key));
-                    value.annotate(Value::new(message, self.interning));
-                }
-            }
-            simple => self.annotate_simple(key, simple),
-        }
+        self.annotate_with(key, argument(&value));
         self
     }
 
     /// For all call sites, so that they stay small.
     #[inline(never)]
-    fn annotate_simple(&mut self, key: &'static StaticName, value: Simple<'_>) {
-        if self.drop_annotations {
+    pub(crate) fn annotate_with(&mut self, key: &'static StaticName, value: Argument<'_>) {
+        let is_absent = match value {
+            Argument::Simple(Simple::Absent) => true,
+            Argument::Simple(_) => false,
+            Argument::Other(value) => self.drop_annotations || value.is_absent(),
+        };
+        if is_absent || self.drop_annotations {
             return;
         }
-        let iid = self.interning.key(key);
-        let mut message = annotation(self.message, key, iid);
+        let mut message = annotation(self.message, key, self.interning.key(key));
         match value {
-            Simple::Other => {}
-            Simple::Bool(value) => {
-                message.bool_value(value);
+            Argument::Simple(Simple::Absent) => {}
+            Argument::Simple(Simple::Varint(tag, value)) => {
+                let mut field = [tag; 1 + varint::LEN_MAX];
+                let mut bytes = [0; varint::LEN_MAX];
+                let len = varint::encode(value, &mut bytes);
+                field[1..].copy_from_slice(&bytes);
+                message.append_raw(&field[..1 + len]);
             }
-            Simple::Uint(value) => {
-                message.uint_value(value);
-            }
-            Simple::Int(value) => {
-                message.int_value(value);
-            }
-            Simple::Double(value) => {
+            Argument::Simple(Simple::Double(value)) => {
                 message.double_value(value);
             }
-            Simple::Str(value) => {
+            Argument::Simple(Simple::Str(value)) => {
                 message.string_value(value);
             }
+            Argument::Other(value) => value.annotate(Value::new(message, self.interning)),
         }
     }
 

@@ -217,7 +217,8 @@ impl Span {
             });
         };
         let now_ns = clock::now_ns();
-        let fill: Option<&mut Fill<'_>> = if is_plain { None } else { Some(&mut fill) };
+        let mut fill = Fill::Closure(&mut fill);
+        let fill = (!is_plain).then_some(&mut fill);
         let written = thread::write_locked(now_ns, bits, &spec, fill);
         if written.bits != 0 {
             self.flows.clear();
@@ -248,8 +249,8 @@ impl Span {
             event.flow(flow);
             values.annotate(event, site, false);
         };
-        let fill: &mut Fill<'_> = &mut fill;
-        thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, Some(fill));
+        let fill = Some(&mut Fill::Closure(&mut fill));
+        thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, fill);
         self.life = Some(life);
     }
 
@@ -279,7 +280,8 @@ impl Span {
                 event.flow(*flow);
             });
         };
-        let fill: Option<&mut Fill<'_>> = if is_plain { None } else { Some(&mut fill) };
+        let mut fill = Fill::Closure(&mut fill);
+        let fill = (!is_plain).then_some(&mut fill);
         let end = spec(TrackEventType::TYPE_SLICE_END, site, track);
         thread::write_to_locked(written, &end, fill);
     }
@@ -299,7 +301,7 @@ impl Span {
                 event.flow(*flow);
             });
         };
-        thread::write_to(life.written, &end, Some(&mut fill));
+        thread::write_to(life.written, &end, Some(&mut Fill::Closure(&mut fill)));
     }
 
     fn flow(&mut self) -> Flow {

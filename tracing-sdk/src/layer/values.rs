@@ -123,15 +123,15 @@ impl Annotate for Shown<'_> {
         }
     }
 
-    fn simple(&self) -> Simple<'_> {
-        match self.stored {
-            Stored::U64(number) => Simple::Uint(*number),
-            Stored::I64(number) => Simple::Int(*number),
-            Stored::F64(number) => Simple::Double(*number),
-            Stored::Bool(truth) => Simple::Bool(*truth),
+    fn simple(&self) -> Option<Simple<'_>> {
+        Some(match self.stored {
+            Stored::U64(number) => Simple::uint(*number),
+            Stored::I64(number) => Simple::int(*number),
+            Stored::F64(number) => Simple::double(*number),
+            Stored::Bool(truth) => Simple::bool(*truth),
             Stored::Text(range) => Simple::Str(self.texts.get(range.clone()).unwrap_or_default()),
-            Stored::Causes(_) => Simple::Other,
-        }
+            Stored::Causes(_) => return None,
+        })
     }
 }
 

@@ -36,9 +36,10 @@ use self::thread_time::ThreadTime;
 use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
+use crate::event::argument::Argument;
 use crate::event::counter_value::CounterValue;
 use crate::interceptor::Intercepted;
-use crate::intern::{EventName, Interning, Place, WrittenName};
+use crate::intern::{EventName, Interning, Place, StaticName, WrittenName};
 use crate::source::running::Running;
 use crate::source::settings::{
     ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
@@ -117,8 +118,20 @@ struct Arguments<'a, 'f> {
     fill: Option<&'a mut Fill<'f>>,
 }
 
-/// Writes the arguments of an event.
-pub(crate) type Fill<'f> = dyn FnMut(&mut Event<'_, '_>) + 'f;
+/// The arguments of an event.
+#[doc(hidden)]
+pub enum Fill<'f> {
+    /// As many keys as values.
+    Annotations(&'static [StaticName], &'f [Argument<'f>]),
+    /// Writes them.
+    Closure(&'f mut (dyn FnMut(&mut Event<'_, '_>) + 'f)),
+}
+
+impl core::fmt::Debug for Fill<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Fill")
+    }
+}
 
 /// When an interceptor gets the packets of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -229,7 +242,7 @@ impl Sequence {
         fill: Option<&mut Fill<'_>>,
         deliver: Deliver,
     ) -> Outcome {
-        match fill.is_none() && self.write_short(now_ns, spec) {
+        match self.write_short(now_ns, spec, fill.as_deref()) {
             true => Outcome { is_stored: true, panic: None },
             false => self.write_long(now_ns, spec, fill, deliver),
         }
@@ -468,8 +481,13 @@ fn fill_event(
         event.lost_events(lost);
     }
     match fill {
-        Some(fill) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
         None => Ok(()),
+        Some(Fill::Annotations(keys, values)) => catch_unwind(AssertUnwindSafe(|| {
+            for (key, value) in keys.iter().zip(*values) {
+                event.annotate_with(key, *value);
+            }
+        })),
+        Some(Fill::Closure(fill)) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
     }
 }
 

@@ -7,7 +7,8 @@ use protos::{ClockSnapshotWriter, TrackEventDefaultsWriter};
 
 use super::thread_time::ThreadTime;
 use super::{Fill, Sequence, Spec};
-use crate::event::Event;
+use crate::event::annotate::Simple;
+use crate::event::argument::Argument;
 use crate::intern::StaticName;
 use crate::source::settings::{
     ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
@@ -99,18 +100,13 @@ impl Sequence {
 
     /// Writes the ends that found no memory before. False if one finds none again.
     fn write_late_ends(&mut self, now_ns: u64) -> bool {
-        static KEY: StaticName = StaticName::key("lost_arguments");
+        static KEYS: [StaticName; 1] = [StaticName::key("lost_arguments")];
+        let mut mark = Fill::Annotations(&KEYS, &[Argument::Simple(Simple::bool(true))]);
         while let Some(end) = self.late_ends.first() {
             // The sequence that began the slice has described its track.
             let track = end.track.map(Track::from_uuid);
             let spec = Spec { time_ns: Some(end.time_ns), ..Spec::end(track.as_ref()) };
-            let mut mark = |event: &mut Event<'_, '_>| {
-                event.annotate_static(&KEY, &true);
-            };
-            let fill: Option<&mut Fill<'_>> = match end.had_arguments {
-                false => None,
-                true => Some(&mut mark),
-            };
+            let fill = end.had_arguments.then_some(&mut mark);
             let _no_panic = self.encode_late_end(now_ns, &spec, fill);
             if self.writer.is_dropping() {
                 return false;

@@ -13,13 +13,14 @@ use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::Site;
 use super::guard::TrackSlice;
 use super::kept::Kept;
-use super::{Site, closure};
 use crate::category::{CategoryRef, Members};
 use crate::event::annotate::{Annotate, ByDebug, ByDisplay};
 use crate::flow::Flow;
 use crate::intern::{EventName, StaticName};
+use crate::sequence::Fill;
 use crate::track::Track;
 
 /// The slice of a future, from [`async_slice!`](crate::async_slice!).
@@ -171,9 +172,9 @@ where
 fn annotate_end(slice: TrackSlice<'_>, key: &'static StaticName, value: &impl Annotate) {
     slice.end_with(
         None,
-        &mut closure(|event| {
+        Some(Fill::Closure(&mut |event| {
             event.annotate_static(key, value);
-        }),
+        })),
     );
 }
 
@@ -187,7 +188,7 @@ async fn traced<F: Future>(
     let output = poll_fn(|context| {
         let _poll = slice.open.get().and_then(Option::as_ref).map(|open| {
             let site = Site::of(open.members, EventName::Static(open.name));
-            site.slice(Some(&mut closure(|event| {
+            site.slice(Some(Fill::Closure(&mut |event| {
                 event.flow(open.flow);
             })))
         });

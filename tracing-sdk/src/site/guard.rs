@@ -58,9 +58,9 @@ impl Slice {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, fill: &mut Fill<'_>) {
+    pub fn end_with(mut self, time_ns: Option<u64>, mut fill: Option<Fill<'_>>) {
         let written = self.written.get_mut().map(core::mem::take).unwrap_or_default();
-        write_end(written, None, time_ns, Some(fill));
+        write_end(written, None, time_ns, fill.as_mut());
     }
 }
 
@@ -100,9 +100,9 @@ impl<'a> TrackSlice<'a> {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, fill: &mut Fill<'_>) {
+    pub fn end_with(mut self, time_ns: Option<u64>, mut fill: Option<Fill<'_>>) {
         if let Some((written, track)) = self.open.get_mut() {
-            write_end(core::mem::take(written), Some(track), time_ns, Some(fill));
+            write_end(core::mem::take(written), Some(track), time_ns, fill.as_mut());
         }
     }
 }

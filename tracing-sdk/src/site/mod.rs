@@ -22,7 +22,9 @@ use protos::TrackEventType;
 use self::guard::{Slice, TrackSlice};
 use crate::category::{CategoryRef, Members};
 use crate::event::Event;
+use crate::event::argument::Argument;
 pub use crate::intern::EventName as Name;
+use crate::intern::StaticName;
 use crate::sequence::thread::{self, Written};
 use crate::sequence::{Fill, Spec};
 use crate::track::Track;
@@ -70,8 +72,27 @@ impl<'s, 't> Site<'s, 't> {
         self
     }
 
+    #[inline(always)]
+    fn write(&self, fill: Option<Fill<'_>>) -> Written {
+        match fill {
+            None => self.write_filled(None),
+            Some(Fill::Annotations(keys, values)) => self.write_annotated(keys, values),
+            Some(Fill::Closure(fill)) => self.write_with(fill),
+        }
+    }
+
     #[inline(never)]
-    fn write(&self, fill: Option<&mut Fill<'_>>) -> Written {
+    fn write_annotated(&self, keys: &'static [StaticName], values: &[Argument<'_>]) -> Written {
+        self.write_filled(Some(&mut Fill::Annotations(keys, values)))
+    }
+
+    #[inline(never)]
+    fn write_with(&self, fill: &mut dyn FnMut(&mut Event<'_, '_>)) -> Written {
+        self.write_filled(Some(&mut Fill::Closure(fill)))
+    }
+
+    #[inline(never)]
+    fn write_filled(&self, fill: Option<&mut Fill<'_>>) -> Written {
         match self.0.members.map_or(0, Members::instances) {
             0 => Written::default(),
             bits => thread::write(bits, &self.0, fill),
@@ -80,19 +101,19 @@ impl<'s, 't> Site<'s, 't> {
 
     /// `instant!`
     #[inline(always)]
-    pub fn instant(self, fill: Option<&mut Fill<'_>>) {
+    pub fn instant(self, fill: Option<Fill<'_>>) {
         self.write(fill);
     }
 
     /// `slice!`
     #[inline(always)]
-    pub fn slice(self, fill: Option<&mut Fill<'_>>) -> Slice {
+    pub fn slice(self, fill: Option<Fill<'_>>) -> Slice {
         Slice::new(self.begin().write(fill))
     }
 
     /// `slice!` with `track`.
     #[inline(always)]
-    pub fn track_slice(self, fill: Option<&mut Fill<'_>>) -> TrackSlice<'t> {
+    pub fn track_slice(self, fill: Option<Fill<'_>>) -> TrackSlice<'t> {
         let track = self.0.track.copied().unwrap_or(Track::GLOBAL);
         TrackSlice::new(self.begin().write(fill), track)
     }

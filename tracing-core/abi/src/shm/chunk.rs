@@ -36,7 +36,7 @@ pub(super) enum Fragment {
 pub struct WritableChunk {
     /// The chunk's bytes, header included.
     pub(super) span: Span,
-    header: PublishedHeader,
+    pub(super) header: PublishedHeader,
     smb: Smb,
     page_idx: usize,
     grant: Grant,
@@ -59,6 +59,9 @@ impl Smb {
         WritableChunk::new(self.clone(), page_idx, grant, header)
     }
 }
+
+/// Where the word of the header is that has the fragments and flags.
+pub(super) const PACKETS_OFF: usize = 4;
 
 impl WritableChunk {
     fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Option<Self> {
@@ -135,19 +138,19 @@ impl WritableChunk {
     /// Sets `flags` on top of those there are.
     #[inline]
     pub fn add_flags(&mut self, flags: ChunkFlags) {
-        self.header.add_flags(self.span.word(4), flags);
+        self.header.add_flags(self.span.word(PACKETS_OFF), flags);
     }
 
     /// Takes `flags` back.
     #[inline]
     pub fn remove_flags(&mut self, flags: ChunkFlags) {
-        self.header.remove_flags(self.span.word(4), flags);
+        self.header.remove_flags(self.span.word(PACKETS_OFF), flags);
     }
 
     /// Counts one fragment more, which publishes everything before it.
     #[inline(always)]
     pub(super) fn publish_fragment(&mut self) {
-        self.header.start_fragment(self.span.word(4));
+        self.header.start_fragment(self.span.word(PACKETS_OFF));
     }
 
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.

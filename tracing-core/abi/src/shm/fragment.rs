@@ -24,12 +24,15 @@ use core::ops::Range;
 
 use protozero::wire::varint;
 
-use crate::shm::chunk::{Fragment, WritableChunk};
+use crate::shm::chunk::{Fragment, PACKETS_OFF, WritableChunk};
 
 pub use crate::shm::chunk::FRAGMENT_HEADER_BYTES;
 
 use crate::shm::header::{ChunkFlags, PACKET_DROPPED, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
+use crate::shm::page::PublishedHeader;
+use crate::shm::region::Piece;
+use crate::sync::AtomicU32;
 
 /// Fragments shorter than this get a length of one byte. (Unlike nested messages, where 127 does too.)
 const ONE_BYTE_LIMIT: usize = 127;
@@ -125,8 +128,9 @@ impl WritableChunk {
         {
             return None;
         }
-        let begin = CHUNK_HEADER_BYTES + self.begin + 1;
-        Some(ShortFragment { chunk: self, begin, end: begin })
+        let (word, piece) =
+            self.span.word_and_piece(PACKETS_OFF, CHUNK_HEADER_BYTES + self.begin, bytes_max)?;
+        Some(ShortFragment { piece, end: 1, word, header: &mut self.header, next: &mut self.begin })
     }
 
     fn is_open(&self) -> bool {
@@ -171,41 +175,51 @@ impl WritableChunk {
 /// A short fragment that is being written. It does not exist before [`end`](Self::end).
 #[derive(Debug)]
 pub struct ShortFragment<'a> {
-    chunk: &'a mut WritableChunk,
-    /// Where its first byte is, and where the next one will be. Both count from the header of the chunk.
-    begin: usize,
+    /// Its length, and its bytes.
+    piece: Piece<'a>,
+    /// Where the next byte will be.
     end: usize,
+    /// Of its chunk: the word with the count of fragments, the header, and where the next fragment begins.
+    word: &'a AtomicU32,
+    header: &'a mut PublishedHeader,
+    next: &'a mut usize,
 }
 
 impl ShortFragment<'_> {
     /// How many bytes it has.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
-        self.end - self.begin
+        self.end - 1
     }
 
     /// Appends the first `len` of `bytes`. All of them are stored, which is cheaper, so all must be within its bytes.
     #[inline(always)]
     pub fn append<const BYTES: usize>(&mut self, bytes: [u8; BYTES], len: usize) {
-        self.chunk.span.store(self.end, &bytes);
+        self.piece.store(self.end, &bytes);
         self.end += len;
+    }
+
+    /// Appends `bytes`.
+    #[inline(always)]
+    pub fn append_slice(&mut self, bytes: &[u8]) {
+        self.piece.store(self.end, bytes);
+        self.end += bytes.len();
     }
 
     /// Replaces byte `at`.
     #[inline(always)]
     pub fn replace(&mut self, at: usize, byte: u8) {
-        self.chunk.span.store(self.begin + at, &[byte]);
+        self.piece.store(1 + at, &[byte]);
     }
 
     /// Ends and publishes it.
     #[inline(always)]
-    pub fn end(self) {
-        let len = self.bytes();
-        let Self { chunk, begin, .. } = self;
+    pub fn end(mut self) {
         #[expect(clippy::cast_possible_truncation, reason = "below 128, as its beginning says")]
-        chunk.span.store(begin - 1, &[len as u8]);
-        chunk.begin += 1 + len;
-        chunk.publish_fragment();
+        let len = self.bytes() as u8;
+        self.piece.store(0, &[len]);
+        *self.next += self.end;
+        self.header.start_fragment(Some(self.word));
     }
 }
 

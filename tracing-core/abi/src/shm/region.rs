@@ -20,6 +20,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
@@ -359,6 +360,23 @@ impl Span {
         Some(unsafe { AtomicU32::from_ptr(ptr.as_ptr().cast()) })
     }
 
+    /// The atomic word at `off`, and the `len` bytes at `piece_off`. `None` unless all are inside, the word as in
+    /// [`word`](Self::word), and the bytes behind it.
+    #[inline(always)]
+    pub(super) fn word_and_piece(
+        &mut self,
+        off: usize,
+        piece_off: usize,
+        len: usize,
+    ) -> Option<(&AtomicU32, Piece<'_>)> {
+        if piece_off < off + 4 || piece_off > self.len || len > self.len - piece_off {
+            return None;
+        }
+        // SAFETY: in bounds or one past: checked above (S1).
+        let ptr = unsafe { self.ptr.add(piece_off) };
+        Some((self.word(off)?, Piece { ptr, len, span: PhantomData }))
+    }
+
     /// Stores `bytes` at `off`. False, and nothing stored, if they do not fit.
     #[inline(always)]
     pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
@@ -386,6 +404,39 @@ impl Span {
         // SAFETY: `len` bytes from either are inside, may overlap, and are ours (S1, S3).
         unsafe { ptr::copy(source.as_ptr(), target.as_ptr(), len) };
         true
+    }
+}
+
+/// Some bytes of a span. It has a copy of their place: the compiler loads the fields of the span again after each
+/// store.
+///
+/// - **S4** the `len` bytes at `ptr` are inside the span (S1), which is borrowed for as long as this value lives, and
+///   nothing else accesses them meanwhile (S3).
+pub(super) struct Piece<'s> {
+    ptr: NonNull<u8>,
+    len: usize,
+    span: PhantomData<&'s mut Span>,
+}
+
+impl Piece<'_> {
+    /// Stores `bytes` at `off`. False, and nothing stored, if they do not fit.
+    #[inline(always)]
+    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
+        if off > self.len || bytes.len() > self.len - off {
+            return false;
+        }
+        // SAFETY: in bounds: checked above (S4).
+        let to = unsafe { self.ptr.add(off) };
+        // SAFETY: writable for as many bytes, and ours (S4); apart: `bytes` is a reference, and none leads
+        // into a region (R3).
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        true
+    }
+}
+
+impl fmt::Debug for Piece<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Piece({} bytes)", self.len)
     }
 }
 

@@ -32,6 +32,31 @@ impl<'w> ShortPacket<'w> {
         self.fragment.append(bytes, BYTES);
     }
 
+    /// Appends the first `len` of `bytes`.
+    #[inline(always)]
+    pub fn raw_up_to<const BYTES: usize>(&mut self, bytes: [u8; BYTES], len: usize) {
+        self.fragment.append(bytes, len);
+    }
+
+    /// Appends encoded bytes.
+    #[inline(always)]
+    pub fn raw_slice(&mut self, bytes: &[u8]) {
+        self.fragment.append_slice(bytes);
+    }
+
+    /// Appends a varint: at most ten bytes.
+    #[inline(always)]
+    pub fn raw_varint(&mut self, value: u64) {
+        if value < 1 << 56 {
+            let (word, len) = varint::word(value);
+            self.fragment.append(word.to_le_bytes(), len);
+        } else {
+            let (word, tail, len) = varint::wide(value);
+            self.fragment.append(word.to_le_bytes(), 8);
+            self.fragment.append(tail.to_le_bytes(), len - 8);
+        }
+    }
+
     /// Appends varint field `N`, which is below 2048: its tag, and at most ten bytes.
     #[inline(always)]
     pub fn varint<const N: u32>(&mut self, value: u64) {
@@ -45,14 +70,7 @@ impl<'w> ShortPacket<'w> {
             return;
         }
         self.fragment.append([first, second], tag_len);
-        if value < 1 << 56 {
-            let (word, len) = varint::word(value);
-            self.fragment.append(word.to_le_bytes(), len);
-        } else {
-            let (word, tail, len) = varint::wide(value);
-            self.fragment.append(word.to_le_bytes(), 8);
-            self.fragment.append(tail.to_le_bytes(), len - 8);
-        }
+        self.raw_varint(value);
     }
 
     /// Appends eight-byte field `N`, which is below 2048.

@@ -22,7 +22,7 @@ fn fields_are_those_of_the_wire() {
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
     writer.write_raw(&hex("0800"));
     let before = writer.written();
-    let mut packet = writer.new_short_packet(60).unwrap();
+    let mut packet = writer.new_short_packet(70).unwrap();
     packet.raw([0x12, 0]);
     let begin = packet.bytes();
     packet.varint::<1>(127);
@@ -32,12 +32,15 @@ fn fields_are_those_of_the_wire() {
     packet.end_message(begin);
     packet.varint::<1>(u64::MAX);
     packet.fixed64::<30>(7);
+    packet.raw_up_to([8, 1, 9], 1);
+    packet.raw_varint(300);
+    packet.raw_slice(&[8, 2]);
     packet.end();
-    assert_eq!(writer.written() - before, 49);
+    assert_eq!(writer.written() - before, 54);
     let id = writer.id().get();
     drop(writer);
     let expected = "121a 087f 788001 8001ffffffffffffff7f f87f808080808080808001
-                    08ffffffffffffffffff01 f1010700000000000000";
+                    08ffffffffffffffffff01 f1010700000000000000 08ac02 0802";
     assert_eq!(drained(&park, &arbiter, id)[1], hex(expected));
 }
 
