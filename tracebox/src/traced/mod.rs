@@ -1,6 +1,9 @@
 //! `traced`: the tracing service, at its sockets.
 
+mod confinement;
+
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
@@ -16,6 +19,7 @@ use crate::console;
 use crate::failure::Ending;
 use crate::failure::{Context, Failure};
 use crate::version::VERSION;
+use confinement::{Folders, confine};
 
 /// How long the first process of `--background` waits until the second one listens.
 pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
@@ -42,6 +46,13 @@ struct Traced {
     /// Groups and modes of the socket files for producers and for consumers, such as perfetto:0666:perfetto:0660
     #[arg(long, value_name = "PGROUP:PMODE:CGROUP:CMODE")]
     set_socket_permissions: Option<String>,
+    /// Folder below which consumers may have trace files created (output_path). Several are possible. Without it: all
+    /// folders but those of the system, such as /etc and /usr
+    #[arg(long, value_name = "DIR")]
+    write_to: Vec<PathBuf>,
+    /// Keep all rights of the user, and make all system calls
+    #[arg(long, conflicts_with = "write_to")]
+    unconfined: bool,
     /// Refused: relays are not in this version
     #[arg(long)]
     enable_relay_endpoint: bool,
@@ -83,9 +94,10 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
             (_, Started::Unknown) => Err(Failure::new("it does not listen after 10 s")),
         };
     }
+    let traces = traces(&args.write_to)?;
     // Each connection needs a descriptor, and the memory of a producer another one.
     let descriptors = process::raise_descriptor_limit();
-    let server = listen(permissions, descriptors)?;
+    let (server, sockets) = listen(permissions, descriptors)?;
     if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
         background::notify(fd, b"1").context("TRACED_NOTIFY_FD")?;
     }
@@ -94,6 +106,11 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         background::tell(true);
     }
     systemd::notify("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
+    if args.unconfined {
+        log("Not confined: it keeps all rights of its user");
+    } else {
+        log(confine(&Folders { traces, sockets }));
+    }
     let ended = server.run();
     // A service manager that misses it sees the process end.
     let _ = systemd::notify("STOPPING=1");
@@ -101,21 +118,35 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     Ok(0)
 }
 
+/// The folders of `--write-to`, or all but those of the system.
+fn traces(write_to: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if write_to.is_empty() {
+        return Ok(confinement::writable(Path::new("/")));
+    }
+    let absolute = |folder: &PathBuf| {
+        // It may leave the working directory.
+        let absolute = folder.canonicalize().and_then(|path| path.read_dir().map(|_| path));
+        absolute.context(format_args!("--write-to {}", console::name(folder)))
+    };
+    write_to.iter().map(absolute).collect()
+}
+
 fn log(line: impl std::fmt::Display) {
     console::log(&format!("[{}] traced: {line}", console::clock()));
 }
 
+/// A server, and the folders of the socket files that it removes at its end.
 fn listen(
     permissions: Option<(Permissions, Permissions)>,
     descriptors: u64,
-) -> Result<Server, Failure> {
+) -> Result<(Server, Vec<PathBuf>), Failure> {
     let passed = systemd::listen_fds().context("sockets that were passed")?;
-    let (mut server, listening) =
+    let (mut server, listening, folders) =
         if passed.is_empty() { bind(permissions)? } else { inherit(passed)? };
     server.stop_on_signals().context("cannot catch signals")?;
     // A script that reads this line may send a signal at once: signals are caught by now.
     log(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));
-    Ok(server)
+    Ok((server, folders))
 }
 
 /// Whether a passed socket is for consumers, by its name, else by its index; `None` if neither tells.
@@ -128,8 +159,11 @@ pub(crate) fn is_consumer(name: &str, index: usize) -> Option<bool> {
     }
 }
 
+/// A server, what it listens at, and the folders of the socket files that it has made.
+type Listening = (Server, String, Vec<PathBuf>);
+
 /// Makes a server of sockets that a service manager opened.
-fn inherit(passed: Vec<systemd::Inherited>) -> Result<(Server, String), Failure> {
+fn inherit(passed: Vec<systemd::Inherited>) -> Result<Listening, Failure> {
     let (mut producers, mut consumers) = (Vec::new(), Vec::new());
     for (index, socket) in passed.into_iter().enumerate() {
         let name = socket.name;
@@ -157,10 +191,10 @@ fn inherit(passed: Vec<systemd::Inherited>) -> Result<(Server, String), Failure>
     let service = service_config(VERSION).context("cannot start the service")?;
     let log = console::service_log(LogLevel::Info);
     let server = Server::with_listeners(producers, consumers, service, log);
-    Ok((server.context("cannot start the service")?, listening))
+    Ok((server.context("cannot start the service")?, listening, Vec::new()))
 }
 
-fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, String), Failure> {
+fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<Listening, Failure> {
     let sockets = defaults();
     if let Some(warning) = &sockets.warning {
         log(warning);
@@ -183,6 +217,8 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, Stri
     );
     options.producer_sockets = producer_sockets;
     options.consumer_sockets = vec![consumer];
+    let addresses = options.producer_sockets.iter().chain(&options.consumer_sockets);
+    let folders = addresses.filter_map(folder).collect();
     let server = Server::bind(options).map_err(|error| match error {
         BindError::Listen(error) => Failure::new(error),
         error => Failure::new(format_args!("cannot start the service: {error}")),
@@ -191,7 +227,14 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, Stri
         server.set_permissions(producers, consumers).context("--set-socket-permissions")?;
     }
     let (producer, consumer) = (sockets.producer.display(), sockets.consumer.display());
-    Ok((server, format!("listening on {producer} {consumer}")))
+    Ok((server, format!("listening on {producer} {consumer}"), folders))
+}
+
+/// The folder of a socket file.
+fn folder(address: &Address) -> Option<PathBuf> {
+    let Address::Path(path) = address else { return None };
+    // `--background` leaves the working directory.
+    std::path::absolute(path).ok()?.parent().map(Path::to_owned)
 }
 
 /// `PGROUP:PMODE:CGROUP:CMODE`; a group is a name or a number, a mode four octal digits.

@@ -167,6 +167,66 @@ fn sockets_that_were_passed() {
     assert!(world.path("producer").exists(), "the service manager owns the socket files");
 }
 
+/// What the kernel says of a process.
+fn status(traced: &Daemon, field: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", traced.child.id())).unwrap();
+    let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    value.unwrap().trim().to_owned()
+}
+
+#[test]
+fn it_gives_up_what_it_does_not_need() {
+    let world = World::new();
+    let mut traced = world.start("traced");
+    let line = traced.read_until("onfined");
+    assert!(line.contains("Confined: landlock for files"), "{line}");
+    assert_eq!(
+        (status(&traced, "NoNewPrivs"), status(&traced, "Seccomp")),
+        ("1".into(), "2".into())
+    );
+    drop(traced);
+
+    let ours = |field| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        value.trim_start_matches(':').trim().to_owned()
+    };
+    let mut traced = world.start("traced --unconfined");
+    traced.read_until("Not confined");
+    for field in ["NoNewPrivs", "Seccomp"] {
+        assert_eq!(status(&traced, field), ours(field), "{field}");
+    }
+}
+
+#[test]
+fn it_creates_files_in_some_folders_only() {
+    let world = World::new();
+    std::fs::create_dir(world.path("traces")).unwrap();
+    world.run("traced --write-to nowhere").failed(1, "--write-to nowhere: No such file");
+    let mut traced = world.start("traced --write-to traces");
+    let line = traced.read_until("onfined");
+    let folder = world.path("traces").canonicalize().unwrap();
+    assert!(line.contains(&format!("consumers' only below {}", folder.display())), "{line}");
+    let record = |path: &str| {
+        let path = world.path(path);
+        let config = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
+        let file = format!("write_into_file: true output_path: '{}'", path.display());
+        world.write("c", &format!("{config} duration_ms: 100 {file}"));
+        world.run("perfetto -c c --txt")
+    };
+    record("traces/a").good();
+    assert!(!world.packets("traces/a").is_empty());
+    record("b").failed(1, "Permission denied");
+    assert!(!world.path("b").exists());
+    // A consumer opens what it likes.
+    world.run("perfetto -c c --txt -o c.pftrace").failed(1, "output_path");
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } duration_ms: 100 data_sources { config { name: 'none' } }",
+    );
+    world.run("perfetto -c c --txt -o c.pftrace").good();
+}
+
 /// All data that has reached the service is in the files when it stops.
 #[test]
 fn files_are_complete_when_it_stops() {

@@ -1,0 +1,158 @@
+//! System calls, by seccomp.
+
+/// Restricts all threads of this process, and returns how many calls are left.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) fn restrict() -> Result<usize, String> {
+    filter::restrict().map_err(|error| error.to_string())
+}
+
+/// The numbers of the calls are known for two processors only.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) fn restrict() -> Result<usize, String> {
+    Err("traced has no list of calls for this processor".to_owned())
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod filter {
+    use std::collections::BTreeMap;
+
+    use libc::c_long;
+    use seccompiler::SeccompCmpArgLen::Dword;
+    use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
+    use seccompiler::{
+        BackendError, BpfProgram, Error, SeccompAction, SeccompCmpOp, SeccompCondition,
+        SeccompFilter, SeccompRule, TargetArch,
+    };
+
+    #[cfg(target_arch = "x86_64")]
+    const ARCH: TargetArch = TargetArch::x86_64;
+    #[cfg(target_arch = "aarch64")]
+    const ARCH: TargetArch = TargetArch::aarch64;
+
+    /// Calls that are left whatever their arguments are. Those that a C library makes in place of another one are
+    /// here, too.
+    const CALLS: &[&[c_long]] = &[
+        // Connections and their descriptors.
+        &[libc::SYS_accept4, libc::SYS_recvmsg, libc::SYS_recvfrom, libc::SYS_sendmsg],
+        &[libc::SYS_sendto, libc::SYS_shutdown, libc::SYS_getsockopt, libc::SYS_setsockopt],
+        &[libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_socketpair, libc::SYS_close],
+        &[libc::SYS_fcntl, libc::SYS_dup, libc::SYS_dup3, libc::SYS_pipe2, libc::SYS_connect],
+        // Waiting.
+        &[libc::SYS_epoll_create1, libc::SYS_epoll_ctl, libc::SYS_epoll_pwait, libc::SYS_ppoll],
+        &[libc::SYS_eventfd2, libc::SYS_timerfd_create, libc::SYS_timerfd_settime],
+        &[libc::SYS_futex, libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_sched_yield],
+        &[libc::SYS_restart_syscall],
+        // Files: landlock says which.
+        &[libc::SYS_openat, libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev],
+        &[libc::SYS_pread64, libc::SYS_pwrite64, libc::SYS_lseek, libc::SYS_ftruncate],
+        &[libc::SYS_fallocate, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync_file_range],
+        &[libc::SYS_copy_file_range, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_flock],
+        &[libc::SYS_fchmod, libc::SYS_statx, libc::SYS_fstat, libc::SYS_newfstatat],
+        &[libc::SYS_fstatfs, libc::SYS_readlinkat, libc::SYS_getdents64, libc::SYS_getcwd],
+        &[libc::SYS_unlinkat, libc::SYS_faccessat],
+        // Memory; pages with code are refused below.
+        &[libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_madvise],
+        &[libc::SYS_memfd_create, libc::SYS_membarrier, libc::SYS_mincore],
+        // Threads, their names, priorities and users.
+        &[libc::SYS_exit, libc::SYS_exit_group, libc::SYS_set_robust_list, libc::SYS_rseq],
+        &[libc::SYS_gettid, libc::SYS_getpid, libc::SYS_sched_getaffinity, libc::SYS_sigaltstack],
+        &[libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn],
+        &[libc::SYS_getpriority, libc::SYS_setpriority, libc::SYS_sched_getscheduler],
+        &[libc::SYS_sched_setscheduler, libc::SYS_sched_getparam, libc::SYS_sched_setparam],
+        &[libc::SYS_sched_getattr, libc::SYS_sched_setattr, libc::SYS_set_tid_address],
+        &[libc::SYS_sched_get_priority_min, libc::SYS_sched_get_priority_max],
+        &[libc::SYS_setgroups, libc::SYS_setresgid, libc::SYS_setresuid, libc::SYS_capget],
+        &[libc::SYS_geteuid, libc::SYS_getuid, libc::SYS_getegid, libc::SYS_getgid],
+        // Clocks and facts of the machine.
+        &[libc::SYS_clock_gettime, libc::SYS_clock_getres, libc::SYS_gettimeofday],
+        &[libc::SYS_getrandom, libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_prlimit64],
+        &[libc::SYS_getrusage, libc::SYS_getcpu],
+        // Answered with "there is no such call" before it comes here.
+        &[libc::SYS_clone3],
+    ];
+
+    /// Old forms of calls above, which only this processor has.
+    #[cfg(target_arch = "x86_64")]
+    const OLD_CALLS: &[c_long] = &[
+        libc::SYS_open,
+        libc::SYS_stat,
+        libc::SYS_lstat,
+        libc::SYS_access,
+        libc::SYS_readlink,
+        libc::SYS_unlink,
+        libc::SYS_poll,
+        libc::SYS_epoll_wait,
+        libc::SYS_dup2,
+        libc::SYS_time,
+    ];
+    #[cfg(target_arch = "aarch64")]
+    const OLD_CALLS: &[c_long] = &[];
+
+    /// All flags of `clone` that make a namespace.
+    const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWUSER
+        | libc::CLONE_NEWUTS;
+
+    /// `prctl(PR_SET_VMA, ...)`, by which C libraries name their memory.
+    const PR_SET_VMA: i32 = 0x5356_4d41;
+
+    /// What a descriptor is asked: whether calls on it wait, how much there is to read, whether it is a terminal. The C
+    /// libraries have different types for them.
+    const FIONBIO: u64 = 0x5421;
+    const FIONREAD: u64 = 0x541b;
+    const TCGETS: u64 = 0x5401;
+
+    /// Calls whose argument number `.1` must be one of `.2`.
+    fn with_arguments() -> Vec<(c_long, u8, SeccompCmpOp, Vec<u64>)> {
+        let bits = |mask: i32| MaskedEq(mask.cast_unsigned().into());
+        let values = |values: &[i32]| values.iter().map(|v| v.cast_unsigned().into()).collect();
+        let pid = u64::from(std::process::id());
+        vec![
+            // No memory becomes code.
+            (libc::SYS_mmap, 2, bits(libc::PROT_EXEC), vec![0]),
+            (libc::SYS_mprotect, 2, bits(libc::PROT_EXEC), vec![0]),
+            (libc::SYS_clone, 0, bits(NAMESPACES), vec![0]),
+            // The socket of a service manager.
+            (libc::SYS_socket, 0, Eq, values(&[libc::AF_UNIX])),
+            (libc::SYS_prctl, 0, Eq, values(&[libc::PR_SET_NAME, PR_SET_VMA])),
+            // `abort`.
+            (libc::SYS_tgkill, 0, Eq, vec![pid]),
+            (libc::SYS_ioctl, 1, Eq, vec![FIONBIO, FIONREAD, TCGETS]),
+        ]
+    }
+
+    pub(super) fn restrict() -> Result<usize, Error> {
+        let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
+        let calls = CALLS.iter().copied().chain([OLD_CALLS]).flatten();
+        rules.extend(calls.map(|&call| (call, Vec::new())));
+        for (call, argument, comparison, values) in with_arguments() {
+            let rule = |value| {
+                let condition = SeccompCondition::new(argument, Dword, comparison.clone(), value)?;
+                SeccompRule::new(vec![condition])
+            };
+            let one_each: Result<Vec<SeccompRule>, BackendError> =
+                values.into_iter().map(rule).collect();
+            rules.insert(call, one_each?);
+        }
+        let count = rules.len();
+        // The flags of `clone3` lie in memory, which a filter cannot read. Without it, C libraries call `clone`.
+        let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+        apply(clone3, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS.cast_unsigned()))?;
+        apply(rules, SeccompAction::Errno(libc::EPERM.cast_unsigned()), SeccompAction::Allow)?;
+        Ok(count)
+    }
+
+    fn apply(
+        rules: BTreeMap<c_long, Vec<SeccompRule>>,
+        otherwise: SeccompAction,
+        matching: SeccompAction,
+    ) -> Result<(), Error> {
+        let filter = SeccompFilter::new(rules, otherwise, matching, ARCH)?;
+        let program: BpfProgram = filter.try_into()?;
+        seccompiler::apply_filter_all_threads(&program)
+    }
+}

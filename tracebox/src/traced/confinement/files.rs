@@ -1,0 +1,72 @@
+//! Files, by landlock.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+/// What may still be done in the file system.
+#[derive(Debug)]
+pub(in super::super) struct Folders {
+    /// Where trace files may be created: below these folders.
+    pub(in super::super) traces: Vec<PathBuf>,
+    /// Where files may only be removed: those of the sockets, at the end.
+    pub(in super::super) sockets: Vec<PathBuf>,
+}
+
+/// What of landlock is used, where the kernel has it: Linux 6.12.
+const VERSION: ABI = ABI::V6;
+
+/// Folders of the system itself. Nobody's traces belong there, and a file there can become a command of root.
+const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "proc", "run", "sbin", "sys", "usr"];
+
+/// The folders of `root` where traces may be written unless the user says otherwise: all but those of the system.
+/// Shared memory, `/dev/shm`, is one of them.
+pub(in super::super) fn writable(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries
+        // A link leads to another one of these, or to a folder of the system.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter(|entry| {
+            let name = entry.file_name();
+            !SYSTEM.iter().any(|system| name == *system)
+                && !name.as_encoded_bytes().starts_with(b"lib")
+        })
+        .map(|entry| entry.path())
+        .collect();
+    folders.push(root.join("dev/shm"));
+    folders.sort();
+    folders
+}
+
+/// Restricts this thread and those that it starts.
+pub(super) fn restrict(folders: &Folders) -> Result<(), String> {
+    match enforce(folders) {
+        Ok(RulesetStatus::NotEnforced) => Err("this kernel does not have it".to_owned()),
+        Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn enforce(folders: &Folders) -> Result<RulesetStatus, RulesetError> {
+    let creating = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::Truncate;
+    let ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_write(VERSION) | AccessFs::Execute)?
+        .handle_access(AccessNet::from_all(VERSION))?
+        .scope(Scope::from_all(VERSION))?
+        .create()?
+        .add_rules(below(&folders.traces, creating))?
+        .add_rules(below(&folders.sockets, AccessFs::RemoveFile.into()))?;
+    Ok(ruleset.restrict_self()?.ruleset)
+}
+
+/// A rule for each folder that is there: what is missing now is not allowed later.
+fn below(
+    folders: &[PathBuf],
+    access: BitFlags<AccessFs>,
+) -> impl Iterator<Item = Result<PathBeneath<PathFd>, RulesetError>> {
+    let open = folders.iter().filter_map(|folder| PathFd::new(folder).ok());
+    open.map(move |folder| Ok(PathBeneath::new(folder, access)))
+}

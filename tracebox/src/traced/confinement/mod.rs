@@ -1,0 +1,56 @@
+//! What `traced` gives up before it serves: an attacker that finds a hole in it gets no more than this.
+//!
+//! ```text
+//!   no new privileges   programs with set-user-id bits give none
+//!   landlock            writes: only below some folders; runs no program, opens no device, connects nowhere
+//!   seccomp             system calls: only those that the service needs
+//! ```
+//!
+//! Descriptors that were open before, or that a consumer passes, are not restricted: who opened them had the right to.
+//! Reading is left to the rights of the user: the service reads `/proc` of its peers, and time zones.
+//!
+//! A kernel without one of these runs the service without it, and the log says so.
+
+mod calls;
+mod files;
+
+use std::fmt;
+
+use crate::console;
+
+pub(super) use files::{Folders, writable};
+
+/// What the kernel enforces from now on; its `Display` is a line for the log.
+#[derive(Debug)]
+pub(super) struct Confinement {
+    files: Result<(), String>,
+    /// Where consumers may have files created.
+    traces: String,
+    calls: Result<usize, String>,
+}
+
+impl fmt::Display for Confinement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.files {
+            Ok(()) => {
+                write!(f, "Confined: landlock for files, consumers' only below {}", self.traces)?;
+            }
+            Err(reason) => write!(f, "Not confined by landlock ({reason})")?,
+        }
+        match &self.calls {
+            Ok(count) => write!(f, "; {count} system calls by seccomp"),
+            Err(reason) => write!(f, "; not confined by seccomp ({reason})"),
+        }
+    }
+}
+
+/// Confines this thread, and those that it starts; system calls are restricted in all threads of the process.
+pub(super) fn confine(folders: &Folders) -> Confinement {
+    let traces: Vec<String> = folders.traces.iter().map(console::name).collect();
+    // Landlock's own calls are not among those that are left.
+    let files = files::restrict(folders);
+    Confinement { files, traces: traces.join(" "), calls: calls::restrict() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+use std::fs::{File, OpenOptions, create_dir_all};
+use std::io::ErrorKind::{self, PermissionDenied};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Folders, confine, writable};
+
+/// Names the folder of a process that confines itself.
+const VARIABLE: &str = "TRACED_CONFINED_BELOW";
+
+#[test]
+fn traces_may_be_anywhere_but_among_the_system() {
+    let root = tempfile::tempdir().unwrap();
+    for folder in ["etc", "home/user", "lib64", "proc", "srv", "tmp", "usr/lib"] {
+        create_dir_all(root.path().join(folder)).unwrap();
+    }
+    std::os::unix::fs::symlink("usr", root.path().join("link")).unwrap();
+    File::create(root.path().join("file")).unwrap();
+    let expected = ["dev/shm", "home", "srv", "tmp"].map(|name| root.path().join(name));
+    assert_eq!(writable(root.path()), expected);
+}
+
+/// A confined process stays confined: this test starts itself again, and the second process tries everything.
+#[test]
+fn what_a_confined_process_cannot_do() {
+    if let Some(folder) = std::env::var_os(VARIABLE) {
+        return confined(&PathBuf::from(folder));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["traces", "sockets", "others"] {
+        create_dir_all(folder.path().join(name)).unwrap();
+        File::create(folder.path().join(name).join("file")).unwrap();
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let name = "traced::confinement::tests::what_a_confined_process_cannot_do";
+    again.args([name, "--exact", "--nocapture"]).env(VARIABLE, folder.path());
+    let output = again.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("tried everything"), "{text}");
+}
+
+fn confined(folder: &Path) {
+    let [traces, sockets, others] = ["traces", "sockets", "others"].map(|name| folder.join(name));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let folders = Folders { traces: vec![traces.clone()], sockets: vec![sockets.clone()] };
+    let confinement = confine(&folders).to_string();
+    assert!(confinement.starts_with("Confined: landlock for files, "), "{confinement}");
+    assert!(confinement.ends_with(" system calls by seccomp"), "{confinement}");
+
+    let create = |path: PathBuf| kind(&OpenOptions::new().create_new(true).write(true).open(path));
+    let write = |path: PathBuf| kind(&OpenOptions::new().write(true).open(path));
+    let remove = |path: PathBuf| kind(&std::fs::remove_file(path));
+    assert_eq!(create(traces.join("new")), None);
+    assert_eq!(create(sockets.join("new")), Some(PermissionDenied));
+    assert_eq!(create(others.join("new")), Some(PermissionDenied));
+    assert_eq!(write(traces.join("file")), None);
+    assert_eq!(write(sockets.join("file")), Some(PermissionDenied));
+    assert_eq!(write(others.join("file")), Some(PermissionDenied));
+    assert_eq!(remove(traces.join("file")), Some(PermissionDenied));
+    assert_eq!(remove(others.join("file")), Some(PermissionDenied));
+    assert_eq!(remove(sockets.join("file")), None);
+    assert_eq!(
+        kind(&std::fs::read(others.join("file"))),
+        None,
+        "reading is left to the user's rights"
+    );
+
+    assert_eq!(kind(&Command::new("/bin/true").status()), Some(PermissionDenied), "a program");
+    assert_eq!(kind(&TcpStream::connect(address)), Some(PermissionDenied), "a connection");
+    let chroot = rustix::process::chroot(&traces);
+    assert_eq!(chroot, Err(rustix::io::Errno::PERM), "a call that is not in the list");
+    // The service starts threads.
+    std::thread::spawn(|| ()).join().unwrap();
+    println!("tried everything");
+}
+
+fn kind<T>(result: &std::io::Result<T>) -> Option<ErrorKind> {
+    result.as_ref().err().map(std::io::Error::kind)
+}
