@@ -14,7 +14,7 @@ use core::fmt;
 
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::filter::{Filtered, LevelFilter};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
@@ -87,10 +87,6 @@ impl<S> tracing_subscriber::Layer<S> for Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    fn on_register_dispatch(&self, subscriber: &Dispatch) {
-        self.filtered.on_register_dispatch(subscriber);
-    }
-
     fn on_layer(&mut self, subscriber: &mut S) {
         self.filtered.on_layer(subscriber);
     }

@@ -64,9 +64,6 @@ mod spans;
 mod subscriber;
 mod values;
 
-#[expect(dead_code, reason = "they are held")]
-pub(crate) struct Locked(callsite::Locked, rebuild::LockedSubscribers);
-
 /// What a fork waits for, before it takes other locks.
 #[expect(dead_code, reason = "they are held")]
 pub(crate) struct LockedFirst(rebuild::Locked, spans::Locked);
@@ -75,11 +72,7 @@ pub(crate) fn lock_first_for_fork() -> LockedFirst {
     LockedFirst(rebuild::lock_for_fork(), spans::lock_for_fork())
 }
 
-/// Call sites and subscribers, while the process forks.
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(callsite::lock_for_fork(), rebuild::lock_subscribers_for_fork())
-}
-
+pub(crate) use self::callsite::{Locked, lock_for_fork};
 pub use self::filter::Wanted;
 pub use self::filtered::{Layer, layer};
 pub use self::recorder::Recorder;

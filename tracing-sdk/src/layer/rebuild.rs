@@ -1,14 +1,22 @@
 //! Sessions start and stop, and call sites ask again whether anybody wants them.
+//!
+//! While there is one subscriber, `tracing` asks that of the calling thread, which here is a thread of the library. So
+//! ours would not be asked if it is the default of another thread. It cannot say which subscriber it is part of: behind
+//! an `Option` or in a `Vec` a layer never learns that. Another subscriber that is registered for a moment makes
+//! `tracing` ask all there are:
+//!
+//! ```text
+//!   a subscriber that wants nothing is registered:    all are asked, and it is one of them
+//!   it is dropped, and call sites ask again:          all that are left are asked
+//! ```
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracing::callsite::rebuild_interest_cache;
-use tracing::dispatcher::{Dispatch, WeakDispatch, with_default};
+use tracing::dispatcher::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 use crate::source::changes;
-
-/// The subscribers with one of our layers.
-static SUBSCRIBERS: Mutex<Vec<WeakDispatch>> = Mutex::new(Vec::new());
 
 /// Held while call sites ask again: `tracing` has locks meanwhile that a forked process could not release.
 static REBUILDING: Mutex<()> = Mutex::new(());
@@ -20,37 +28,13 @@ pub(crate) fn lock_for_fork() -> Locked {
     Locked(REBUILDING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The subscribers, while the process forks.
-pub(crate) struct LockedSubscribers(
-    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<WeakDispatch>>,
-);
-
-pub(super) fn lock_subscribers_for_fork() -> LockedSubscribers {
-    LockedSubscribers(SUBSCRIBERS.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
 /// Makes every call site ask again at each start and stop of a session.
 pub(super) fn enable() {
     changes::add(rebuild);
 }
 
-/// A subscriber with one of our layers is in use.
-pub(super) fn add(subscriber: &Dispatch) {
-    let mut subscribers = SUBSCRIBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    subscribers.retain(|subscriber| subscriber.upgrade().is_some());
-    subscribers.push(subscriber.downgrade());
-}
-
 fn rebuild() {
-    let live = || {
-        let subscribers = SUBSCRIBERS.lock().unwrap_or_else(PoisonError::into_inner);
-        subscribers.iter().rev().find_map(WeakDispatch::upgrade)
-    };
     let _rebuilding = REBUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    match live() {
-        // While there is one subscriber, `tracing` asks that of the calling thread alone.
-        Some(subscriber) => with_default(&subscriber, rebuild_interest_cache),
-        // It may be inside another one that does not say so.
-        None => rebuild_interest_cache(),
-    }
+    drop(Dispatch::new(NoSubscriber::default()));
+    rebuild_interest_cache();
 }

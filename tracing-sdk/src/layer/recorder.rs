@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use tracing::Dispatch;
 use tracing::span::{Attributes, Id, Record};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
@@ -92,8 +91,8 @@ impl<S> tracing_subscriber::Layer<S> for Recorder
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
-    fn on_register_dispatch(&self, subscriber: &Dispatch) {
-        rebuild::add(subscriber);
+    fn on_layer(&mut self, _: &mut S) {
+        rebuild::enable();
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, SetGlobalDefaultError};
-use tracing::{Dispatch, Event, Metadata};
+use tracing::{Event, Metadata};
 use tracing_types::span::Current;
 
 use super::recorder::Recorder;
@@ -96,10 +96,6 @@ impl fmt::Debug for Subscriber {
 }
 
 impl tracing::Subscriber for Subscriber {
-    fn on_register_dispatch(&self, subscriber: &Dispatch) {
-        rebuild::add(subscriber);
-    }
-
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         filter::interest(metadata)
     }

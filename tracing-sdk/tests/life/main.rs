@@ -11,6 +11,8 @@ mod trace;
 
 mod address;
 mod interceptor;
+#[cfg(feature = "tracing")]
+mod layers;
 mod plugin;
 mod startup;
 mod thread_time;
@@ -58,6 +60,8 @@ fn main() {
         Ok("prints") => interceptor::print(),
         Ok("starts early") => startup::start_early(),
         Ok("samples thread time") => thread_time::record(),
+        #[cfg(feature = "tracing")]
+        Ok("has a layer") => layers::record_all(),
         Ok("looks for a service") => address::look(),
         Ok("names categories") => address::name_categories(),
         Ok(part) => panic!("no part {part:?}"),
@@ -77,6 +81,8 @@ fn main() {
             interceptor::a_process_prints_in_place_of_being_recorded();
             startup::what_a_process_records_before_its_service_is_in_the_trace();
             thread_time::a_service_outside_can_ask_for_thread_time();
+            #[cfg(feature = "tracing")]
+            layers::a_layer_records_wherever_it_is();
         }
     }
 }

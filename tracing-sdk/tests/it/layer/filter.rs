@@ -54,10 +54,6 @@ fn levels_are_tags() {
 struct Spy<S>(S, Arc<Mutex<Vec<&'static str>>>);
 
 impl<S: Subscriber> Subscriber for Spy<S> {
-    fn on_register_dispatch(&self, subscriber: &tracing::Dispatch) {
-        self.0.on_register_dispatch(subscriber);
-    }
-
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         let interest = self.0.register_callsite(metadata);
         if metadata.name() == "spied" {
@@ -76,6 +72,9 @@ impl<S: Subscriber> Subscriber for Spy<S> {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        if metadata.name() == "spied" {
+            self.1.lock().expect("a lock").push("asked for an event");
+        }
         self.0.enabled(metadata)
     }
 
@@ -120,6 +119,7 @@ fn check_interest(subscriber: impl Subscriber + Send + Sync + 'static) {
             assert_eq!(last(), Some("always"));
             assert!(tracing::enabled!(tracing::Level::ERROR));
             spied();
+            assert_eq!(last(), Some("always"), "it is not asked for each event");
         });
         assert_eq!(events(&trace.expect("a recording")), ["instant it::layer::filter spied"]);
         assert_eq!(last(), Some("never"));
