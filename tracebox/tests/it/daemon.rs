@@ -227,6 +227,54 @@ fn it_creates_files_in_some_folders_only() {
     world.run("perfetto -c c --txt -o c.pftrace").good();
 }
 
+/// 100 idle producers of another user, or of this one if this is not root, and a daemon with 64 descriptors: consumers
+/// have theirs, and so has root.
+#[test]
+fn idle_producers_lock_nobody_out() {
+    use std::os::unix::net::UnixStream;
+    let world = World::new();
+    std::fs::set_permissions(world.path("."), PermissionsExt::from_mode(0o755)).unwrap();
+    let traced = world.command("traced --set-socket-permissions 0:0666:0:0666");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh"]).arg(traced.get_program());
+    let is_root = rustix::process::geteuid().is_root();
+    // Only root may give files away.
+    command.args(traced.get_args().take(if is_root { usize::MAX } else { 2 }));
+    for (name, value) in traced.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let mut traced = world.spawn(command);
+    traced.read_until("up to 64 descriptors");
+    let connect = || {
+        if is_root {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            // Of this thread alone. The kernel tells the daemon when it connects.
+            rustix::thread::set_thread_res_uid(None, nobody, None).unwrap();
+        }
+        let connect = |_| UnixStream::connect(world.path("producer")).unwrap();
+        (0..100).map(connect).collect::<Vec<_>>()
+    };
+    let idle = std::thread::scope(|scope| scope.spawn(connect).join().unwrap());
+    let line = traced.read_until("a producer refused");
+    assert!(line.contains("ulimit -n"), "{line}");
+    world.write("c", "buffers { size_kb: 64 } duration_ms: 10");
+    world.write("d", "buffers { size_kb: 64 } duration_ms: 10 write_into_file: true");
+    for config in ["c", "d"] {
+        world.run(&format!("perfetto -c {config} --txt -o trace")).good();
+        assert!(has(&world.packets("trace"), |data| matches!(
+            data,
+            TracePacketData::TraceConfig(_)
+        )));
+    }
+    if is_root {
+        world.run("trigger_perfetto anything").good();
+    }
+    drop(idle);
+    traced.signal(Signal::TERM);
+    let ran = traced.end().good();
+    assert!(ran.stderr.contains(" refused as too many"), "{ran:?}");
+}
+
 /// All data that has reached the service is in the files when it stops.
 #[test]
 fn files_are_complete_when_it_stops() {

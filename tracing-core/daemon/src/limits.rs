@@ -25,6 +25,8 @@ pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
 pub const FILES_PER_USER_MAX: usize = 64;
 /// Users that the log keeps accounts of. All further ones share one account.
 pub const LOG_USERS_MAX: usize = 1024;
+/// Peers that the log keeps accounts of, before it removes those that have not written for a while.
+pub const LOG_PEERS_MAX: usize = 4096;
 /// Users whose number of lines that were not written is told in a line each. One more line is about all others.
 pub const LOG_USERS_TOLD_MAX: usize = 16;
 /// When the number of lines that were not written is told, ns after the first of them.
@@ -33,3 +35,8 @@ pub const LOG_TELL_NS: u64 = 10_000_000_000;
 pub const LOG_LINES_WAITING_MAX: usize = 1024;
 /// Bytes of one line. The rest is cut.
 pub const LOG_LINE_BYTES_MAX: usize = 4096;
+/// Of the descriptors that can be opened when the daemon starts, this part is not for connections: it is for files of
+/// traces, and for what is on its way from a peer ...
+pub const DESCRIPTORS_RESERVED_PART: u64 = 8;
+/// ... but at least this many.
+pub const DESCRIPTORS_RESERVED_MIN: u64 = 16;

@@ -84,6 +84,14 @@ pub fn raise_descriptor_limit() -> u64 {
     let raised = Rlimit { current: limit.maximum, ..limit };
     // If the limit cannot be raised, it stays as it was.
     let _ = setrlimit(Resource::Nofile, raised);
+    descriptor_limit()
+}
+
+/// How many descriptors this process may have open.
+#[cfg(feature = "host")]
+#[must_use]
+pub fn descriptor_limit() -> u64 {
+    use rustix::process::{Resource, getrlimit};
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
@@ -91,9 +99,7 @@ pub fn raise_descriptor_limit() -> u64 {
 #[cfg(feature = "host")]
 #[must_use]
 pub fn descriptors_left() -> u64 {
-    use rustix::process::{Resource, getrlimit};
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    limit.saturating_sub(descriptors_open().unwrap_or(u64::MAX))
+    descriptor_limit().saturating_sub(descriptors_open().unwrap_or(u64::MAX))
 }
 
 /// How many descriptors of this process are open.

@@ -4,6 +4,7 @@ use core::fmt;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::connections::Connections;
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
@@ -19,6 +20,7 @@ use abi::ids::ClientId;
 use abi::sync::Arc;
 use os::clock::{self, Deadline};
 use os::poll::{Alarm, Poller, Ready, wait_for};
+use os::process;
 use os::socket::{Listener, Openable, Stream};
 use service::{Input, LogLevel};
 
@@ -40,6 +42,7 @@ pub(super) struct Daemon {
     /// Declared behind the engine, because dropping that gives it connections to close.
     closer: EndCloser,
     descriptors: Descriptors,
+    connections: Connections,
     /// Wakes the loop when the next timer is due.
     alarm: Alarm,
     listeners: Vec<(Side, Listener)>,
@@ -74,6 +77,7 @@ impl Daemon {
             poller,
             closer: EndCloser(Closer::default()),
             descriptors: Descriptors::default(),
+            connections: Connections::new(descriptors_left(), process::effective_uid()),
             alarm,
             listeners: producers.chain(consumers).collect(),
             stuck_due: None,
@@ -209,7 +213,10 @@ impl Daemon {
             };
             let side = *side;
             match listener.accept() {
-                Ok(Some(stream)) => self.connected(side, stream),
+                Ok(Some(stream)) => {
+                    let refuses_descriptors = listener.refuses_descriptors();
+                    self.connected(side, stream, refuses_descriptors);
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // Most likely no descriptor is left. An immediate retry would fail again.
@@ -221,7 +228,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn connected(&mut self, side: Side, stream: Stream) {
+    fn connected(&mut self, side: Side, stream: Stream, refuses_descriptors: bool) {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
@@ -229,15 +236,25 @@ impl Daemon {
         };
         let known = stream.is_unix();
         let user = if known { User::Local(credentials.uid) } else { User::Remote };
+        let about = Some(Who { client, user });
         let origin = Origin { client, uid: credentials.uid };
         let closer = &self.closer.0;
-        let link = SocketLink::new(stream, side, origin, closer, &self.poller);
+        let slot = match self.connections.admit(user, side) {
+            Ok(slot) => slot,
+            Err(refused) => {
+                if !refuses_descriptors {
+                    closer.take(origin, stream);
+                }
+                self.engine.counters.refused();
+                return self.engine.fault(about, &refused.to_string());
+            }
+        };
+        let link = SocketLink::new(stream, side, origin, slot, closer, &self.poller);
         if !closer.is_stuck(origin.uid) {
             link.take_descriptors(true);
         }
         let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), true, false));
         if let Some(Err(error)) = added {
-            let about = Some(Who { client, user });
             return self.engine.log(about, LogLevel::Error, &format!("{error}"));
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
@@ -312,5 +329,13 @@ impl Daemon {
         if !self.engine.dirty.is_empty() || !self.engine.backlog.is_empty() {
             self.engine.wake.wake();
         }
+    }
+}
+
+/// How many descriptors can be opened. If the kernel does not tell, about what the limit allows.
+fn descriptors_left() -> u64 {
+    match process::descriptors_left() {
+        0 => process::descriptor_limit(),
+        left => left,
     }
 }

@@ -13,6 +13,8 @@
 
 mod alone;
 #[cfg(feature = "host")]
+mod connections;
+#[cfg(feature = "host")]
 mod daemon;
 #[cfg(feature = "host")]
 mod descriptors;

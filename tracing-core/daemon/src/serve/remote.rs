@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
 
+use super::connections::Slot;
 use super::side::{Disconnect, Side};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
@@ -31,6 +32,8 @@ pub(crate) struct SocketLink {
     /// What the poller waits for: (data, room).
     pub(super) interest: (bool, bool),
     pub(super) origin: Origin,
+    /// Until the socket is closed.
+    slot: Option<Slot>,
     /// Descriptors may wait in the socket.
     may_have_descriptors: bool,
     closer: Closer,
@@ -68,6 +71,7 @@ impl SocketLink {
         stream: Stream,
         side: Side,
         origin: Origin,
+        slot: Slot,
         closer: &Closer,
         poller: &Arc<Poller>,
     ) -> Self {
@@ -77,6 +81,7 @@ impl SocketLink {
             host: HostLink::new(side),
             interest: (true, false),
             origin,
+            slot: Some(slot),
             closer: closer.clone(),
             poller: Arc::clone(poller),
         }
@@ -273,7 +278,8 @@ impl Drop for SocketLink {
             // At once, although the thread may be late: the peer learns the end, and the poller waits for it no more.
             let _ = self.poller.remove(&stream);
             stream.shutdown();
-            self.closer.take(self.origin, stream);
+            // In this order.
+            self.closer.take(self.origin, (stream, self.slot.take()));
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct ServerStats {
     pub cut_broken: u64,
     /// Connections closed because a descriptor of their user takes too long to close.
     pub cut_stuck: u64,
+    /// Connections refused because their user, or all users, have too many.
+    pub refused: u64,
     /// Descriptors of peers that took too long to close.
     pub stuck: u64,
     /// Faults of peers, those that closed a connection included.
@@ -36,7 +38,11 @@ impl fmt::Display for ServerStats {
             f,
             "{} connections served, {} cut for not reading, {} for breaking the protocol",
             self.connections, self.cut_slow, self.cut_broken
-        )
+        )?;
+        match self.refused {
+            0 => Ok(()),
+            refused => write!(f, ", {refused} refused as too many"),
+        }
     }
 }
 
@@ -48,6 +54,7 @@ pub(crate) struct Counters {
     cut_slow: AtomicU64,
     cut_broken: AtomicU64,
     cut_stuck: AtomicU64,
+    refused: AtomicU64,
     stuck: AtomicU64,
     faults: AtomicU64,
     wakes: AtomicU64,
@@ -78,6 +85,11 @@ impl Counters {
     }
 
     #[cfg(feature = "host")]
+    pub(super) fn refused(&self) {
+        add(&self.refused, 1);
+    }
+
+    #[cfg(feature = "host")]
     pub(super) fn stuck(&self) {
         add(&self.stuck, 1);
     }
@@ -97,6 +109,7 @@ impl Counters {
             cut_slow: read(&self.cut_slow),
             cut_broken: read(&self.cut_broken),
             cut_stuck: read(&self.cut_stuck),
+            refused: read(&self.refused),
             stuck: read(&self.stuck),
             faults: read(&self.faults),
             wakes: read(&self.wakes),

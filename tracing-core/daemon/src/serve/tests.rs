@@ -496,12 +496,17 @@ fn a_thousand_idle_producers_are_not_looked_at() {
     let _ = os::process::raise_descriptor_limit();
     let daemon = Daemon::start("thousand");
     let handle = daemon.service.as_ref().unwrap().handle().clone();
-    let connect = |_| SocketConnection::<ProducerPort>::connect(&daemon.producer());
+    let connect = || {
+        let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).ok()?;
+        producer.send(initialize(), true, Attachment::None).ok()?;
+        // The service refuses more than its descriptors allow.
+        matches!(producer.receive(Some(FOREVER)), Received::Reply { .. }).then_some(producer)
+    };
     // Two descriptors each here, and one there; where there may not be so many, fewer will do.
-    let mut idle: Vec<_> = (0..1000).map_while(|index| connect(index).ok()).collect();
+    let mut idle: Vec<_> = std::iter::from_fn(connect).take(1000).collect();
     assert!(idle.len() > 100, "{}", idle.len());
-    for producer in &mut idle {
-        call(producer, initialize());
+    while handle.stats().connected > idle.len() as u64 {
+        std::thread::yield_now();
     }
     let mut busy = idle.pop().unwrap();
     let before = handle.stats();

@@ -8,7 +8,7 @@
 
 use core::fmt;
 
-use crate::limits::{LOG_TELL_NS, LOG_USERS_MAX, LOG_USERS_TOLD_MAX};
+use crate::limits::{LOG_PEERS_MAX, LOG_TELL_NS, LOG_USERS_MAX, LOG_USERS_TOLD_MAX};
 use crate::serve::user::{User, Who};
 use abi::ids::ClientId;
 use abi::map::{BlockMap, SortedMap};
@@ -113,6 +113,10 @@ impl Limiter {
             self.all = of_all;
         }
         entry.bucket = of_user;
+        if self.peers.len() >= LOG_PEERS_MAX {
+            // Peers that were never forgotten, because they were refused. What users may write bounds the rest.
+            self.peers.retain(|_, bucket| bucket.full_ns > now_ns);
+        }
         self.peers.insert(who.client, of_peer);
         true
     }

@@ -94,3 +94,13 @@ fn accounts_have_a_bound_and_what_they_tell_has_one() {
     limiter.allow(u64::MAX / 2, who(1, 1));
     assert_eq!(limiter.accounts.len(), 1);
 }
+
+/// A refused connection is never forgotten, because it never was one.
+#[test]
+fn peers_that_are_not_forgotten_have_a_bound() {
+    let mut limiter = Limiter::new(OWN_UID);
+    for client in 0..4 * LOG_PEERS_MAX as u64 {
+        limiter.allow(client * S, who(client, 1000));
+    }
+    assert!(limiter.peers.len() <= LOG_PEERS_MAX, "{}", limiter.peers.len());
+}

@@ -81,8 +81,7 @@ impl Writer {
 
     fn start(&self) -> bool {
         let shared = Arc::clone(&self.shared);
-        let run = move || run(&shared);
-        std::thread::Builder::new().name("traced-log".into()).spawn(run).is_ok()
+        os::thread::spawn("traced-log", Box::new(move || run(&shared))).is_ok()
     }
 
     /// Waits until all lines are written, but not for long.

@@ -1,0 +1,167 @@
+//! Who may have how many connections. Each takes descriptors of this process, of which there is a number.
+//!
+//! ```text
+//!   descriptors of this process
+//!   ├── open at the start, files of traces, and what is accepted to be refused
+//!   └── pool ── root and the user of the daemon ── all others together ── each of them
+//!       all                1                             3/4                  1/4
+//!       producers         3/4                            1/2                 3/16
+//! ```
+//!
+//! So no user can use up what others need, many users leave a part for root and the user of the daemon, and producers
+//! leave a part for consumers of their user and of all. A producer counts as two: its memory has a descriptor, too.
+//!
+//! A connection counts until its socket is closed, which may take as long as its peer likes
+//! ([`closer`](crate::system::closer)).
+
+use core::fmt;
+
+use super::side::Side;
+use super::user::User;
+use crate::limits::{DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART};
+use abi::map::SortedMap;
+use abi::sync::{Arc, Mutex, lock};
+
+/// Descriptors that connections hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    all: u64,
+    producers: u64,
+}
+
+impl Held {
+    fn with(self, side: Side) -> Self {
+        match side {
+            Side::Producer => Self { all: self.all + 2, producers: self.producers + 2 },
+            Side::Consumer => Self { all: self.all + 1, ..self },
+        }
+    }
+
+    fn without(self, side: Side) -> Self {
+        match side {
+            Side::Producer => Self {
+                all: self.all.saturating_sub(2),
+                producers: self.producers.saturating_sub(2),
+            },
+            Side::Consumer => Self { all: self.all.saturating_sub(1), ..self },
+        }
+    }
+
+    fn fits(self, max: Self) -> bool {
+        self.all <= max.all && self.producers <= max.producers
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    /// Users with connections.
+    users: SortedMap<User, Held>,
+    everybody: Held,
+    /// Without root and the user of the daemon.
+    others: Held,
+    pool: u64,
+    own_uid: u32,
+}
+
+impl State {
+    fn is_limited(&self, user: User) -> bool {
+        user != User::Local(0) && user != User::Local(self.own_uid)
+    }
+
+    fn part(&self, all: (u64, u64), producers: (u64, u64)) -> Held {
+        let of = |(count, parts): (u64, u64)| {
+            self.pool / parts * count + self.pool % parts * count / parts
+        };
+        Held { all: of(all), producers: of(producers) }
+    }
+
+    /// Why a connection is too much, if it is.
+    fn refusal(&self, user: User, side: Side) -> Option<&'static str> {
+        let held = self.users.get(&user).copied().unwrap_or_default();
+        if self.is_limited(user) {
+            if !held.with(side).fits(self.part((1, 4), (3, 16))) {
+                return Some("its user");
+            }
+            if !self.others.with(side).fits(self.part((3, 4), (1, 2))) {
+                return Some("users other than root and that of the service");
+            }
+        }
+        let fits = self.everybody.with(side).fits(self.part((1, 1), (3, 4)));
+        (!fits).then_some("all users together")
+    }
+
+    fn change(&mut self, user: User, change: impl Fn(Held) -> Held) {
+        self.everybody = change(self.everybody);
+        if self.is_limited(user) {
+            self.others = change(self.others);
+        }
+        let held = self.users.get_or_insert_with(user, Held::default);
+        *held = change(*held);
+        if *held == Held::default() {
+            self.users.remove(&user);
+        }
+    }
+}
+
+/// Why a connection was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    side: Side,
+    who: &'static str,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.side {
+            Side::Producer => "producer",
+            Side::Consumer => "consumer",
+        };
+        let Self { who, .. } = self;
+        write!(
+            f,
+            "a {side} refused: {who} may have no more connections; with a higher limit of descriptors \
+             (ulimit -n, LimitNOFILE=) there are more"
+        )
+    }
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Connections(Arc<Mutex<State>>);
+
+impl Connections {
+    /// `left` descriptors can still be opened.
+    pub(super) fn new(left: u64, own_uid: u32) -> Self {
+        let reserved = (left / DESCRIPTORS_RESERVED_PART).max(DESCRIPTORS_RESERVED_MIN);
+        let pool = left.saturating_sub(reserved);
+        let (users, everybody, others) = Default::default();
+        Self(Arc::new(Mutex::new(State { users, everybody, others, pool, own_uid })))
+    }
+
+    /// Takes place for a connection.
+    pub(super) fn admit(&self, user: User, side: Side) -> Result<Slot, Refused> {
+        let mut state = lock(&self.0);
+        if let Some(who) = state.refusal(user, side) {
+            return Err(Refused { side, who });
+        }
+        state.change(user, |held| held.with(side));
+        Ok(Slot { connections: self.clone(), user, side })
+    }
+}
+
+/// The place of a connection. Dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct Slot {
+    connections: Connections,
+    user: User,
+    side: Side,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        lock(&self.connections.0).change(self.user, |held| held.without(self.side));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+use super::*;
+
+const OWN_UID: u32 = 500;
+
+/// A pool of 48 descriptors.
+fn connections() -> Connections {
+    Connections::new(48 + DESCRIPTORS_RESERVED_MIN, OWN_UID)
+}
+
+/// As many connections of one kind as there may be.
+fn fill(connections: &Connections, uid: u32, side: Side) -> Vec<Slot> {
+    std::iter::from_fn(|| connections.admit(User::Local(uid), side).ok()).take(1000).collect()
+}
+
+use Side::{Consumer, Producer};
+
+#[test]
+fn a_user_has_a_share_and_its_producers_leave_some_for_its_consumers() {
+    let connections = connections();
+    let producers = fill(&connections, 1000, Producer);
+    assert_eq!(producers.len(), 4, "3/16 of 48 are 9 descriptors");
+    assert_eq!(fill(&connections, 1000, Consumer).len(), 4, "1/4 are 12");
+    assert_eq!(fill(&connections, 1001, Consumer).len(), 12);
+    let _consumers = fill(&connections, 1000, Consumer);
+    assert_eq!(fill(&connections, 1000, Producer).len(), 0);
+    assert_eq!(fill(&connections, 1001, Producer).len(), 4, "another user has a share, too");
+    drop(producers);
+    assert_eq!(fill(&connections, 1000, Producer).len(), 4);
+}
+
+#[test]
+fn many_users_leave_a_part_for_root_and_the_daemon() {
+    let connections = connections();
+    let users = 1000..2000;
+    let producers: Vec<_> =
+        users.clone().flat_map(|uid| fill(&connections, uid, Producer)).collect();
+    assert_eq!(producers.len(), 12, "1/2 of 48 descriptors");
+    let consumers: Vec<_> = users.flat_map(|uid| fill(&connections, uid, Consumer)).collect();
+    assert_eq!(consumers.len(), 12, "and 1/4 more");
+    assert_eq!(
+        connections.admit(User::Remote, Consumer).unwrap_err().who,
+        "users other than root and that of the service"
+    );
+    for uid in [0, OWN_UID] {
+        assert_eq!(fill(&connections, uid, Producer).len(), 6, "up to 3/4 of all");
+        assert_eq!(fill(&connections, uid, Consumer).len(), 12, "up to all");
+    }
+}
+
+#[test]
+fn producers_of_the_daemon_leave_a_part_for_consumers() {
+    let connections = connections();
+    let _producers = fill(&connections, OWN_UID, Producer);
+    assert_eq!(fill(&connections, 0, Producer).len(), 0);
+    assert_eq!(fill(&connections, 1000, Consumer).len(), 12);
+    assert_eq!(fill(&connections, 0, Consumer).len(), 12);
+}
+
+#[test]
+fn a_user_without_connections_is_forgotten() {
+    let connections = connections();
+    let slots = [Producer, Consumer].map(|side| connections.admit(User::Local(7), side).unwrap());
+    assert_eq!(lock(&connections.0).users.get(&User::Local(7)).unwrap().all, 3);
+    drop(slots);
+    let state = lock(&connections.0);
+    assert_eq!((state.users.iter().count(), state.everybody, state.others), Default::default());
+}
+
+#[test]
+fn any_number_of_descriptors_makes_a_pool() {
+    for (left, pool) in [(0, 0), (16, 0), (128, 112), (1024, 896)] {
+        assert_eq!(lock(&Connections::new(left, 0).0).pool, pool, "{left}");
+    }
+    let connections = Connections::new(u64::MAX, 0);
+    assert_eq!(fill(&connections, 1, Producer).len(), 1000);
+    assert!(Connections::new(0, 0).admit(User::Local(0), Consumer).is_err());
+}
