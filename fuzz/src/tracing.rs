@@ -3,8 +3,7 @@
 use std::sync::OnceLock;
 
 use abi::ipc::port::{ConsumerPort, Port, ProducerPort};
-use abi::ipc::{Client, Host};
-use abi::limits::IPC_BINDS_MAX;
+use abi::ipc::{Bind, Body, Client, Deframer, Frame, Host};
 use client::consumer::ReplyReader;
 use os::socket::Address;
 use protos::{ReadBuffersResponse, TraceConfig};
@@ -35,31 +34,87 @@ pub fn text_config(text: &[u8]) {
     }
 }
 
-/// Any bytes from a peer, in pieces whose length the first byte gives, at both ends of both ports: no panic, and a
-/// connection keeps at most one frame and the answers to its calls.
+/// Any bytes from a peer, in pieces whose length the first byte gives, at both ends of both ports: no panic, a frame
+/// that is too long ends the connection, and what waits to be sent is little more than what was received.
 pub fn ipc_frames(input: &[u8]) {
     let Some((step, bytes)) = input.split_first() else { return };
     let mut producer = Host::<ProducerPort, u8>::default();
     let mut consumer = Host::<ConsumerPort, u8>::default();
     let mut client = Client::<ProducerPort, u8>::new();
+    let mut deframer = Deframer::default();
+    let mut received = 0;
     for piece in bytes.chunks(usize::from(*step) + 1) {
+        received += piece.len();
         let fd = piece.first().filter(|byte| **byte > 200).copied();
         let open = producer.receive(piece, fd).is_ok();
+        assert_eq!(open, cut(&bytes[..received]).is_some(), "a frame of the wrong length");
         assert_eq!(open, consumer.receive(piece, fd).is_ok());
         assert_eq!(open, client.receive(piece, fd).is_ok());
-        while let Some(event) = producer.poll_event() {
-            drop(event);
-        }
+        assert_eq!(open, deframer.push(piece).is_ok());
+        while producer.poll_event().is_some() {}
+        while consumer.poll_event().is_some() {}
         while client.poll_event().is_some() {}
+        while deframer.pop().is_some() {}
+        assert!(deframer.partial_len() < FRAME_BYTES_MAX + 4);
         if !open {
             break;
         }
+        let frames = cut(&bytes[..received]).unwrap_or_default();
+        check_answers(
+            &frames,
+            producer.queued_len(),
+            ProducerPort::NAME,
+            table_len::<ProducerPort>(),
+        );
+        check_answers(
+            &frames,
+            consumer.queued_len(),
+            ConsumerPort::NAME,
+            table_len::<ConsumerPort>(),
+        );
     }
-    // An answer to a bind is the method table, which has less than a KiB, but only a few binds get it; others are
-    // "unknown request", for a frame of five bytes.
-    let tables = IPC_BINDS_MAX as usize * 1024;
-    assert!(producer.queued_len() <= bytes.len() * 6 + tables, "{}", producer.queued_len());
     client.close();
+}
+
+// Numbers, because the limits of the code could be wrong.
+/// The longest body of a frame, and how many binds get the methods.
+const FRAME_BYTES_MAX: usize = 131_068;
+const BINDS_MAX: usize = 8;
+
+/// The bodies of the complete frames in `bytes`; `None` if one is too long.
+fn cut(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut frames = Vec::new();
+    while let Some((len, rest)) = bytes.split_first_chunk::<4>() {
+        let len = u32::from_le_bytes(*len) as usize;
+        if len > FRAME_BYTES_MAX {
+            return None;
+        }
+        let Some((frame, rest)) = rest.split_at_checked(len) else { break };
+        frames.push(frame);
+        bytes = rest;
+    }
+    Some(frames)
+}
+
+/// An answer has the number of its request, which the request contains, and at most 25 bytes beside it: a length, tags
+/// and "unknown request". Only the first binds that name the port get its method table.
+fn check_answers(frames: &[&[u8]], queued: usize, port: &str, table: usize) {
+    let name = port.as_bytes();
+    let binds = frames.iter().filter(|frame| frame.windows(name.len()).any(|part| part == name));
+    let answers = frames.iter().filter(|frame| !frame.is_empty());
+    let answers: usize = answers.map(|frame| 25 + frame.len().min(10)).sum();
+    let most = answers + binds.count().min(BINDS_MAX) * table;
+    assert!(queued <= most, "{queued} bytes of answers to {} frames, not {most}", frames.len());
+}
+
+/// The answer to a bind.
+fn table_len<P: Port>() -> usize {
+    let mut host = Host::<P, u8>::default();
+    let bind = Bind { service_name: P::NAME.into() };
+    let frame = Frame { request_id: u64::MAX, body: Some(Body::Bind(bind)) };
+    host.receive(&frame.encode().expect("a short frame"), None).expect("a short frame");
+    assert!(host.poll_event().is_none());
+    host.queued_len()
 }
 
 /// Clients of both ports, each with its real state machine, that send and do what the input says,

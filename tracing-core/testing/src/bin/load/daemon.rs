@@ -97,6 +97,18 @@ impl Daemon {
         })
     }
 
+    /// Time of a processor that it has used. The clock has 10 ms at most machines.
+    pub fn processor_time(&self) -> Outcome<Duration> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = std::fs::read_to_string(path).map_err(|e| format!("traced is gone: {e}"))?;
+        // The name of the program, in parentheses, may contain spaces.
+        let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat")?;
+        let used = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+        let ticks = used.sum::<Result<u64, _>>().map_err(|error| error.to_string())?;
+        let each = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        Ok(Duration::from_nanos(ticks * each))
+    }
+
     /// Producers and data sources that it knows.
     pub fn known(&self) -> Outcome<(usize, usize)> {
         let state = self.consumer()?.query_service_state(false).map_err(|e| e.to_string())?;

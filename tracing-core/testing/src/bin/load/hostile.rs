@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use abi::ipc::port::ProducerPort;
 use client::connection::{Attachment, Connection, Received, SocketConnection};
+use client::consumer::Waited;
 use os::shm;
 use protos::producer_port::Request;
 use protos::{
@@ -12,11 +13,13 @@ use protos::{
     CommitDataRequestChunkToPatchPatch, CommitDataRequestChunksToMove, GetAsyncCommandRequest,
     InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Mode,
     NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, RegisterDataSourceRequest,
-    RegisterTraceWriterRequest, UnregisterDataSourceRequest,
+    RegisterTraceWriterRequest, TraceConfig, UnregisterDataSourceRequest,
 };
 
-use crate::daemon::{Daemon, wait_until};
+use crate::daemon::{Daemon, FOREVER, wait_until};
+use crate::latency::{self, Meter, ask_once, idle_producer, pause};
 use crate::producers::{config, descriptor};
+use crate::victim::{self, Victim};
 use crate::{Outcome, Plan};
 
 const SOURCE: &str = "load.hostile";
@@ -153,19 +156,37 @@ fn run_producer(daemon: &Daemon, random: &mut Random) -> Outcome {
     Ok(())
 }
 
+/// A session with their data source, so that they get shared memory, and with that of the honest producer.
+fn both() -> TraceConfig {
+    let mut both = config(SOURCE, 1024);
+    let mut honest = config(victim::SOURCE, victim::BUFFER_KB);
+    for source in honest.data_sources.iter_mut().filter_map(|source| source.config.as_mut()) {
+        source.target_buffer = Some(1);
+    }
+    both.buffers.append(&mut honest.buffers);
+    both.data_sources.append(&mut honest.data_sources);
+    both
+}
+
 /// Runs this part.
 pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
-    // A session with their data source, so that they get shared memory.
+    let victim = Victim::start(daemon)?;
     let mut consumer = daemon.consumer()?;
-    consumer.enable_tracing(&config(SOURCE, 1024), None).map_err(|error| error.to_string())?;
-    // Once it has answered, the daemon has accepted this connection, whose descriptor is one of those counted here.
-    consumer.query_capabilities().map_err(|error| error.to_string())?;
+    consumer.enable_tracing(&both(), None).map_err(|error| error.to_string())?;
+    let mut asking = daemon.consumer()?;
+    let mut producer = idle_producer(&daemon.producers, 0)?;
+    // Once they have answered, the daemon has accepted these connections, whose descriptors are among those counted.
+    for consumer in [&mut consumer, &mut asking] {
+        consumer.query_capabilities().map_err(|error| error.to_string())?;
+    }
+    let mut meter = Meter::new(daemon);
+    let mut ask = || ask_once(&mut meter, &mut asking, &mut producer);
     let count = AtomicU64::new(0);
     let descriptors = daemon.resources()?.descriptors;
     // The memory after a first round is the baseline, as allocators hold some back.
-    attack(daemon, plan, plan.time / 10, &count, descriptors)?;
+    attack(daemon, plan, plan.time / 10, (&count, descriptors), &mut ask)?;
     let before = daemon.resources()?;
-    attack(daemon, plan, plan.time, &count, descriptors)?;
+    attack(daemon, plan, plan.time, (&count, descriptors), &mut ask)?;
     let after = daemon.resources()?;
     println!(
         "{} hostile producers: {before:?} before, {after:?} after",
@@ -174,25 +195,33 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     if after.rss_kb > before.rss_kb + SLACK_KB {
         return Err("the daemon keeps memory of hostile producers".into());
     }
+    drop(producer);
+    wait_until("the idle producer is gone", || Ok(daemon.known()? == (1, 1)))?;
+    // The hostile producers need most of the processors, so that only the work of the daemon tells something.
+    latency::check(&meter.measured, None, plan)?;
+    consumer.disable_tracing().map_err(|error| error.to_string())?;
+    while consumer.wait(Some(FOREVER)).map_err(|error| error.to_string())? != Waited::Ended {}
+    let mut trace = Vec::new();
+    consumer.read_into(&mut trace, FOREVER).map_err(|error| error.to_string())?;
     // The session still works, and nothing of the producers is left.
     let stats = consumer.get_trace_stats().map_err(|error| error.to_string())?;
-    let known = (stats.producers_connected, stats.tracing_sessions, stats.total_buffers);
-    if known != (Some(0), Some(1), Some(1)) || stats.data_sources_registered != Some(0) {
-        return Err(format!("the daemon keeps producers or data sources: {stats:?}"));
+    victim.check(&trace, &stats)?;
+    let known = (stats.tracing_sessions, stats.total_buffers, stats.data_sources_registered);
+    if known != (Some(1), Some(2), Some(1)) {
+        return Err(format!("the daemon keeps sessions or data sources: {stats:?}"));
     }
-    consumer.disable_tracing().map_err(|error| error.to_string())?;
-    let mut trace = Vec::new();
-    consumer.read_into(&mut trace, crate::daemon::FOREVER).map_err(|error| error.to_string())?;
-    Ok(())
+    drop(victim);
+    wait_until("the honest producer is gone", || Ok(daemon.known()? == (0, 0)))
 }
 
-/// Runs hostile producers for some time, then waits until the daemon has no more than `descriptors`.
+/// Runs hostile producers for some time, in which others `ask`, then waits until the daemon has no more than
+/// `descriptors`.
 fn attack(
     daemon: &Daemon,
     plan: &Plan,
     time: Duration,
-    count: &AtomicU64,
-    descriptors: usize,
+    (count, descriptors): (&AtomicU64, usize),
+    ask: &mut dyn FnMut() -> Outcome,
 ) -> Outcome {
     let end = Instant::now() + time;
     let outcome = std::thread::scope(|scope| {
@@ -204,15 +233,24 @@ fn attack(
                         run_producer(daemon, &mut random)?;
                         count.fetch_add(1, Ordering::Relaxed);
                     }
-                    Ok(())
+                    Outcome::Ok(())
                 })
             })
             .collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err("panicked".into())))
+        let mut asked = Ok(());
+        while asked.is_ok() && Instant::now() < end {
+            asked = ask();
+            pause();
+        }
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or(Err("panicked".into())))?;
+        asked
     });
     // Some connections may not have been accepted yet.
     wait_until("the producers are forgotten and their descriptors closed", || {
-        Ok(daemon.known()? == (0, 0) && daemon.resources()?.descriptors <= descriptors)
+        // Those of this test.
+        Ok(daemon.known()? == (2, 2) && daemon.resources()?.descriptors <= descriptors)
     })?;
     outcome
 }

@@ -14,8 +14,51 @@ use crate::daemon::{Daemon, FOREVER};
 use crate::producers::{SIDE, SIDE_KB, config, descriptor};
 use crate::{Outcome, Plan};
 
-/// By request: how often, and the slowest reply.
-pub type Slowest = BTreeMap<&'static str, (u64, Duration)>;
+/// Answers to one kind of request.
+#[derive(Default)]
+pub struct Answers {
+    count: u64,
+    /// The longest time until an answer.
+    slowest: Duration,
+    /// The most that the daemon worked until an answer: other programs do not change this.
+    most_work: Duration,
+}
+
+/// By request.
+pub type Measured = BTreeMap<&'static str, Answers>;
+
+/// Measures answers.
+pub struct Meter<'d> {
+    daemon: &'d Daemon,
+    pub measured: Measured,
+}
+
+impl<'d> Meter<'d> {
+    pub fn new(daemon: &'d Daemon) -> Self {
+        Self { daemon, measured: BTreeMap::new() }
+    }
+
+    /// Measures how long `question` takes, which waits for its answer.
+    fn time(&mut self, name: &'static str, question: impl FnOnce() -> Outcome) -> Outcome {
+        let (worked, since) = (self.daemon.processor_time()?, Instant::now());
+        question()?;
+        let (took, work) = (since.elapsed(), self.daemon.processor_time()? - worked);
+        let answers = self.measured.entry(name).or_default();
+        answers.count += 1;
+        answers.slowest = answers.slowest.max(took);
+        answers.most_work = answers.most_work.max(work);
+        Ok(())
+    }
+
+    /// The same for a consumer.
+    fn consumer(
+        &mut self,
+        name: &'static str,
+        question: impl FnOnce() -> Result<(), ConsumerError>,
+    ) -> Outcome {
+        self.time(name, || question().map_err(|error| error.to_string()))
+    }
+}
 
 /// A producer that registers a data source and then stays idle.
 pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnection<ProducerPort>> {
@@ -33,14 +76,13 @@ pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnectio
     Ok(connection)
 }
 
-/// Makes a call. Returns how long the reply took.
-fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> Outcome<Duration> {
-    let since = Instant::now();
+/// Makes a call and waits for its reply.
+fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> Outcome {
     let sent = connection.send(request, true, Attachment::None);
     let call = sent.map_err(|error| error.to_string())?;
     loop {
         match connection.receive(Some(FOREVER)) {
-            Received::Reply { call: of, .. } if of == call => return Ok(since.elapsed()),
+            Received::Reply { call: of, .. } if of == call => return Ok(()),
             Received::Reply { .. } | Received::Woken => {}
             other => return Err(format!("no answer: {other:?}")),
         }
@@ -49,46 +91,50 @@ fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> 
 
 /// Makes requests on both ports until the time is over. Returns the highest memory use, KiB.
 pub fn ask(
-    daemon: &Daemon,
+    meter: &mut Meter<'_>,
     plan: &Plan,
     (side, main): (&mut Consumer, &mut Consumer),
-    slowest: &mut Slowest,
 ) -> Outcome<u64> {
+    let daemon = meter.daemon;
     let mut consumer = daemon.consumer()?;
     let mut producer = idle_producer(&daemon.producers, usize::MAX)?;
     let (end, mut peak) = (Instant::now() + plan.time, 0);
-    let mut note = |name, took: Duration| {
-        let (count, most): &mut (u64, Duration) = slowest.entry(name).or_default();
-        (*count, *most) = (*count + 1, took.max(*most));
-    };
-    let timed = |question: &mut dyn FnMut() -> Result<(), ConsumerError>| {
-        let since = Instant::now();
-        question().map(|()| since.elapsed()).map_err(|error| error.to_string())
-    };
     let mut round = 0_u64;
     while Instant::now() < end {
-        note("QueryCapabilities", timed(&mut || consumer.query_capabilities().map(drop))?);
-        note("QueryServiceState", timed(&mut || consumer.query_service_state(false).map(drop))?);
-        note("GetTraceStats", timed(&mut || side.get_trace_stats().map(drop))?);
-        note("ReadBuffers", timed(&mut || side.read_into(&mut Vec::new(), FOREVER).map(drop))?);
-        note("Flush", timed(&mut || side.flush(FOREVER))?);
-        note("Sync", answer(&mut producer, Request::Sync(SyncRequest::default()))?);
-        let nothing = Request::CommitData(CommitDataRequest::default());
-        note("CommitData", answer(&mut producer, nothing)?);
-        note("EnableTracing and its end", timed(&mut || short_session(&mut consumer))?);
-        let since = Instant::now();
-        drop(idle_producer(&daemon.producers, usize::MAX)?);
-        note("a new producer", since.elapsed());
+        ask_once(meter, &mut consumer, &mut producer)?;
+        meter.consumer("GetTraceStats", || side.get_trace_stats().map(drop))?;
+        meter.consumer("ReadBuffers", || side.read_into(&mut Vec::new(), FOREVER).map(drop))?;
+        meter.consumer("Flush", || side.flush(FOREVER))?;
+        meter.consumer("EnableTracing and its end", || short_session(&mut consumer))?;
         // A flush of all writers, now and then: each of them has to answer.
         if round.is_multiple_of(16) {
-            note("Flush of all writers", timed(&mut || main.flush(FOREVER))?);
+            meter.consumer("Flush of all writers", || main.flush(FOREVER))?;
         }
         round += 1;
         peak = peak.max(daemon.resources()?.rss_kb);
-        // The rate of requests, so that the other clients have most of the processors. Nothing waits for this.
-        std::thread::park_timeout(Duration::from_millis(20));
+        pause();
     }
     Ok(peak)
+}
+
+/// The rate of requests, so that the other clients have most of the processors. Nothing waits for this.
+pub fn pause() {
+    std::thread::park_timeout(Duration::from_millis(20));
+}
+
+/// Makes those requests that need no session.
+pub fn ask_once(
+    meter: &mut Meter<'_>,
+    consumer: &mut Consumer,
+    producer: &mut SocketConnection<ProducerPort>,
+) -> Outcome {
+    let address = &meter.daemon.producers;
+    meter.consumer("QueryCapabilities", || consumer.query_capabilities().map(drop))?;
+    meter.consumer("QueryServiceState", || consumer.query_service_state(false).map(drop))?;
+    meter.time("Sync", || answer(producer, Request::Sync(SyncRequest::default())))?;
+    let nothing = Request::CommitData(CommitDataRequest::default());
+    meter.time("CommitData", || answer(producer, nothing))?;
+    meter.time("a new producer", || idle_producer(address, usize::MAX).map(drop))
 }
 
 /// Starts a session, stops it, and frees it.
@@ -99,16 +145,24 @@ fn short_session(consumer: &mut Consumer) -> Result<(), ConsumerError> {
     consumer.free_buffers()
 }
 
-/// Prints response times.
+/// Prints what was measured.
 ///
 /// # Errors
-/// One is longer than `limit`.
-pub fn check(slowest: &Slowest, limit: Option<Duration>) -> Outcome {
-    for (name, (count, most)) in slowest {
-        println!("{name}: {count} times, the slowest answer after {most:?}");
+/// An answer took longer than `within`, or the daemon worked longer before it than the plan allows.
+pub fn check(measured: &Measured, within: Option<Duration>, plan: &Plan) -> Outcome {
+    for (name, Answers { count, slowest, most_work }) in measured {
+        println!(
+            "{name}: {count} times, the slowest answer after {slowest:?} and {most_work:?} of work"
+        );
     }
-    match slowest.iter().find(|(_, (_, most))| limit.is_some_and(|limit| *most > limit)) {
-        Some((name, (_, most))) => Err(format!("{name}: an answer took {most:?}")),
-        None => Ok(()),
+    for (name, answers) in measured {
+        let Answers { slowest, most_work, .. } = answers;
+        if within.is_some_and(|limit| *slowest > limit) {
+            return Err(format!("{name}: an answer took {slowest:?}"));
+        }
+        if *most_work > plan.work_within {
+            return Err(format!("{name}: the daemon worked for {most_work:?} before an answer"));
+        }
     }
+    Ok(())
 }

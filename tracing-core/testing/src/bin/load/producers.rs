@@ -20,7 +20,7 @@ use protos::{
 };
 
 use crate::daemon::{Daemon, FOREVER, wait_until};
-use crate::latency::{self, idle_producer};
+use crate::latency::{self, Meter, idle_producer};
 use crate::unread::Unread;
 use crate::{Outcome, Plan};
 
@@ -189,8 +189,8 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
         plan.producers, plan.writers, plan.time
     );
 
-    let mut slowest = BTreeMap::new();
-    let peak_kb = latency::ask(daemon, plan, (&mut side[0], &mut main), &mut slowest)?;
+    let mut meter = Meter::new(daemon);
+    let peak_kb = latency::ask(&mut meter, plan, (&mut side[0], &mut main))?;
     main.disable_tracing().map_err(|error| error.to_string())?;
     while main.wait(Some(FOREVER)).map_err(|error| error.to_string())? != Waited::Ended {}
     let mut trace = Vec::new();
@@ -203,7 +203,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let lost = check(&trace, &counts)?;
     let total: u64 = counts.iter().sum();
     println!("{total} packets written, {lost} overwritten, {} MB read", trace.len() >> 20);
-    latency::check(&slowest, plan.answer_within)?;
+    latency::check(&meter.measured, plan.answer_within, plan)?;
     // 256 KiB for each producer that writes, and 2 MiB for the session that comes and goes.
     let allowed = u64::from(MAIN_KB + UNREAD_KB)
         + u64::from(SIDE_KB) * (sessions as u64 - 2)
