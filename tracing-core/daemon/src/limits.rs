@@ -20,6 +20,13 @@ pub const ACCEPTS_PER_TURN: usize = 64;
 pub const CLOSER_THREADS_MAX: usize = 32;
 /// Those of one user: while one waits, the other closes the rest of an honest user's descriptors.
 pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
+/// Descriptors of one user that may wait for a thread that closes them, before no more of them are received: those of
+/// one message. It is an eighth of the descriptors of the daemon, if that is less ...
+pub const CLOSER_WAITING_PER_USER_MAX: usize = 256;
+/// ... and those of all users, but for root and the user of the daemon; or a quarter.
+pub const CLOSER_WAITING_MAX: usize = 2048;
+/// Both are at least this much.
+pub const CLOSER_WAITING_MIN: usize = 4;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
 /// most 5 sessions and 16 clones.
 pub const FILES_PER_USER_MAX: usize = 64;

@@ -13,7 +13,7 @@ use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
 use super::user::{User, Who};
 use crate::limits::ACCEPTS_PER_TURN;
-use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS};
+use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS, Waiting};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use abi::ids::ClientId;
@@ -72,12 +72,13 @@ impl Daemon {
         let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
         let alarm = Alarm::new()?;
         poller.add(&alarm, KEY_ALARM, true, false)?;
+        let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let mut this = Self {
             engine,
             poller,
-            closer: EndCloser(Closer::default()),
+            closer: EndCloser(Closer::new(Waiting::new(left, own_uid))),
             descriptors: Descriptors::default(),
-            connections: Connections::new(descriptors_left(), process::effective_uid()),
+            connections: Connections::new(left, own_uid),
             alarm,
             listeners: producers.chain(consumers).collect(),
             stuck_due: None,
@@ -243,14 +244,14 @@ impl Daemon {
             Ok(slot) => slot,
             Err(refused) => {
                 if !refuses_descriptors {
-                    closer.take(origin, stream);
+                    closer.take_socket(origin, stream);
                 }
                 self.engine.counters.refused();
                 return self.engine.fault(about, &refused.to_string());
             }
         };
         let link = SocketLink::new(stream, side, origin, slot, closer, &self.poller);
-        if !closer.is_stuck(origin.uid) {
+        if !closer.refuses(origin.uid) {
             link.take_descriptors(true);
         }
         let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), true, false));
@@ -281,11 +282,11 @@ impl Daemon {
         let Some(Peer { link: Link::Socket(link), ended: None, .. }) = peer else {
             return;
         };
-        let stuck = self.closer.0.is_stuck(link.origin.uid);
-        let openable = if stuck { Openable::Nothing } else { self.descriptors.openable() };
+        let refused = self.closer.0.refuses(link.origin.uid);
+        let openable = if refused { Openable::Nothing } else { self.descriptors.openable() };
         match link.read(&mut self.buf, openable) {
             Ok(()) => self.engine.process_events(client),
-            Err(Disconnect::LostDescriptors) if stuck => {
+            Err(Disconnect::LostDescriptors) if refused => {
                 self.engine.leave(client, Disconnect::StuckDescriptor);
             }
             Err(reason) => self.engine.leave(client, reason),

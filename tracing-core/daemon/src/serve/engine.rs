@@ -170,7 +170,10 @@ impl Engine {
                      connection closed",
             ),
             Disconnect::StuckDescriptor => {
-                self.fault(about, "a descriptor of a peer does not close, connection closed");
+                self.fault(
+                    about,
+                    "descriptors of its user do not close in time, connection closed",
+                );
             }
             Disconnect::SlowReader => {
                 self.fault(about, "a peer does not read its replies, connection closed")

@@ -279,7 +279,7 @@ impl Drop for SocketLink {
             let _ = self.poller.remove(&stream);
             stream.shutdown();
             // In this order.
-            self.closer.take(self.origin, (stream, self.slot.take()));
+            self.closer.take_socket(self.origin, (stream, self.slot.take()));
         }
     }
 }

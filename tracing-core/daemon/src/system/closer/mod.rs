@@ -12,8 +12,12 @@
 //! The threads start when they are needed and end with the closer. A thread that waits in a `close` has no
 //! descriptor any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than
 //! [`STUCK_NS`] is *stuck*: the connection that passed it is cut, and no descriptor of that user is received until
-//! the thread is back. Sixteen users together can use all threads; then the descriptors of all users wait. Where the
-//! kernel can refuse descriptors (Linux 6.16), a connection that was not accepted has none.
+//! the thread is back. The same holds while too many descriptors of a user wait, or of all users but root and that of
+//! the daemon: what more a peer sends is not received, and its connection is cut. A socket that waits does not count,
+//! because its connection has a place among those of its user until it is closed.
+//!
+//! Sixteen users together can use all threads; then the descriptors of all users wait. Where the kernel can refuse
+//! descriptors (Linux 6.16), a connection that was not accepted has none.
 //!
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
@@ -28,7 +32,10 @@ use abi::map::SortedMap;
 use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use os::clock;
 
-use crate::limits::{CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX};
+use crate::limits::{
+    CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_MAX, CLOSER_WAITING_MIN,
+    CLOSER_WAITING_PER_USER_MAX,
+};
 
 /// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
 pub(crate) const STUCK_NS: u64 = 1_000_000_000;
@@ -45,6 +52,8 @@ pub(crate) struct Origin {
 
 struct Job {
     from: Origin,
+    /// It came from a peer; else it is the socket of a connection.
+    is_received: bool,
     #[expect(dead_code, reason = "it is only dropped")]
     value: Box<dyn Any + Send>,
 }
@@ -62,6 +71,8 @@ struct Running {
 struct State {
     /// By user.
     waiting: SortedMap<u32, VecDeque<Job>>,
+    /// Received descriptors among these, by user.
+    received: SortedMap<u32, usize>,
     running: Vec<Running>,
     /// The user whose turn it was last.
     last_uid: u32,
@@ -72,8 +83,36 @@ struct State {
     ended: bool,
 }
 
+/// How many received descriptors may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// Of one user.
+    per_user: usize,
+    /// Of all users but root and the user of the daemon.
+    total: usize,
+    own_uid: u32,
+}
+
+impl Waiting {
+    /// For a daemon of user `own_uid` that can open `descriptors` more.
+    pub(crate) fn new(descriptors: u64, own_uid: u32) -> Self {
+        let part = |parts: u64, max: usize| {
+            usize::try_from(descriptors / parts).unwrap_or(max).clamp(CLOSER_WAITING_MIN, max)
+        };
+        let per_user = part(8, CLOSER_WAITING_PER_USER_MAX);
+        Self { per_user, total: part(4, CLOSER_WAITING_MAX), own_uid }
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self::new(u64::MAX, 0)
+    }
+}
+
 #[derive(Default)]
 struct Shared {
+    max: Waiting,
     state: Mutex<State>,
     /// A job came, or the closer ends.
     work: Condvar,
@@ -120,16 +159,40 @@ impl State {
             self.waiting.remove(&uid);
         }
         self.last_uid = uid;
+        if job.as_ref().is_some_and(|job| job.is_received)
+            && let Some(count) = self.received.get_mut(&uid)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.received.remove(&uid);
+            }
+        }
         job
     }
 }
 
 impl Closer {
-    /// Drops `value` on a thread.
+    pub(crate) fn new(max: Waiting) -> Self {
+        Self(Arc::new(Shared { max, ..Shared::default() }))
+    }
+
+    /// Drops a received descriptor on a thread.
     pub(crate) fn take(&self, from: Origin, value: impl Any + Send) {
+        self.queue(Job { from, is_received: true, value: Box::new(value) });
+    }
+
+    /// Drops the socket of a connection on a thread.
+    pub(crate) fn take_socket(&self, from: Origin, value: impl Any + Send) {
+        self.queue(Job { from, is_received: false, value: Box::new(value) });
+    }
+
+    fn queue(&self, job: Job) {
         let mut state = lock(&self.0.state);
         self.0.busy.fetch_add(1, Ordering::Relaxed);
-        let job = Job { from, value: Box::new(value) };
+        let from = job.from;
+        if job.is_received {
+            *state.received.get_or_insert_with(from.uid, || 0) += 1;
+        }
         state.waiting.get_or_insert_with(from.uid, VecDeque::new).push_back(job);
         self.staff(&mut state);
     }
@@ -183,15 +246,23 @@ impl Closer {
         self.0.busy.load(Ordering::Relaxed)
     }
 
-    /// Whether a descriptor of this user takes too long to close.
-    pub(crate) fn is_stuck(&self, uid: u32) -> bool {
+    /// Whether no descriptor of this user is received: one takes too long to close, or too many wait.
+    pub(crate) fn refuses(&self, uid: u32) -> bool {
         if self.pending() == 0 {
             return false;
         }
         let now_ns = clock::boot_ns();
         let state = lock(&self.0.state);
         let stuck = |running: &Running| running.since_ns.saturating_add(STUCK_NS) <= now_ns;
-        state.running.iter().any(|running| running.from.uid == uid && stuck(running))
+        if state.running.iter().any(|running| running.from.uid == uid && stuck(running)) {
+            return true;
+        }
+        let max = self.0.max;
+        let is_limited = |uid: u32| uid != 0 && uid != max.own_uid;
+        let limited = state.received.iter().filter(|(uid, _)| is_limited(**uid));
+        let total: usize = limited.map(|(_, count)| count).sum();
+        state.received.get(&uid).is_some_and(|count| *count >= max.per_user)
+            || is_limited(uid) && total >= max.total
     }
 
     /// The peers whose descriptors became stuck.

@@ -12,6 +12,8 @@ impl Drop for Slow {
     }
 }
 
+const OWN_UID: u32 = 500;
+
 struct World {
     closer: Closer,
     begun: (Sender<u32>, Receiver<u32>),
@@ -20,6 +22,11 @@ struct World {
 impl World {
     fn new() -> Self {
         Self { closer: Closer::default(), begun: channel() }
+    }
+
+    fn with_limits(per_user: usize, total: usize) -> Self {
+        let max = Waiting { per_user, total, own_uid: OWN_UID };
+        Self { closer: Closer::new(max), ..Self::new() }
     }
 
     /// The drop ends when the result is dropped.
@@ -110,6 +117,49 @@ fn a_stuck_peer_is_told_once() {
     assert_eq!(poll(since_ns + STUCK_NS), Stuck::default());
     drop(slow);
     world.wait_until_done();
-    assert!(!world.closer.is_stuck(7));
+    assert!(!world.closer.refuses(7));
     drop(EndCloser(world.closer.clone()));
+}
+
+#[test]
+fn what_waits_of_one_user_has_a_bound() {
+    let world = World::with_limits(3, 100);
+    let mut slow: Vec<_> = (0..2).map(|_| world.slow(7)).collect();
+    assert_eq!([world.begins(), world.begins()], [7, 7]);
+    slow.extend([world.slow(7), world.slow(7)]);
+    // Sockets are counted elsewhere.
+    world.closer.take_socket(from(7), ());
+    assert!(!world.closer.refuses(7), "two wait for a thread");
+    slow.push(world.slow(7));
+    assert!(world.closer.refuses(7) && !world.closer.refuses(8));
+    drop(slow);
+    world.wait_until_done();
+    assert!(!world.closer.refuses(7));
+    assert_eq!(lock(&world.closer.0.state).received.iter().count(), 0);
+    drop(EndCloser(world.closer.clone()));
+}
+
+#[test]
+fn what_waits_of_all_users_has_a_bound_and_root_is_not_among_them() {
+    let world = World::with_limits(100, 4);
+    let uids = [7, 7, 8, 8, 0, 0, OWN_UID, OWN_UID];
+    // Each user has two threads.
+    let mut slow: Vec<_> = uids.iter().map(|uid| (world.slow(*uid), world.begins()).0).collect();
+    slow.extend([7, 7, 8, 0, 0, OWN_UID, OWN_UID].map(|uid| world.slow(uid)));
+    assert!(!world.closer.refuses(9), "three wait");
+    slow.push(world.slow(8));
+    assert!(world.closer.refuses(9) && world.closer.refuses(7));
+    assert!(!world.closer.refuses(0) && !world.closer.refuses(OWN_UID));
+    drop(slow);
+    world.wait_until_done();
+    drop(EndCloser(world.closer.clone()));
+}
+
+#[test]
+fn a_daemon_with_few_descriptors_lets_fewer_wait() {
+    let max = |descriptors| Waiting::new(descriptors, OWN_UID);
+    let of = |per_user, total| Waiting { per_user, total, own_uid: OWN_UID };
+    assert_eq!(max(u64::MAX), of(CLOSER_WAITING_PER_USER_MAX, CLOSER_WAITING_MAX));
+    assert_eq!(max(48), of(6, 12));
+    assert_eq!(max(0), of(CLOSER_WAITING_MIN, CLOSER_WAITING_MIN));
 }
