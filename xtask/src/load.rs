@@ -2,6 +2,19 @@
 
 use crate::ctx::{Ctx, Outcome};
 
+/// A daemon with narrow limits among hostile users: `--minutes N`, or `--short` for a few seconds of it.
+pub fn siege(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let mut arguments = match arguments {
+        [flag, minutes] if flag == "--minutes" => {
+            let minutes: u64 = minutes.parse().map_err(|_| "--minutes N")?;
+            vec!["--seconds".to_owned(), (minutes * 60).to_string()]
+        }
+        other => other.to_vec(),
+    };
+    arguments.push("--siege".to_owned());
+    run(ctx, &arguments)
+}
+
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     // Response times are measured with release builds; the short run does not measure them.
     let profile = if arguments.iter().any(|argument| argument == "--short") {

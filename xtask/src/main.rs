@@ -144,6 +144,12 @@ const COMMANDS: &[Command] = &[
         run: sim::run,
     },
     Command {
+        name: "siege",
+        arguments: "[--minutes N | --short --seconds N]",
+        about: "a real traced with narrow limits, hostile users, and honest users who check every byte",
+        run: load::siege,
+    },
+    Command {
         name: "load",
         arguments: "[--seconds N] [--short]",
         about: "a daemon with 1,000 producers, then with 256 hostile ones; N seconds each (default 60)",

@@ -30,7 +30,7 @@ mod world;
 
 pub use self::fuzz::{commit_data, conversation};
 pub use self::marks::{Mark, Marks};
-pub use self::world::{Report, simulate, simulate_with};
+pub use self::world::{Report, random_config_of, simulate, simulate_with};
 
 #[cfg(test)]
 mod tests;

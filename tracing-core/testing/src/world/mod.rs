@@ -64,6 +64,13 @@ pub struct Report {
     pub marks: Marks,
 }
 
+/// A random trace config, most often a valid one, as the consumers of a simulation have. The same seed gives the same
+/// config.
+#[must_use]
+pub fn random_config_of(seed: u64) -> protos::TraceConfig {
+    random_config(&mut Rng::new(seed))
+}
+
 /// Runs a simulation. The same seed gives the same run.
 ///
 /// # Errors

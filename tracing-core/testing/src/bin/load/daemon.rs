@@ -1,7 +1,7 @@
 //! `traced` as a process, observed from outside.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,6 +26,32 @@ pub struct Daemon {
 pub struct Resources {
     pub rss_kb: u64,
     pub descriptors: usize,
+    pub threads: usize,
+}
+
+/// What the daemon may use; nothing is limited by default.
+#[derive(Default)]
+pub struct Limits {
+    /// Descriptors that it may have open.
+    pub descriptors: Option<usize>,
+    /// The file of its control group that takes the number of a process.
+    pub cgroup: Option<PathBuf>,
+}
+
+impl Limits {
+    /// `program`, in a shell that sets the limits first.
+    fn command(&self, program: &Path) -> Command {
+        let mut script = String::new();
+        if let Some(file) = &self.cgroup {
+            script.push_str(&format!("echo $$ > '{}' && ", file.display()));
+        }
+        if let Some(count) = self.descriptors {
+            script.push_str(&format!("ulimit -n {count} && "));
+        }
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{script}exec \"$0\"")]).arg(program);
+        command
+    }
 }
 
 /// Asks again until `done`, which must wait for an answer of the daemon: it has no event for this.
@@ -38,10 +64,11 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> Outcome<bool>) -> Outcom
 
 impl Daemon {
     /// Starts it with unique abstract socket names, which need no file and no permissions.
-    pub fn start(program: &Path) -> Outcome<Self> {
+    pub fn start(program: &Path, limits: &Limits) -> Outcome<Self> {
         let name = |port: &str| format!("@load-{}-{port}", std::process::id());
         let (producers, consumers) = (name("producer"), name("consumer"));
-        let mut child = Command::new(program)
+        let mut child = limits
+            .command(program)
             .env("PERFETTO_PRODUCER_SOCK_NAME", &producers)
             .env("PERFETTO_CONSUMER_SOCK_NAME", &consumers)
             .stdin(Stdio::null())
@@ -91,7 +118,9 @@ impl Daemon {
         let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let rss_kb = rss.and_then(|rss| rss.split_whitespace().next()?.parse().ok());
         let descriptors = std::fs::read_dir(format!("{folder}/fd"));
+        let threads = status.lines().find_map(|line| line.strip_prefix("Threads:"));
         Ok(Resources {
+            threads: threads.and_then(|count| count.trim().parse().ok()).ok_or("no threads")?,
             rss_kb: rss_kb.ok_or("traced is gone")?,
             descriptors: descriptors.map_err(|error| error.to_string())?.count(),
         })
@@ -113,6 +142,12 @@ impl Daemon {
     pub fn known(&self) -> Outcome<(usize, usize)> {
         let state = self.consumer()?.query_service_state(false).map_err(|e| e.to_string())?;
         Ok((state.producers.len(), state.data_sources.len()))
+    }
+
+    /// Sessions that it has.
+    pub fn sessions(&self) -> Outcome<usize> {
+        let state = self.consumer()?.query_service_state(false).map_err(|e| e.to_string())?;
+        Ok(state.tracing_sessions.len())
     }
 
     /// Sends SIGTERM and waits for its end.

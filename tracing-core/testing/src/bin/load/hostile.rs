@@ -27,10 +27,16 @@ const SOURCE: &str = "load.hostile";
 const SLACK_KB: u64 = 16 * 1024;
 
 /// xorshift64: good enough.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    /// Any two seeds give different numbers.
+    pub fn new(seed: u64) -> Self {
+        Self(0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_add(1) << 20)
+    }
+
+    /// Less than `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -47,7 +53,8 @@ impl Random {
         Some(value)
     }
 
-    fn bytes(&mut self, below: u64) -> Vec<u8> {
+    /// Fewer than `below`.
+    pub fn bytes(&mut self, below: u64) -> Vec<u8> {
         (0..self.below(below)).map(|_| self.below(256) as u8).collect()
     }
 }
@@ -83,7 +90,7 @@ fn commit(random: &mut Random) -> CommitDataRequest {
     CommitDataRequest { chunks_to_move, chunks_to_patch, flush_request_id, ..Default::default() }
 }
 
-fn invalid_request(random: &mut Random) -> Request {
+pub fn invalid_request(random: &mut Random) -> Request {
     match random.below(10) {
         0 => Request::RegisterDataSource(RegisterDataSourceRequest {
             data_source_descriptor: Some(protos::DataSourceDescriptor {
@@ -228,7 +235,7 @@ fn attack(
         let threads: Vec<_> = (0..plan.hostile)
             .map(|index| {
                 scope.spawn(move || {
-                    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (index as u64 + 1) << 20);
+                    let mut random = Random::new(index as u64);
                     while Instant::now() < end {
                         run_producer(daemon, &mut random)?;
                         count.fetch_add(1, Ordering::Relaxed);

@@ -77,7 +77,7 @@ pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnectio
 }
 
 /// Makes a call and waits for its reply.
-fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> Outcome {
+pub fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> Outcome {
     let sent = connection.send(request, true, Attachment::None);
     let call = sent.map_err(|error| error.to_string())?;
     loop {

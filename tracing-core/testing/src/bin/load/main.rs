@@ -8,6 +8,9 @@
 //! 2. [`hostile`]: 256 producers at a time that connect, send invalid data and disconnect. The daemon must not keep
 //!    anything of them. An honest producer of the same session ([`victim`]) loses no packet, and others are answered.
 //!
+//! With `--siege` there is another part instead: [`siege`], a daemon with narrow limits, and hostile users beside
+//! honest ones.
+//!
 //! `--traced FILE` is the daemon, `--seconds N` the duration of each part (60). `--short` is for busy machines: fewer
 //! clients, and no limit on response times except for the time that the daemon itself works until an answer.
 
@@ -17,6 +20,7 @@ mod daemon;
 mod hostile;
 mod latency;
 mod producers;
+mod siege;
 mod unread;
 mod victim;
 
@@ -24,7 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use daemon::Daemon;
+use daemon::{Daemon, Limits};
 
 type Outcome<T = ()> = Result<T, String>;
 
@@ -46,11 +50,19 @@ pub struct Plan {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // A second process, of another user: a user may have five sessions.
-    if let [word, address, count] = &arguments[..]
-        && word == "--sessions"
-    {
-        return end(producers::side_sessions_process(address, count));
+    // Processes of other users.
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["--sessions", address, count] => {
+            return end(producers::side_sessions_process(address, count));
+        }
+        ["--honest", producers, consumers, time_ms] => {
+            return end(siege::honest::process(producers, consumers, time_ms));
+        }
+        ["--attack", producers, consumers, seed] => {
+            return end(siege::attack::process(producers, consumers, seed));
+        }
+        _ => {}
     }
     end(run(&arguments))
 }
@@ -66,11 +78,13 @@ fn end(outcome: Outcome) -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Outcome {
-    let (mut traced, mut seconds, mut short) = (PathBuf::from("target/debug/traced"), 60, false);
+    let (mut traced, mut seconds) = (PathBuf::from("target/debug/traced"), 60);
+    let (mut short, mut siege) = (false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--short" => short = true,
+            "--siege" => siege = true,
             "--traced" => traced = words.next().ok_or("--traced FILE")?.into(),
             "--seconds" => {
                 let number = words.next().and_then(|number| number.parse().ok());
@@ -88,7 +102,10 @@ fn run(arguments: &[String]) -> Outcome {
         answer_within: (!short).then_some(Duration::from_secs(1)),
         work_within: Duration::from_millis(250),
     };
-    let daemon = Daemon::start(&traced)?;
+    if siege {
+        return siege::run(&traced, &plan);
+    }
+    let daemon = Daemon::start(&traced, &Limits::default())?;
     producers::run(&daemon, &plan)?;
     hostile::run(&daemon, &plan)?;
     daemon.stop()

@@ -1,0 +1,78 @@
+//! Consumers with random configs, which ask for everything and read little of it.
+
+use std::time::Duration;
+
+use abi::ipc::port::ConsumerPort;
+use client::connection::{Attachment, Connection as _, Received, SocketConnection};
+use protos::consumer_port::Request;
+use protos::{
+    AttachRequest, ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionRequestSelector,
+    DetachRequest, DisableTracingRequest, EnableTracingRequest, FlushRequest, FreeBuffersRequest,
+    GetTraceStatsRequest, ObserveEventsRequest, QueryServiceStateRequest, ReadBuffersRequest,
+    StartTracingRequest, TraceConfig,
+};
+
+use super::Target;
+use crate::hostile::Random;
+
+/// Largest buffer of a config: all sessions and clones of this user stay below what the siege allows for buffers.
+const BUFFER_KB_MAX: u32 = 128;
+
+/// One consumer, from its first request to its last.
+pub(super) fn attack(target: &Target, random: &mut Random) {
+    let Ok(mut link) = SocketConnection::<ConsumerPort>::connect(&target.consumers) else { return };
+    for _ in 0..random.below(60) {
+        if link.send(request(random), random.below(4) > 0, Attachment::None).is_err() {
+            return;
+        }
+        while random.below(3) > 0 {
+            if !matches!(link.receive(Some(Duration::ZERO)), Received::Reply { .. }) {
+                break;
+            }
+        }
+    }
+}
+
+fn config(random: &mut Random) -> TraceConfig {
+    let mut config = tracing_core_testing::random_config_of(random.below(u64::MAX));
+    for buffer in &mut config.buffers {
+        buffer.size_kb = Some(buffer.size_kb.unwrap_or_default().min(BUFFER_KB_MAX));
+    }
+    // The file would be left behind.
+    config.output_path = None;
+    config.write_into_file = None;
+    // As the protocol says, it would keep the honest users out.
+    config.lockdown_mode = None;
+    config
+}
+
+fn request(random: &mut Random) -> Request {
+    let key = || Some("key".to_owned());
+    match random.below(16) {
+        0..=3 => Request::EnableTracing(EnableTracingRequest {
+            trace_config: Some(config(random)),
+            ..Default::default()
+        }),
+        4 => Request::StartTracing(StartTracingRequest::default()),
+        5 => Request::ChangeTraceConfig(ChangeTraceConfigRequest {
+            trace_config: Some(config(random)),
+            ..Default::default()
+        }),
+        6 => Request::DisableTracing(DisableTracingRequest::default()),
+        7 | 8 => Request::ReadBuffers(ReadBuffersRequest::default()),
+        9 => Request::FreeBuffers(FreeBuffersRequest::default()),
+        10 => Request::Flush(FlushRequest {
+            timeout_ms: Some(random.below(50) as u32),
+            ..Default::default()
+        }),
+        11 => Request::CloneSession(CloneSessionRequest {
+            selector: Some(CloneSessionRequestSelector::SessionId(random.below(50))),
+            ..Default::default()
+        }),
+        12 => Request::Detach(DetachRequest { key: key(), ..Default::default() }),
+        13 => Request::Attach(AttachRequest { key: key(), ..Default::default() }),
+        14 => Request::QueryServiceState(QueryServiceStateRequest::default()),
+        _ if random.below(2) == 0 => Request::ObserveEvents(ObserveEventsRequest::default()),
+        _ => Request::GetTraceStats(GetTraceStatsRequest::default()),
+    }
+}

@@ -1,0 +1,60 @@
+//! A limit of memory that the kernel enforces, in either version of its control groups.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+
+/// A group of processes with a limit; removed when it is dropped.
+pub struct Cgroup {
+    folder: PathBuf,
+    /// Bytes.
+    pub limit: u64,
+}
+
+/// The folder of groups, and the names of limit and peak in it.
+const VERSIONS: [(&str, &str, &str); 2] = [
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+    ("/sys/fs/cgroup", "memory.max", "memory.peak"),
+];
+
+impl Cgroup {
+    /// Makes one for processes that may use `limit` bytes.
+    ///
+    /// # Errors
+    /// This process may not, or the kernel does not limit memory.
+    pub fn make(limit: u64) -> Outcome<Self> {
+        let mut reason = String::new();
+        for (root, file, _) in VERSIONS {
+            let folder = Path::new(root).join(format!("siege-{}", std::process::id()));
+            if let Err(error) = fs::create_dir(&folder) {
+                reason = format!("{}: {error}", folder.display());
+                continue;
+            }
+            let group = Self { folder, limit };
+            match fs::write(group.folder.join(file), limit.to_string()) {
+                Ok(()) => return Ok(group),
+                Err(error) => reason = format!("{file}: {error}"),
+            }
+        }
+        Err(reason)
+    }
+
+    /// The file that takes the number of a process.
+    pub fn processes(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+
+    /// The most that was used at a time, bytes.
+    pub fn peak(&self) -> Outcome<u64> {
+        let text =
+            VERSIONS.iter().find_map(|(.., file)| fs::read_to_string(self.folder.join(file)).ok());
+        text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| "no peak of memory".to_owned())
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+    }
+}

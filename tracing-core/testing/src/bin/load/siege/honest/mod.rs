@@ -1,0 +1,281 @@
+//! An honest user: a producer and a consumer, which check every byte, and measure how long answers take.
+//!
+//! Rounds follow each other: a session starts, two writers write numbered packets whose bytes follow from their number,
+//! the session stops, and the consumer reads. Each packet is there, or a mark in the trace says that some are missing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use client::consumer::{Consumer, Waited};
+use client::data_source::{Ack, DataSource, Instance};
+use client::producer::{Producer, ProducerOptions};
+use client::write::BufferExhaustedPolicy;
+use os::socket::Address;
+use protos::producer_port::Request;
+use protos::{SyncRequest, TestEventField, TraceField, TracePacketField, TraceReader};
+
+use crate::Outcome;
+use crate::daemon::FOREVER;
+use crate::latency::{answer, idle_producer};
+use crate::producers::{config, descriptor};
+
+/// Descriptors of the daemon for one honest user: connections and shared memory.
+pub const DESCRIPTORS: usize = 8;
+/// Buffers and shared memory of one honest user.
+pub const BUFFER_BYTES: u64 = (BUFFER_KB as u64 + 1024) * 1024;
+const BUFFER_KB: u32 = 16 * 1024;
+const WRITERS: usize = 2;
+/// How long the writers write in a round.
+const ROUND: Duration = Duration::from_millis(300);
+/// Packets of one writer in a round: all of them fit into the buffer.
+const PACKETS_MAX: u64 = 10_000;
+
+/// What an honest user has seen.
+#[derive(Clone, Copy, Default)]
+pub struct Report {
+    rounds: u64,
+    written: u64,
+    /// Packets that are not in the trace; each gap has a mark.
+    lost: u64,
+    answers: u64,
+    p50: Duration,
+    pub p999: Duration,
+    most: Duration,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rounds, written, lost, answers, p50, p999, most } = self;
+        write!(f, "{rounds} sessions, {written} packets written, {lost} lost and told; ")?;
+        write!(f, "{answers} answers: half within {p50:?}, 999 of 1000 {p999:?}, all {most:?}")
+    }
+}
+
+impl Report {
+    /// The report that another process printed.
+    pub fn parse(line: &str) -> Option<Self> {
+        let numbers: Result<Vec<u64>, _> = line.split(' ').map(str::parse).collect();
+        let &[rounds, written, lost, answers, p50, p999, most] = &numbers.ok()?[..] else {
+            return None;
+        };
+        let [p50, p999, most] = [p50, p999, most].map(Duration::from_micros);
+        Some(Self { rounds, written, lost, answers, p50, p999, most })
+    }
+
+    fn line(&self) -> String {
+        let Self { rounds, written, lost, answers, p50, p999, most } = self;
+        let [p50, p999, most] = [p50, p999, most].map(Duration::as_micros);
+        format!("{rounds} {written} {lost} {answers} {p50} {p999} {most}")
+    }
+
+    /// Adds that of another user; of times the longer one counts.
+    pub fn add(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.written += other.written;
+        self.lost += other.lost;
+        self.answers += other.answers;
+        self.p50 = self.p50.max(other.p50);
+        self.p999 = self.p999.max(other.p999);
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// `--honest PRODUCERS CONSUMERS MILLISECONDS`: works for that time and prints a report.
+pub fn process(producers: &str, consumers: &str, time_ms: &str) -> Outcome {
+    let parse = |text| Address::parse(text).map_err(|error| error.to_string());
+    let (producers, consumers) = (parse(producers)?, parse(consumers)?);
+    let time_ms = time_ms.parse().map_err(|_| "MILLISECONDS")?;
+    let end = Instant::now() + Duration::from_millis(time_ms);
+    let (report, answers) = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&producers, &consumers, end));
+        let worked = work(&producers, &consumers, end);
+        (worked, asking.join().unwrap_or(Err("panicked".into())))
+    });
+    let (mut report, mut answers) = (report?, answers?);
+    answers.sort_unstable();
+    let at = |part: usize| {
+        let index = answers.len() * part / 1000;
+        answers.get(index.min(answers.len() - 1)).copied().unwrap_or_default()
+    };
+    report.answers = answers.len() as u64;
+    (report.p50, report.p999, report.most) = (at(500), at(999), at(1000));
+    println!("{}", report.line());
+    Ok(())
+}
+
+/// Asks on both ports until `end`. Returns how long each answer took.
+fn ask(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Vec<Duration>> {
+    let mut consumer = Consumer::connect(consumers).map_err(|error| error.to_string())?;
+    let mut producer = idle_producer(producers, 0)?;
+    let mut answers = Vec::new();
+    while Instant::now() < end {
+        let since = Instant::now();
+        consumer.query_capabilities().map_err(|error| format!("a question: {error}"))?;
+        answers.push(since.elapsed());
+        let since = Instant::now();
+        answer(&mut producer, Request::Sync(SyncRequest::default()))?;
+        answers.push(since.elapsed());
+        // The rate of requests. Nothing waits for this.
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    Ok(answers)
+}
+
+/// The two counts of packets that the writers have written.
+type Written = [AtomicU64; WRITERS];
+
+/// Writes with two threads while it runs.
+struct Numbers {
+    written: Arc<Written>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl DataSource for Numbers {
+    fn start(&mut self, instance: &Instance) {
+        self.stop = Arc::default();
+        self.threads = (0..WRITERS)
+            .map(|index| {
+                let mut writer = instance.trace_writer(BufferExhaustedPolicy::StallThenDrop);
+                let (written, stop) = (self.written.clone(), self.stop.clone());
+                std::thread::spawn(move || {
+                    let numbers = 0..PACKETS_MAX;
+                    for number in numbers.take_while(|_| !stop.load(Ordering::Relaxed)) {
+                        written[index].store(number + 1, Ordering::Relaxed);
+                        let mut packet = writer.new_packet();
+                        let mut event = packet.for_testing();
+                        event.seq_value(index as u32).counter(number).str(&content(number));
+                    }
+                })
+            })
+            .collect();
+    }
+
+    fn stop(&mut self, _: &Instance, _done: Ack) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The text of a packet: its length and its letters follow from the number.
+fn content(number: u64) -> String {
+    let letter = char::from(b'a' + (number % 26) as u8);
+    let length = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55;
+    std::iter::repeat_n(letter, length as usize).collect()
+}
+
+/// Sessions until `end`.
+fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Report> {
+    let uid = os::process::effective_uid();
+    // Another process of this user may be at work, when nobody is root.
+    let source = format!("siege.{uid}.{}", std::process::id());
+    let mut options = ProducerOptions::new("honest");
+    options.address = Some(producers.clone());
+    options.reconnect = false;
+    let producer = Producer::connect(options).map_err(|error| error.to_string())?;
+    let written: Arc<Written> = Arc::default();
+    let numbers = Numbers { written: written.clone(), stop: Arc::default(), threads: Vec::new() };
+    producer.register(descriptor(&source), numbers).map_err(|error| error.to_string())?;
+    if !producer.sync(FOREVER) {
+        return Err("the producer is not answered".into());
+    }
+    let mut consumer = Consumer::connect(consumers).map_err(|error| error.to_string())?;
+    let mut report = Report::default();
+    while Instant::now() < end {
+        written.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        let mut config = config(&source, BUFFER_KB);
+        config.duration_ms = Some(ROUND.as_millis() as u32);
+        consumer.enable_tracing(&config, None).map_err(|error| format!("a session: {error}"))?;
+        while consumer.wait(Some(FOREVER)).map_err(|error| format!("a session: {error}"))?
+            != Waited::Ended
+        {}
+        let mut trace = Vec::new();
+        consumer.read_into(&mut trace, FOREVER).map_err(|error| format!("a read: {error}"))?;
+        consumer.free_buffers().map_err(|error| error.to_string())?;
+        let counts = written.each_ref().map(|count| count.load(Ordering::Relaxed));
+        report.rounds += 1;
+        report.written += counts.iter().sum::<u64>();
+        report.lost += check(&trace, uid, &counts)?;
+    }
+    Ok(report)
+}
+
+/// Where the check of a writer's packets is.
+#[derive(Default)]
+struct Seen {
+    next: u64,
+    /// The sequence ends with a mark.
+    marked: bool,
+}
+
+/// Checks that every packet is there, or that a mark tells of the gap. Returns how many are missing.
+fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<u64> {
+    let mut seen: [Seen; WRITERS] = Default::default();
+    // Which writer a sequence is of; marks that came before its first packet.
+    let (mut writers, mut early) = (BTreeMap::<u32, usize>::new(), BTreeMap::new());
+    let mut missing = 0;
+    for packet in TraceReader::new(trace) {
+        let Ok(TraceField::Packet(packet)) = packet else { return Err("a broken trace".into()) };
+        let (mut sequence, mut dropped, mut of, mut event) = (0, false, None, None);
+        for field in packet {
+            match field.map_err(|error| error.to_string())? {
+                TracePacketField::TrustedPacketSequenceId(id) => sequence = id,
+                TracePacketField::TrustedUid(id) => of = Some(id.cast_unsigned()),
+                TracePacketField::PreviousPacketDropped(bits) => dropped = bits != 0,
+                TracePacketField::ForTesting(fields) => {
+                    let (mut index, mut number, mut text) = (0, 0, String::new());
+                    for field in fields {
+                        match field.map_err(|error| error.to_string())? {
+                            TestEventField::SeqValue(value) => index = value as usize,
+                            TestEventField::Counter(value) => number = value,
+                            TestEventField::Str(value) => text = value.to_owned(),
+                            _ => {}
+                        }
+                    }
+                    event = Some((index, number, text));
+                }
+                _ => {}
+            }
+        }
+        // A hostile producer may have registered the same data source.
+        if of != Some(uid) {
+            continue;
+        }
+        let Some((index, number, text)) = event else {
+            match writers.get(&sequence) {
+                Some(&index) => seen[index % WRITERS].marked |= dropped,
+                None => _ = early.insert(sequence, dropped),
+            }
+            continue;
+        };
+        if index >= WRITERS || text != content(number) {
+            return Err(format!("packet {number} of writer {index} has other bytes"));
+        }
+        writers.insert(sequence, index);
+        let writer = &mut seen[index];
+        let told = dropped || writer.marked || early.remove(&sequence) == Some(true);
+        if number < writer.next || (number > writer.next && !told) {
+            let next = writer.next;
+            return Err(format!("writer {index}: {number} came in place of {next}, and no mark"));
+        }
+        missing += number - writer.next;
+        *writer = Seen { next: number + 1, marked: false };
+    }
+    for (index, (writer, &count)) in seen.iter().zip(written).enumerate() {
+        let marked = writer.marked || early.values().any(|&dropped| dropped);
+        if writer.next != count && !marked {
+            return Err(format!("writer {index}: {count} packets, {} came, no mark", writer.next));
+        }
+        missing += count - writer.next;
+    }
+    Ok(missing)
+}
+
+#[cfg(test)]
+mod tests;

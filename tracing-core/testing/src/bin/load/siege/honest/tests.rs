@@ -1,0 +1,74 @@
+use protos::TracePacketOptionalTrustedPacketSequenceId as Sequence;
+use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
+use protozero::Message as _;
+
+use super::{Report, WRITERS, check, content};
+
+const UID: u32 = 7;
+
+fn packet(writer: usize, number: u64) -> TracePacket {
+    let event = TestEvent {
+        seq_value: Some(writer as u32),
+        counter: Some(number),
+        str: Some(content(number).into()),
+        ..Default::default()
+    };
+    mark(writer, Some(TracePacketData::ForTesting(event)), false)
+}
+
+fn mark(writer: usize, data: Option<TracePacketData>, dropped: bool) -> TracePacket {
+    TracePacket {
+        data,
+        optional_trusted_uid: Some(TracePacketOptionalTrustedUid::TrustedUid(UID as i32)),
+        optional_trusted_packet_sequence_id: Some(Sequence::TrustedPacketSequenceId(
+            writer as u32 + 1,
+        )),
+        previous_packet_dropped: dropped.then_some(1),
+        ..Default::default()
+    }
+}
+
+fn checked(packets: Vec<TracePacket>, written: [u64; WRITERS]) -> Result<u64, String> {
+    let trace = Trace { packet: packets, ..Default::default() };
+    check(&trace.encode_to_vec(), UID, &written)
+}
+
+#[test]
+fn gaps_need_a_mark() {
+    let both = || vec![packet(0, 0), packet(1, 0), packet(0, 1), packet(1, 1), packet(1, 2)];
+    assert_eq!(checked(both(), [2, 3]), Ok(0));
+    assert!(checked(both(), [2, 4]).unwrap_err().contains("no mark"), "the end is missing");
+    let mut told = both();
+    told.push(mark(1, None, true));
+    assert_eq!(checked(told, [2, 9]), Ok(6));
+
+    let gap = |dropped| {
+        let mut last = packet(0, 5);
+        last.previous_packet_dropped = Some(u32::from(dropped));
+        checked(vec![packet(0, 0), last], [6, 0])
+    };
+    assert_eq!(gap(true), Ok(4));
+    assert!(gap(false).unwrap_err().contains("no mark"));
+    assert!(checked(vec![packet(0, 1), packet(0, 0)], [2, 0]).is_err(), "out of order");
+    assert!(checked(vec![packet(0, 0), packet(0, 0)], [1, 0]).is_err(), "twice");
+}
+
+#[test]
+fn bytes_follow_from_the_number() {
+    let mut other = packet(0, 0);
+    let Some(TracePacketData::ForTesting(event)) = &mut other.data else { unreachable!() };
+    event.str = Some(content(1).into());
+    assert!(checked(vec![other], [1, 0]).unwrap_err().contains("other bytes"));
+    let mut hostile = packet(0, 77);
+    hostile.optional_trusted_uid = Some(TracePacketOptionalTrustedUid::TrustedUid(8));
+    assert_eq!(checked(vec![hostile, packet(0, 0)], [1, 0]), Ok(0), "of another user");
+}
+
+#[test]
+fn reports_survive_a_pipe() {
+    let report = Report { rounds: 1, written: 2, lost: 3, answers: 4, ..Report::default() };
+    let parsed = Report::parse(&report.line()).unwrap();
+    assert_eq!(parsed.line(), report.line());
+    assert!(Report::parse("1 2 3").is_none());
+    assert!(Report::parse("").is_none());
+}

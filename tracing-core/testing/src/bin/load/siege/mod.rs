@@ -1,0 +1,154 @@
+//! A daemon with little memory and few descriptors, besieged by hostile users, with honest users beside them.
+//!
+//! ```text
+//!   quiet:   honest users ──────────────┐
+//!   siege:   honest users ── traced ── hostile users     limits: memory, descriptors
+//!   after:   the daemon is as it was before the siege
+//! ```
+//!
+//! Each user is a process of its own ([`honest`], [`attack`]), over real sockets. Honest users check every byte of what
+//! they get back, and measure how long they wait for answers. As root each process has a user of its own; otherwise all
+//! are one user, whose accounts they share, and only the data is checked.
+
+pub mod attack;
+mod cgroup;
+pub mod honest;
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::daemon::{Daemon, Limits, Resources, wait_until};
+use crate::{Outcome, Plan};
+use cgroup::Cgroup;
+use honest::Report;
+
+/// Honest users. Two, as what one user loses another one must not.
+const HONEST: [u32; 2] = [65_001, 65_002];
+/// Hostile users. Each may have 5 of the 15 sessions, so more of them would leave none, as the protocol says.
+const HOSTILE: [u32; 2] = [65_101, 65_102];
+/// Descriptors besides those of the honest users and the daemon's own.
+const DESCRIPTORS_TO_SPARE: usize = 64;
+/// Memory besides buffers and shared memory.
+const EXTRA_BYTES: u64 = 64 << 20;
+/// Memory that an allocator may hold back, KiB.
+const SLACK_KB: u64 = 16 * 1024;
+/// Longest time for the 999th of 1000 answers, and how many times that of the quiet run.
+const ANSWER_MAX: Duration = Duration::from_millis(100);
+const ANSWER_TIMES_MAX: u32 = 10;
+/// Below this, a difference says more about the machine than about the daemon.
+const ANSWER_NOISE: Duration = Duration::from_millis(2);
+
+/// Runs it with the daemon `program`.
+pub fn run(program: &Path, plan: &Plan) -> Outcome {
+    let baseline = Daemon::start(program, &Limits::default())?;
+    let descriptors = baseline.resources()?.descriptors + honest::DESCRIPTORS * HONEST.len();
+    baseline.stop()?;
+
+    let users = HONEST.len() + HOSTILE.len();
+    let memory = users as u64 * (honest::BUFFER_BYTES + attack::BUFFER_BYTES) + EXTRA_BYTES;
+    let cgroup = Cgroup::make(memory);
+    if let Err(reason) = &cgroup {
+        println!("no limit of memory ({reason}): the resident memory is checked instead");
+    }
+    let limits = Limits {
+        descriptors: Some(descriptors + DESCRIPTORS_TO_SPARE),
+        cgroup: cgroup.as_ref().ok().map(Cgroup::processes),
+    };
+    let daemon = Daemon::start(program, &limits)?;
+    let quiet = honest_users(&daemon, plan.time / 6)?;
+    let before = daemon.resources()?;
+    println!("quiet: {quiet}\n  {before:?}");
+
+    let attackers = hostile_users(&daemon)?;
+    let besieged = honest_users(&daemon, plan.time);
+    let during = daemon.resources();
+    for mut attacker in attackers {
+        let _ = attacker.kill();
+        let _ = attacker.wait();
+    }
+    let (besieged, during) = (besieged?, during?);
+    println!("siege: {besieged}\n  {during:?}");
+    wait_until("the daemon is as it was before", || {
+        let now = daemon.resources()?;
+        let known = daemon.known()? == (0, 0) && daemon.sessions()? == 0;
+        Ok(known && now.descriptors <= before.descriptors && now.threads <= before.threads)
+    })?;
+    let after = daemon.resources()?;
+    println!("after: {after:?}");
+    check_memory(&before, &after, cgroup.as_ref().ok())?;
+    daemon.stop()?;
+    check_answers(&quiet, &besieged, plan)
+}
+
+fn check_memory(before: &Resources, after: &Resources, cgroup: Option<&Cgroup>) -> Outcome {
+    if let Some(cgroup) = cgroup {
+        println!("at most {} KiB of {} KiB", cgroup.peak()? >> 10, cgroup.limit >> 10);
+    }
+    match after.rss_kb.saturating_sub(before.rss_kb) {
+        more if more > SLACK_KB => Err(format!("the daemon keeps {more} KiB of hostile users")),
+        _ => Ok(()),
+    }
+}
+
+fn check_answers(quiet: &Report, besieged: &Report, plan: &Plan) -> Outcome {
+    if plan.answer_within.is_none() {
+        return Ok(());
+    }
+    let most = (quiet.p999 * ANSWER_TIMES_MAX).clamp(ANSWER_NOISE, ANSWER_MAX);
+    if besieged.p999 > most {
+        return Err(format!("one of 1000 answers took {:?}, {most:?} are allowed", besieged.p999));
+    }
+    Ok(())
+}
+
+/// This program as another process, of user `uid` if this one may change its user.
+fn process(uid: u32, words: &[String]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped());
+    if os::process::effective_uid() == 0 {
+        command.uid(uid).gid(uid);
+    }
+    command
+}
+
+/// Honest users at work for `time`: what all of them report.
+fn honest_users(daemon: &Daemon, time: Duration) -> Outcome<Report> {
+    let start = |&uid: &u32| {
+        let words = ["--honest", &daemon.producers.to_string(), &daemon.consumers.to_string()]
+            .map(str::to_owned);
+        let mut words = words.to_vec();
+        words.push(time.as_millis().to_string());
+        process(uid, &words).spawn().map_err(|error| format!("an honest user: {error}"))
+    };
+    let children = HONEST.iter().map(start).collect::<Outcome<Vec<Child>>>()?;
+    let mut all = Report::default();
+    let mut failed = None;
+    for child in children {
+        let output = child.wait_with_output().map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        match Report::parse(text.lines().last().unwrap_or_default()) {
+            Some(report) if output.status.success() => all.add(&report),
+            _ => failed = Some(format!("an honest user: {}: {text}", output.status)),
+        }
+    }
+    failed.map_or(Ok(all), Err)
+}
+
+/// Starts the hostile users, and waits until each has begun.
+fn hostile_users(daemon: &Daemon) -> Outcome<Vec<Child>> {
+    let start = |&uid: &u32| {
+        let words = ["--attack", &daemon.producers.to_string(), &daemon.consumers.to_string()];
+        let mut words = words.map(str::to_owned).to_vec();
+        words.push(uid.to_string());
+        let started = process(uid, &words).stderr(Stdio::null()).spawn();
+        let mut child = started.map_err(|error| format!("a hostile user: {error}"))?;
+        let stdout = child.stdout.take().ok_or("no stdout")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).map_err(|error| error.to_string())?;
+        Ok(child)
+    };
+    HOSTILE.iter().map(start).collect()
+}
