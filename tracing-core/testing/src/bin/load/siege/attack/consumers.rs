@@ -41,8 +41,10 @@ fn config(random: &mut Random) -> TraceConfig {
     // The file would be left behind.
     config.output_path = None;
     config.write_into_file = None;
-    // As the protocol says, it would keep the honest users out.
+    // As the protocol says, these keep the honest users out.
     config.lockdown_mode = None;
+    config.exclusive_prio = None;
+    config.session_semaphores.clear();
     config
 }
 
