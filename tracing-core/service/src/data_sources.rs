@@ -104,6 +104,11 @@ impl Sources {
         self.by_key.len()
     }
 
+    /// What all of them take, bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.by_key.values().map(Source::bytes).sum()
+    }
+
     /// By name, then oldest first: the order of queries. With `after` only those behind that one, which need not
     /// be there any more.
     pub(crate) fn iter_after(

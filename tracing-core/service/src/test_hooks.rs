@@ -4,6 +4,7 @@
 
 use super::core::Service;
 use super::session::state::{Session, SetUpWait};
+use crate::accounts::Resource;
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use abi::time::BootTime;
@@ -36,12 +37,24 @@ pub struct Footprint {
     pub waiting: usize,
     /// Registered data sources.
     pub sources: usize,
+    /// What they take, as [`limits`](crate::limits) count it, bytes.
+    pub source_bytes: usize,
+    /// What the accounts of users say that they take, bytes.
+    pub source_bytes_charged: usize,
+    /// The most that one user has of it, bytes.
+    pub source_bytes_of_one: usize,
     /// Sessions, those included of which only the file is left.
     pub sessions: usize,
     /// Trace buffers.
     pub buffers: usize,
     /// Data source instances.
     pub instances: usize,
+    /// Encoded configs of instances, bytes.
+    pub config_bytes: usize,
+    /// What the quotas of their sessions say that they take, bytes.
+    pub config_bytes_charged: usize,
+    /// The most that one session has of it, bytes.
+    pub config_bytes_of_one: usize,
     /// Flushes that are not over.
     pub flushes: usize,
     /// Commands kept for producers that do not ask for any yet.
@@ -84,14 +97,22 @@ impl Service {
     pub fn footprint(&self) -> Footprint {
         let connections = self.producers.connections().saturating_add(self.consumers.len());
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
+        let charged = || self.turn.accounts.all(Resource::Sources);
+        let configs = || self.sessions.values().map(|s| s.instances.config_bytes());
         Footprint {
             connections,
             producers: self.producers.values().filter(|producer| !producer.gone).count(),
             waiting: self.producers.values().filter(|p| p.work.in_line).count(),
             sources: self.sources.len(),
+            source_bytes: self.sources.bytes(),
+            source_bytes_charged: charged().sum(),
+            source_bytes_of_one: charged().max().unwrap_or(0),
             sessions: self.sessions.len(),
             buffers: self.buffers.len(),
             instances: self.sessions.values().map(|s| s.instances.len()).sum(),
+            config_bytes: configs().map(|(held, _)| held).sum(),
+            config_bytes_charged: configs().map(|(_, charged)| charged).sum(),
+            config_bytes_of_one: configs().map(|(held, _)| held).max().unwrap_or(0),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
             unsent_commands: self.producers.values().map(|p| p.unsent_commands()).sum(),
             timers: self.turn.timers.len(),

@@ -71,10 +71,10 @@ fn overwrite(region: &Region, stop: &AtomicBool) {
     }
 }
 
-/// The numbers in the packets of the honest producer, in the order in which they were read. What the hostile one
-/// wrote may be anything, except a packet with the uid of another user: the service writes the uid.
-fn honest_numbers(replies: &[Reply]) -> Vec<usize> {
-    let mut numbers = Vec::new();
+/// The packets of the honest producer, in the order in which they were read, without what the service added, and
+/// whether it said that others are missing before them. What the hostile one wrote may be anything, except a packet with the uid of another user: the service writes the uid.
+fn honest_packets(replies: &[Reply]) -> Vec<(bool, TracePacket)> {
+    let mut packets = Vec::new();
     let mut bytes = Vec::new();
     for reply in replies {
         let Some(response) = &reply.response else { continue };
@@ -85,18 +85,20 @@ fn honest_numbers(replies: &[Reply]) -> Vec<usize> {
             }
             let packet = TracePacket::decode(&std::mem::take(&mut bytes)).unwrap_or_default();
             let uid = TracePacketOptionalTrustedUid::TrustedUid(HONEST_UID.cast_signed());
-            if let (Some(TracePacketData::ForTesting(event)), true) =
-                (packet.data, packet.optional_trusted_uid == Some(uid))
-            {
-                numbers.push(event.str.unwrap().parse().unwrap());
+            if packet.optional_trusted_uid == Some(uid) {
+                let data = packet.data;
+                let follows_a_loss = packet.previous_packet_dropped.is_some();
+                packets.push((follows_a_loss, TracePacket { data, ..Default::default() }));
             }
         }
     }
-    numbers
+    packets
 }
 
+/// A packet of up to 3000 bytes, which differ.
 fn numbered(number: usize) -> TracePacket {
-    let event = TestEvent { str: Some(number.to_string()), ..Default::default() };
+    let text: String = (0..number % 600).map(|at| format!("{:x}-", (number * at) % 4096)).collect();
+    let event = TestEvent { str: Some(format!("{number}: {text}")), ..Default::default() };
     TracePacket { data: Some(TracePacketData::ForTesting(event)), ..Default::default() }
 }
 
@@ -132,6 +134,7 @@ fn overwritten_memory_harms_nobody_but_its_owner() {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| overwrite(&evil, &stop));
+        let _end = StopsAtEnd(&stop);
         let before = shell.service.footprint();
         for round in 0..ROUNDS {
             let all = (0..PAGES as u32).flat_map(|page| (0..14).map(move |chunk| (page, chunk)));
@@ -148,13 +151,20 @@ fn overwritten_memory_harms_nobody_but_its_owner() {
             consumer.flush(&mut shell, 1);
             shell.advance_ms(2);
             // Each time, so that what the hostile producer writes never fills the buffer.
-            assert_eq!(honest_numbers(&consumer.read_raw(&mut shell)), [round]);
+            let packets = honest_packets(&consumer.read_raw(&mut shell));
+            // There is nothing before the first one.
+            assert!(packets == [(round == 0, numbered(round))], "round {round}: {packets:?}");
         }
         stop.store(true, Ordering::Relaxed);
         let after = shell.service.footprint();
         assert_eq!((after.producers, after.flushes), (before.producers, before.flushes));
         assert!(shell.log.len() < 200, "{} lines", shell.log.len());
     });
+    // The service did read what was overwritten, and found chunks there, of which some could not be read.
+    let stats = shell.service.stats_of(shell.service.last_session()).unwrap();
+    let of = &stats.buffer_stats[0];
+    let foreign = of.chunks_written.unwrap() - ROUNDS as u64;
+    assert!(foreign > 100 && of.abi_violations.unwrap() > 0, "{foreign} chunks: {of:?}");
     // The hostile producer has not changed any page of the honest one.
     let smb = honest.smb.clone().unwrap();
     assert!((0..smb.page_count()).all(|page| smb.page_hint(page).is_free()));

@@ -106,6 +106,19 @@ fn other_descriptors_are_refused() {
     assert!(matches!(sealed, MapError::Os(OsError { call: "mmap", .. })), "{sealed}");
 }
 
+/// Its pages do not come and go with a hole: the first access of one that the system does not have ends the process.
+#[test]
+fn memory_of_huge_pages_is_refused() {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = rustix::fs::memfd_create("test", flags | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB);
+    // A kernel without huge pages refuses such files.
+    let Ok(fd) = fd else { return };
+    rustix::fs::ftruncate(&fd, 2 << 20).unwrap();
+    rustix::fs::fcntl_add_seals(&fd, ALL).unwrap();
+    assert_eq!(check(fd.as_fd()), Err(MapError::NotMemory));
+    assert_eq!(adopt(fd).unwrap_err(), MapError::NotMemory);
+}
+
 #[test]
 fn wrong_sizes_are_refused() {
     for len in [0, 1, 4095, 4097, SMB_BYTES_MAX as u64 + 4096] {

@@ -143,6 +143,11 @@ impl Accounts {
         self.by_user.get(&user).and_then(|held| held.get(what as usize)).copied().unwrap_or(0)
     }
 
+    /// Bytes on the account of each user.
+    pub(crate) fn all(&self, what: Resource) -> impl Iterator<Item = usize> + '_ {
+        self.by_user.values().map(move |held| held.get(what as usize).copied().unwrap_or(0))
+    }
+
     /// Accounts with something on them.
     pub(crate) fn len(&self) -> usize {
         self.by_user.len()

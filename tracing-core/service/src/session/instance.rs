@@ -89,6 +89,12 @@ impl Instances {
         self.quota.check(owner, bytes)
     }
 
+    /// Bytes of all configs, counted, and as the quota has them.
+    pub(crate) fn config_bytes(&self) -> (usize, usize) {
+        let counted = self.by_key.values().map(|instance| instance.config.len()).sum();
+        (counted, self.quota.bytes())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }

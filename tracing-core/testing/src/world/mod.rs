@@ -400,12 +400,17 @@ impl World {
     }
 }
 
-/// Whether a service with `connected` connections holds more than its limits allow.
+/// Whether a service with `connected` connections holds more than its limits allow, or another number of bytes than it
+/// has charged to users and sessions.
 pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
     held.sessions > limits::SESSIONS_WITH_CLONES_MAX
         || held.connections != connected
         || held.producers > connected
         || held.sources > (held.producers + held.waiting) * limits::DATA_SOURCES_PER_PRODUCER_MAX
+        || held.source_bytes != held.source_bytes_charged
+        || held.source_bytes_of_one > limits::SOURCE_BYTES_PER_USER_MAX
+        || held.config_bytes != held.config_bytes_charged
+        || held.config_bytes_of_one > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX
         || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
         || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
         || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)

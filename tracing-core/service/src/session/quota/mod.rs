@@ -85,6 +85,11 @@ impl Quota {
         if fits { Ok(()) } else { Err(Full::User) }
     }
 
+    /// Bytes of all configs.
+    pub(crate) fn bytes(&self) -> usize {
+        self.all.bytes
+    }
+
     pub(crate) fn add(&mut self, owner: Owner, bytes: usize) {
         self.all = self.all.with(bytes);
         if !owner.is_unlimited {
