@@ -111,6 +111,12 @@ impl Daemon {
         log.iter().filter(|line| line.contains(words)).count()
     }
 
+    /// The last lines of its log.
+    pub fn log_end(&self) -> String {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log[log.len().saturating_sub(20)..].join("\n")
+    }
+
     pub fn resources(&self) -> Outcome<Resources> {
         let folder = format!("/proc/{}", self.child.id());
         let status = std::fs::read_to_string(format!("{folder}/status"))

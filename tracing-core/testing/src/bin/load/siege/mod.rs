@@ -58,12 +58,20 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
         cgroup: cgroup.as_ref().ok().map(Cgroup::processes),
     };
     let daemon = Daemon::start(program, &limits)?;
-    let quiet = honest_users(&daemon, plan.time / 6)?;
+    let outcome = besiege(&daemon, plan, cgroup.as_ref().ok());
+    let (quiet, besieged) = outcome.map_err(|error| format!("{error}\n{}", daemon.log_end()))?;
+    daemon.stop()?;
+    check_answers(&quiet, &besieged, plan)
+}
+
+/// The quiet run and the siege: what the honest users report of each.
+fn besiege(daemon: &Daemon, plan: &Plan, cgroup: Option<&Cgroup>) -> Outcome<(Report, Report)> {
+    let quiet = honest_users(daemon, plan.time / 6)?;
     let before = daemon.resources()?;
     println!("quiet: {quiet}\n  {before:?}");
 
-    let attackers = hostile_users(&daemon)?;
-    let besieged = honest_users(&daemon, plan.time);
+    let attackers = hostile_users(daemon)?;
+    let besieged = honest_users(daemon, plan.time);
     let during = daemon.resources();
     for mut attacker in attackers {
         let _ = attacker.kill();
@@ -79,9 +87,8 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
     })?;
     let after = daemon.resources()?;
     println!("after: {after:?}, {} detached sessions", daemon.sessions()?);
-    check_memory(&before, &after, cgroup.as_ref().ok())?;
-    daemon.stop()?;
-    check_answers(&quiet, &besieged, plan)
+    check_memory(&before, &after, cgroup)?;
+    Ok((quiet, besieged))
 }
 
 fn check_memory(before: &Resources, after: &Resources, cgroup: Option<&Cgroup>) -> Outcome {
