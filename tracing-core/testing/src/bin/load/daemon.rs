@@ -150,12 +150,6 @@ impl Daemon {
         Ok((state.producers.len(), state.data_sources.len()))
     }
 
-    /// Sessions that it has.
-    pub fn sessions(&self) -> Outcome<usize> {
-        let state = self.consumer()?.query_service_state(false).map_err(|e| e.to_string())?;
-        Ok(state.tracing_sessions.len())
-    }
-
     /// Sends SIGTERM and waits for its end.
     pub fn stop(mut self) -> Outcome {
         let pid = rustix::process::Pid::from_child(&self.child);
