@@ -22,6 +22,9 @@ pub use perfetto::common::ftrace_descriptor::*;
 pub use perfetto::common::gpu_counter_descriptor::*;
 #[cfg(feature = "consumer")]
 #[allow(unused_imports)]
+pub use perfetto::common::loss_ledger::*;
+#[cfg(feature = "consumer")]
+#[allow(unused_imports)]
 pub use perfetto::common::observable_events::*;
 #[cfg(feature = "perf")]
 #[allow(unused_imports)]
@@ -750,6 +753,8 @@ pub mod perfetto {
         pub mod ftrace_descriptor;
         #[cfg(feature = "gpu")]
         pub mod gpu_counter_descriptor;
+        #[cfg(feature = "consumer")]
+        pub mod loss_ledger;
         #[cfg(feature = "consumer")]
         pub mod observable_events;
         #[cfg(feature = "perf")]

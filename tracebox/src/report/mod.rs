@@ -1,5 +1,7 @@
 //! Reports the result of a recording: the size of the trace, what was lost, how to open it.
 
+pub mod ledger;
+
 use std::time::Duration;
 
 use protos::{TraceStats, TraceStatsFinalFlushOutcome};
@@ -136,6 +138,7 @@ pub fn losses(stats: &TraceStats, buffer_setting: &str) -> Vec<String> {
         .filter(|(count, _)| *count != 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
+    lines.extend(stats.loss_ledger.iter().flat_map(|ledger| &ledger.entries).map(ledger::line));
     if stats.final_flush_outcome == Some(TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED) {
         lines.push(UNANSWERED.into());
     }

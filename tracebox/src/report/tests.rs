@@ -170,3 +170,48 @@ fn without_a_trigger() {
     let lines = outcome(None).lines_of_snapshot("t");
     assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");
 }
+
+#[test]
+fn losses_of_the_ledger() {
+    use protos::{LossLedger, LossLedgerEntry, LossLedgerReason as Reason};
+    let line = |reason, count, at_least, source: Option<&str>| {
+        let entry = LossLedgerEntry {
+            reason: Some(reason),
+            producer_name: Some("game".into()),
+            pid: Some(7),
+            uid: Some(1000),
+            data_source_name: source.map(Into::into),
+            count: Some(count),
+            at_least: Some(at_least),
+            ..LossLedgerEntry::default()
+        };
+        let ledger = LossLedger { entries: vec![entry], ..LossLedger::default() };
+        let stats = TraceStats { loss_ledger: Some(ledger), ..TraceStats::default() };
+        let mut lines = losses(&stats, BUFFER_SETTING_OPTION);
+        assert_eq!(lines.len(), 1);
+        lines.remove(0)
+    };
+    let left = Reason::REASON_LEFT_UNFINISHED;
+    assert_eq!(
+        [line(left, 1, false, None), line(left, 2, true, None), line(left, 0, true, None)],
+        [
+            "1 packet that game (pid 7) had not handed over when it was gone",
+            "at least 2 packets that game (pid 7) had not handed over when it was gone",
+            "perhaps packets that game (pid 7) had not handed over when it was gone",
+        ]
+    );
+    assert_eq!(
+        line(Reason::REASON_CUT_PROTOCOL, 1, true, None),
+        "what game (pid 7) wrote after the service had disconnected it, because it broke the protocol"
+    );
+    let absent = ", because the session has as many data sources as it may have";
+    for (count, source, expected) in [
+        (1, Some("ds"), "ds of game (pid 7): not recorded"),
+        (3, Some("ds"), "ds of game (pid 7) and 2 more: not recorded"),
+    ] {
+        let line = line(Reason::REASON_SESSION_FULL, count, false, source);
+        assert_eq!(line, format!("{expected}{absent}"));
+    }
+    assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");
+    assert_eq!(line(Reason(99), 4, false, None), "game (pid 7), for reason 99: 4");
+}

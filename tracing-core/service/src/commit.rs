@@ -26,6 +26,8 @@ use abi::shm::ChunkHeader;
 #[derive(Debug, Default)]
 pub(crate) struct CommitState {
     pub(crate) chunks_discarded: u64,
+    /// Those of them that were for a buffer that is not their producer's or not their writer's.
+    pub(crate) chunks_refused: u64,
     pub(crate) patches_discarded: u64,
     /// Chunks that were named in memory without data.
     pub(crate) holes_named: u64,
@@ -115,8 +117,10 @@ impl CommitState {
         // u32 on the wire, 16 bits everywhere else: truncated, as upstream does.
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
         let len = payload.len();
-        if !copy_to_buffer(producer, buffer, header, complete, payload, buffers, out) {
+        let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
+        if let Err(refusal) = copied {
             count(&mut self.chunks_discarded, 1);
+            count(&mut self.chunks_refused, usize::from(refusal == Refusal::Foreign));
         }
         len
     }
@@ -155,29 +159,24 @@ impl CommitState {
         });
     }
 
-    /// Copies what registered writers of a producer have not committed yet into the buffers of a session, or into all
-    /// that it may write to, from page `from` on, until the work of `turn` is `end`. Nothing in the shared memory
-    /// changes: the later commit of the same chunk overrides the copy.
+    /// Copies what registered writers of a producer have not committed yet into the buffers of a session. Nothing in
+    /// the shared memory changes: the later commit of the same chunk overrides the copy.
     fn scrape(
         &mut self,
-        session: Option<&[BufferId]>,
+        session: &[BufferId],
         producer: &mut Producer,
-        (from, end): (usize, u64),
         buffers: &mut Buffers,
         turn: &mut Turn,
-    ) -> Option<usize> {
+    ) -> Option<()> {
         if !producer.scraping
             || producer.sends_by_value()
             || producer.writers.is_empty()
-            || !session.is_none_or(|own| own.iter().any(|buffer| producer.allowed.contains(buffer)))
+            || !session.iter().any(|buffer| producer.allowed.contains(buffer))
         {
             return None;
         }
         let smb = producer.smb.as_ref()?.smb().clone();
-        for page in smb.written_pages(from) {
-            if turn.work >= end {
-                return Some(page);
-            }
+        for page in smb.written_pages(0) {
             producer.note_touched(page);
             turn.spend(limits::WORK_PER_ENTRY);
             for chunk in 0..smb.chunk_count(page) {
@@ -190,19 +189,16 @@ impl CommitState {
                     continue;
                 }
                 let target = producer.writers.get(&header.writer).copied();
-                let Some(buffer) = target.filter(|buffer| match session {
-                    Some(session) => session.contains(buffer),
-                    None => producer.allowed.contains(buffer),
-                }) else {
+                let Some(buffer) = target.filter(|buffer| session.contains(buffer)) else {
                     continue;
                 };
                 let (payload, out) = (&self.scratch, &mut turn.out);
-                if !copy_to_buffer(producer, buffer, header, complete, payload, buffers, out) {
-                    count(&mut self.chunks_discarded, 1);
-                }
+                let copied =
+                    copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
+                count(&mut self.chunks_discarded, usize::from(copied.is_err()));
             }
         }
-        None
+        Some(())
     }
 
     /// Scrapes all producers of a session for it.
@@ -215,28 +211,23 @@ impl CommitState {
     ) {
         for producer in session.producers.iter() {
             if let Some(producer) = producers.get_mut(*producer) {
-                self.scrape(Some(&session.buffers), producer, (0, u64::MAX), buffers, turn);
+                self.scrape(&session.buffers, producer, buffers, turn);
             }
         }
     }
-
-    /// Scrapes a producer that goes away for all sessions: its memory goes with it. It begins with page `from` and
-    /// stops when the work of `turn` is `end`. Returns the page to go on with, if there is one.
-    pub(crate) fn scrape_leaving(
-        &mut self,
-        producer: &mut Producer,
-        from: usize,
-        end: u64,
-        buffers: &mut Buffers,
-        turn: &mut Turn,
-    ) -> Option<usize> {
-        // Sessions that ended count, too: what was written before the end and not committed is read after it.
-        self.scrape(None, producer, (from, end), buffers, turn)
-    }
 }
 
-/// Puts a copied chunk into a buffer. False if its producer or writer may not write there.
-fn copy_to_buffer(
+/// Why a chunk is not put into a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// There is no such buffer; perhaps not any more.
+    Gone,
+    /// Its producer or writer may not write there.
+    Foreign,
+}
+
+/// Puts a copied chunk into a buffer.
+pub(crate) fn copy_to_buffer(
     producer: &mut Producer,
     buffer_id: BufferId,
     header: ChunkHeader,
@@ -244,14 +235,14 @@ fn copy_to_buffer(
     payload: &[u8],
     buffers: &mut Buffers,
     out: &mut Outbox,
-) -> bool {
-    let Some(buffer) = buffers.get_mut(buffer_id) else { return false };
+) -> Result<(), Refusal> {
+    let Some(buffer) = buffers.get_mut(buffer_id) else { return Err(Refusal::Gone) };
     if !producer.allowed.contains(&buffer_id) {
         producer.log_error(
             out,
             format_args!("a chunk for buffer {buffer_id}, which is not its own, is dropped"),
         );
-        return false;
+        return Err(Refusal::Foreign);
     }
     if let Some(registered) = producer.writers.get(&header.writer).copied()
         && registered != buffer_id
@@ -261,7 +252,7 @@ fn copy_to_buffer(
             header.writer
         );
         producer.log_error(out, text);
-        return false;
+        return Err(Refusal::Foreign);
     }
     let meta = ChunkMeta {
         producer: producer.id,
@@ -277,5 +268,5 @@ fn copy_to_buffer(
         complete,
     };
     buffer.copy_chunk(&meta, payload);
-    true
+    Ok(())
 }

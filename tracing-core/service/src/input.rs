@@ -27,6 +27,17 @@ pub struct FileError {
     pub text: String,
 }
 
+/// Why the shell closed the connection of a producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// It broke the protocol.
+    Protocol,
+    /// It did not take what was sent.
+    NotReading,
+    /// Its descriptors could not be received or closed.
+    Descriptors,
+}
+
 /// One event. The same inputs in the same order give the same outputs.
 #[derive(Debug)]
 #[allow(
@@ -58,6 +69,13 @@ pub enum Input {
     ProducerDisconnected {
         /// The connection.
         client: ClientId,
+    },
+    /// The same, and it was the shell that closed the connection: what the producer goes on to write is lost.
+    ProducerCut {
+        /// The connection.
+        client: ClientId,
+        /// What for.
+        why: Cut,
     },
     /// A connection to the consumer socket was opened.
     ConsumerConnected {
@@ -119,6 +137,7 @@ impl Input {
             Self::ProducerConnected { client, .. }
             | Self::ProducerRequest { client, .. }
             | Self::ProducerDisconnected { client }
+            | Self::ProducerCut { client, .. }
             | Self::ConsumerConnected { client, .. }
             | Self::ConsumerRequest { client, .. }
             | Self::ConsumerDisconnected { client }

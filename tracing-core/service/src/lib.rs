@@ -52,6 +52,7 @@
 //! | `producers`, `consumers`, `commands`, `observe` | the connections of both sides |
 //! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
 //! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
+//! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers activate, and sessions that wait for them |
 //! | `work` | what one producer may cause at once, and what waits |
@@ -89,6 +90,8 @@ mod data_sources;
 mod error;
 mod expression;
 mod input;
+mod ledger;
+mod leftovers;
 mod matching;
 mod observe;
 mod outbox;
@@ -111,7 +114,7 @@ mod work;
 
 pub use self::config::{ExtensionSet, HostInfo, RegionFactory, ServiceConfig};
 pub use self::core::Service;
-pub use self::input::{FileError, Input, Peer};
+pub use self::input::{Cut, FileError, Input, Peer};
 pub use self::output::{Boost, FileSync, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
 #[doc(hidden)]

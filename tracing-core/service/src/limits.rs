@@ -111,6 +111,14 @@ pub const QUOTA_PARTS: usize = 4;
 /// ... and the producers of all users together get this many. Those of root, of the user of the service and of the user
 /// of the session have no such limit.
 pub const QUOTA_PARTS_OF_USERS: usize = 3;
+/// Entries in the ledger of a session, each for losses of one producer for one reason. Further ones share an entry.
+pub const LEDGER_ENTRIES_MAX: usize = 128;
+/// Those of the producers of one user.
+pub const LEDGER_ENTRIES_PER_USER: usize = LEDGER_ENTRIES_MAX / 8;
+/// Those of the producers of all users, but for root and the users of the service and of the session.
+pub const LEDGER_ENTRIES_OF_USERS: usize = LEDGER_ENTRIES_MAX / QUOTA_PARTS * QUOTA_PARTS_OF_USERS;
+/// As much of a name as the message of a ledger has, bytes.
+pub const LEDGER_NAME_BYTES_MAX: usize = 128;
 /// Sum of the encoded configs of the instances of one session, bytes: each is sent twice in one turn, with the
 /// set-up and the start. Further matches are not set up.
 pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;

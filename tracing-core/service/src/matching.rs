@@ -20,7 +20,12 @@ pub(crate) const BUDGET_EXCEEDED: &str = "producer-name matching exceeded its bu
 
 /// As much of a name as the service keeps.
 pub(crate) fn clip_name(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(limits::NAME_BYTES_MAX)).unwrap_or_default()
+    clip_to(name, limits::NAME_BYTES_MAX)
+}
+
+/// So many bytes of a name at most.
+pub(crate) fn clip_to(name: &str, bytes_max: usize) -> &str {
+    name.get(..name.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 /// An expression that must match a whole name.

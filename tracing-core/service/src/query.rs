@@ -280,6 +280,7 @@ fn describe_session(session: &Session) -> TracingServiceStateTracingSession {
         start_realtime_ns: session.start_realtime_ns.map(|ns| ns as i64),
         bugreport_score: config.bugreport_score,
         bugreport_filename: config.bugreport_filename.clone(),
+        loss_ledger: session.ledger.to_proto(),
         ..Default::default()
     }
 }

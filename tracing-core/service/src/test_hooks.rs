@@ -76,6 +76,8 @@ pub struct Footprint {
     pub delayed_hits: usize,
     /// Users that have something on their account.
     pub accounts: usize,
+    /// Entries of ledgers.
+    pub losses: usize,
     /// Bytes kept for copying, when anything is connected.
     pub scratch_bytes: usize,
 }
@@ -122,6 +124,7 @@ impl Service {
             detached_buffers: self.buffers.detached_len(),
             trigger_names: self.triggers.len(),
             delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
+            losses: self.sessions.values().map(|s| s.ledger.len()).sum(),
             accounts: self.turn.accounts.len(),
             scratch_bytes: if connections == 0 { 0 } else { self.commits.scratch_bytes() },
         }

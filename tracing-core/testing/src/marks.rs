@@ -41,6 +41,7 @@ names!(input, INPUTS, Input {
     Input::ProducerConnected { .. } => "ProducerConnected",
     Input::ProducerRequest { .. } => "ProducerRequest",
     Input::ProducerDisconnected { .. } => "ProducerDisconnected",
+    Input::ProducerCut { .. } => "ProducerCut",
     Input::ConsumerConnected { .. } => "ConsumerConnected",
     Input::ConsumerRequest { .. } => "ConsumerRequest",
     Input::ConsumerDisconnected { .. } => "ConsumerDisconnected",

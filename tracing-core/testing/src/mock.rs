@@ -187,9 +187,11 @@ impl MockProducer {
         self.call(shell, ProducerRequest::CommitData(request));
     }
 
-    /// Disconnects.
+    /// Disconnects, as a process that ends: nobody has its memory but the service.
     pub fn disconnect(self, shell: &mut Shell) {
-        shell.input(Input::ProducerDisconnected { client: self.client });
+        let client = self.client;
+        drop(self);
+        shell.input(Input::ProducerDisconnected { client });
     }
 }
 

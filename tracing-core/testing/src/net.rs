@@ -138,6 +138,7 @@ fn of(input: &Input) -> Option<ClientId> {
         Input::ProducerConnected { client, .. }
         | Input::ProducerRequest { client, .. }
         | Input::ProducerDisconnected { client }
+        | Input::ProducerCut { client, .. }
         | Input::ConsumerConnected { client, .. }
         | Input::ConsumerRequest { client, .. }
         | Input::ConsumerDisconnected { client }

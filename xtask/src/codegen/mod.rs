@@ -47,6 +47,7 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/trace/ps/", "linux"),
     ("perfetto/trace/sys_stats/", "linux"),
     ("perfetto/trace/system_info/", "linux"),
+    ("perfetto/common/loss_ledger.proto", "consumer"),
     ("perfetto/common/observable_events.proto", "consumer"),
     ("perfetto/common/trace_attributes.proto", "consumer"),
     ("perfetto/common/trace_stats.proto", "consumer"),

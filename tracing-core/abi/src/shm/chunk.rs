@@ -267,14 +267,14 @@ pub(super) fn chunk_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
 }
 
 /// Appends the first `count` fragments of the chunk at `off`, and zeros up to the length of the payload. Of that only
-/// the first `there` bytes are touched.
+/// the first `there` bytes are touched. Gives the length of these fragments, bytes.
 pub(super) fn copy_fragments(
     smb: &Smb,
     off: usize,
     (grant, there): (Grant, usize),
     count: u16,
     out: &mut Vec<u8>,
-) {
+) -> usize {
     let start = off + CHUNK_HEADER_BYTES;
     let payload_len = grant.bytes - CHUNK_HEADER_BYTES;
     let len = there.min(payload_len);
@@ -301,4 +301,5 @@ pub(super) fn copy_fragments(
     let old = out.len();
     region.copy_to(start, end, out);
     out.resize(old + payload_len, 0);
+    end
 }

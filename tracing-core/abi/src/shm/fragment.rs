@@ -10,7 +10,8 @@
 //!
 //! The fragment count rises when a fragment *begins*. When a fragment ends and space is left, the count rises
 //! once more for the next one, which is *reserved*: now the finished fragment can be scraped. If no
-//! fragment follows, the reserved one becomes an empty one, a zero byte.
+//! fragment follows, the reserved one becomes an empty one, a zero byte. A reserved fragment begins with zeros, so that
+//! one that was begun can be told from it when the process of the writer is gone.
 //!
 //! A fragment begins behind one byte for its length, and ends three bytes before the end of the chunk at most. One
 //! that has 127 bytes or more, or is cut, moves by these three bytes, so that its length takes four. (Upstream reserves
@@ -36,6 +37,10 @@ use crate::sync::AtomicU32;
 
 /// Fragments shorter than this get a length of one byte. (Unlike nested messages, where 127 does too.)
 const ONE_BYTE_LIMIT: usize = 127;
+
+/// Zeros at the begin of a reserved fragment, if its chunk has as many bytes left; with fewer, no fragment begins
+/// there. Upstream begins one with a length of four bytes, zero until it ends.
+pub const RESERVED_BYTES: usize = FRAGMENT_HEADER_BYTES + 1;
 
 /// By how many bytes a length grows from one byte.
 const GROWTH: usize = FRAGMENT_HEADER_BYTES - 1;
@@ -94,6 +99,7 @@ impl WritableChunk {
         if is_full {
             self.fragment = Fragment::Closed;
         } else {
+            self.store(end, &[0; RESERVED_BYTES]);
             self.publish_fragment();
             self.fragment = Fragment::Reserved;
         }
@@ -118,18 +124,19 @@ impl WritableChunk {
     }
 
     /// Begins a fragment that takes at most `bytes_max` bytes, its length included, and less than 128. `None` unless a
-    /// fragment is reserved, these bytes and one more are left, and the count can take another.
+    /// fragment is reserved, these bytes and [`RESERVED_BYTES`] are left, and the count can take another.
     #[inline(always)]
     pub fn begin_short(&mut self, bytes_max: usize) -> Option<ShortFragment<'_>> {
         debug_assert!(bytes_max <= ONE_BYTE_LIMIT, "the length has one byte");
+        let len = bytes_max + RESERVED_BYTES;
         if self.fragment != Fragment::Reserved
-            || self.begin + bytes_max >= self.payload_len()
+            || self.begin + len > self.payload_len()
             || self.packets().count() >= Packets::COUNT_MAX
         {
             return None;
         }
         let (word, piece) =
-            self.span.word_and_piece(PACKETS_OFF, CHUNK_HEADER_BYTES + self.begin, bytes_max)?;
+            self.span.word_and_piece(PACKETS_OFF, CHUNK_HEADER_BYTES + self.begin, len)?;
         Some(ShortFragment { piece, end: 1, word, header: &mut self.header, next: &mut self.begin })
     }
 
@@ -218,6 +225,7 @@ impl ShortFragment<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "below 128, as its beginning says")]
         let len = self.bytes() as u8;
         self.piece.store(0, &[len]);
+        self.piece.store(self.end, &[0; RESERVED_BYTES]);
         *self.next += self.end;
         self.header.start_fragment(Some(self.word));
     }

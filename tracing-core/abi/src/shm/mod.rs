@@ -68,6 +68,6 @@ mod tests;
 pub use self::chunk::{ReadableChunk, WritableChunk};
 pub use self::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 pub use self::layout::{Layout, PageSize, ShmError};
-pub use self::reader::SmbReader;
+pub use self::reader::{Leftover, SmbReader};
 pub use self::region::{Mapping, Region};
 pub use self::smb::Smb;

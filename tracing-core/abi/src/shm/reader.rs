@@ -1,7 +1,8 @@
 //! The right to read and free chunks.
 
 use crate::shm::chunk::{self, ReadableChunk, WritableChunk};
-use crate::shm::header::{ChunkHeader, ChunkState};
+use crate::shm::fragment::RESERVED_BYTES;
+use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState};
 use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_UNIT_BYTES};
 use crate::shm::page;
 use crate::shm::present::Present;
@@ -21,6 +22,32 @@ use crate::shm::smb::Smb;
 pub struct SmbReader {
     smb: Smb,
     present: Present,
+}
+
+/// What a peer that is gone left in a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The header. Nothing of it was validated.
+    pub header: ChunkHeader,
+    /// The chunk is complete: all of its fragments were copied.
+    pub complete: bool,
+    /// Bytes of the fragments that were copied.
+    pub finished: usize,
+    /// The last fragment was begun and not copied: a packet, or a part of one, is lost. Behind `finished` the chunk has
+    /// [`RESERVED_BYTES`] at least then.
+    pub begun: bool,
+}
+
+/// A chunk that was copied, and where it is.
+struct Scraped {
+    header: ChunkHeader,
+    complete: bool,
+    /// Offset in the region.
+    off: usize,
+    /// Bytes of its payload that hold data.
+    there: usize,
+    /// Bytes of the fragments that were copied.
+    finished: usize,
 }
 
 impl Smb {
@@ -110,6 +137,47 @@ impl SmbReader {
         chunk_idx: usize,
         payload: &mut Vec<u8>,
     ) -> Option<(ChunkHeader, bool)> {
+        let scraped = self.scrape(page_idx, chunk_idx, payload)?;
+        Some((scraped.header, scraped.complete))
+    }
+
+    /// The same for a chunk that nobody will finish, because its peer is gone.
+    pub fn scrape_leftover(
+        &mut self,
+        page_idx: usize,
+        chunk_idx: usize,
+        payload: &mut Vec<u8>,
+    ) -> Option<Leftover> {
+        let Scraped { header, complete, off, there, finished } =
+            self.scrape(page_idx, chunk_idx, payload)?;
+        let is_continued = header.packets.flags().contains(ChunkFlags::CONTINUES_FROM_PREV);
+        let begun = if complete || header.packets.count() == 0 {
+            false
+        } else if header.packets.count() == 1 && is_continued {
+            true
+        } else {
+            self.is_begun(off + CHUNK_HEADER_BYTES + finished, there.saturating_sub(finished))
+        };
+        Some(Leftover { header, complete, finished, begun })
+    }
+
+    /// Whether the last fragment, at `off` of the region with `len` bytes up to the end of its chunk, has content. It
+    /// has a length (upstream ends a fragment without reserving the next one), or bytes behind a length of zero, which
+    /// takes one byte here and four upstream. False also while this process has other handles of the memory: the
+    /// bytes may be changing.
+    fn is_begun(&mut self, off: usize, len: usize) -> bool {
+        if len < RESERVED_BYTES || !self.smb.is_alone() {
+            return false;
+        }
+        (off..off + RESERVED_BYTES).any(|at| self.smb.region().byte(at).is_some_and(|b| b != 0))
+    }
+
+    fn scrape(
+        &mut self,
+        page_idx: usize,
+        chunk_idx: usize,
+        payload: &mut Vec<u8>,
+    ) -> Option<Scraped> {
         if !self.holds_data(page_idx) {
             return None;
         }
@@ -132,8 +200,8 @@ impl SmbReader {
         let count = header.packets.count();
         let finished = if complete { count } else { count.saturating_sub(1) };
         let there = there - CHUNK_HEADER_BYTES;
-        chunk::copy_fragments(&self.smb, off, (grant, there), finished, payload);
-        Some((header, complete))
+        let finished = chunk::copy_fragments(&self.smb, off, (grant, there), finished, payload);
+        Some(Scraped { header, complete, off, there, finished })
     }
 
     /// Appends a whole chunk, header and payload, to `data` and frees it: how a chunk travels when the

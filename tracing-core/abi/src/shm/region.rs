@@ -13,7 +13,8 @@
 //! - **R4** this process stores into a chunk's payload without atomics only through its one `WritableChunk`
 //!   and the pointer that it lends. It reads the payload elsewhere only where the bytes are final: in a chunk
 //!   that it took for reading, or in finished fragments while it holds the one
-//!   [`SmbReader`](super::SmbReader), without which no chunk is freed. A peer process that breaks this causes
+//!   [`SmbReader`](super::SmbReader), without which no chunk is freed, or anywhere once no other handle of the
+//!   memory is left in this process ([`Region::is_alone`]). A peer process that breaks this causes
 //!   no data race in the sense of the language: to the compiler its stores are those of a device.
 //! - **R5** all chunks are cut from pages of one size, which the first [`Smb`](super::Smb) decides, so two
 //!   chunks never overlap.
@@ -194,6 +195,11 @@ impl Region {
     /// Whether memory may be missing until it is touched first.
     pub(super) fn has_holes(&self) -> bool {
         matches!(self.0.owner, Owner::Mapped(_))
+    }
+
+    /// Whether this is the only handle of the memory in this process: then no thread of it writes there any more.
+    pub(super) fn is_alone(&mut self) -> bool {
+        Arc::get_mut(&mut self.0).is_some()
     }
 
     /// Whether both are the same memory.

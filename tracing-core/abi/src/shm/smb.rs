@@ -58,6 +58,11 @@ impl Smb {
         &self.region
     }
 
+    /// See [`Region::is_alone`].
+    pub(super) fn is_alone(&mut self) -> bool {
+        self.region.is_alone()
+    }
+
     /// Size of each page.
     #[inline]
     pub fn page_size(&self) -> PageSize {

@@ -512,16 +512,16 @@ fn a_short_fragment_follows_another_and_leaves_room_for_one() {
     let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
     assert!(!short(&mut chunk, 0), "none is reserved");
     let len = chunk.payload_len();
-    assert!(!fragment(&mut chunk, &vec![7; len - 104]));
+    assert!(!fragment(&mut chunk, &vec![7; len - 108]));
     assert!(short(&mut chunk, 89));
-    assert!(!short(&mut chunk, 9), "it would fill the chunk");
+    assert!(!short(&mut chunk, 9), "no fragment could be reserved behind it");
     assert!(short(&mut chunk, 8));
     assert!(!short(&mut chunk, 0));
     assert_eq!(chunk.packets().count(), 4);
     assert!(chunk.complete());
     let mut payload = Vec::new();
     reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
-    assert_eq!(payload[len - 11..], [7, 8, 7, 7, 7, 7, 7, 7, 7, 7, 0]);
+    assert_eq!(payload[len - 15..], [7, 8, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -545,4 +545,76 @@ fn a_fragment_that_fills_its_chunk_is_the_last() {
     assert!(fragment(&mut chunk, &vec![7; len - 4]));
     assert_eq!(chunk.begin_fragment(4), None);
     assert_eq!(chunk.packets().count(), 1);
+}
+
+/// A chunk whose writer is gone, and the last fragment of it.
+#[test]
+fn a_leftover_tells_whether_its_last_fragment_was_begun() {
+    let leftover = |fill: &dyn Fn(&mut WritableChunk)| {
+        let smb = smb(1, 4096);
+        smb.try_partition(0, Layout::Div1);
+        // As after an earlier use.
+        let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
+        write(&mut chunk, 0, &[0x77; 4080]);
+        chunk.complete();
+        reader(&smb).read_chunk(0, 0, &mut Vec::new()).unwrap();
+        smb.try_partition(0, Layout::Div1);
+        let mut chunk = smb.try_acquire(0, 0, header(3, 1)).unwrap();
+        fill(&mut chunk);
+        let mut reader = reader(&smb);
+        let shared = reader.scrape_leftover(0, 0, &mut Vec::new()).unwrap();
+        drop((chunk, smb));
+        let left = reader.scrape_leftover(0, 0, &mut Vec::new()).unwrap();
+        let is_continued = left.header.packets.flags().contains(ChunkFlags::CONTINUES_FROM_PREV);
+        assert_eq!(shared.begun, is_continued, "the bytes may be changing");
+        (left.header.packets.count(), left.finished, left.begun)
+    };
+    let begin = |chunk: &mut WritableChunk| chunk.begin_fragment(16).unwrap();
+    let packet = |chunk: &mut WritableChunk, bytes: &[u8]| {
+        let body = begin(chunk);
+        write(chunk, body.start, bytes);
+        chunk.end_fragment(body.start + bytes.len()).unwrap()
+    };
+    let nothing = leftover(&|_| {});
+    assert_eq!(nothing, (0, 0, false));
+    let ended = leftover(&|chunk| {
+        packet(chunk, &[8, 1]);
+    });
+    assert_eq!(ended, (2, 3, false));
+    let short = leftover(&|chunk| {
+        packet(chunk, &[8, 1]);
+        let mut short = chunk.begin_short(64).unwrap();
+        short.append([8, 1, 0x77, 0x77, 0x77, 0x77], 2);
+        short.end();
+    });
+    assert_eq!(short, (3, 6, false));
+    let open = leftover(&|chunk| {
+        packet(chunk, &[8, 1]);
+        let body = begin(chunk);
+        write(chunk, body.start, &[8]);
+    });
+    assert_eq!(open, (2, 3, true));
+    let full = leftover(&|chunk| {
+        packet(chunk, &vec![8; 4080 - 4 - 4]);
+    });
+    assert_eq!(full, (2, 4076, false), "no packet begins in so few bytes");
+
+    // Upstream: lengths of four bytes, and nothing is reserved.
+    for (bytes, begun) in [
+        (&[0x82, 0x80, 0x80, 0, 8, 1][..], true),
+        (&[0, 0, 0, 0, 8, 1], true),
+        (&[0, 0, 0, 0, 0, 0], false),
+    ] {
+        let upstream = leftover(&|chunk| {
+            write(chunk, 0, bytes);
+            start_fragment(chunk);
+        });
+        assert_eq!(upstream, (1, 0, begun));
+    }
+    let continued = leftover(&|chunk| {
+        write(chunk, 0, &[0; 5]);
+        chunk.add_flags(ChunkFlags::CONTINUES_FROM_PREV);
+        start_fragment(chunk);
+    });
+    assert_eq!(continued, (1, 0, true), "the packet began in another chunk");
 }

@@ -181,9 +181,10 @@ impl Engine {
         }
         peer.link.close();
         if peer.announced {
-            let input = match peer.side {
-                Side::Producer => Input::ProducerDisconnected { client },
-                Side::Consumer => Input::ConsumerDisconnected { client },
+            let input = match (peer.side, reason.cut()) {
+                (Side::Producer, None) => Input::ProducerDisconnected { client },
+                (Side::Producer, Some(why)) => Input::ProducerCut { client, why },
+                (Side::Consumer, _) => Input::ConsumerDisconnected { client },
             };
             self.handle_input_about(about, input);
         }

@@ -1,6 +1,7 @@
 //! Which port a connection is to, and why it ended.
 
 use abi::ipc::FrameError;
+use service::Cut;
 
 /// Which port a connection is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,4 +27,16 @@ pub(crate) enum Disconnect {
     StuckDescriptor,
     /// The peer does not read its replies.
     SlowReader,
+}
+
+impl Disconnect {
+    /// What a producer was cut for; none if it left.
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        match self {
+            Self::PeerLeft => None,
+            Self::BadFrame(_) => Some(Cut::Protocol),
+            Self::LostDescriptors | Self::StuckDescriptor => Some(Cut::Descriptors),
+            Self::SlowReader => Some(Cut::NotReading),
+        }
+    }
 }

@@ -54,7 +54,7 @@ pub use self::trace_buffer::TraceBuffer;
 pub use self::trace_buffer::WrapBuffer;
 pub(crate) use self::types::BufferLimits;
 pub use self::types::{
-    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, TakePacket, Version,
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, SequenceEnd, TakePacket, Version,
 };
 
 #[cfg(test)]

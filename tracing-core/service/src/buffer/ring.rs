@@ -3,7 +3,12 @@
 use super::memory::Memory;
 use super::scan_budget::ScanBudget;
 use super::stats::Histograms;
-use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, Stats, TakePacket};
+use super::types::END_CHUNKS;
+use super::{
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, Stats, TakePacket,
+};
+use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::shm::ChunkFlags;
 
 /// The state that does not depend on the version.
 #[derive(Debug)]
@@ -71,6 +76,34 @@ pub(super) trait Ring: Sized {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// Applies patches. None: the chunk is not here, or a patch does not lie within it.
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()>;
+
+    /// As [`TraceBuffer::sequence_end`](super::TraceBuffer::sequence_end).
+    fn sequence_end(&mut self, producer: ProducerId, writer: WriterId) -> SequenceEnd {
+        let Some(last) = self.last_chunk(producer, writer) else { return SequenceEnd::Whole };
+        let mut id = last;
+        for _ in 0..END_CHUNKS {
+            let Some(flags) = self.chunk_flags(producer, writer, id) else { break };
+            if flags.contains(ChunkFlags::NEEDS_PATCHING) {
+                return SequenceEnd::Unpatched;
+            }
+            id = ChunkId::new(id.get().wrapping_sub(1));
+        }
+        match self.chunk_flags(producer, writer, last) {
+            Some(flags) if flags.contains(ChunkFlags::CONTINUES_ON_NEXT) => {
+                SequenceEnd::Open { next: last.next() }
+            }
+            _ => SequenceEnd::Whole,
+        }
+    }
+    /// The highest id of the chunks of a writer, if there is one.
+    fn last_chunk(&mut self, producer: ProducerId, writer: WriterId) -> Option<ChunkId>;
+    /// The flags of a chunk that is here.
+    fn chunk_flags(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        id: ChunkId,
+    ) -> Option<ChunkFlags>;
 
     /// As [`TraceBuffer::begin_read`](super::TraceBuffer::begin_read).
     fn begin_read(&mut self);

@@ -5,8 +5,11 @@ use core::fmt;
 use super::ring::{Common, Ring as _};
 use super::snapshot::FaultIn;
 use super::stats::{Stats, WriterStats};
-use super::types::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket, Version};
+use super::types::{
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, TakePacket, Version,
+};
 use super::{v1, v2};
+use abi::ids::{ProducerId, WriterId};
 
 /// One buffer of one session.
 #[derive(Debug)]
@@ -92,6 +95,13 @@ impl TraceBuffer {
             return false;
         }
         on_buffer!(&mut self.inner, b => b.patch(patches))
+    }
+
+    /// How the chunks of a writer end: what is left of one whose producer is gone.
+    pub fn sequence_end(&mut self, producer: ProducerId, writer: WriterId) -> SequenceEnd {
+        on_buffer!(&mut self.inner,
+            b => b.sequence_end(producer, writer),
+            w => w.inner_mut().sequence_end(producer, writer))
     }
 
     /// Begins a batch of [`next_packet`](Self::next_packet) or [`read_while`](Self::read_while).

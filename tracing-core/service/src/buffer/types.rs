@@ -82,6 +82,24 @@ pub struct ChunkPatches<'a> {
     pub more: bool,
 }
 
+/// How the chunks of one writer end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceEnd {
+    /// With a whole packet, or there are none.
+    Whole,
+    /// With a part of a packet, which goes on in chunk `next`.
+    Open {
+        /// The chunk after the last one.
+        next: ChunkId,
+    },
+    /// One of the last chunks waits for patches, so neither it nor the chunks behind it can be read.
+    Unpatched,
+}
+
+/// Chunks at the end of a sequence that [`SequenceEnd`] looks at: a writer sends patches with its next commit, so those
+/// that miss are of its last chunks.
+pub(super) const END_CHUNKS: usize = 256;
+
 /// A packet in the buffer.
 #[derive(Clone, Debug)]
 pub struct PacketRef<'a> {

@@ -13,6 +13,7 @@ use super::commit::CommitState;
 use super::consumers::Consumers;
 use super::data_sources::Sources;
 use super::error::SessionError;
+use super::ledger::Reason;
 use super::producers::Producers;
 use super::query::{self, StateSources};
 use super::session::admission::RequestFile;
@@ -83,7 +84,10 @@ impl Service {
             Input::ProducerRequest { client, call, request, region } => {
                 self.producer_request(client, call, request, region);
             }
-            Input::ProducerDisconnected { client } => self.producer_disconnected(client),
+            Input::ProducerDisconnected { client } => self.producer_disconnected(client, None),
+            Input::ProducerCut { client, why } => {
+                self.producer_disconnected(client, Some(why.into()));
+            }
             Input::ConsumerConnected { client, peer } => self.consumers.connected(client, peer),
             Input::ConsumerRequest { client, call, request, file } => {
                 self.consumer_request(client, call, request, RequestFile::new(file));
@@ -146,7 +150,7 @@ impl Service {
     fn end_turn(&mut self) {
         self.run_steps();
         while let Some(client) = self.turn.out.next_to_disconnect() {
-            self.producer_disconnected(client);
+            self.producer_disconnected(client, Some(Reason::CutNotReading));
             self.run_steps();
             self.turn.out.disconnect(client);
         }

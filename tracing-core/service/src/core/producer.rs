@@ -1,6 +1,7 @@
 //! Requests of producers.
 
 use super::Service;
+use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::session::{set_up, start, stop};
@@ -20,7 +21,12 @@ impl Service {
     ) {
         let turn = &mut self.turn;
         if let Request::InitializeConnection(request) = request {
-            return self.producers.initialize(turn, client, call, &request, region);
+            let refused = self.producers.initialize(turn, client, call, &request, region);
+            if let Some(who) = refused {
+                let loss = Loss::new(who, Reason::ProducerRefused);
+                self.sessions.note_loss(None, &loss, turn);
+            }
+            return;
         }
         let Some(id) = self.producers.id_of(client) else { return turn.out.reject(client, call) };
         let Some(producer) = self.producers.get_mut(id) else { return };
@@ -113,9 +119,15 @@ impl Service {
         }
     }
 
-    pub(super) fn producer_disconnected(&mut self, client: ClientId) {
+    /// The connection of a producer is closed; by us, if there is a reason.
+    pub(super) fn producer_disconnected(&mut self, client: ClientId, cut: Option<Reason>) {
         let Some(id) = self.producers.disconnected(client) else { return };
         let Some(producer) = self.producers.get_mut(id) else { return };
+        if let Some(reason) = cut {
+            let amount = Amount { count: 1, at_least: true };
+            let loss = Loss { amount, ..producer.loss(reason) };
+            self.sessions.note_loss(Some(id), &loss, &self.turn);
+        }
         if producer.work.in_line {
             // What it sent before its end is done first.
             return producer.work.todo.push_back(Todo::Leave(0));
@@ -138,7 +150,14 @@ impl Service {
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
         let range = (from, turn.work.saturating_add(left));
+        let refused = self.commits.chunks_refused;
         let next = self.commits.commit(producer, &request, range, &mut self.buffers, turn);
+        let refused = self.commits.chunks_refused.saturating_sub(refused);
+        if refused > 0 {
+            let amount = Amount::exactly(refused);
+            let loss = Loss { amount, ..producer.loss(Reason::ChunksRefused) };
+            self.sessions.note_loss(Some(id), &loss, turn);
+        }
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
         }

@@ -81,11 +81,18 @@ impl Service {
     /// Removes what a producer leaves behind, as far as `left` allows.
     pub(super) fn leave(&mut self, id: ProducerId, page: usize, left: u64) {
         let end = self.turn.work.saturating_add(left);
+        let live = self.sessions.buffers_recorded_by(id);
         let Some(producer) = self.producers.get_mut(id) else { return };
         let (turn, buffers) = (&mut self.turn, &mut self.buffers);
-        if let Some(page) = self.commits.scrape_leaving(producer, page, end, buffers, turn) {
+        let range = (page, end);
+        if let Some(page) = self.commits.scrape_leaving(producer, &live, range, buffers, turn) {
             return producer.work.todo.push_front(Todo::Leave(page));
         }
+        if !self.commits.end_sequences(producer, &live, end, buffers, turn) {
+            // The pages are scraped.
+            return producer.work.todo.push_front(Todo::Leave(usize::MAX));
+        }
+        self.sessions.note_leftovers(producer, turn);
         self.sources.unregister_all(producer, turn);
         const PIECE: usize = 16;
         loop {

@@ -14,6 +14,8 @@ use protos::{
 use protozero::Message as _;
 
 use super::accounts::{Accounts, Resource, User};
+use super::ledger::{Loss, Reason, Who};
+use super::leftovers::Leftovers;
 use super::matching::{RegexBudget, clip_name};
 use super::outbox::{LogLimiter, Outbox};
 use super::turn::Turn;
@@ -68,6 +70,8 @@ pub(crate) struct Producer {
     pub(crate) flushes: BlockMap<u64, u64>,
     /// Chunks that its writers still hold may be copied out.
     pub(crate) scraping: bool,
+    /// What it leaves behind, once it is gone.
+    pub(crate) left: Leftovers,
     /// It disconnected: commands for it are dropped, and nothing is set up for it.
     pub(crate) gone: bool,
     /// What it asked for and waits for.
@@ -112,6 +116,7 @@ impl Producer {
                 Some(Scraping::SMB_SCRAPING_DISABLED) => false,
                 _ => scrape_by_default,
             },
+            left: Leftovers::default(),
             gone: false,
             work: Work::default(),
             stream: None,
@@ -119,6 +124,11 @@ impl Producer {
             limiter: LogLimiter::default(),
             regex_budget: RegexBudget::default(),
         }
+    }
+
+    /// A loss of this producer, of one unit of the reason.
+    pub(crate) fn loss(&self, reason: Reason) -> Loss {
+        Loss::new(Who::new((self.client, self.id), self.name.clone(), &self.peer), reason)
     }
 
     /// Sends a `GetAsyncCommandResponse`, or keeps it until the producer asks for commands.
@@ -337,7 +347,7 @@ impl Producers {
         }
     }
 
-    /// Makes a producer of a connection, or rejects the call.
+    /// Makes a producer of a connection, or rejects the call. Returns who was refused because there are too many.
     pub(crate) fn initialize(
         &mut self,
         turn: &mut Turn,
@@ -345,19 +355,26 @@ impl Producers {
         call: Option<CallId>,
         request: &InitializeConnectionRequest,
         region: Option<Region>,
-    ) {
+    ) -> Option<Who> {
         let next_id = self.next_id();
         let Some(connection) = self.connections.get_mut(&client).filter(|c| c.id.is_none()) else {
-            return turn.out.reject(client, call);
+            turn.out.reject(client, call);
+            return None;
         };
         let uid = connection.peer.uid;
         if self.lockdown && uid != turn.config.uid {
             turn.out.info(format!("lockdown: refused a producer of uid {uid}"));
-            return turn.out.reject(client, call);
+            turn.out.reject(client, call);
+            return None;
         }
         let Some(id) = next_id else {
             turn.out.error("too many producers");
-            return turn.out.reject(client, call);
+            turn.out.reject(client, call);
+            let name = request.producer_name.as_deref().unwrap_or_default();
+            return {
+                let ids = (client, ProducerId::new(0));
+                Some(Who::new(ids, clip_name(name).into(), &connection.peer))
+            };
         };
         self.last_id = id.get();
         if connection.in_process && connection.peer.machine_id != 0 {
@@ -377,6 +394,7 @@ impl Producers {
         turn.out.reply(client, call, response.encode_to_vec().into());
         connection.id = Some(id);
         self.by_id.insert(id, producer);
+        None
     }
 
     /// The next id that is neither zero nor taken.

@@ -95,6 +95,7 @@ fn copy_for_clone(source: &Session, uid: u32, client: ClientId, msb: i64) -> Ses
     // The same numbers as in the source, so that they fit to those in a file that was copied.
     clone.sequences = source.sequences.clone();
     clone.counters = source.counters;
+    clone.ledger = source.ledger.clone();
     clone.filter = source.filter.as_ref().map(crate::filter::TraceFilter::fork);
     clone.compression = source.compression;
     clone

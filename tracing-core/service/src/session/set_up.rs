@@ -15,8 +15,9 @@ use super::state::Session;
 use crate::accounts::User;
 use crate::commands;
 use crate::consumers::Consumers;
-use crate::data_sources::{SourceKey, Sources};
+use crate::data_sources::{Source, SourceKey, Sources};
 use crate::error::SessionError;
+use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
@@ -84,11 +85,13 @@ pub(crate) fn instance(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) -> Option<InstanceId> {
+    let source = sources.get(key)?;
     // First of all: one producer and one config can make hundreds of thousands of matches.
     if session.instances.len() >= limits::INSTANCES_PER_SESSION_MAX {
+        let producer = producers.get(source.producer)?;
+        lose_instance(session, producer, source, Reason::SessionFull, turn);
         return None;
     }
-    let source = sources.get(key)?;
     let lockdown = producers.lockdown;
     let producer = producers.get_mut(source.producer)?;
     if producer.gone || lockdown && producer.peer.uid != turn.config.uid {
@@ -98,7 +101,9 @@ pub(crate) fn instance(
     let is_unlimited = !turn.accounts.is_limited(user) || user.is(session.uid);
     let owner = Owner { user, is_unlimited };
     // One user can make as many.
-    if !has_quota(session, producer, owner, 0, turn) || !is_meant(session, index, producer, turn) {
+    if !has_quota(session, (producer, source), owner, 0, turn)
+        || !is_meant(session, index, (producer, source), turn)
+    {
         return None;
     }
     let asked = session.config.data_sources.get(index)?.config.as_ref()?;
@@ -109,7 +114,10 @@ pub(crate) fn instance(
             return None;
         }
     };
-    provide_smb(producer, &session.config, turn)?;
+    if provide_smb(producer, &session.config, turn).is_none() {
+        lose_instance(session, producer, source, Reason::NoMemory, turn);
+        return None;
+    }
     turn.spend(limits::WORK_PER_INSTANCE);
     let id = turn.next_instance();
     let config = match session.encoded.get(&index) {
@@ -120,7 +128,7 @@ pub(crate) fn instance(
             encoded
         }
     };
-    if !has_quota(session, producer, owner, config.len(), turn) {
+    if !has_quota(session, (producer, source), owner, config.len(), turn) {
         return None;
     }
     producer.allowed.insert(buffer);
@@ -138,24 +146,37 @@ pub(crate) fn instance(
     Some(id)
 }
 
-/// Whether a session has room for an instance with a config of so many bytes; else the log says it.
+/// A data source that the config means is not set up.
+fn lose_instance(
+    session: &mut Session,
+    producer: &Producer,
+    source: &Source,
+    reason: Reason,
+    turn: &Turn,
+) {
+    let loss = Loss { source: Some(source.name.clone()), ..producer.loss(reason) };
+    session.note_loss(loss, turn);
+}
+
+/// Whether a session has room for an instance with a config of so many bytes; else the log and the ledger say it.
 fn has_quota(
-    session: &Session,
-    producer: &mut Producer,
+    session: &mut Session,
+    (producer, source): (&mut Producer, &Source),
     owner: Owner,
     bytes: usize,
     turn: &mut Turn,
 ) -> bool {
     let Err(full) = session.instances.check_quota(owner, bytes) else { return true };
-    let whose = match full {
-        Full::Session => "the session has",
-        Full::User => "producers of one user, or of all users, have",
+    let (whose, reason) = match full {
+        Full::Session => ("the session has", Reason::SessionFull),
+        Full::User => ("producers of one user, or of all users, have", Reason::UserFull),
     };
     let text = format_args!(
         "a data source is not set up: {whose} as many in session {} as there may be, or configs as long",
         session.id
     );
     producer.log_error(&mut turn.out, text);
+    lose_instance(session, producer, source, reason, turn);
     false
 }
 
@@ -197,7 +218,12 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) ->
 }
 
 /// Whether a data source of a session is for that producer.
-fn is_meant(session: &mut Session, index: usize, producer: &mut Producer, turn: &mut Turn) -> bool {
+fn is_meant(
+    session: &mut Session,
+    index: usize,
+    (producer, source): (&mut Producer, &Source),
+    turn: &mut Turn,
+) -> bool {
     let Some(filter) = session.filters.get(index) else { return false };
     let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
     let machine = match producer.peer.machine_name.as_str() {
@@ -219,6 +245,7 @@ fn is_meant(session: &mut Session, index: usize, producer: &mut Producer, turn: 
         session.match_budget_exceeded = true;
         let text = format_args!("session {}: {BUDGET_EXCEEDED}", session.id);
         producer.log_error(&mut turn.out, text);
+        lose_instance(session, producer, source, Reason::NameNotMatched, turn);
     }
     meant
 }

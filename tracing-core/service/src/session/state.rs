@@ -13,8 +13,10 @@ use super::trigger_config::{TriggerMode, Triggers};
 use crate::compress::Codec;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
+use crate::ledger::{Amount, Ledger, Loss, Reason};
 use crate::matching::clip_name;
 use crate::output::Boost;
+use crate::producers::Producer;
 use crate::step::Step;
 use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
@@ -88,6 +90,7 @@ pub(crate) struct Session {
     pub(crate) start_realtime_ns: Option<u64>,
     pub(crate) sequences: SequenceIds,
     pub(crate) counters: SessionCounters,
+    pub(crate) ledger: Ledger,
     pub(crate) final_flush: FinalFlush,
     pub(crate) file: Option<SessionFile>,
     /// Which fields of its packets may leave the service; none for all.
@@ -140,6 +143,7 @@ impl Session {
             start_realtime_ns: None,
             sequences: SequenceIds::default(),
             counters: SessionCounters::default(),
+            ledger: Ledger::default(),
             final_flush: FinalFlush::Unspecified,
             file: None,
             filter: None,
@@ -157,6 +161,22 @@ impl Session {
 
     pub(crate) fn state(&self) -> SessionState {
         self.state
+    }
+
+    /// Whether producers still record into it.
+    pub(crate) fn records(&self) -> bool {
+        use SessionState::{Configured, Started, Stopping};
+        matches!(self.state, Configured | Started | Stopping)
+    }
+
+    /// Puts a loss into the ledger, unless the session is over.
+    pub(crate) fn note_loss(&mut self, loss: Loss, turn: &Turn) {
+        if !self.records() {
+            return;
+        }
+        let user = loss.who.user();
+        let is_unlimited = !turn.accounts.is_limited(user) || user.is(self.uid);
+        self.ledger.add(loss, is_unlimited, turn.now.boot_ns);
     }
 
     /// Whether it was admitted but is not set up yet.
@@ -280,6 +300,46 @@ impl Sessions {
 
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// The buffers that a producer may write to, of sessions that record.
+    pub(crate) fn buffers_recorded_by(&self, producer: ProducerId) -> BlockSet<BufferId> {
+        let of = |s: &&Session| s.records() && s.producers.contains(&producer);
+        self.by_id.values().filter(of).flat_map(|s| s.buffers.iter().copied()).collect()
+    }
+
+    /// Puts a loss into the ledgers of the sessions that a producer records into; of all sessions without one.
+    pub(crate) fn note_loss(&mut self, producer: Option<ProducerId>, loss: &Loss, turn: &Turn) {
+        for session in self.by_id.values_mut() {
+            if producer.is_none_or(|id| session.producers.contains(&id)) {
+                session.note_loss(loss.clone(), turn);
+            }
+        }
+    }
+
+    /// Puts what a producer left behind into the ledgers of its sessions.
+    pub(crate) fn note_leftovers(&mut self, producer: &mut Producer, turn: &mut Turn) {
+        let lost: Vec<_> = producer.left.take_lost().collect();
+        for session in self.by_id.values_mut() {
+            if !session.records() || !session.producers.contains(&producer.id) {
+                continue;
+            }
+            let mut sum = producer.left.of_no_buffer();
+            for (_, amount) in lost.iter().filter(|(id, _)| session.buffers.contains(id)) {
+                sum.add(*amount);
+            }
+            if sum == Amount::default() {
+                continue;
+            }
+            let (id, name, count) = (session.id, &producer.name, sum.count);
+            let more = if sum.at_least { "at least " } else { "" };
+            turn.out.error(format!(
+                "session {id}: producer {} ({name}) is gone, and {more}{count} packets of it are lost",
+                producer.id
+            ));
+            let loss = Loss { amount: sum, ..producer.loss(Reason::LeftUnfinished) };
+            session.note_loss(loss, turn);
+        }
     }
 
     /// The highest priority that a session asks for.

@@ -18,6 +18,7 @@ mod fields;
 mod files;
 mod filtering;
 mod flushes;
+mod ledger;
 mod lifecycle;
 mod matching;
 mod metadata;

@@ -294,7 +294,9 @@ impl World {
                     Input::ProducerConnected { .. } | Input::ConsumerConnected { .. } => {
                         self.connected += 1;
                     }
-                    Input::ProducerDisconnected { .. } | Input::ConsumerDisconnected { .. } => {
+                    Input::ProducerDisconnected { .. }
+                    | Input::ProducerCut { .. }
+                    | Input::ConsumerDisconnected { .. } => {
                         self.connected = self.connected.saturating_sub(1);
                     }
                     Input::ConsumerRequest { file: Some(file), .. } => {
@@ -384,7 +386,9 @@ impl World {
         // What a registration or its end may lead to.
         let instances = self.service.footprint().instances as u64 + 64;
         match input {
-            Input::ProducerRequest { .. } | Input::ProducerDisconnected { .. } => {
+            Input::ProducerRequest { .. }
+            | Input::ProducerDisconnected { .. }
+            | Input::ProducerCut { .. } => {
                 self.per_peer + 2 * CHUNK + instances * 2 * limits::WORK_PER_INSTANCE
             }
             _ => u64::MAX,
@@ -422,5 +426,6 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.trigger_names > limits::TRIGGER_NAMES_MAX
         || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX
         || held.stale_grants > 0
+        || held.losses > held.sessions * (limits::LEDGER_ENTRIES_MAX + 1)
         || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
 }

@@ -59,11 +59,14 @@ pub struct TraceStats {
     /// Upper ends of the histogram's buckets, in bytes.
     pub chunk_payload_histogram_def: Vec<i64>,
     pub writer_stats: Vec<TraceStatsWriterStats>,
+    /// Not in upstream's message.
+    pub loss_ledger: Option<crate::LossLedger>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { TraceStats;
+    optional loss_ledger = 50001 as Nested(crate::LossLedger);
     repeated writer_stats = 18 as Nested(TraceStatsWriterStats);
     unpacked chunk_payload_histogram_def = 17 as Int64;
     optional final_flush_outcome = 15 as Enum(TraceStatsFinalFlushOutcome);
@@ -112,6 +115,8 @@ rt::writer! { TraceStatsWriter, "perfetto.protos.TraceStats";
     /// Upper ends of the histogram's buckets, in bytes.
     value chunk_payload_histogram_def(i64) = 17 as int64;
     message writer_stats(TraceStatsWriterStatsWriter<'_>) = 18, writer_stats_raw;
+    /// Not in upstream's message.
+    message loss_ledger(crate::LossLedgerWriter<'_>) = 50001, loss_ledger_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -141,6 +146,8 @@ rt::reader! {
         FlushesSucceeded(u64) flushes_succeeded = 104 as Uint64;
         FlushesFailed(u64) flushes_failed = 112 as Uint64;
         FinalFlushOutcome(TraceStatsFinalFlushOutcome) final_flush_outcome = 120 as Enumeration;
+        /// Not in upstream's message.
+        LossLedger(crate::LossLedgerReader<'a>) loss_ledger = 400010 as Message;
     }
     many {
         /// One per buffer of the config, in its order.
@@ -176,6 +183,7 @@ impl TraceStats {
         ),
         d::repeated("chunk_payload_histogram_def", 17, d::Kind::Int64),
         d::repeated("writer_stats", 18, d::of!(TraceStatsWriterStats)),
+        d::optional("loss_ledger", 50001, d::of!(crate ::LossLedger)),
     ]);
 }
 

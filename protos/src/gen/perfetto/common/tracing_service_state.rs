@@ -213,11 +213,14 @@ pub struct TracingServiceStateTracingSession {
     pub bugreport_score: Option<i32>,
     pub bugreport_filename: Option<String>,
     pub is_started: Option<bool>,
+    /// What it lost so far. Not in upstream's message.
+    pub loss_ledger: Option<crate::LossLedger>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { TracingServiceStateTracingSession;
+    optional loss_ledger = 50001 as Nested(crate::LossLedger);
     optional is_started = 11 as Bool;
     optional bugreport_filename = 10 as Text;
     optional bugreport_score = 9 as Int32;
@@ -246,6 +249,8 @@ rt::writer! { TracingServiceStateTracingSessionWriter, "perfetto.protos.TracingS
     value bugreport_score(i32) = 9 as int32;
     value bugreport_filename(&str) = 10 as string;
     value is_started(bool) = 11 as bool;
+    /// What it lost so far.
+    message loss_ledger(crate::LossLedgerWriter<'_>) = 50001, loss_ledger_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -264,6 +269,8 @@ rt::reader! {
         BugreportScore(i32) bugreport_score = 72 as Int32;
         BugreportFilename(&'a str) bugreport_filename = 82 as String;
         IsStarted(bool) is_started = 88 as Bool;
+        /// What it lost so far.
+        LossLedger(crate::LossLedgerReader<'a>) loss_ledger = 400010 as Message;
     }
     many {
         /// One per buffer.
@@ -286,5 +293,6 @@ impl TracingServiceStateTracingSession {
         d::optional("bugreport_score", 9, d::Kind::Int32),
         d::optional("bugreport_filename", 10, d::Kind::String),
         d::optional("is_started", 11, d::Kind::Bool),
+        d::optional("loss_ledger", 50001, d::of!(crate ::LossLedger)),
     ]);
 }

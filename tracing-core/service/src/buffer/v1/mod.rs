@@ -26,6 +26,7 @@ use super::memory::{HEADER, Memory};
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
 use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
+use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 
 /// One buffer.
@@ -96,6 +97,22 @@ impl Ring for Buffer {
             memory.put_chunk(off, chunk);
         }
         Some(())
+    }
+
+    fn last_chunk(&mut self, producer: ProducerId, writer: WriterId) -> Option<ChunkId> {
+        let slot = self.index.find(producer, writer)?;
+        self.index.sequence(slot).filter(|s| !s.chunks.is_empty()).map(|s| s.last)
+    }
+
+    fn chunk_flags(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        id: ChunkId,
+    ) -> Option<ChunkFlags> {
+        let slot = self.index.find(producer, writer)?;
+        let off = self.index.sequence(slot)?.chunks.get(id)?;
+        self.common.memory.record_at(off).map(|chunk| chunk.flags)
     }
 
     fn begin_read(&mut self) {

@@ -29,6 +29,8 @@ use super::memory::Memory;
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
 use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
+use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::shm::ChunkFlags;
 
 /// What the size of a buffer is rounded up to, bytes.
 const SIZE_UNIT: usize = 4096;
@@ -89,6 +91,22 @@ impl Ring for Buffer {
         let off = self.sequences.slot(slot)?.chunks.get_to_patch(patches.chunk)?;
         self.scan = None;
         self.common.memory.patch_chunk(off, patches)
+    }
+
+    fn last_chunk(&mut self, producer: ProducerId, writer: WriterId) -> Option<ChunkId> {
+        let slot = self.sequences.find(producer, writer)?;
+        self.sequences.slot(slot).filter(|s| !s.chunks.is_empty()).map(|s| s.last)
+    }
+
+    fn chunk_flags(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        id: ChunkId,
+    ) -> Option<ChunkFlags> {
+        let slot = self.sequences.find(producer, writer)?;
+        let off = self.sequences.slot(slot)?.chunks.get(id)?;
+        self.common.memory.chunk(off).map(|chunk| chunk.flags)
     }
 
     fn begin_read(&mut self) {

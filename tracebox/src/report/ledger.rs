@@ -1,0 +1,73 @@
+//! The lines of a report about what the service's ledger has: who lost something, why, and how much.
+
+use protos::{LossLedgerEntry, LossLedgerReason as Reason};
+
+use crate::console::count;
+
+/// One entry as a text.
+#[must_use]
+pub fn line(entry: &LossLedgerEntry) -> String {
+    let who = who(entry);
+    let source = match &entry.data_source_name {
+        Some(name) => format!("{name} of {who}"),
+        None => format!("data sources of {who}"),
+    };
+    let cut = |why: &str| {
+        format!("what {who} wrote after the service had disconnected it, because it {why}")
+    };
+    let absent = |why: &str| {
+        let more = entry.count.unwrap_or(0).saturating_sub(1);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{source}{more}: not recorded, because {why}")
+    };
+    match entry.reason.unwrap_or_default() {
+        Reason::REASON_LEFT_UNFINISHED => {
+            format!("{} that {who} had not handed over when it was gone", amount(entry, "packet"))
+        }
+        Reason::REASON_CUT_PROTOCOL => cut("broke the protocol"),
+        Reason::REASON_CUT_NOT_READING => cut("did not read what the service sent"),
+        Reason::REASON_CUT_DESCRIPTORS => cut("passed descriptors that cannot be taken or closed"),
+        Reason::REASON_SESSION_FULL => {
+            absent("the session has as many data sources as it may have")
+        }
+        Reason::REASON_USER_FULL => {
+            absent("programs of its user, or of all users, have as many as they may have")
+        }
+        Reason::REASON_NO_MEMORY => absent("there was no shared memory for it"),
+        Reason::REASON_NAME_NOT_MATCHED => absent("to match its name took too long"),
+        Reason::REASON_PRODUCER_REFUSED => {
+            format!("{who}: not recorded, because the service has as many programs as it can have")
+        }
+        Reason::REASON_CHUNKS_REFUSED => {
+            format!("{} of {who} for a buffer that is not its own", amount(entry, "chunk"))
+        }
+        Reason::REASON_OTHERS => {
+            format!("losses of other programs: {}", entry.count.unwrap_or(0))
+        }
+        // Of a newer service.
+        reason => {
+            format!("{who}, for reason {}: {}", reason.0, entry.count.unwrap_or(0))
+        }
+    }
+}
+
+fn who(entry: &LossLedgerEntry) -> String {
+    let name = match entry.producer_name.as_deref() {
+        None | Some("") => "a program",
+        Some(name) => name,
+    };
+    match (entry.pid, entry.uid) {
+        (Some(pid), _) => format!("{name} (pid {pid})"),
+        (None, Some(uid)) => format!("{name} (user {uid})"),
+        (None, None) => name.to_owned(),
+    }
+}
+
+/// How much of something was lost.
+fn amount(entry: &LossLedgerEntry, noun: &str) -> String {
+    match (entry.count.unwrap_or(0), entry.at_least == Some(true)) {
+        (0, _) => format!("perhaps {noun}s"),
+        (known, true) => format!("at least {}", count(known, noun)),
+        (known, false) => count(known, noun),
+    }
+}

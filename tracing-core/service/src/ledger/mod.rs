@@ -1,0 +1,264 @@
+//! What a session lost, whose it was, why and when: one entry for each producer and reason.
+//!
+//! ```text
+//!   producers that leave, are cut or refused ──┐                    ┌──> TraceStats, in the trace and on request
+//!   chunks that are refused ───────────────────┼──> Ledger ─────────┼──> the state of the service
+//!   instances that are not set up ─────────────┘    (of a session)  └──> clones of the session
+//! ```
+//!
+//! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
+//! overwritten, discarded, dropped by the writer itself), or here. "How much" may be a lower bound, and then says so;
+//! that something was lost is never left out. A session that is over loses nothing more.
+//!
+//! Trust: what producers cause cannot grow it beyond [`LEDGER_ENTRIES_MAX`]. Losses of one producer for one reason are
+//! one entry. No entry is removed for another one: when the entries of a user, or those of all users, are used up,
+//! further losses of them are added up in one entry without a name. Root and the users of the service and of the
+//! session have what is left.
+
+use protos::{LossLedger, LossLedgerEntry, LossLedgerReason, LossLedgerUnit};
+
+use crate::accounts::User;
+use crate::input::{Cut, Peer};
+use crate::limits::{
+    LEDGER_ENTRIES_MAX, LEDGER_ENTRIES_OF_USERS, LEDGER_ENTRIES_PER_USER, LEDGER_NAME_BYTES_MAX,
+};
+use crate::matching::clip_to;
+use abi::ids::{ClientId, ProducerId};
+use abi::map::BlockMap;
+use abi::sync::Arc;
+
+/// Why something was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    /// A producer was gone, and left packets that it had not handed over or not finished.
+    LeftUnfinished,
+    /// The service disconnected a producer: it broke the protocol.
+    CutProtocol,
+    /// ... it did not take what the service sent.
+    CutNotReading,
+    /// ... its descriptors could not be taken or closed.
+    CutDescriptors,
+    /// An instance was not set up: the session has as many as there may be.
+    SessionFull,
+    /// ... producers of its user, or of all users, have as many as they may have.
+    UserFull,
+    /// ... there was no shared memory for its producer.
+    NoMemory,
+    /// ... to match the name of its producer took too long.
+    NameNotMatched,
+    /// A producer was refused: the service has as many as it can have.
+    ProducerRefused,
+    /// Chunks were refused: they were for a buffer that is not their producer's.
+    ChunksRefused,
+    /// Losses without an entry of their own.
+    Others,
+}
+
+impl From<Cut> for Reason {
+    fn from(cut: Cut) -> Self {
+        match cut {
+            Cut::Protocol => Self::CutProtocol,
+            Cut::NotReading => Self::CutNotReading,
+            Cut::Descriptors => Self::CutDescriptors,
+        }
+    }
+}
+
+impl Reason {
+    fn to_proto(self) -> LossLedgerReason {
+        match self {
+            Self::LeftUnfinished => LossLedgerReason::REASON_LEFT_UNFINISHED,
+            Self::CutProtocol => LossLedgerReason::REASON_CUT_PROTOCOL,
+            Self::CutNotReading => LossLedgerReason::REASON_CUT_NOT_READING,
+            Self::CutDescriptors => LossLedgerReason::REASON_CUT_DESCRIPTORS,
+            Self::SessionFull => LossLedgerReason::REASON_SESSION_FULL,
+            Self::UserFull => LossLedgerReason::REASON_USER_FULL,
+            Self::NoMemory => LossLedgerReason::REASON_NO_MEMORY,
+            Self::NameNotMatched => LossLedgerReason::REASON_NAME_NOT_MATCHED,
+            Self::ProducerRefused => LossLedgerReason::REASON_PRODUCER_REFUSED,
+            Self::ChunksRefused => LossLedgerReason::REASON_CHUNKS_REFUSED,
+            Self::Others => LossLedgerReason::REASON_OTHERS,
+        }
+    }
+
+    fn unit(self) -> LossLedgerUnit {
+        match self {
+            Self::LeftUnfinished => LossLedgerUnit::UNIT_PACKETS,
+            Self::ChunksRefused => LossLedgerUnit::UNIT_CHUNKS,
+            Self::SessionFull | Self::UserFull | Self::NoMemory | Self::NameNotMatched => {
+                LossLedgerUnit::UNIT_INSTANCES
+            }
+            Self::CutProtocol
+            | Self::CutNotReading
+            | Self::CutDescriptors
+            | Self::ProducerRefused => LossLedgerUnit::UNIT_PRODUCERS,
+            Self::Others => LossLedgerUnit::UNIT_LOSSES,
+        }
+    }
+}
+
+/// How much was lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    /// In the unit of the reason.
+    pub(crate) count: u64,
+    /// There may be more.
+    pub(crate) at_least: bool,
+}
+
+impl Amount {
+    pub(crate) fn exactly(count: u64) -> Self {
+        Self { count, at_least: false }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.at_least |= other.at_least;
+    }
+}
+
+/// Whose loss it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Who {
+    client: ClientId,
+    id: ProducerId,
+    name: Arc<str>,
+    uid: u32,
+    pid: Option<i32>,
+    machine_id: u32,
+    user: User,
+}
+
+impl Who {
+    /// A connection; its id is zero if it did not become a producer.
+    pub(crate) fn new((client, id): (ClientId, ProducerId), name: Arc<str>, peer: &Peer) -> Self {
+        Self {
+            client,
+            id,
+            name,
+            uid: peer.uid,
+            pid: peer.pid,
+            machine_id: peer.machine_id,
+            user: User::of(peer),
+        }
+    }
+
+    pub(crate) fn user(&self) -> User {
+        self.user
+    }
+}
+
+/// One loss.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    pub(crate) who: Who,
+    pub(crate) reason: Reason,
+    pub(crate) amount: Amount,
+    /// The data source that it is about, if it is about one.
+    pub(crate) source: Option<Arc<str>>,
+}
+
+impl Loss {
+    /// A loss of one unit of the reason.
+    pub(crate) fn new(who: Who, reason: Reason) -> Self {
+        Self { who, reason, amount: Amount::exactly(1), source: None }
+    }
+}
+
+/// Losses of one producer for one reason.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// None for the sum of those without an entry.
+    who: Option<Who>,
+    source: Option<Arc<str>>,
+    amount: Amount,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    entries: BlockMap<(ClientId, Reason), Entry>,
+    /// How many of them limited users have.
+    by_user: BlockMap<User, usize>,
+    of_users: usize,
+    others: Option<Entry>,
+}
+
+impl Ledger {
+    /// Adds a loss at `at_ns`, boot time, to the entry of its producer and reason. A producer that is `is_unlimited`
+    /// may use up all entries.
+    pub(crate) fn add(&mut self, loss: Loss, is_unlimited: bool, at_ns: u64) {
+        let Loss { who, reason, amount, source } = loss;
+        let key = (who.client, reason);
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.amount.add(amount);
+            entry.last_ns = at_ns;
+            return;
+        }
+        let (first_ns, last_ns) = (at_ns, at_ns);
+        if self.has_room(who.user, is_unlimited) {
+            if !is_unlimited {
+                self.of_users = self.of_users.saturating_add(1);
+                let held = self.by_user.get_or_insert_with(who.user, usize::default);
+                *held = held.saturating_add(1);
+            }
+            let who = Some(who);
+            self.entries.insert(key, Entry { who, source, amount, first_ns, last_ns });
+            return;
+        }
+        let none = Entry { who: None, source: None, amount: Amount::default(), first_ns, last_ns };
+        let others = self.others.get_or_insert(none);
+        others.amount.add(amount);
+        others.last_ns = last_ns;
+    }
+
+    fn has_room(&self, user: User, is_unlimited: bool) -> bool {
+        let held = self.by_user.get(&user).copied().unwrap_or(0);
+        let fits = held < LEDGER_ENTRIES_PER_USER && self.of_users < LEDGER_ENTRIES_OF_USERS;
+        self.entries.len() < LEDGER_ENTRIES_MAX && (is_unlimited || fits)
+    }
+
+    /// How many entries it has.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len().saturating_add(usize::from(self.others.is_some()))
+    }
+
+    /// As a message. None if nothing was lost.
+    pub(crate) fn to_proto(&self) -> Option<LossLedger> {
+        if self.len() == 0 {
+            return None;
+        }
+        let own = self.entries.iter().map(|((_, reason), entry)| entry.to_proto(*reason));
+        let others = self.others.iter().map(|entry| entry.to_proto(Reason::Others));
+        let mut entries: Vec<LossLedgerEntry> = own.chain(others).collect();
+        entries.sort_by_key(|entry| entry.first_timestamp);
+        Some(LossLedger { entries, ..Default::default() })
+    }
+}
+
+impl Entry {
+    fn to_proto(&self, reason: Reason) -> LossLedgerEntry {
+        let name = |name: &Arc<str>| clip_to(name, LEDGER_NAME_BYTES_MAX).to_owned();
+        let who = self.who.as_ref();
+        LossLedgerEntry {
+            reason: Some(reason.to_proto()),
+            producer_name: who.map(|who| name(&who.name)),
+            producer_id: who.filter(|who| !who.id.is_none()).map(|who| who.id.get().into()),
+            uid: who.map(|who| who.uid.cast_signed()),
+            pid: who.and_then(|who| who.pid),
+            machine_id: who.map(|who| who.machine_id).filter(|id| *id != 0),
+            data_source_name: self.source.as_ref().map(name),
+            first_timestamp: Some(self.first_ns),
+            last_timestamp: Some(self.last_ns),
+            count: Some(self.amount.count),
+            unit: Some(reason.unit()),
+            at_least: self.amount.at_least.then_some(true),
+            ..Default::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

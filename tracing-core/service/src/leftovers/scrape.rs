@@ -1,0 +1,224 @@
+//! Takes what is left, and ends the sequences. See the [module](super).
+
+use crate::buffer::{SequenceEnd, loss};
+use crate::buffers::Buffers;
+use crate::commit::{CommitState, copy_to_buffer};
+use crate::ledger::Amount;
+use crate::limits;
+use crate::outbox::Outbox;
+use crate::producers::Producer;
+use crate::turn::Turn;
+use abi::ids::{BufferId, ChunkId, WriterId};
+use abi::map::BlockSet;
+use abi::shm::fragment::RESERVED_BYTES;
+use abi::shm::header::PACKET_DROPPED;
+use abi::shm::{ChunkFlags, ChunkHeader, Leftover, Packets};
+use protozero::wire::{hostile, varint};
+
+/// A packet with `TracePacket.previous_packet_dropped`: packets were lost because their writer gave them up. Its length
+/// stands before it.
+const MARK: [u8; RESERVED_BYTES] = {
+    let reasons = loss::PRESENT | loss::WRITER_ABORT;
+    [4, 0xd0, 0x02, 0x80 | reasons as u8, (reasons >> 7) as u8]
+};
+
+/// Pages that are asked for at once.
+const PAGES_AT_ONCE: usize = 64;
+
+impl CommitState {
+    /// Takes what is left in the memory of a producer that goes away, from page `from` on, until the work of `turn` is
+    /// `end`. `live` are the buffers of sessions that run. Returns the page to go on with, if there is one.
+    ///
+    /// Sessions that ended count, too: what was written before the end and not committed is read after it.
+    pub(crate) fn scrape_leaving(
+        &mut self,
+        producer: &mut Producer,
+        live: &BlockSet<BufferId>,
+        (mut from, end): (usize, u64),
+        buffers: &mut Buffers,
+        turn: &mut Turn,
+    ) -> Option<usize> {
+        if producer.sends_by_value() {
+            return None;
+        }
+        let mut payload = Vec::new();
+        loop {
+            let smb = producer.smb.as_ref()?.smb();
+            let pages = smb.written_pages(from).take(PAGES_AT_ONCE);
+            let pages: Vec<_> = pages.map(|page| (page, smb.chunk_count(page))).collect();
+            from = pages.last()?.0.saturating_add(1);
+            for (page, chunks) in pages {
+                if turn.work >= end {
+                    return Some(page);
+                }
+                producer.note_touched(page);
+                turn.spend(limits::WORK_PER_ENTRY);
+                for chunk in 0..chunks {
+                    payload.clear();
+                    let reader = producer.smb.as_mut()?;
+                    let left = reader.scrape_leftover(page, chunk, &mut payload);
+                    let Some(left) = left else { continue };
+                    turn.spend(payload.len() as u64);
+                    let Some(buffer) = producer.writers.get(&left.header.writer).copied() else {
+                        producer.left.lose_of_no_buffer(packets_left(&left, &payload));
+                        continue;
+                    };
+                    if !producer.allowed.contains(&buffer) {
+                        continue;
+                    }
+                    let found = Found { left, buffer, is_live: live.contains(&buffer) };
+                    self.take_leftover(producer, found, &mut payload, buffers, &mut turn.out);
+                }
+            }
+        }
+    }
+
+    fn take_leftover(
+        &mut self,
+        producer: &mut Producer,
+        Found { left, buffer, is_live }: Found,
+        payload: &mut [u8],
+        buffers: &mut Buffers,
+        out: &mut Outbox,
+    ) {
+        let Leftover { mut header, mut complete, finished, begun } = left;
+        let (count, flags) = (header.packets.count(), header.packets.flags());
+        let is_lost = begun && is_live;
+        if !producer.scraping {
+            let packets = packets_left(&left, payload);
+            if is_live && packets > 0 {
+                let of_writer = || (0, header.chunk);
+                let (sum, first) =
+                    producer.left.writers.get_or_insert_with(header.writer, of_writer);
+                *sum = sum.saturating_add(packets);
+                if header.chunk.distance(*first) < 0 {
+                    *first = header.chunk;
+                }
+            }
+            return;
+        }
+        // The last fragment of an unfinished chunk may be half written.
+        if !complete && count < 2 && !is_lost {
+            return;
+        }
+        let is_continued = count == 1 && flags.contains(ChunkFlags::CONTINUES_FROM_PREV);
+        if !complete && is_live {
+            // Nobody finishes it. The last fragment is empty, unless something is to be said there.
+            let of_last = ChunkFlags::CONTINUES_ON_NEXT.with(ChunkFlags::NEEDS_PATCHING);
+            header.packets = Packets::new(count, flags.without(of_last));
+            complete = true;
+        }
+        if is_lost {
+            let given_up = varint::padded(PACKET_DROPPED);
+            let last: &[u8] = if is_continued { &given_up } else { &MARK };
+            let place = payload.get_mut(finished..finished.saturating_add(last.len()));
+            if let Some(place) = place {
+                place.copy_from_slice(last);
+            }
+            producer.left.lose(buffer, Amount::exactly(1));
+        }
+        let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
+        if copied.is_err() {
+            self.chunks_discarded = self.chunks_discarded.saturating_add(1);
+        }
+        if is_lost && is_continued {
+            put_mark(producer, buffer, (header.writer, header.chunk.next()), buffers, out);
+        }
+    }
+
+    /// Ends the sequences of the writers of a producer that goes away, once its memory was scraped, until the work of
+    /// `turn` is `end`. Returns whether that was all.
+    pub(crate) fn end_sequences(
+        &mut self,
+        producer: &mut Producer,
+        live: &BlockSet<BufferId>,
+        end: u64,
+        buffers: &mut Buffers,
+        turn: &mut Turn,
+    ) -> bool {
+        while let Some((writer, id)) = producer.writers.pop_first() {
+            turn.spend(limits::WORK_PER_ENTRY);
+            if live.contains(&id) && producer.allowed.contains(&id) {
+                end_sequence(producer, (writer, id), buffers, &mut turn.out);
+            }
+            if turn.work >= end {
+                return producer.writers.is_empty();
+            }
+        }
+        true
+    }
+}
+
+/// A chunk that is left, and where its writer wrote to.
+struct Found {
+    left: Leftover,
+    buffer: BufferId,
+    is_live: bool,
+}
+
+fn end_sequence(
+    producer: &mut Producer,
+    (writer, id): (WriterId, BufferId),
+    buffers: &mut Buffers,
+    out: &mut Outbox,
+) {
+    if producer.sends_by_value() {
+        return producer.left.lose(id, Amount { count: 0, at_least: true });
+    }
+    let left = producer.left.writers.remove(&writer);
+    let Some(buffer) = buffers.get_mut(id) else { return };
+    let end = buffer.sequence_end(producer.id, writer);
+    let begun = u64::from(end != SequenceEnd::Whole);
+    // A packet that was begun in the buffer goes on in the chunks that were not copied, where it was not counted.
+    let count = left.map_or(0, |(packets, _)| packets).saturating_add(begun);
+    let at_least = end == SequenceEnd::Unpatched;
+    if count == 0 {
+        return;
+    }
+    producer.left.lose(id, Amount { count, at_least });
+    match (end, left) {
+        // Nothing behind it can be read.
+        (SequenceEnd::Unpatched, _) => {}
+        (SequenceEnd::Open { next }, _) => {
+            let flags = ChunkFlags::CONTINUES_FROM_PREV;
+            let given_up = varint::padded(PACKET_DROPPED);
+            let header = ChunkHeader { chunk: next, writer, packets: Packets::new(1, flags) };
+            let _ = copy_to_buffer(producer, id, header, true, &given_up, buffers, out);
+            put_mark(producer, id, (writer, next.next()), buffers, out);
+        }
+        (SequenceEnd::Whole, Some((_, first))) => {
+            put_mark(producer, id, (writer, first), buffers, out);
+        }
+        (SequenceEnd::Whole, None) => {}
+    }
+}
+
+/// Stores a mark as a chunk of its own.
+fn put_mark(
+    producer: &mut Producer,
+    buffer: BufferId,
+    (writer, chunk): (WriterId, ChunkId),
+    buffers: &mut Buffers,
+    out: &mut Outbox,
+) {
+    let packets = Packets::new(1, ChunkFlags::default());
+    let header = ChunkHeader { chunk, writer, packets };
+    let _ = copy_to_buffer(producer, buffer, header, true, &MARK, buffers, out);
+}
+
+/// Packets that begin in a chunk. Empty ones are none.
+fn packets_left(left: &Leftover, payload: &[u8]) -> u64 {
+    let mut fragments = payload.get(..left.finished).unwrap_or_default();
+    let flags = left.header.packets.flags();
+    let mut is_continued = flags.contains(ChunkFlags::CONTINUES_FROM_PREV);
+    let mut count: u64 = 0;
+    while !fragments.is_empty() {
+        let Ok((len, rest)) = hostile::varint(fragments) else { break };
+        let len = if len == PACKET_DROPPED.into() { 0 } else { len };
+        fragments = rest.get(usize::try_from(len).unwrap_or(usize::MAX)..).unwrap_or_default();
+        if !std::mem::take(&mut is_continued) && len > 0 {
+            count = count.saturating_add(1);
+        }
+    }
+    count.saturating_add(left.begun.into())
+}

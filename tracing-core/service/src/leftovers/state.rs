@@ -1,0 +1,35 @@
+//! What a producer left so far.
+
+use crate::ledger::Amount;
+use abi::ids::{BufferId, ChunkId, WriterId};
+use abi::map::{BlockMap, SortedMap};
+
+/// What a producer left so far; it is collected in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    /// Writers whose chunks were not copied: what they lost, and the first of these chunks.
+    pub(super) writers: BlockMap<WriterId, (u64, ChunkId)>,
+    lost: SortedMap<BufferId, Amount>,
+    /// Packets of writers that are not registered.
+    of_no_buffer: u64,
+}
+
+impl Leftovers {
+    /// What was lost for each buffer.
+    pub(crate) fn take_lost(&mut self) -> impl Iterator<Item = (BufferId, Amount)> + use<> {
+        std::mem::take(&mut self.lost).into_iter()
+    }
+
+    /// Packets of writers whose buffer is not known.
+    pub(crate) fn of_no_buffer(&self) -> Amount {
+        Amount::exactly(self.of_no_buffer)
+    }
+
+    pub(super) fn lose_of_no_buffer(&mut self, packets: u64) {
+        self.of_no_buffer = self.of_no_buffer.saturating_add(packets);
+    }
+
+    pub(super) fn lose(&mut self, buffer: BufferId, amount: Amount) {
+        self.lost.get_or_insert_with(buffer, Amount::default).add(amount);
+    }
+}
