@@ -20,6 +20,7 @@ mod machine;
 mod manual;
 mod miri;
 mod msrv;
+mod mutants;
 mod no_panic;
 mod no_std;
 mod off;
@@ -112,6 +113,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "prove by linking that reader and writers cannot panic",
         run: no_panic::run,
+    },
+    Command {
+        name: "mutants",
+        arguments: "[--list] [--in-diff REV] [--only TEXT] [--shard K/N]",
+        about: "tests of tracing-core with a limit or a check of input removed, one at a time",
+        run: mutants::run,
     },
     Command {
         name: "size",

@@ -1,0 +1,173 @@
+//! Whether a test fails when a limit or a check of input is gone.
+//!
+//! All mutants are in one build of a copy below `target/mutants` ([`rewrite`]), so a mutant costs one run of the tests
+//! that reach it. A mutant that no test finds needs a reason in `xtask/mutants.txt` ([`reasons`]), and a reason for one
+//! that a test finds is an error, so that the file shrinks.
+
+mod copy;
+mod reasons;
+mod rewrite;
+mod run;
+#[allow(dead_code, reason = "the copy of the sources uses the rest")]
+mod switch;
+
+use crate::ctx::{Ctx, Outcome, read};
+use crate::pool;
+use reasons::Reasons;
+use rewrite::Mutant;
+use run::Fate;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+const REASONS: &str = "xtask/mutants.txt";
+
+const USAGE: &str = "usage: mutants [--list] [--in-diff REV] [--only TEXT] [--shard K/N]";
+
+/// Which mutants.
+#[derive(Default)]
+struct Selection {
+    list: bool,
+    /// Those on lines that differ from this revision.
+    in_diff: Option<String>,
+    /// Those with this in their name or in the path of a file.
+    only: Option<String>,
+    /// Every `.1`th, from `.0`.
+    shard: Option<(usize, usize)>,
+}
+
+impl Selection {
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut selection = Self::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().cloned().ok_or(USAGE);
+            match word.as_str() {
+                "--list" => selection.list = true,
+                "--in-diff" => selection.in_diff = Some(value()?),
+                "--only" => selection.only = Some(value()?),
+                "--shard" => {
+                    let shard = value()?;
+                    let parts = shard.split_once('/').ok_or(USAGE)?;
+                    let number = |text: &str| text.parse::<usize>().map_err(|_| USAGE);
+                    let (at, of) = (number(parts.0)?, number(parts.1)?);
+                    selection.shard = Some((at, of)).filter(|_| at < of);
+                    selection.shard.ok_or("--shard K/N: K counts from 0 and is less than N")?;
+                }
+                _ => return Err(USAGE.to_owned()),
+            }
+        }
+        Ok(selection)
+    }
+
+    /// Numbers of the mutants that are meant.
+    fn choose(&self, ctx: &Ctx, mutants: &[Mutant]) -> Result<Vec<usize>, String> {
+        let changed = match &self.in_diff {
+            Some(revision) => Some(changed_lines(ctx, revision)?),
+            None => None,
+        };
+        let is_meant = |mutant: &Mutant| {
+            let only = self.only.as_ref().is_none_or(|text| {
+                mutant.name.contains(text) || mutant.places.iter().any(|p| p.0.contains(text))
+            });
+            let changed = changed
+                .as_ref()
+                .is_none_or(|lines| mutant.places.iter().any(|place| lines.contains(place)));
+            only && changed
+        };
+        let meant = mutants.iter().enumerate().filter(|(_, mutant)| is_meant(mutant));
+        let (at, of) = self.shard.unwrap_or((0, 1));
+        Ok(meant.map(|(number, _)| number).skip(at).step_by(of).collect())
+    }
+}
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let selection = Selection::parse(arguments)?;
+    let reasons = Reasons::parse(&read(&ctx.root().join(REASONS))?)
+        .map_err(|error| format!("{REASONS}: {error}"))?;
+    let mutants = copy::mutants(ctx)?;
+    let is_known = |name: &str| mutants.iter().any(|mutant| mutant.name == name);
+    let mut findings: Vec<String> = reasons
+        .unknown(is_known)
+        .map(|name| format!("{REASONS}: no such mutant: {name}"))
+        .collect();
+    let chosen = selection.choose(ctx, &mutants)?;
+    if selection.list {
+        chosen.iter().for_each(|number| println!("{}", mutants[*number].name));
+    } else if chosen.is_empty() {
+        ctx.log("no mutant");
+    } else {
+        findings.extend(test(ctx, &chosen, &reasons)?);
+    }
+    match findings.is_empty() {
+        true => Ok(()),
+        false => Err(findings.join("\n")),
+    }
+}
+
+/// Runs the chosen mutants. Returns what is wrong.
+fn test(ctx: &Ctx, chosen: &[usize], reasons: &Reasons) -> Result<Vec<String>, String> {
+    let (source, mutants) = copy::make(ctx)?;
+    let programs = run::build(ctx, &source)?;
+    let fates = Mutex::new(Vec::new());
+    pool::all(chosen, |_, number| {
+        let fate = run::run(&programs, *number)?;
+        let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
+        fates.push((*number, fate.clone()));
+        let (done, all) = (fates.len(), chosen.len());
+        ctx.log(format_args!("{done}/{all} {}: {fate:?}", mutants[*number].name));
+        Ok(())
+    })?;
+    let mut fates = fates.into_inner().unwrap_or_else(PoisonError::into_inner);
+    fates.sort_by_key(|(number, _)| *number);
+    let mut findings = Vec::new();
+    let (mut killed, mut hung, mut excused) = (0, 0, 0);
+    for (number, fate) in &fates {
+        let name = &mutants[*number].name;
+        match (fate, reasons.of(name)) {
+            (Fate::Killed(_), None) => killed += 1,
+            (Fate::Hung(_), None) => hung += 1,
+            (Fate::Killed(by) | Fate::Hung(by), Some(_)) => {
+                findings.push(format!("{REASONS}: {by} finds it, remove it: {name}"));
+            }
+            (Fate::Survived | Fate::NotReached, Some(_)) => excused += 1,
+            (Fate::Survived, None) => findings.push(format!("no test fails: {name}")),
+            (Fate::NotReached, None) => findings.push(format!("no test gets there: {name}")),
+        }
+    }
+    let all = fates.len();
+    ctx.log(format_args!(
+        "{all} mutants: tests found {killed}, did not end with {hung}; {excused} have a reason, {} are left",
+        findings.len()
+    ));
+    Ok(findings)
+}
+
+/// Files and lines that differ from `revision`.
+fn changed_lines(ctx: &Ctx, revision: &str) -> Result<BTreeSet<(String, usize)>, String> {
+    let mut command = ctx.command("git");
+    let diff = ctx.output(command.args(["diff", "-U0", "--no-prefix", revision, "--", "*.rs"]))?;
+    Ok(lines_of(&diff))
+}
+
+/// The lines that a diff without context adds or changes.
+fn lines_of(diff: &str) -> BTreeSet<(String, usize)> {
+    let mut lines = BTreeSet::new();
+    let mut file = "";
+    for line in diff.lines() {
+        if let Some(path) = line.strip_prefix("+++ ") {
+            file = path;
+        } else if let Some(rest) = line.strip_prefix("@@ ") {
+            let added = rest.split('+').nth(1).and_then(|rest| rest.split(' ').next());
+            let (from, count) = match added.unwrap_or_default().split_once(',') {
+                Some((from, count)) => (from.parse(), count.parse()),
+                None => (added.unwrap_or_default().parse(), Ok(1)),
+            };
+            let (from, count): (usize, usize) = (from.unwrap_or(0), count.unwrap_or(0));
+            lines.extend((from..from + count).map(|number| (file.to_owned(), number)));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Builds the tests of the copy, and runs them with one mutant at a time.
+
+use super::switch::{MUTANT, REACHED};
+use crate::ctx::Ctx;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Crates whose tests run.
+const PACKAGES: [&str; 6] = ["abi", "os", "client", "service", "daemon", "testing"];
+const FEATURES: &str =
+    "tracing-core-abi/testing,tracing-core-daemon/host,tracing-core-daemon/realtime";
+/// Memory of a program of tests, KiB: a mutant may take all there is.
+const MEMORY_KB: u64 = 8 * 1024 * 1024;
+/// A test that takes this much longer than without a mutant does not end.
+const TIMEOUT_FACTOR: u32 = 6;
+const TIMEOUT_MIN: Duration = Duration::from_secs(20);
+
+/// A program of tests.
+pub struct Program {
+    pub name: String,
+    path: PathBuf,
+    folder: PathBuf,
+    /// How long it takes without a mutant.
+    time: Duration,
+    /// Its tests.
+    tests: BTreeSet<String>,
+    /// The numbers of the mutants that it reaches, each with the threads that do: those of tests have their names.
+    reached: BTreeMap<usize, BTreeSet<String>>,
+}
+
+/// What the tests say about a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// A test of this program failed.
+    Killed(String),
+    /// The tests of this program did not end.
+    Hung(String),
+    /// All tests passed.
+    Survived,
+    /// No test reaches its code.
+    NotReached,
+}
+
+/// Builds the programs and runs each without a mutant.
+///
+/// # Errors
+/// The copy does not compile, or a test fails.
+pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
+    let mut command = ctx.cargo();
+    command.args(["test", "--no-run", "--message-format=json-render-diagnostics", "--locked"]);
+    for package in PACKAGES {
+        command.args(["--package", &format!("tracing-core-{package}")]);
+    }
+    command.args(["--lib", "--tests", "--features", FEATURES]).current_dir(source);
+    // Optimise what is tested, as it runs often; the generated schema is large and hardly runs.
+    command.args(["--config", "profile.dev.opt-level=1"]);
+    command.args(["--config", "profile.dev.package.protos.opt-level=0"]);
+    command.env("CARGO_TARGET_DIR", ctx.target("mutants/build")?).env("RUSTFLAGS", "-Awarnings");
+    let messages = ctx.output(&mut command)?;
+    let mut programs = Vec::new();
+    for message in messages.lines() {
+        let message: Value = serde_json::from_str(message).map_err(|e| format!("cargo: {e}"))?;
+        let Some(path) = message["executable"].as_str() else { continue };
+        if message["profile"]["test"] != true {
+            continue;
+        }
+        let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
+        let folder = manifest.parent().unwrap_or(source).to_owned();
+        let package = folder.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{package}/{}", message["target"]["name"].as_str().unwrap_or_default());
+        programs.push(Program {
+            name,
+            path: path.into(),
+            folder,
+            time: Duration::ZERO,
+            tests: BTreeSet::new(),
+            reached: BTreeMap::new(),
+        });
+    }
+    for program in &mut programs {
+        program.learn(ctx)?;
+    }
+    programs.sort_by_key(|program| program.time);
+    Ok(programs)
+}
+
+/// Runs the tests that reach the mutant, the fastest first, until one fails.
+///
+/// # Errors
+/// A program does not start.
+pub fn run(programs: &[Program], number: usize) -> Result<Fate, String> {
+    let mut fate = Fate::NotReached;
+    for program in programs {
+        let Some(threads) = program.reached.get(&number) else { continue };
+        let mut command = program.command();
+        command.env(MUTANT, number.to_string());
+        // If only threads of tests get there, only these tests can tell.
+        if threads.is_subset(&program.tests) {
+            command.arg("--exact").args(threads);
+        }
+        let limit = TIMEOUT_MIN + program.time * TIMEOUT_FACTOR;
+        match passes(&mut command, limit)? {
+            Some(true) => fate = Fate::Survived,
+            Some(false) => return Ok(Fate::Killed(program.name.clone())),
+            None => return Ok(Fate::Hung(program.name.clone())),
+        }
+    }
+    Ok(fate)
+}
+
+impl Program {
+    fn command(&self) -> Command {
+        let mut command = Command::new("sh");
+        // A group of processes, so that what the tests start ends with them.
+        command.process_group(0).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command.args(["-c", &format!("ulimit -v {MEMORY_KB}; exec \"$0\" \"$@\"")]).arg(&self.path);
+        // No files, and the same random numbers each time.
+        command.env("INSTA_UPDATE", "no").env("PROPTEST_RNG_SEED", "1");
+        command.env_remove(MUTANT).env_remove(REACHED);
+        command
+    }
+
+    /// Runs without a mutant: how long it takes, and which mutants it reaches.
+    fn learn(&mut self, ctx: &Ctx) -> Result<(), String> {
+        let list = ctx.target("mutants")?.join("reached.txt");
+        // There may be none.
+        let _ = std::fs::remove_file(&list);
+        let tests = ctx.output(self.command().arg("--list"))?;
+        let tests = tests.lines().filter_map(|line| line.strip_suffix(": test"));
+        self.tests = tests.map(str::to_owned).collect();
+        let began = Instant::now();
+        let mut command = self.command();
+        command.env(REACHED, &list);
+        if passes(&mut command, Duration::MAX)? != Some(true) {
+            return Err(format!(
+                "{}: a test fails without a mutant: {}",
+                self.name,
+                self.path.display()
+            ));
+        }
+        self.time = began.elapsed();
+        let text = std::fs::read_to_string(&list).unwrap_or_default();
+        for (number, thread) in text.lines().filter_map(|line| line.split_once(' ')) {
+            let number = number.parse().map_err(|e| format!("{}: {e}", list.display()))?;
+            self.reached.entry(number).or_default().insert(thread.to_owned());
+        }
+        let (name, count) = (&self.name, self.reached.len());
+        ctx.log(format_args!("{name}: {:.1} s, {count} places", self.time.as_secs_f32()));
+        Ok(())
+    }
+}
+
+/// Whether a program of tests passes; `None` if it does not end within `limit`. The first failure ends it.
+fn passes(command: &mut Command, limit: Duration) -> Result<Option<bool>, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|e| format!("cannot start tests: {e}"))?;
+    let stdout = child.stdout.take().ok_or("no stdout")?;
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            if line.ends_with(b"... FAILED") && sender.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    // The channel closes with standard output, that is, with the last process that holds it.
+    let found = match lines.recv_timeout(limit) {
+        Ok(()) => Some(false),
+        Err(RecvTimeoutError::Disconnected) => Some(true),
+        Err(RecvTimeoutError::Timeout) => None,
+    };
+    if found != Some(true) {
+        let group = format!("-{}", child.id());
+        let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+        killed.map_err(|e| format!("cannot end tests: {e}"))?;
+    }
+    let status = child.wait().map_err(|e| format!("tests: {e}"))?;
+    Ok(found.map(|passed| passed && status.success()))
+}

@@ -1,0 +1,32 @@
+use super::*;
+
+#[test]
+fn lines_of_a_diff() {
+    let diff = "--- a.rs\n+++ a.rs\n@@ -1,2 +3,2 @@ fn f() {\n+x\n+y\n@@ -9 +11 @@\n+z\n@@ -20,3 +19,0 @@\n\
+                --- b.rs\n+++ b.rs\n@@ -0,0 +1 @@\n+w\n";
+    let lines = [("a.rs", 3), ("a.rs", 4), ("a.rs", 11), ("b.rs", 1)];
+    assert_eq!(lines_of(diff), lines.map(|(file, line)| (file.to_owned(), line)).into());
+}
+
+#[test]
+fn arguments() {
+    let parse = |text: &str| {
+        Selection::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let all = parse("--list --in-diff HEAD~1 --only x --shard 1/4").unwrap();
+    assert!(all.list && all.shard == Some((1, 4)) && all.only.as_deref() == Some("x"));
+    for wrong in ["x", "--only", "--shard 1", "--shard 4/4", "--shard a/b"] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// What is in the file must be mutants: their names change with the code.
+#[test]
+fn reasons_are_of_mutants() {
+    let ctx = Ctx::new().unwrap();
+    let reasons = Reasons::parse(&read(&ctx.root().join(REASONS)).unwrap()).unwrap();
+    let mutants = copy::mutants(&ctx).unwrap();
+    let unknown = reasons.unknown(|name| mutants.iter().any(|mutant| mutant.name == name));
+    assert_eq!(unknown.collect::<Vec<_>>(), [""; 0]);
+    assert!(mutants.len() > 500, "{}", mutants.len());
+}
