@@ -1,9 +1,9 @@
 //! A daemon with little memory and few descriptors, besieged by hostile users, with honest users beside them.
 //!
 //! ```text
-//!   quiet:   honest users ──────────────┐
-//!   siege:   honest users ── traced ── hostile users     limits: memory, descriptors
-//!   after:   the daemon is as it was before the siege
+//!   quiet:   honest users ── traced
+//!   siege:   honest users ── traced ── hostile users     a short time, then the whole time
+//!   after:                   traced                      has what it had after the short time
 //! ```
 //!
 //! Each user is a process of its own ([`honest`], [`attack`]), over real sockets. Honest users check every byte of what
@@ -35,6 +35,8 @@ const DESCRIPTORS_TO_SPARE: usize = 64;
 const EXTRA_BYTES: u64 = 64 << 20;
 /// Memory that an allocator may hold back, KiB.
 const SLACK_KB: u64 = 16 * 1024;
+/// Threads of the daemon that close what peers passed: once started, they stay (`CLOSER_THREADS_MAX`).
+const CLOSERS: usize = 32;
 /// Longest time for the 999th of 1000 answers, and how many times that of the quiet run.
 const ANSWER_MAX: Duration = Duration::from_millis(100);
 const ANSWER_TIMES_MAX: u32 = 10;
@@ -67,34 +69,47 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
 /// The quiet run and the siege: what the honest users report of each.
 fn besiege(daemon: &Daemon, plan: &Plan, cgroup: Option<&Cgroup>) -> Outcome<(Report, Report)> {
     let quiet = honest_users(daemon, plan.time / 6)?;
-    let before = daemon.resources()?;
-    println!("quiet: {quiet}\n  {before:?}");
+    let quiet_use = daemon.resources()?;
+    println!("quiet: {quiet}\n  {quiet_use:?}");
+    // The memory after a first siege is the baseline, as allocators hold some back.
+    attack(daemon, plan.time / 6)?;
+    let before = wait_as(daemon, &quiet_use)?;
+    let (besieged, during) = attack(daemon, plan.time)?;
+    println!("siege: {besieged}\n  {during:?}");
+    let after = wait_as(daemon, &quiet_use)?;
+    check_memory(&before, &after, cgroup)?;
+    Ok((quiet, besieged))
+}
 
+/// Honest users beside hostile ones for `time`.
+fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
     let attackers = hostile_users(daemon)?;
-    let besieged = honest_users(daemon, plan.time);
+    let report = honest_users(daemon, time);
     let during = daemon.resources();
     for mut attacker in attackers {
         let _ = attacker.kill();
         let _ = attacker.wait();
     }
-    let (besieged, during) = (besieged?, during?);
-    println!("siege: {besieged}\n  {during:?}");
+    Ok((report?, during?))
+}
+
+/// Waits until the daemon has as few clients, descriptors and threads as in the quiet run, but for [`CLOSERS`].
+fn wait_as(daemon: &Daemon, quiet: &Resources) -> Outcome<Resources> {
     // One connection: those that were closed count until the daemon has closed them, too.
     let mut consumer = daemon.consumer()?;
-    wait_until("the daemon is as it was before", || {
+    wait_until("the hostile users are forgotten", || {
         let state = consumer.query_service_state(false).map_err(|error| error.to_string())?;
         let now = daemon.resources()?;
         let gone = state.producers.is_empty() && state.data_sources.is_empty();
-        Ok(gone && now.descriptors <= before.descriptors + 1 && now.threads <= before.threads)
+        Ok(gone
+            && now.descriptors <= quiet.descriptors + 1
+            && now.threads <= quiet.threads + CLOSERS)
     })?;
     // Sessions that a hostile user detached stay until they end, as the protocol says.
     let state = consumer.query_service_state(true).map_err(|error| error.to_string())?;
-    println!("{} detached sessions", state.num_sessions.unwrap_or_default());
-    drop(consumer);
-    let after = daemon.resources()?;
-    println!("after: {after:?}");
-    check_memory(&before, &after, cgroup)?;
-    Ok((quiet, besieged))
+    let now = daemon.resources()?;
+    println!("after: {now:?}, {} detached sessions", state.num_sessions.unwrap_or_default());
+    Ok(now)
 }
 
 fn check_memory(before: &Resources, after: &Resources, cgroup: Option<&Cgroup>) -> Outcome {
