@@ -30,6 +30,12 @@ pub fn boot_ns() -> u64 {
     read(CLOCK_BOOTTIME)
 }
 
+/// Nanoseconds since boot without suspended time.
+#[must_use]
+pub fn mono_ns() -> u64 {
+    read(CLOCK_MONOTONIC)
+}
+
 /// Nanoseconds that the calling thread has been on a processor.
 #[must_use]
 pub fn thread_ns() -> u64 {

@@ -11,6 +11,7 @@ use super::files::LAST_WRITES;
 use super::peer::{Link, Peer};
 use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
+use super::turns::Watchdog;
 use super::user::{User, Who};
 use crate::limits::ACCEPTS_PER_TURN;
 use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS, Waiting};
@@ -37,6 +38,8 @@ const READ_BYTES: usize = 128 * 1024;
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
 pub(super) struct Daemon {
+    /// Declared before the engine, whose log it writes to.
+    _watchdog: Option<Watchdog>,
     pub(super) engine: Engine,
     poller: Arc<Poller>,
     /// Declared behind the engine, because dropping that gives it connections to close.
@@ -73,7 +76,9 @@ impl Daemon {
         let alarm = Alarm::new()?;
         poller.add(&alarm, KEY_ALARM, true, false)?;
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
+        let lines = engine.logger.lines().cloned();
         let mut this = Self {
+            _watchdog: lines.map(|lines| Watchdog::start(&engine.turns, lines)),
             engine,
             poller,
             closer: EndCloser(Closer::new(Waiting::new(left, own_uid))),
@@ -118,6 +123,7 @@ impl Daemon {
             ready.clear();
             self.alarm.set(self.due_ns())?;
             self.poller.wait(&mut ready, None)?;
+            self.engine.turns.begin(clock::mono_ns());
             self.engine.counters.wake(ready.len());
             for &event in &ready {
                 self.dispatch(event)?;
@@ -128,6 +134,10 @@ impl Daemon {
                 self.watch_listeners(true)?;
             }
             self.flush();
+            if let Some(slow) = self.engine.turns.end(clock::mono_ns()) {
+                self.engine.counters.slow_turn();
+                self.engine.log(slow.who, LogLevel::Info, &slow.line);
+            }
             let told = ready.iter().any(|event| event.key == KEY_SIGNALS);
             let signalled = told && self.signals.as_mut().is_some_and(|s| s.take() > 0);
             if signalled || self.engine.inbox.is_stopped() {

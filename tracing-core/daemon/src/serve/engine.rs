@@ -8,6 +8,8 @@ use super::log::{Log, Logger};
 use super::peer::{Link, Peer};
 use super::side::{Disconnect, Side};
 use super::stats::Counters;
+#[cfg(feature = "host")]
+use super::turns::{Task, Turns};
 use super::user::{User, Who};
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use crate::system::priority::{self, Scheduling};
@@ -44,6 +46,8 @@ pub(crate) struct Engine {
     usual_nice: Option<i32>,
     pub(crate) counters: Arc<Counters>,
     pub(super) logger: Logger,
+    #[cfg(feature = "host")]
+    pub(super) turns: Turns,
     /// Whose input is being handled.
     about: Option<Who>,
     machine_name: String,
@@ -75,6 +79,8 @@ impl Engine {
             wake,
             counters: Arc::default(),
             logger: Logger::new(log, process::effective_uid(), threads),
+            #[cfg(feature = "host")]
+            turns: Turns::default(),
             about: None,
         }
     }
@@ -97,7 +103,10 @@ impl Engine {
         // Files with threads wake the loop for later answers, so that peers are handled in between.
         while self.process_file_answers() && self.files.have_no_threads() {}
         if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
-            self.service.handle_timeout(&clock::now());
+            let now = clock::now();
+            #[cfg(feature = "host")]
+            self.turns.task(now.mono_ns, Task::Timers, None);
+            self.service.handle_timeout(&now);
             self.carry_out();
         }
         if self.logger.due_ns().is_some() {
@@ -254,8 +263,11 @@ impl Engine {
     /// The same; `about` is told where the input names a connection that is gone.
     fn handle_input_about(&mut self, about: Option<Who>, input: Input) {
         self.about = about;
+        let now = clock::now();
+        #[cfg(feature = "host")]
+        self.turns.task(now.mono_ns, Task::of(&input), about);
         // The service must get nothing from peers whose connection was closed meanwhile.
-        self.service.handle(&clock::now(), input);
+        self.service.handle(&now, input);
         self.carry_out();
         self.about = None;
     }

@@ -30,6 +30,8 @@ mod requests;
 mod server;
 mod side;
 mod stats;
+#[cfg(feature = "host")]
+mod turns;
 mod user;
 
 #[cfg(all(test, feature = "host"))]

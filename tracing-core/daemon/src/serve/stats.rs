@@ -26,6 +26,8 @@ pub struct ServerStats {
     pub stuck: u64,
     /// Faults of peers, those that closed a connection included.
     pub faults: u64,
+    /// Turns of the loop that took longer than 100 ms.
+    pub slow_turns: u64,
     /// Times that the loop woke up.
     pub wakes: u64,
     /// Descriptors that were ready, summed over all wake-ups. Divided by `wakes`: how many at a time.
@@ -57,6 +59,7 @@ pub(crate) struct Counters {
     refused: AtomicU64,
     stuck: AtomicU64,
     faults: AtomicU64,
+    slow_turns: AtomicU64,
     wakes: AtomicU64,
     events: AtomicU64,
 }
@@ -90,6 +93,11 @@ impl Counters {
     }
 
     #[cfg(feature = "host")]
+    pub(super) fn slow_turn(&self) {
+        add(&self.slow_turns, 1);
+    }
+
+    #[cfg(feature = "host")]
     pub(super) fn stuck(&self) {
         add(&self.stuck, 1);
     }
@@ -112,6 +120,7 @@ impl Counters {
             refused: read(&self.refused),
             stuck: read(&self.stuck),
             faults: read(&self.faults),
+            slow_turns: read(&self.slow_turns),
             wakes: read(&self.wakes),
             events: read(&self.events),
         }

@@ -12,14 +12,19 @@ use protos::{InitializeConnectionRequest, RegisterDataSourceRequest, producer_po
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::FOREVER;
+use abi::ids::BufferId;
 use abi::ipc::Port as _;
 use abi::ipc::port::ProducerPort;
+use abi::shm::Region;
+use abi::sync::{Arc, Mutex, lock};
 use client::connection::{Attachment, Connection as _, Received, SocketConnection};
 use client::consumer::Consumer;
 use daemon::in_process::InProcessService;
 use daemon::limits::LOG_LINES_WAITING_MAX;
-use daemon::serve::{Server, ServerOptions, service_config};
+use daemon::serve::{HeapRegions, Server, ServerOptions, service_config};
 use os::socket::Address;
+use service::RegionFactory;
+use service::buffer::TraceBuffer;
 
 /// More than one user may write at once.
 const LINES: u64 = 2000;
@@ -32,11 +37,21 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(name: &str, mut log: impl FnMut(&str) + Send + 'static) -> Self {
+    fn start(name: &str, log: impl FnMut(&str) + Send + 'static) -> Self {
+        Self::with_regions(name, Arc::new(HeapRegions), log)
+    }
+
+    fn with_regions(
+        name: &str,
+        regions: Arc<dyn RegionFactory>,
+        mut log: impl FnMut(&str) + Send + 'static,
+    ) -> Self {
         let directory = std::env::temp_dir().join(format!("log-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let log = Box::new(move |_, text: &str| log(text));
-        let mut options = ServerOptions::new(service_config("test").unwrap(), log);
+        let mut config = service_config("test").unwrap();
+        config.regions = regions;
+        let mut options = ServerOptions::new(config, log);
         options.producer_sockets = vec![Address::Path(directory.join("producer"))];
         options.consumer_sockets = vec![Address::Path(directory.join("consumer"))];
         let service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
@@ -159,4 +174,43 @@ fn control_characters_of_peers_do_not_reach_the_log() {
     for line in lines {
         assert!(!line.contains(char::is_control), "{line:?}");
     }
+}
+
+/// Makes the loop wait when it makes a buffer, until the test drops its end.
+struct Gate(Mutex<mpsc::Receiver<()>>);
+
+impl RegionFactory for Gate {
+    fn wrap_buffer(&self, _: BufferId, buffer: TraceBuffer) -> TraceBuffer {
+        let _ = lock(&self.0).recv();
+        buffer
+    }
+
+    fn create(&self, len: usize) -> Result<Region, String> {
+        Ok(Region::heap(len))
+    }
+}
+
+#[test]
+fn a_turn_that_does_not_end_is_told_with_its_peer() {
+    let ((gate, wait), (line, lines)) = (mpsc::channel(), mpsc::channel());
+    let regions = Arc::new(Gate(Mutex::new(wait)));
+    let log = move |text: &str| line.send(text.to_owned()).unwrap();
+    let daemon = Daemon::with_regions("turn", regions, log);
+    let address = Address::Path(daemon.directory.join("consumer"));
+    let mut consumer = Consumer::connect(&address).unwrap();
+    // Once it is bound, a request is sent at once.
+    consumer.query_capabilities().unwrap();
+    consumer.enable_tracing(&super::scraping::config(), None).unwrap();
+    let told = |what| lines.iter().find(|line| line.contains(what)).unwrap();
+    let busy = format!("of user {})", os::process::effective_uid());
+    for what in ["a turn has not ended after", "a turn took"] {
+        let line = told(what);
+        assert!(line.contains("a request of a consumer (connection "), "{line}");
+        assert!(line.ends_with(&busy), "{line}");
+        // The first line comes while the loop waits.
+        let _ = gate.send(());
+    }
+    drop(gate);
+    assert!(daemon.service.handle().stats().slow_turns >= 1);
+    daemon.end();
 }

@@ -12,6 +12,8 @@ mod limiter;
 mod writer;
 
 use self::limiter::Limiter;
+#[cfg(feature = "host")]
+pub(crate) use self::writer::Lines;
 pub use self::writer::Log;
 use self::writer::Writer;
 use super::user::Who;
@@ -27,7 +29,7 @@ impl Target {
     fn write(&mut self, level: LogLevel, text: &str) {
         match self {
             Self::Direct(log) => log(level, text),
-            Self::Thread(writer) => writer.write(level, text),
+            Self::Thread(writer) => writer.lines().write(level, text),
         }
     }
 }
@@ -52,6 +54,15 @@ impl Logger {
     pub(crate) fn line(&mut self, now_ns: u64, about: Option<Who>, level: LogLevel, text: &str) {
         if self.limiter.allow(now_ns, about) {
             self.target.write(level, text);
+        }
+    }
+
+    /// Where other threads put lines. None without threads.
+    #[cfg(feature = "host")]
+    pub(crate) fn lines(&self) -> Option<&Lines> {
+        match &self.target {
+            Target::Direct(_) => None,
+            Target::Thread(writer) => Some(writer.lines()),
         }
     }
 

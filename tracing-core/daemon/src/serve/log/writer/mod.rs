@@ -44,10 +44,18 @@ struct Shared {
     ended: Condvar,
 }
 
-/// See the [module](self). Dropping it is [`finish`](Self::finish).
-pub(crate) struct Writer {
-    shared: Arc<Shared>,
+/// Where lines are put, from any thread.
+#[derive(Clone)]
+pub(crate) struct Lines(Arc<Shared>);
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").finish_non_exhaustive()
+    }
 }
+
+/// See the [module](self). Dropping it is [`finish`](Self::finish).
+pub(crate) struct Writer(Lines);
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,12 +67,27 @@ impl Writer {
     pub(crate) fn new(log: Log) -> Self {
         let shared = Arc::<Shared>::default();
         lock(&shared.state).log = Some(log);
-        Self { shared }
+        Self(Lines(shared))
     }
 
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.0
+    }
+
+    /// Waits until all lines are written, but not for long.
+    pub(crate) fn finish(&mut self) {
+        let mut state = lock(&self.0.0.state);
+        state.ended = true;
+        self.0.0.work.notify_one();
+        let running = |state: &mut State| state.is_running;
+        drop(self.0.0.ended.wait_timeout_while(state, LAST_LINES, running));
+    }
+}
+
+impl Lines {
     /// Gives a line to the thread. Never waits.
-    pub(crate) fn write(&mut self, level: LogLevel, text: &str) {
-        let mut state = lock(&self.shared.state);
+    pub(crate) fn write(&self, level: LogLevel, text: &str) {
+        let mut state = lock(&self.0.state);
         let is_gone = !state.is_running && state.log.is_none();
         if state.lines.len() >= LOG_LINES_WAITING_MAX || is_gone {
             state.dropped = state.dropped.saturating_add(1);
@@ -76,21 +99,12 @@ impl Writer {
             // Without a thread the line waits: the next one tries again.
             state.is_running = self.start();
         }
-        self.shared.work.notify_one();
+        self.0.work.notify_one();
     }
 
     fn start(&self) -> bool {
-        let shared = Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.0);
         os::thread::spawn("traced-log", Box::new(move || run(&shared))).is_ok()
-    }
-
-    /// Waits until all lines are written, but not for long.
-    pub(crate) fn finish(&mut self) {
-        let mut state = lock(&self.shared.state);
-        state.ended = true;
-        self.shared.work.notify_one();
-        let running = |state: &mut State| state.is_running;
-        drop(self.shared.ended.wait_timeout_while(state, LAST_LINES, running));
     }
 }
 

@@ -28,7 +28,7 @@ impl Reader {
 fn lines_come_in_their_order_and_all_of_them_before_the_end() {
     let (reader, mut writer) = Reader::new();
     for line in 0..10 {
-        writer.write(LogLevel::Info, &line.to_string());
+        writer.lines().write(LogLevel::Info, &line.to_string());
     }
     assert_eq!(reader.next(), "0");
     let Reader { allow, lines } = reader;
@@ -40,13 +40,13 @@ fn lines_come_in_their_order_and_all_of_them_before_the_end() {
 
 #[test]
 fn a_reader_that_stands_still_costs_lines_and_no_time() {
-    let (reader, mut writer) = Reader::new();
-    writer.write(LogLevel::Info, "first");
+    let (reader, writer) = Reader::new();
+    writer.lines().write(LogLevel::Info, "first");
     assert_eq!(reader.next(), "first");
     // The thread has taken a line, or is about to.
     let count = 3 * LOG_LINES_WAITING_MAX as u64;
     for _ in 0..count {
-        writer.write(LogLevel::Info, "line");
+        writer.lines().write(LogLevel::Info, "line");
     }
     let mut written = 0;
     let told = loop {
@@ -59,7 +59,7 @@ fn a_reader_that_stands_still_costs_lines_and_no_time() {
     assert_eq!(told, format!("{missing} messages not shown: the log was not read in time"));
     let queue = LOG_LINES_WAITING_MAX as u64;
     assert!((queue..=queue + 1).contains(&written), "{written}");
-    writer.write(LogLevel::Info, "last");
+    writer.lines().write(LogLevel::Info, "last");
     assert_eq!(reader.next(), "last");
 }
 
@@ -68,7 +68,7 @@ fn a_reader_that_stands_still_costs_lines_and_no_time() {
 fn the_end_does_not_wait_for_a_reader_that_stands_still() {
     let (reader, mut writer) = Reader::new();
     for _ in 0..10 {
-        writer.write(LogLevel::Info, "line");
+        writer.lines().write(LogLevel::Info, "line");
     }
     writer.finish();
     assert!(reader.lines.try_recv().is_err());
@@ -77,10 +77,10 @@ fn the_end_does_not_wait_for_a_reader_that_stands_still() {
 
 #[test]
 fn a_line_has_a_bound() {
-    let (reader, mut writer) = Reader::new();
-    writer.write(LogLevel::Info, &"ä".repeat(LOG_LINE_BYTES_MAX));
+    let (reader, writer) = Reader::new();
+    writer.lines().write(LogLevel::Info, &"ä".repeat(LOG_LINE_BYTES_MAX));
     assert_eq!(reader.next().len(), LOG_LINE_BYTES_MAX);
-    writer.write(LogLevel::Info, &format!("x{}", "ä".repeat(LOG_LINE_BYTES_MAX)));
+    writer.lines().write(LogLevel::Info, &format!("x{}", "ä".repeat(LOG_LINE_BYTES_MAX)));
     assert_eq!(reader.next().len(), LOG_LINE_BYTES_MAX - 1);
 }
 
@@ -88,12 +88,12 @@ fn a_line_has_a_bound() {
 #[test]
 fn a_function_that_panics_stops_nothing() {
     let mut writer = Writer::new(Box::new(|_, _| panic!("by the test")));
-    writer.write(LogLevel::Info, "line");
-    while lock(&writer.shared.state).is_running {
+    writer.lines().write(LogLevel::Info, "line");
+    while lock(&writer.0.0.state).is_running {
         std::thread::yield_now();
     }
     for _ in 0..2 * LOG_LINES_WAITING_MAX {
-        writer.write(LogLevel::Info, "line");
+        writer.lines().write(LogLevel::Info, "line");
     }
     writer.finish();
 }
