@@ -20,7 +20,7 @@ use std::error::Error;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use tracing_sdk::{Init, Startup, StartupEvent, categories, instant, slice};
+use tracing_sdk::{Init, Startup, StartupAbort, StartupEvent, categories, instant, slice};
 
 categories! {
     /// The beginning of the program.
@@ -50,6 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 instant!(BOOT, "adopted");
                 tracing_sdk::flush();
                 println!("a session has all that {source} recorded");
+            }
+            StartupEvent::Aborted { reason: StartupAbort::Timeout, discarded_packets, .. } => {
+                println!("nobody asked for these {discarded_packets} packets in time");
+                return Ok(());
             }
             StartupEvent::Aborted { reason, discarded_packets, .. } => {
                 println!("discarded {discarded_packets} packets: {reason}");

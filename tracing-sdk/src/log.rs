@@ -43,6 +43,22 @@ pub fn logger() -> Logger {
 }
 
 /// See [`logger`].
+///
+/// ```
+/// use log::LevelFilter;
+/// use tracing_sdk::log::Logger;
+///
+/// /// For a program that has more to do before it logs.
+/// struct Setup {
+///     logger: Logger,
+/// }
+///
+/// impl Setup {
+///     fn finish(self) -> Result<(), log::SetLoggerError> {
+///         self.logger.install(LevelFilter::Info)
+///     }
+/// }
+/// ```
 #[must_use]
 pub struct Logger {
     others: Vec<Box<dyn Log>>,

@@ -83,6 +83,12 @@ impl Category {
     }
 
     /// Sets the tags. Categories with the tag `slow` or `debug` are off unless a config asks for them.
+    ///
+    /// ```
+    /// use tracing_sdk::Category;
+    ///
+    /// static FRAMES: Category = Category::new("frames").tags(&["slow"]).description("Each frame");
+    /// ```
     #[must_use]
     pub const fn tags(mut self, tags: &'static [&'static str]) -> Self {
         self.tags = tags;

@@ -3,7 +3,7 @@
 //! ```
 //! use core::sync::atomic::{AtomicU32, Ordering};
 //! use tracing_sdk::data_source::{DataSource, Registered};
-//! use tracing_sdk::protos::DataSourceConfig;
+//! use tracing_sdk::protos::{DataSourceConfig, DataSourceDescriptor};
 //!
 //! /// One value for each session that wants the data source.
 //! struct Requests {
@@ -16,6 +16,11 @@
 //!     fn setup(_: &DataSourceConfig) -> Self {
 //!         Self { written: AtomicU32::new(0) }
 //!     }
+//!
+//!     // What a consumer sees that lists the data sources.
+//!     fn describe(descriptor: &mut DataSourceDescriptor) {
+//!         descriptor.will_notify_on_start = Some(false);
+//!     }
 //! }
 //!
 //! static REQUESTS: Registered<Requests> = Registered::new("com.example.requests");
@@ -24,7 +29,14 @@
 //! REQUESTS.register();
 //!
 //! // On any thread:
+//! if REQUESTS.is_enabled() {
+//!     // Work that only a trace needs.
+//! }
 //! REQUESTS.trace(|context| {
+//!     // The config of the session may say what it wants.
+//!     if context.config().legacy_config.is_some() {
+//!         return;
+//!     }
 //!     context.instance().written.fetch_add(1, Ordering::Relaxed);
 //!     context.packet(|packet| {
 //!         packet.for_testing().str("a request");
@@ -55,6 +67,10 @@
 //!             println!("somebody waits for this data");
 //!         }
 //!         drop(done);
+//!     }
+//!
+//!     fn clear(&self) {
+//!         println!("each name will be written again");
 //!     }
 //! }
 //!

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`counter_value`] | the value of a counter |
 //! | [`argument`] | what call sites hand over |
-//! | [`annotate`] | values of annotations: the trait, and its implementations for types of the standard library |
+//! | [`annotate`] | values of annotations: the trait, and what a value is written with |
+//! | [`types`] | types of the standard library as annotations |
 
 pub(crate) mod annotate;
 pub(crate) mod argument;
 pub(crate) mod counter_value;
+mod types;
 
 use protos::{DebugAnnotationWriter, TrackEventWriter};
 use protozero::Writer as _;
@@ -32,6 +34,27 @@ use crate::intern::{Interning, Kind, Location, StaticName};
 ///     event.log("connection refused", Priority::Warn);
 ///     event.location(tracing_sdk::here!());
 /// });
+/// ```
+///
+/// A function may fill it for many call sites:
+///
+/// ```
+/// use tracing_sdk::{Event, Flow, categories, instant};
+///
+/// categories! { NET = "net"; }
+///
+/// /// What all events of one request have.
+/// fn of_request(event: &mut Event<'_, '_>, request: u64, is_last: bool) {
+///     let flow = Flow::process(request);
+///     match is_last {
+///         false => event.flow(flow),
+///         true => event.end_flow(flow),
+///     };
+///     event.correlation(request).annotate("request", &request);
+/// }
+///
+/// instant!(NET, "sent", |event| of_request(event, 7, false));
+/// instant!(NET, "answered", |event| of_request(event, 7, true));
 /// ```
 pub struct Event<'e, 'p> {
     message: &'e mut TrackEventWriter<'p>,
@@ -236,6 +259,18 @@ impl<'e, 'p> Event<'e, 'p> {
     /// Writes message field `N` of an extension of `TrackEvent`, with a writer that was generated from its schema.
     ///
     /// A reader shows it if it knows the schema, from a packet with an `extension_descriptor` for example.
+    ///
+    /// ```
+    /// # use tracing_sdk::{categories, instant};
+    /// protozero::rt::writer! { FrameWriter, "com.example.Frame";
+    ///     value number(u64) = 1 as uint64;
+    /// }
+    ///
+    /// # categories! { GPU = "gpu"; }
+    /// instant!(GPU, "frame", |event| {
+    ///     event.extension::<9901, FrameWriter<'_>>().number(7);
+    /// });
+    /// ```
     pub fn extension<'m, const N: u32, W: protozero::Writer<'m>>(&'m mut self) -> W {
         protozero::field::message::<N, W>(self.message.scope_mut())
     }

@@ -65,6 +65,16 @@ impl<S> Layer<S> {
     }
 
     /// The recorder, with its settings.
+    ///
+    /// ```
+    /// use tracing_sdk::layer::{Layer, Recorder};
+    /// use tracing_subscriber::registry::Registry;
+    ///
+    /// /// Another layer with the same settings, for another subscriber.
+    /// fn another(layer: &Layer<Registry>) -> Layer<Registry> {
+    ///     Recorder::clone(layer.recorder()).build()
+    /// }
+    /// ```
     #[must_use]
     pub fn recorder(&self) -> &Recorder {
         self.filtered.inner()

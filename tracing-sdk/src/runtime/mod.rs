@@ -209,6 +209,18 @@ impl Init {
 
     /// Starts the service inside this program. Does nothing if that was done before.
     ///
+    /// ```
+    /// use tracing_sdk::session::{Config, Session};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The sessions of this program share one service, with 1 MiB of shared memory.
+    /// tracing_sdk::Init::new().shm_kb(1024).in_process()?;
+    /// let session = Session::in_process(&Config::new().track_events(&["net"]))?;
+    /// # drop(session);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the system has no thread or descriptor left. [`InitError::OtherOptions`] as for [`system`](Self::system).
     #[cfg(feature = "in-process")]

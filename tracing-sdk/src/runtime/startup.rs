@@ -71,6 +71,18 @@ impl Startup {
     }
 
     /// Records a data source. The later session must have an equal config, whatever its target buffer is.
+    ///
+    /// ```no_run
+    /// use tracing_sdk::protos::DataSourceConfig;
+    /// use tracing_sdk::{Init, Startup};
+    ///
+    /// # fn main() -> Result<(), tracing_sdk::InitError> {
+    /// let requests =
+    ///     DataSourceConfig { name: Some("com.example.requests".to_owned()), ..Default::default() };
+    /// Init::new().startup(Startup::new().data_source(requests)).system()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn data_source(mut self, config: DataSourceConfig) -> Self {
         self.sources.push(config);
         self

@@ -181,6 +181,19 @@ impl Config {
     }
 
     /// Records events by a config of the schema.
+    ///
+    /// ```
+    /// use tracing_sdk::protos::TrackEventConfig;
+    /// use tracing_sdk::session::Config;
+    ///
+    /// // All but those with the tag.
+    /// let events = TrackEventConfig {
+    ///     disabled_tags: vec!["noisy".to_owned()],
+    ///     ..TrackEventConfig::default()
+    /// };
+    /// let config = Config::new().track_event_config(events);
+    /// # drop(config);
+    /// ```
     pub fn track_event_config(self, config: TrackEventConfig) -> Self {
         self.data_source(source::config_of(config))
     }
@@ -196,6 +209,18 @@ impl Config {
 
     /// Adds a data source by name. The bytes are those of further fields of its `DataSourceConfig`, in their binary
     /// form, for data sources whose config is an extension of the schema.
+    ///
+    /// ```
+    /// use tracing_sdk::session::{Config, SessionError};
+    ///
+    /// # fn main() -> Result<(), SessionError> {
+    /// // Field 9901 of the config, a number: 7.
+    /// let fields = [0xe8, 0xea, 0x04, 0x07];
+    /// let config = Config::new().custom_data_source("com.example.requests", &fields)?;
+    /// # drop(config);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`SessionError::Config`] if the bytes are not a `DataSourceConfig`.

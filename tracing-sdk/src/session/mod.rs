@@ -286,6 +286,15 @@ impl Session {
     /// A copy of what this session has recorded so far, which goes on meanwhile. The copy is a session that has ended:
     /// read it.
     ///
+    /// ```
+    /// # use tracing_sdk::session::{Session, SessionError};
+    /// fn look_at(session: &Session) -> Result<usize, SessionError> {
+    ///     let mut trace = Vec::new();
+    ///     session.snapshot()?.read_into(&mut trace)?;
+    ///     Ok(trace.len())
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// When the service refuses: it is too old, or the session writes into a file
     /// ([`save_snapshot`](Self::save_snapshot) copies that).
@@ -331,6 +340,15 @@ impl Session {
 
     /// The consumer below, for every other request of the protocol. The end of the session that this consumer reports
     /// is unknown to [`wait`](Self::wait).
+    ///
+    /// ```
+    /// # use tracing_sdk::session::Session;
+    /// # fn example(mut session: Session) -> Result<(), Box<dyn std::error::Error>> {
+    /// let capabilities = session.consumer().query_capabilities()?;
+    /// # drop(capabilities);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn consumer(&mut self) -> impl DerefMut<Target = Consumer> + '_ {
         ConsumerGuard(self.shared.lock())
     }

@@ -12,6 +12,22 @@ use crate::track::Track;
 ///
 /// Only sessions that got the beginning get the end, so that it never closes another slice. A guard that is leaked
 /// leaves the slice open.
+///
+/// ```
+/// use tracing_sdk::{Slice, categories, slice};
+///
+/// categories! { NET = "net"; }
+///
+/// /// It lasts as long as the connection, which stays on its thread.
+/// struct Connection {
+///     _slice: Slice,
+/// }
+///
+/// fn connect() -> Connection {
+///     Connection { _slice: slice!(NET, "connection") }
+/// }
+/// # drop(connect());
+/// ```
 #[must_use = "the slice ends when the guard is dropped, at once by `let _ =`: name it, `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct Slice {
@@ -72,6 +88,21 @@ impl Drop for Slice {
 }
 
 /// An open slice on a track that the program named. It may be sent to another thread, and ends when it is dropped.
+///
+/// ```
+/// use tracing_sdk::{Track, TrackSlice, categories, end, slice};
+///
+/// categories! { NET = "net"; }
+///
+/// /// On any thread.
+/// fn finish(upload: TrackSlice<'_>, bytes: &[u8]) {
+///     if upload.is_recorded() {
+///         end!(upload, bytes = bytes.len());
+///     }
+/// }
+///
+/// finish(slice!(NET, "PUT", track = Track::named("uploads").id(7)), b"abc");
+/// ```
 #[must_use = "the slice ends when the guard is dropped, at once by `let _ =`: name it, `let _slice = slice!(..)`"]
 #[derive(Debug)]
 pub struct TrackSlice<'a> {

@@ -96,6 +96,22 @@ pub(crate) fn replay(bits: u32) {
 /// CACHED.set(&MEMORY, 1024);
 /// CACHED.add(&MEMORY, -24);
 /// ```
+///
+/// With a scale, and below another track:
+///
+/// ```
+/// use tracing_sdk::{Counter, Track, Unit, categories};
+///
+/// categories! { MEMORY = "memory"; }
+///
+/// static CACHE: Track = Track::named("cache");
+/// static PAGES: Counter = Counter::new("pages").unit(Unit::Bytes).multiplier(4096).parent(&CACHE);
+///
+/// PAGES.set(&MEMORY, 3);
+/// // The cache is gone: later sessions shall not begin with a value.
+/// PAGES.forget();
+/// assert_ne!(PAGES.track().uuid(), CACHE.uuid());
+/// ```
 #[derive(Debug)]
 pub struct Counter<'a> {
     track: Track<'a>,
@@ -115,6 +131,10 @@ impl Counter<'static> {
     }
 
     /// Sets its value. It is remembered also while no session records: the next one begins with it.
+    ///
+    /// Each thread records the values that it sets, in its own order. If two threads change the counter at the same
+    /// moment, here or in [`add`](Self::add), their values may have the other order in the trace, whose last value is
+    /// then not the remembered one until the next change. Where that matters, hold a lock during the call.
     #[inline]
     pub fn set(&'static self, category: impl CategoryRef, value: impl Into<CounterValue>) {
         if !ON {
@@ -267,6 +287,23 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Opt
 /// static POWER: State = State::new("power");
 /// POWER.set(&GPU, "busy");
 /// POWER.clear(&GPU);
+/// ```
+///
+/// Below another track, and of an object that comes and goes:
+///
+/// ```
+/// use tracing_sdk::{State, Track, categories};
+///
+/// categories! { GPU = "gpu"; }
+///
+/// static DEVICE: Track = Track::named("device");
+/// static MODE: State = State::new("mode").parent(&DEVICE);
+/// MODE.set(&GPU, "idle");
+/// MODE.forget();
+/// assert_ne!(MODE.track().uuid(), DEVICE.uuid());
+///
+/// let lane = Track::named("lane").id(3);
+/// State::new("what it does").parent(&lane).record(&GPU, Some("copies"));
 /// ```
 #[derive(Debug)]
 pub struct State<'a> {

@@ -242,6 +242,16 @@ impl<'a> Track<'a> {
     }
 
     /// Puts the track below `parent`.
+    ///
+    /// ```
+    /// use tracing_sdk::Track;
+    ///
+    /// static DEVICES: Track = Track::named("devices");
+    /// static CAMERA: Track = Track::named("camera").parent(&DEVICES);
+    ///
+    /// // The same track.
+    /// assert_eq!(CAMERA.uuid(), DEVICES.child("camera").uuid());
+    /// ```
     #[must_use]
     pub const fn parent(mut self, parent: &'a Track<'a>) -> Self {
         self.parent = Parent::Track(parent);

@@ -5,6 +5,7 @@
 
 mod cycles;
 mod edges;
+mod examples;
 mod layers;
 mod modules;
 mod paths;
@@ -27,6 +28,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     unsafe_ledger::check(ctx, &texts, &mut findings)?;
     words::check(&texts, &mut findings);
     paths::check(ctx, &texts, &mut findings);
+    examples::check(&texts, &mut findings)?;
     report_generated(ctx, &texts);
     for finding in &findings.0 {
         ctx.log(finding);
