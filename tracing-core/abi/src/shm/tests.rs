@@ -525,6 +525,37 @@ fn a_short_fragment_follows_another_and_leaves_room_for_one() {
 }
 
 #[test]
+fn a_short_fragment_stores_nothing_behind_its_bytes() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div14);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    assert!(!fragment(&mut chunk, &[]));
+    assert!(write(&mut chunk, 1, &[0x55; 80]));
+    let mut short = chunk.begin_short(5).unwrap();
+    short.append_slice(&[1, 2]);
+    short.append_slice(&[3; 40]);
+    short.append([4; 8], 0);
+    short.replace(60, 5);
+    drop(short);
+    assert!(chunk.complete());
+    let mut payload = Vec::new();
+    reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
+    // The first byte is the length of the fragment that never was.
+    assert_eq!(payload[1..81], [[0, 1, 2].as_slice(), &[0x55; 77]].concat());
+}
+
+#[test]
+fn a_word_and_the_piece_behind_it_are_inside_and_apart() {
+    let smb = smb(1, 4096);
+    let mut span = smb.region().span(0, 64).unwrap();
+    assert!(span.word_and_piece(4, 8, 56).is_some());
+    assert!(span.word_and_piece(4, 64, 0).is_some());
+    for (word, piece, len) in [(4, 7, 1), (4, 8, 57), (4, 65, 0), (6, 12, 1), (60, 64, 1)] {
+        assert!(span.word_and_piece(word, piece, len).is_none(), "{word} {piece} {len}");
+    }
+}
+
+#[test]
 fn short_fragments_are_counted() {
     let smb = smb(1, 4096);
     smb.try_partition(0, Layout::Div1);
