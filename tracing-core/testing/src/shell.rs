@@ -40,6 +40,8 @@ pub struct Reply {
 /// A file that exists only here.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFile {
+    /// Lengths of writes that were never answered, because the file is stuck.
+    pub waiting: Vec<usize>,
     /// The written bytes.
     pub bytes: Vec<u8>,
     /// How often it was made durable.
@@ -323,8 +325,10 @@ impl Shell {
                     }
                     self.service.handle(&self.now(), Input::FileCreated { token, result });
                 }
-                Output::WriteFile { file, .. } | Output::CopyFile { to: file, .. }
-                    if self.stuck.contains(&file) => {}
+                Output::WriteFile { file, data, .. } if self.stuck.contains(&file) => {
+                    self.files.entry(file).or_default().waiting.push(data.len());
+                }
+                Output::CopyFile { to: file, .. } if self.stuck.contains(&file) => {}
                 Output::WriteFile { file, data, sync, close } => {
                     let result = self.write(file, &data, sync, close);
                     self.service.handle(&self.now(), Input::FileWritten { file, result });

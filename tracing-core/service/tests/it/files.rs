@@ -48,6 +48,25 @@ fn exactly_one_of_descriptor_and_path() {
     assert!(file(&shell, fd).closed);
 }
 
+/// A disk that takes nothing makes the service keep two pieces in addition to the buffer.
+#[test]
+fn a_stuck_file_has_two_pieces_in_flight() {
+    let mut shell = Shell::new();
+    let mut config = into_file(&["ds"]);
+    config.buffers[0].size_kb = Some(4096);
+    let (mut producer, consumer, id) = started(&mut shell, config);
+    shell.stuck.insert(id);
+    for _ in 0..600 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&"x".repeat(3000))]);
+    }
+    shell.advance_ms(60_000);
+    consumer.disable(&mut shell);
+    shell.advance_ms(1000);
+    let waiting = &file(&shell, id).waiting;
+    assert_eq!(waiting.len(), 2);
+    assert!(waiting.iter().all(|len| *len < (128 + 8) * 1024), "{waiting:?}");
+}
+
 #[test]
 fn write_into_file_with_path() {
     let mut shell = Shell::new();

@@ -98,6 +98,22 @@ fn a_fence_outlives_its_connection() {
     assert_eq!(shared.lock().controls.len(), 1);
 }
 
+/// What a program asks for while there is no service does not grow the program.
+#[test]
+fn only_some_requests_wait_for_a_service() {
+    let (events, _told) = queue();
+    let shared = Shared::new(ProducerOptions::new("test"), events);
+    let fences = (0..1000).map(|_| {
+        let (done, wait) = queue();
+        shared.control(Control::Sync(done));
+        wait
+    });
+    let fences: Vec<_> = fences.collect();
+    assert_eq!(shared.lock().controls.len(), 256);
+    // Who waits for another one is told that it never passes.
+    assert_eq!(fences.iter().filter(|wait| wait.is_closed()).count(), 1000 - 256);
+}
+
 /// The longest time there is, which no clock can be advanced by.
 #[test]
 fn a_wait_for_ever_ends_with_the_producer() {
