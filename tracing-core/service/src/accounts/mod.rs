@@ -27,7 +27,7 @@ const RESOURCES: usize = 2;
 
 impl Resource {
     /// Bytes of one user.
-    const fn max(self) -> usize {
+    fn max(self) -> usize {
         match self {
             Self::Sources => limits::SOURCE_BYTES_PER_USER_MAX,
             Self::Memory => limits::SMB_BYTES_PER_USER_MAX,
@@ -35,7 +35,7 @@ impl Resource {
     }
 
     /// Bytes of all users, but for root and the user of the service.
-    const fn total_max(self) -> usize {
+    fn total_max(self) -> usize {
         self.max().saturating_mul(limits::USERS_SHARE)
     }
 }

@@ -424,6 +424,23 @@ fn get_trace_stats() {
     assert_eq!(stats.chunks_discarded, Some(0));
 }
 
+/// What a session that nobody reads keeps for its trace has limits; of flushes the last are kept.
+#[test]
+fn kept_events_have_a_limit() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    consumer.read(&mut shell);
+    for id in 1..=200 {
+        consumer.flush(&mut shell, 0);
+        shell.advance_ms(1);
+        producer.ack_flush(&mut shell, id);
+    }
+    let kinds = kinds(&consumer.read(&mut shell));
+    let count = |kind: &str| kinds.iter().filter(|k| *k == kind).count();
+    let flushes = (count("event FlushStarted"), count("event AllDataSourcesFlushed"));
+    assert_eq!(flushes, (64, 64));
+}
+
 /// With a suspend-aware clock, snapshots come at multiples of the period in that clock.
 #[test]
 fn snapshots_by_the_suspend_clock() {

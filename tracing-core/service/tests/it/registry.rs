@@ -665,3 +665,25 @@ fn sources_of_stopped_sessions_leave() {
     assert!(words(&mut shell, &mut producer).is_empty());
     assert_eq!(query(&mut shell, 0).tracing_sessions[0].num_data_sources, Some(0));
 }
+
+/// However many producers it has. What another user may register does not change.
+#[test]
+fn data_sources_of_one_user_take_so_many_bytes() {
+    const LEN: usize = 50_000;
+    let mut shell = Shell::new();
+    let of =
+        |shell: &mut Shell, uid| MockProducer::connect(shell, "p", Peer { uid, ..Peer::default() });
+    for _ in 0..2 {
+        let greedy = of(&mut shell, 1000);
+        for number in 0..100 {
+            greedy.register_name(&mut shell, &format!("{number}{}", "x".repeat(LEN)));
+        }
+    }
+    let held = shell.service.footprint();
+    // A name is kept beside the descriptor, which contains it.
+    let fit = 16 * 1024 * 1024 / (2 * LEN);
+    assert!((fit - 2..=fit).contains(&held.sources), "{held:?}");
+    assert!(shell.log.iter().any(|(_, text)| text.contains("take 16777216 bytes already")));
+    of(&mut shell, 1001).register_name(&mut shell, "ds");
+    assert_eq!(shell.service.footprint().sources, held.sources + 1);
+}
