@@ -9,7 +9,7 @@
 //!   chunk 9  [len | .. last bytes] [0]                  continues from previous
 //! ```
 
-use abi::shm::{ChunkFlags, ChunkHeader};
+use abi::shm::{ChunkFlags, ChunkHeader, store_patch};
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch};
 use protozero::wire::hostile;
 
@@ -38,10 +38,9 @@ impl Chunks {
         let chunk = self.0.iter_mut().rev().find(|(header, _)| Some(header.chunk.get()) == id);
         let Some((_, data)) = chunk else { return };
         for patch in &patches.patches {
-            let at = HEADER_BYTES + patch.offset.unwrap_or(0) as usize;
-            let length = patch.data.as_deref().unwrap_or_default();
-            if let Some(place) = data.get_mut(at..at + length.len()) {
-                place.copy_from_slice(length);
+            let length = patch.data.as_deref().unwrap_or_default().try_into();
+            if let (Ok(length), Some(payload)) = (length, data.get_mut(HEADER_BYTES..)) {
+                let _ = store_patch(payload, patch.offset.unwrap_or(0), length);
             }
         }
     }

@@ -1,15 +1,16 @@
-//! A proof by the linker that reader, rewriter and all writers without an allocator cannot panic, whatever their
-//! inputs and buffers are.
+//! A proof by the linker that code cannot panic, whatever its inputs and buffers are: reader, rewriter and all writers
+//! of protozero that need no allocator, and the arithmetic of `abi` (frames, pages, chunks, fragments, patches).
 //!
-//! `protozero/tests/no_std/src/bin/no_panic.rs` has a panic handler that calls a function which does
+//! Each of [`PROGRAMS`] has a panic handler that calls a function which does
 //! not exist. The linker drops what nothing reaches. If it still misses the function, a panic can be
 //! reached, and the same program is linked once more with that function: its machine code shows which
 //! function calls which, its line table where.
 //!
-//! To show that the proof can fail, the command also links a copy of protozero with a panic in every public function
-//! ([`mutate`]); all of them must be found.
+//! To show that the proof can fail, the command also links copies of the libraries with a panic in every public
+//! function ([`mutate`]); all of them must be found.
 //!
-//! It holds for builds as that one: optimised, with link-time optimisation and without overflow checks.
+//! It holds for builds as these: optimised and with link-time optimisation. The program of `abi` checks each sum for
+//! overflow, so that an overflow is a panic too; that of protozero does not.
 //! `FrameReader` is not in it: it needs an allocator, and so may panic when memory ends.
 
 mod mutate;
@@ -19,32 +20,69 @@ use crate::{Outcome, machine, no_std};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const PROGRAM: &str = "no_panic";
 /// The function that does not exist.
 const MISSING: &str = "a_panic_can_be_reached";
 
+/// A program that can be linked only if it cannot panic.
+struct Program {
+    /// Its workspace.
+    folder: &'static str,
+    name: &'static str,
+    /// With each of these features it is linked.
+    features: &'static [&'static str],
+    /// Makes a copy of it and of its library that panics everywhere.
+    mutate: fn(&Ctx) -> Result<mutate::Copy, String>,
+}
+
+const PROGRAMS: [Program; 2] = [
+    Program {
+        folder: no_std::FOLDER,
+        name: "no_panic",
+        features: &["", "small"],
+        mutate: mutate::Copy::of_protozero,
+    },
+    Program {
+        folder: mutate::ABI_FOLDER,
+        name: "tracing-core-no-panic",
+        features: &[""],
+        mutate: mutate::Copy::of_abi,
+    },
+];
+
+/// How names of our crates in these programs begin.
+const OURS: [&str; 2] = ["protozero", "tracing_core_no_panic"];
+
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     machine::need(ctx, "objdump", "binutils")?;
-    let ours = ctx.root().join(no_std::FOLDER);
-    for feature in ["", "small"] {
-        let Some(panics) = find(ctx, &ours, "no_std", feature)? else { continue };
-        let program = no_std::program(ctx, "no_std", PROGRAM)?;
+    let mut count = 0;
+    for proof in &PROGRAMS {
+        prove(ctx, proof)?;
+        count += inserted(ctx, proof)?;
+    }
+    ctx.log(format!("no panic can be reached; of {count} inserted for a test all were found"));
+    Ok(())
+}
+
+fn prove(ctx: &Ctx, proof: &Program) -> Outcome {
+    let ours = ctx.root().join(proof.folder);
+    for feature in proof.features {
+        let Some(panics) = find(ctx, &ours, proof.name, "no_std", feature)? else { continue };
+        let program = no_std::program(ctx, "no_std", proof.name)?;
         let mut text = String::new();
         for (function, address) in panics {
             let lines = lines(ctx, &program, &address)?;
             text.push_str(&format!("  {function}\n{lines}"));
         }
-        return Err(format!("a panic can be reached (features `{feature}`):\n{text}"));
+        let name = proof.name;
+        return Err(format!("a panic can be reached ({name}, features `{feature}`):\n{text}"));
     }
-    let inserted = inserted(ctx)?;
-    ctx.log(format!("no panic can be reached; of {inserted} inserted for a test all were found"));
     Ok(())
 }
 
 /// Inserts panics, and checks that all are found. Returns how many.
-fn inserted(ctx: &Ctx) -> Result<usize, String> {
-    let copy = mutate::Copy::make(ctx)?;
-    let panics = find(ctx, &copy.folder, "no_panic", "")?.unwrap_or_default();
+fn inserted(ctx: &Ctx, proof: &Program) -> Result<usize, String> {
+    let copy = (proof.mutate)(ctx)?;
+    let panics = find(ctx, &copy.folder, proof.name, "no_panic", "")?.unwrap_or_default();
     let found: BTreeSet<&str> =
         panics.iter().filter_map(|(function, _)| function.rsplit("::at_").next()).collect();
     let places = copy.places.iter().enumerate();
@@ -56,20 +94,21 @@ fn inserted(ctx: &Ctx) -> Result<usize, String> {
         .collect();
     match missed[..] {
         [] => Ok(copy.places.len()),
-        _ => Err(format!("{} never runs\n  {}", no_std::FOLDER, missed.join("\n  "))),
+        _ => Err(format!("{} never runs\n  {}", proof.folder, missed.join("\n  "))),
     }
 }
 
-/// Links the program of `folder` with `feature`; if a panic can be reached, gives function and
+/// Links program `name` of `folder` with `feature`; if a panic can be reached, gives function and
 /// address of where from.
 fn find(
     ctx: &Ctx,
     folder: &Path,
+    name: &str,
     target: &str,
     feature: &str,
 ) -> Result<Option<Vec<(String, String)>>, String> {
     let build = |features: &str| {
-        let arguments = ["--bin", PROGRAM, "--features", features];
+        let arguments = ["--bin", name, "--features", features];
         ctx.output(&mut no_std::cargo_in(ctx, folder, target, "build", &arguments)?)
     };
     match build(feature) {
@@ -78,7 +117,7 @@ fn find(
         Err(other) => return Err(other),
     }
     build(&format!("explain,{feature}"))?;
-    let program = no_std::program(ctx, target, PROGRAM)?;
+    let program = no_std::program(ctx, target, name)?;
     let mut command = ctx.command("objdump");
     let code = ctx.output(command.args(["-d", "-C", "--no-show-raw-insn"]).arg(&program))?;
     Ok(Some(offenders(&calls(&code))))
@@ -123,7 +162,7 @@ fn offenders(calls: &[Call]) -> Vec<(String, String)> {
     while let Some(target) = next.pop() {
         for (function, address, _) in callers.get(target).into_iter().flatten() {
             // Generic code of core over a type of ours is ours.
-            let is_machinery = !function.contains("protozero")
+            let is_machinery = !OURS.iter().any(|ours| function.contains(ours))
                 && ["core::", "<core::", "__rustc", MISSING]
                     .iter()
                     .any(|p| function.starts_with(p));

@@ -13,47 +13,19 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 #![deny(clippy::cast_possible_truncation)]
 
-use core::fmt;
-use core::ops::Range;
-
 use protozero::{DecodeError, Reader, Value};
 
 use super::bind::{Bind, BindReply};
 use super::call::{Invoke, InvokeReply};
+use super::cut::{self, Cuts, FrameError, HEADER_BYTES};
 use super::wire;
-use crate::limits::IPC_FRAME_BYTES_MAX;
-
-/// Bytes of a frame's length.
-const HEADER_BYTES: usize = 4;
-
-/// A frame was longer than the protocol allows. The connection cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameError {
-    /// The length that it claimed or had, bytes; at most [`IPC_FRAME_BYTES_MAX`] would be legal.
-    pub len: u64,
-}
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IPC frame too large: {} bytes, the limit is {IPC_FRAME_BYTES_MAX}", self.len)
-    }
-}
-
-impl core::error::Error for FrameError {}
 
 /// Cuts a byte stream into frames. Between two calls it holds less than one frame, if complete frames are
 /// taken out.
-///
-/// ```text
-///  taken out    complete frames    a part of a frame
-/// |------------|------------------|-----------------|
-/// 0           next             partial            bytes.len()
-/// ```
 #[derive(Debug, Default)]
 pub struct Deframer {
     bytes: Vec<u8>,
-    next: usize,
-    partial: usize,
+    cuts: Cuts,
 }
 
 impl Deframer {
@@ -62,56 +34,37 @@ impl Deframer {
     /// # Errors
     /// When a frame claims to be too long. All frames that were not taken out are lost.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
-        self.bytes.drain(..self.next);
-        self.partial = self.partial.saturating_sub(self.next);
-        self.next = 0;
+        let taken = self.cuts.remove_taken(self.bytes.len());
+        self.bytes.drain(..taken);
         self.bytes.extend_from_slice(bytes);
-        while let Some((len, body)) = self.frame_at(self.partial) {
-            if len > IPC_FRAME_BYTES_MAX {
+        match self.cuts.advance(&self.bytes) {
+            Ok(missing) => {
+                // Space for the rest of this frame is enough.
+                self.bytes.reserve_exact(missing);
+                Ok(())
+            }
+            Err(error) => {
                 *self = Self::default();
-                return Err(FrameError { len: len as u64 });
+                Err(error)
             }
-            if self.bytes.len() < body.end {
-                // Room for the rest of this frame is enough.
-                self.bytes.reserve_exact(body.end.saturating_sub(self.bytes.len()));
-                break;
-            }
-            self.partial = body.end;
         }
-        Ok(())
     }
 
     /// The next complete frame, without its length.
     pub fn pop(&mut self) -> Option<&[u8]> {
-        while self.next < self.partial {
-            let (len, body) = self.frame_at(self.next)?;
-            self.next = body.end;
-            if len > 0 {
-                return self.bytes.get(body);
-            }
-        }
-        None
+        self.cuts.pop(&self.bytes)
     }
 
     /// Whether there are complete frames that were not taken out.
     #[must_use]
     pub fn has_frames(&self) -> bool {
-        self.next < self.partial
+        self.cuts.has_frames()
     }
 
     /// Bytes of a frame that is not complete yet.
     #[must_use]
     pub fn partial_len(&self) -> usize {
-        self.bytes.len().saturating_sub(self.partial)
-    }
-
-    /// The length of the frame that begins at `off`, and its place without this length; `None` before the length
-    /// has arrived.
-    fn frame_at(&self, off: usize) -> Option<(usize, Range<usize>)> {
-        let header = self.bytes.get(off..)?.first_chunk::<HEADER_BYTES>()?;
-        let len = usize::try_from(u32::from_le_bytes(*header)).unwrap_or(usize::MAX);
-        let start = off.saturating_add(HEADER_BYTES);
-        Some((len, start..start.saturating_add(len)))
+        self.cuts.partial_len(self.bytes.len())
     }
 }
 
@@ -226,11 +179,9 @@ impl<'a> Frame<'a> {
             out.append(&mut message);
         }
         let len = out.len().saturating_sub(HEADER_BYTES).saturating_add(tail_len);
-        let Some(header) = u32::try_from(len).ok().filter(|_| len <= IPC_FRAME_BYTES_MAX) else {
-            return Err(FrameError { len: len as u64 });
-        };
+        let header = cut::header(len)?;
         if let Some(slot) = out.first_chunk_mut::<HEADER_BYTES>() {
-            *slot = header.to_le_bytes();
+            *slot = header;
         }
         Ok(out)
     }

@@ -22,7 +22,8 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `frame` | cutting the byte stream into frames, the limit of their size, what a frame says |
+//! | `cut` | where frames begin and end in the byte stream, the limit of their size |
+//! | `frame` | frames taken out of the stream, what a frame says |
 //! | `bind`, `call` | the two conversations: method tables, calls and replies |
 //! | `outbox` | what waits to be sent |
 //! | `host`, `client` | the two ends as state machines |
@@ -33,6 +34,7 @@
 mod bind;
 mod call;
 mod client;
+mod cut;
 mod frame;
 mod host;
 mod outbox;
@@ -45,7 +47,8 @@ mod tests;
 pub use self::bind::{Bind, BindReply, Method};
 pub use self::call::{Invoke, InvokeReply};
 pub use self::client::{Client, ClientClosed, ClientEvent};
-pub use self::frame::{Body, Deframer, Frame, FrameError, PeerIdentity};
+pub use self::cut::FrameError;
+pub use self::frame::{Body, Deframer, Frame, PeerIdentity};
 pub use self::host::{Host, HostEvent};
 pub use self::outbox::Outbox;
 pub use self::port::Port;

@@ -1,49 +1,28 @@
 //! The ownership of a chunk as a value: a [`WritableChunk`] was acquired through the page protocol, a
 //! [`ReadableChunk`] was taken for reading. Both keep the memory mapped.
 
+#![deny(clippy::arithmetic_side_effects)]
+
+use core::ops::Range;
 use core::ptr::NonNull;
 
-use protozero::wire::hostile::SplitVarint;
-
 use crate::ids::{ChunkId, WriterId};
+use crate::shm::fragment::{Fragments, Short};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
-use crate::shm::page::{self, Grant, PublishedHeader};
-use crate::shm::region::Span;
+use crate::shm::lengths;
+use crate::shm::page::{self, Grant};
+use crate::shm::region::{Piece, Span};
 use crate::shm::smb::Smb;
-
-/// Bytes of the length of a fragment that is long or was cut.
-pub const FRAGMENT_HEADER_BYTES: usize = 4;
-
-/// The kind of the last fragment that the count of a chunk covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fragment {
-    /// There is none yet.
-    None,
-    /// It is being written.
-    Open,
-    /// It is being written and goes on from an earlier chunk: its length has four bytes.
-    Continued,
-    /// It was counted and has not begun.
-    Reserved,
-    /// It is the last one of the chunk.
-    Closed,
-}
 
 /// A chunk being written. A chunk that is dropped without [`complete`](Self::complete) is lost: completed in
 /// the middle of a packet, it would look whole to the service.
 #[derive(Debug)]
 pub struct WritableChunk {
-    /// The chunk's bytes, header included.
-    pub(super) span: Span,
-    pub(super) header: PublishedHeader,
+    fragments: Fragments<Span>,
     smb: Smb,
     page_idx: usize,
     grant: Grant,
-    /// Payload offset at which the last fragment counted begins, or the first one will. What lies before it is
-    /// final.
-    pub(super) begin: usize,
-    pub(super) fragment: Fragment,
 }
 
 impl Smb {
@@ -60,21 +39,11 @@ impl Smb {
     }
 }
 
-/// Where the word of the header is that has the fragments and flags.
-pub(super) const PACKETS_OFF: usize = 4;
-
 impl WritableChunk {
     fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Option<Self> {
         let span = smb.region().span(chunk_off(&smb, page_idx, grant), grant.bytes)?;
-        let packets = header.packets;
-        let header = PublishedHeader::new(header);
-        let (begin, fragment) = (0, Fragment::None);
-        let mut this = Self { span, header, smb, page_idx, grant, begin, fragment };
-        if packets.count() > 0 {
-            this.fragment = Fragment::Continued;
-            this.store(0, &[0; FRAGMENT_HEADER_BYTES]);
-        }
-        Some(this)
+        let fragments = Fragments::new(span, grant.bytes, header);
+        Some(Self { fragments, smb, page_idx, grant })
     }
 
     /// Index of its page.
@@ -98,76 +67,98 @@ impl WritableChunk {
     /// Bytes of its payload.
     #[inline]
     pub fn payload_len(&self) -> usize {
-        self.grant.bytes - CHUNK_HEADER_BYTES
+        self.fragments.payload_len()
     }
 
     /// Its number among the chunks of its writer.
     #[inline]
     pub fn id(&self) -> ChunkId {
-        self.header.get().chunk
+        self.fragments.header().chunk
     }
 
     /// Its writer.
     #[inline]
     pub fn writer(&self) -> WriterId {
-        self.header.get().writer
+        self.fragments.header().writer
     }
 
     /// Fragments begun and flags, as we stored them.
     #[inline]
     pub fn packets(&self) -> Packets {
-        self.header.get().packets
+        self.fragments.header().packets
     }
 
     /// Packets that begin in it, whether or not they end here.
     pub fn packet_count(&self) -> u64 {
-        let packets = self.packets();
-        let continued = packets.flags().contains(ChunkFlags::CONTINUES_FROM_PREV);
-        let reserved = self.fragment == Fragment::Reserved;
-        let others = u64::from(continued) + u64::from(reserved);
-        u64::from(packets.count()).saturating_sub(others)
+        self.fragments.packet_count()
     }
 
     /// The payload's first byte, for a stream to write through. Only the owner of this value may use the
     /// pointer, until the chunk is completed or freed, and only behind the header of the open fragment.
     #[inline(always)]
     pub fn payload(&self) -> Option<NonNull<u8>> {
-        self.span.at(CHUNK_HEADER_BYTES)
+        self.fragments.bytes().at(CHUNK_HEADER_BYTES)
     }
 
     /// Sets `flags` on top of those there are.
     #[inline]
     pub fn add_flags(&mut self, flags: ChunkFlags) {
-        self.header.add_flags(self.span.word(PACKETS_OFF), flags);
+        self.fragments.add_flags(flags);
     }
 
     /// Takes `flags` back.
     #[inline]
     pub fn remove_flags(&mut self, flags: ChunkFlags) {
-        self.header.remove_flags(self.span.word(PACKETS_OFF), flags);
+        self.fragments.remove_flags(flags);
     }
 
-    /// Counts one fragment more, which publishes everything before it.
+    /// Begins a fragment, if `bytes_min` bytes are left for it, its length included (at least
+    /// [`FRAGMENT_HEADER_BYTES`](super::FRAGMENT_HEADER_BYTES)), and the count can take it and another. Gives the
+    /// payload offsets between which its bytes may lie.
     #[inline(always)]
-    pub(super) fn publish_fragment(&mut self) {
-        self.header.start_fragment(self.span.word(PACKETS_OFF));
+    pub fn begin_fragment(&mut self, bytes_min: usize) -> Option<Range<usize>> {
+        self.fragments.begin(bytes_min)
     }
 
-    /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
+    /// Ends the open fragment, whose bytes reach up to payload offset `used`: its bytes are final, and
+    /// published if the chunk has space left. True if it has none. `None`, and nothing done, if no fragment is open or
+    /// `used` lies before its first byte.
     #[inline(always)]
-    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
-        self.span.store(off.saturating_add(CHUNK_HEADER_BYTES), bytes)
+    pub fn end_fragment(&mut self, used: usize) -> Option<bool> {
+        self.fragments.end(used)
     }
 
-    /// Moves the `len` bytes at `off` of the payload towards its end by three. False, and nothing moved, if they do
-    /// not fit there.
-    pub(super) fn move_forward_3(&mut self, off: usize, len: usize) -> bool {
-        self.span.move_forward_3(off.saturating_add(CHUNK_HEADER_BYTES), len)
+    /// By how much the bytes of the open fragment move towards the end of the chunk when it is cut.
+    pub fn growth(&self) -> usize {
+        self.fragments.growth()
+    }
+
+    /// Begins a fragment that takes at most `bytes_max` bytes, its length included, and less than 128. `None` unless a
+    /// fragment is reserved, these bytes and a few more are left, and the count can take another.
+    #[inline(always)]
+    pub fn begin_short(&mut self, bytes_max: usize) -> Option<ShortFragment<'_>> {
+        self.fragments.begin_short(bytes_max).map(ShortFragment)
+    }
+
+    /// Ends the open fragment at payload offset `used` and says that its packet continues in another chunk. With
+    /// `needs_patching`, lengths inside it will come later.
+    pub fn cut_fragment(&mut self, used: usize, needs_patching: bool) {
+        self.fragments.cut(used, needs_patching);
+    }
+
+    /// Marks the packet of the open fragment as given up by its writer.
+    pub fn abandon_fragment(&mut self) {
+        self.fragments.abandon();
+    }
+
+    /// Stores a length of a fragment that was cut. False, and nothing stored, for any other place.
+    pub fn patch(&mut self, off: usize, length: [u8; 4]) -> bool {
+        self.fragments.patch(off, length)
     }
 
     /// Hands the chunk to the service. False if a peer tampered with the page: the chunk is then lost.
     pub fn complete(mut self) -> bool {
-        self.close_fragments();
+        self.fragments.close();
         let Some(page) = self.smb.page(self.page_idx) else { return false };
         page::complete(&page, self.grant)
     }
@@ -178,9 +169,9 @@ impl WritableChunk {
 
     /// See [`SmbReader::take_by_value`](super::SmbReader::take_by_value): only its holder may free chunks.
     pub(super) fn take_by_value(mut self, data: &mut Vec<u8>) {
-        self.close_fragments();
-        data.extend_from_slice(&self.header.get().to_bytes());
-        let payload_off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
+        self.fragments.close();
+        data.extend_from_slice(&self.fragments.header().to_bytes());
+        let payload_off = payload_off(&self.smb, self.page_idx, self.grant);
         self.smb.region().copy_to(payload_off, self.payload_len(), data);
         if let Some(page) = self.smb.page(self.page_idx) {
             // The page protocol has no direct step from being written to free.
@@ -201,7 +192,7 @@ impl WritableChunk {
     /// Until the chunk is completed or dropped, no other thread of this process scrapes it: the count may now cover
     /// bytes that are not final.
     pub unsafe fn start_fragment(&mut self) {
-        self.publish_fragment();
+        self.fragments.publish();
     }
 
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
@@ -209,7 +200,50 @@ impl WritableChunk {
     /// # Safety
     /// During the call, no other thread of this process scrapes the chunk: the bytes may belong to a finished fragment.
     pub unsafe fn write(&mut self, off: usize, bytes: &[u8]) -> bool {
-        self.store(off, bytes)
+        self.fragments.store(off, bytes)
+    }
+
+    /// Moves the `len` bytes at `off` of the payload towards its end by three. False, and nothing moved, if they do
+    /// not fit there.
+    #[cfg(test)]
+    pub(super) fn move_forward_3(&mut self, off: usize, len: usize) -> bool {
+        self.fragments.move_forward_3(off, len)
+    }
+}
+
+/// A short fragment that is being written. It does not exist before [`end`](Self::end).
+#[derive(Debug)]
+pub struct ShortFragment<'a>(Short<'a, Piece<'a>>);
+
+impl ShortFragment<'_> {
+    /// How many bytes it has.
+    #[inline(always)]
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// Appends the first `len` of `bytes`. All of them are stored, which is cheaper, so all must be within its bytes.
+    #[inline(always)]
+    pub fn append<const BYTES: usize>(&mut self, bytes: [u8; BYTES], len: usize) {
+        self.0.append(bytes, len);
+    }
+
+    /// Appends `bytes`.
+    #[inline(always)]
+    pub fn append_slice(&mut self, bytes: &[u8]) {
+        self.0.append_slice(bytes);
+    }
+
+    /// Replaces byte `at`.
+    #[inline(always)]
+    pub fn replace(&mut self, at: usize, byte: u8) {
+        self.0.replace(at, byte);
+    }
+
+    /// Ends and publishes it.
+    #[inline(always)]
+    pub fn end(self) {
+        self.0.end();
     }
 }
 
@@ -236,17 +270,17 @@ impl<'a> ReadableChunk<'a> {
     /// Bytes of its payload.
     #[inline]
     pub fn payload_len(&self) -> usize {
-        self.grant.bytes - CHUNK_HEADER_BYTES
+        self.grant.payload_len()
     }
 
     /// Appends the payload to `out`: its first `there` bytes, and zeros. The peer shares the bytes, so two calls may
     /// give different ones.
     pub(super) fn copy_payload(&self, there: usize, out: &mut Vec<u8>) {
-        let off = chunk_off(self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
+        let off = payload_off(self.smb, self.page_idx, self.grant);
         let len = self.payload_len();
         self.smb.region().copy_to(off, there.min(len), out);
         if there < len {
-            out.resize(out.len() + (len - there), 0);
+            out.resize(out.len().saturating_add(len.saturating_sub(there)), 0);
         }
     }
 }
@@ -260,10 +294,14 @@ impl Drop for ReadableChunk<'_> {
     }
 }
 
-/// Byte offset of a chunk's header in the region. Cannot overflow: the grant lies in its page, and the
-/// page in the region.
+/// Byte offset of a chunk's header in the region, which refuses an offset that is too large.
 pub(super) fn chunk_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
-    page_idx * smb.page_size().bytes() + grant.off
+    page_idx.saturating_mul(smb.page_size().bytes()).saturating_add(grant.off)
+}
+
+/// The same of its payload.
+fn payload_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
+    chunk_off(smb, page_idx, grant).saturating_add(CHUNK_HEADER_BYTES)
 }
 
 /// Appends the first `count` fragments of the chunk at `off`, and zeros up to the length of the payload. Of that only
@@ -275,31 +313,15 @@ pub(super) fn copy_fragments(
     count: u16,
     out: &mut Vec<u8>,
 ) -> usize {
-    let start = off + CHUNK_HEADER_BYTES;
-    let payload_len = grant.bytes - CHUNK_HEADER_BYTES;
-    let len = there.min(payload_len);
+    let start = off.saturating_add(CHUNK_HEADER_BYTES);
+    let payload_len = grant.payload_len();
     let region = smb.region();
-    let mut end = 0;
     // The lengths are read in place, because only finished fragments may be read. If a peer changes a length
     // before the copy, the reader of the copy finds a wrong length there and rejects it.
-    for _ in 0..count {
-        let (mut size, mut length) = (0, SplitVarint::new());
-        // A length has at most four bytes, as in every reader of fragments.
-        for _ in 0..4 {
-            let Some(byte) = (end < len).then(|| region.byte(start + end)).flatten() else { break };
-            end += 1;
-            if let Ok(Some((value, _))) = length.push(byte) {
-                size = usize::try_from(value).unwrap_or(usize::MAX);
-                break;
-            }
-        }
-        if size == crate::shm::header::PACKET_DROPPED as usize {
-            size = 0;
-        }
-        end = end.saturating_add(size).min(len);
-    }
+    let byte = |at| region.byte(start.saturating_add(at));
+    let end = lengths::fragments_end(count, there.min(payload_len), byte);
     let old = out.len();
     region.copy_to(start, end, out);
-    out.resize(old + payload_len, 0);
+    out.resize(old.saturating_add(payload_len), 0);
     end
 }

@@ -25,6 +25,11 @@ pub enum ChunkState {
     Complete = 3,
 }
 
+/// Where the state of chunk `idx` lies in a page word.
+const fn state_shift(idx: usize) -> usize {
+    (idx << 1) & 31
+}
+
 /// A snapshot of a page's first word.
 ///
 /// All facts of one step (index, size, state) must come from one snapshot: a hostile peer changes the
@@ -51,7 +56,7 @@ impl PageWord {
     /// State of chunk `idx` (below 14; beyond, and in an unpartitioned page, the bits mean nothing).
     #[inline]
     pub const fn state(self, idx: usize) -> ChunkState {
-        match (self.0 & ALL_CHUNKS_MASK) >> ((2 * idx) & 31) & 3 {
+        match (self.0 & ALL_CHUNKS_MASK) >> state_shift(idx) & 3 {
             0 => ChunkState::Free,
             1 => ChunkState::BeingWritten,
             2 => ChunkState::BeingRead,
@@ -63,7 +68,7 @@ impl PageWord {
     /// layout any more and can be partitioned anew.
     #[inline]
     pub const fn with_state(self, idx: usize, state: ChunkState) -> Self {
-        let shift = (2 * idx) & 31;
+        let shift = state_shift(idx);
         let word = (self.0 & !(3 << shift)) | ((state as u32) << shift);
         if word & ALL_CHUNKS_MASK == 0 { Self::FREE } else { Self(word) }
     }

@@ -6,8 +6,6 @@ use core::fmt;
 pub const PAGE_HEADER_BYTES: usize = 8;
 /// Bytes of a chunk before its payload.
 pub const CHUNK_HEADER_BYTES: usize = 8;
-/// Most chunks a page can have.
-const CHUNKS_PER_PAGE_MAX: usize = 14;
 /// Pages are multiples of this, bytes.
 pub const PAGE_UNIT_BYTES: usize = 4096;
 /// Largest page the ABI allows, bytes. The service takes at most half of it, because a chunk must
@@ -66,15 +64,21 @@ impl fmt::Display for ShmError {
     }
 }
 
-impl std::error::Error for ShmError {}
+impl core::error::Error for ShmError {}
 
-/// A legal page size.
+/// A legal page size: any value of this type is one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PageSize(u32);
+pub struct PageSize {
+    /// How many units beyond the first, of which there are [`UNITS_MAX`] at most.
+    more_units: u8,
+}
+
+/// Units of the largest page, a power of two.
+const UNITS_MAX: usize = PAGE_BYTES_MAX / PAGE_UNIT_BYTES;
 
 impl PageSize {
     /// 4 KiB, which the service picks when neither config nor producer names a size.
-    pub const DEFAULT: Self = Self(4096);
+    pub const DEFAULT: Self = Self { more_units: 0 };
 
     /// A page of `bytes` bytes.
     ///
@@ -84,14 +88,21 @@ impl PageSize {
         if bytes == 0 || !bytes.is_multiple_of(PAGE_UNIT_BYTES) || bytes > PAGE_BYTES_MAX {
             return Err(ShmError::PageBytes { bytes });
         }
-        #[allow(clippy::cast_possible_truncation, reason = "at most PAGE_BYTES_MAX")]
-        Ok(Self(bytes as u32))
+        #[expect(clippy::cast_possible_truncation, reason = "below UNITS_MAX")]
+        Ok(Self { more_units: (bytes / PAGE_UNIT_BYTES - 1) as u8 })
     }
 
     /// Bytes of a page.
     #[inline]
     pub const fn bytes(self) -> usize {
-        self.0 as usize
+        // The remainder tells the compiler what `new` ensures.
+        (self.more_units as usize % UNITS_MAX + 1) * PAGE_UNIT_BYTES
+    }
+
+    /// Whole pages in `bytes` bytes.
+    #[inline]
+    pub const fn whole_pages(self, bytes: usize) -> usize {
+        bytes / self.bytes()
     }
 }
 
@@ -152,7 +163,7 @@ impl Layout {
         ((page.bytes() - PAGE_HEADER_BYTES) / self.chunk_count()) & !3
     }
 
-    /// Where chunk `idx` starts in the page; `None` if the layout has no such chunk.
+    /// Where chunk `idx` starts in the page; `None` if the layout has no such chunk. The whole chunk lies in the page.
     #[inline]
     pub const fn chunk_off(self, page: PageSize, idx: usize) -> Option<usize> {
         if idx >= self.chunk_count() {
@@ -161,15 +172,3 @@ impl Layout {
         Some(PAGE_HEADER_BYTES + idx * self.chunk_bytes(page))
     }
 }
-
-#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "at compile time")]
-const _: () = {
-    let mut i = 0;
-    while i < Layout::ALL.len() {
-        let page = PageSize(PAGE_BYTES_MAX as u32);
-        // A chunk's size travels in 16 bits, and a patch's offset too.
-        assert!(Layout::ALL[i].chunk_bytes(page) <= u16::MAX as usize);
-        assert!(Layout::ALL[i].chunk_count() <= CHUNKS_PER_PAGE_MAX);
-        i += 1;
-    }
-};

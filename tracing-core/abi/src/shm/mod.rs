@@ -41,16 +41,24 @@
 //! # Reading order
 //!
 //! [`layout`] (arithmetic), [`header`] (bits), [`words`] (what a page looks like to the protocol),
-//! [`page`] (the state machine, also run by the loom models in `tracing-core/loom`), [`Region`] (the
-//! memory, and the only unsafe code), [`Smb`] (pages over a region), [`SmbReader`] (the right to free and
-//! to scrape), [`WritableChunk`] and [`ReadableChunk`] (chunks that are owned), [`fragment`] (what a writer does
-//! inside a chunk).
+//! [`page`] (the state machine, also run by the loom models in `tracing-core/loom`), [`fragment`] (what a
+//! writer does inside a chunk), [`lengths`] (what a scrape finds there), [`bounds`] (which bytes an access
+//! touches), [`Region`] (the memory, and the only unsafe code), [`Smb`] (pages over a region), [`SmbReader`]
+//! (the right to free and to scrape), [`WritableChunk`] and [`ReadableChunk`] (chunks that are owned).
+//!
+//! # Arithmetic
+//!
+//! Files without memory ([`bounds`], [`fragment`], [`header`], [`layout`], [`lengths`], [`page`]) are compiled into a
+//! program which links only if no sum overflows and no index is outside, for all inputs (`cargo xtask no-panic`).
+//! The other files have no arithmetic that could overflow: the lint `arithmetic_side_effects` denies it.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
+mod bounds;
 mod chunk;
-pub mod fragment;
+mod fragment;
 pub mod header;
 pub mod layout;
+mod lengths;
 pub mod page;
 mod present;
 mod reader;
@@ -58,6 +66,10 @@ mod region;
 mod smb;
 pub mod words;
 
+// Many inputs and no unsafe code: not for Miri.
+#[cfg(all(test, not(miri)))]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
+mod every;
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod props;
@@ -65,9 +77,11 @@ mod props;
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod tests;
 
-pub use self::chunk::{ReadableChunk, WritableChunk};
+pub use self::chunk::{ReadableChunk, ShortFragment, WritableChunk};
+pub use self::fragment::{FRAGMENT_HEADER_BYTES, RESERVED_BYTES};
 pub use self::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 pub use self::layout::{Layout, PageSize, ShmError};
+pub use self::lengths::patch as store_patch;
 pub use self::reader::{Leftover, SmbReader};
 pub use self::region::{Mapping, Region};
 pub use self::smb::Smb;

@@ -11,7 +11,7 @@
 //! that scrapes a chunk being written sees the bytes of all fragments that the count covers.
 
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
-use crate::shm::layout::Layout;
+use crate::shm::layout::{CHUNK_HEADER_BYTES, Layout};
 use crate::shm::words::PageWords;
 use crate::sync::{AtomicU32, Ordering, yield_now};
 
@@ -32,6 +32,12 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// Bytes of its payload.
+    #[inline]
+    pub const fn payload_len(self) -> usize {
+        self.bytes.saturating_sub(CHUNK_HEADER_BYTES)
+    }
+
     fn new(words: &impl PageWords, layout: Layout, idx: usize) -> Option<Self> {
         let page = words.page_size();
         let off = layout.chunk_off(page, idx)?;

@@ -13,6 +13,8 @@
 //! A peer can remove a page afterwards; its memory is gone then, and the next use by the reader provides it again. So
 //! a user of this [forgets](Present::forget) pages now and then, when the peer cannot know.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::shm::layout::PAGE_UNIT_BYTES;
 use crate::shm::region::Region;
 
@@ -34,7 +36,7 @@ impl Present {
 
     /// Bytes that are known to hold data.
     pub(super) fn bytes(&self) -> usize {
-        self.count * PAGE_UNIT_BYTES
+        self.count.saturating_mul(PAGE_UNIT_BYTES)
     }
 
     /// How many of the `len` bytes at `off` may be touched: up to the first page without data.
@@ -43,13 +45,11 @@ impl Present {
         if self.bits.is_empty() {
             return len;
         }
-        let end = off + len;
-        let mut page = off / PAGE_UNIT_BYTES;
-        while page * PAGE_UNIT_BYTES < end {
+        let end = off.saturating_add(len).div_ceil(PAGE_UNIT_BYTES);
+        for page in off / PAGE_UNIT_BYTES..end {
             if !self.has(page) && !self.ask(region, page) {
-                return (page * PAGE_UNIT_BYTES).saturating_sub(off);
+                return page.saturating_mul(PAGE_UNIT_BYTES).saturating_sub(off);
             }
-            page += 1;
         }
         len
     }
@@ -61,7 +61,7 @@ impl Present {
             && let Some(word) = self.bits.get_mut(page / WORD_BITS)
         {
             *word &= !(1 << (page % WORD_BITS));
-            self.count -= 1;
+            self.count = self.count.saturating_sub(1);
         }
     }
 
@@ -74,7 +74,7 @@ impl Present {
     #[cold]
     #[inline(never)]
     fn ask(&mut self, region: &Region, page: usize) -> bool {
-        let off = page * PAGE_UNIT_BYTES;
+        let off = page.saturating_mul(PAGE_UNIT_BYTES);
         let Some(data) = region.written_from(off).filter(|data| data.start <= off) else {
             return false;
         };
@@ -83,7 +83,7 @@ impl Present {
                 && let Some(word) = self.bits.get_mut(page / WORD_BITS)
             {
                 *word |= 1 << (page % WORD_BITS);
-                self.count += 1;
+                self.count = self.count.saturating_add(1);
             }
         }
         true

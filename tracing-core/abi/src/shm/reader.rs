@@ -1,5 +1,7 @@
 //! The right to read and free chunks.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::shm::chunk::{self, ReadableChunk, WritableChunk};
 use crate::shm::fragment::RESERVED_BYTES;
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState};
@@ -77,7 +79,7 @@ impl SmbReader {
         let page_bytes = self.smb.page_size().bytes();
         if page_idx < self.smb.page_count() {
             for off in (0..page_bytes).step_by(PAGE_UNIT_BYTES) {
-                self.present.forget(page_idx * page_bytes + off);
+                self.present.forget(page_idx.saturating_mul(page_bytes).saturating_add(off));
             }
         }
     }
@@ -114,14 +116,14 @@ impl SmbReader {
         let grant = page::try_read(&page, chunk_idx)?;
         let off = chunk::chunk_off(&self.smb, page_idx, grant);
         let there = self.present.prefix(self.smb.region(), off, grant.bytes);
-        if there < CHUNK_HEADER_BYTES {
+        let Some(there) = there.checked_sub(CHUNK_HEADER_BYTES) else {
             // The peer claims a chunk where it wrote nothing.
             let _ = page::free(&page, grant, ChunkState::BeingRead);
             return None;
-        }
+        };
         let header = page::load_header(&page, grant);
         let chunk = ReadableChunk::new(&self.smb, page_idx, grant, header);
-        chunk.copy_payload(there - CHUNK_HEADER_BYTES, payload);
+        chunk.copy_payload(there, payload);
         Some(header)
     }
 
@@ -156,7 +158,8 @@ impl SmbReader {
         } else if header.packets.count() == 1 && is_continued {
             true
         } else {
-            self.is_begun(off + CHUNK_HEADER_BYTES + finished, there.saturating_sub(finished))
+            let last = off.saturating_add(CHUNK_HEADER_BYTES).saturating_add(finished);
+            self.is_begun(last, there.saturating_sub(finished))
         };
         Some(Leftover { header, complete, finished, begun })
     }
@@ -169,7 +172,8 @@ impl SmbReader {
         if len < RESERVED_BYTES || !self.smb.is_alone() {
             return false;
         }
-        (off..off + RESERVED_BYTES).any(|at| self.smb.region().byte(at).is_some_and(|b| b != 0))
+        (off..off.saturating_add(RESERVED_BYTES))
+            .any(|at| self.smb.region().byte(at).is_some_and(|b| b != 0))
     }
 
     fn scrape(
@@ -190,16 +194,13 @@ impl SmbReader {
         };
         let off = chunk::chunk_off(&self.smb, page_idx, grant);
         let there = self.present.prefix(self.smb.region(), off, grant.bytes);
-        if there < CHUNK_HEADER_BYTES {
-            return None;
-        }
+        let there = there.checked_sub(CHUNK_HEADER_BYTES)?;
         let header = page::load_header(&page, grant);
         if header.writer.is_none() {
             return None;
         }
         let count = header.packets.count();
         let finished = if complete { count } else { count.saturating_sub(1) };
-        let there = there - CHUNK_HEADER_BYTES;
         let finished = chunk::copy_fragments(&self.smb, off, (grant, there), finished, payload);
         Some(Scraped { header, complete, off, there, finished })
     }

@@ -18,7 +18,10 @@
 //!   no data race in the sense of the language: to the compiler its stores are those of a device.
 //! - **R5** all chunks are cut from pages of one size, which the first [`Smb`](super::Smb) decides, so two
 //!   chunks never overlap.
+//!
+//! Whether an access is inside is arithmetic of [`bounds`], which `cargo xtask no-panic` proves free of overflow.
 #![allow(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects)]
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -26,7 +29,9 @@ use core::ops::Range;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
+use crate::shm::bounds::{self, Part};
 use crate::shm::layout::{PAGE_UNIT_BYTES, PageSize, ShmError};
+use crate::shm::words::{Bytes, ChunkBytes};
 use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicU32, AtomicU64, OnceLock, Ordering};
 
 /// Mapped memory, which is unmapped when the value is dropped.
@@ -210,7 +215,7 @@ impl Region {
     /// Pointer to the `len` bytes at `off`; `None` if not all of them are inside.
     #[inline]
     pub(super) fn range(&self, off: usize, len: usize) -> Option<NonNull<u8>> {
-        if off > self.0.len || len > self.0.len - off {
+        if !bounds::contains(self.0.len, off, len) {
             return None;
         }
         // SAFETY: in bounds: `off <= len` of the allocation, checked above (R1).
@@ -249,35 +254,30 @@ impl Region {
         out.reserve(len);
         let spare = out.spare_capacity_mut();
         let to: *mut u8 = spare.as_mut_ptr().cast();
-        let mut at = 0;
-        // Up to seven bytes until the source is aligned to eight, then eight at a time, then the rest.
-        let head = (off.wrapping_neg() & 7).min(len);
-        while at < len {
-            if at >= head && len - at >= 8 {
-                // SAFETY: in bounds: `at + 8 <= len` (R1).
-                let word = unsafe { from.add(at) };
-                // SAFETY: aligned: `off + at` is a multiple of 8 from `head` on, the start one of 4096
-                // (R2); otherwise as in `word`.
-                let word = unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) };
-                let value = word.load(Ordering::Relaxed);
-                // SAFETY: in bounds: `out` has room for `len` bytes, reserved above.
-                let slot = unsafe { to.add(at) };
-                // SAFETY: writable for eight bytes, as above; the vector is ours alone.
-                unsafe { slot.cast::<u64>().write_unaligned(value) };
-                at += 8;
-            } else {
-                // SAFETY: in bounds: `at < len` (R1).
-                let byte = unsafe { from.add(at) };
-                // SAFETY: as in `byte`.
-                let byte = unsafe { AtomicU8::from_ptr(byte.as_ptr()) };
-                let value = byte.load(Ordering::Relaxed);
-                // SAFETY: in bounds, as above.
-                let slot = unsafe { to.add(at) };
-                // SAFETY: writable, as above.
-                unsafe { slot.write(value) };
-                at += 1;
+        bounds::parts(off, len, |at, part| {
+            // SAFETY: in bounds: a part lies within the `len` bytes (R1).
+            let from = unsafe { from.add(at) };
+            // SAFETY: in bounds: `out` has space for `len` bytes, reserved above.
+            let to = unsafe { to.add(at) };
+            match part {
+                Part::Word => {
+                    // SAFETY: eight bytes, aligned: `off + at` is a multiple of 8, the start one of 4096 (R2);
+                    // otherwise as in `from`.
+                    let word = unsafe { AtomicU64::from_ptr(from.as_ptr().cast()) };
+                    let value = word.load(Ordering::Relaxed);
+                    // SAFETY: writable for eight bytes, as in `to`; the vector is ours alone.
+                    unsafe { to.cast::<u64>().write_unaligned(value) };
+                }
+                Part::Byte => {
+                    // SAFETY: as in `from`.
+                    let byte = unsafe { AtomicU8::from_ptr(from.as_ptr()) };
+                    let value = byte.load(Ordering::Relaxed);
+                    // SAFETY: writable, as in `to`.
+                    unsafe { to.write(value) };
+                }
             }
-        }
+        });
+        #[expect(clippy::arithmetic_side_effects, reason = "the vector has capacity for both")]
         let filled = out.len() + len;
         // SAFETY: capacity was reserved, and the `len` bytes behind the old end are written.
         unsafe { out.set_len(filled) };
@@ -353,40 +353,12 @@ impl Span {
         // SAFETY: in bounds or one past: checked above (S1).
         Some(unsafe { self.ptr.add(off) })
     }
+}
 
-    /// The atomic word at `off`; `None` outside, or if `off` is no multiple of 4.
+impl Bytes for Span {
     #[inline(always)]
-    pub(super) fn word(&self, off: usize) -> Option<&AtomicU32> {
-        if off & 3 != 0 || off >= self.len || self.len - off < 4 {
-            return None;
-        }
-        // SAFETY: in bounds: four bytes at `off`, checked above (S1).
-        let ptr = unsafe { self.ptr.add(off) };
-        // SAFETY: aligned (S2), alive for as long as `self`, touched atomically (S3).
-        Some(unsafe { AtomicU32::from_ptr(ptr.as_ptr().cast()) })
-    }
-
-    /// The atomic word at `off`, and the `len` bytes at `piece_off`. `None` unless all are inside, the word as in
-    /// [`word`](Self::word), and the bytes behind it.
-    #[inline(always)]
-    pub(super) fn word_and_piece(
-        &mut self,
-        off: usize,
-        piece_off: usize,
-        len: usize,
-    ) -> Option<(&AtomicU32, Piece<'_>)> {
-        if piece_off < off + 4 || piece_off > self.len || len > self.len - piece_off {
-            return None;
-        }
-        // SAFETY: in bounds or one past: checked above (S1).
-        let ptr = unsafe { self.ptr.add(piece_off) };
-        Some((self.word(off)?, Piece { ptr, len, span: PhantomData }))
-    }
-
-    /// Stores `bytes` at `off`. False, and nothing stored, if they do not fit.
-    #[inline(always)]
-    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
-        if off > self.len || bytes.len() > self.len - off {
+    fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
+        if !bounds::contains(self.len, off, bytes.len()) {
             return false;
         }
         // SAFETY: in bounds: checked above (S1).
@@ -396,11 +368,39 @@ impl Span {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
         true
     }
+}
 
-    /// Moves the `len` bytes at `off` towards the end by three, when a length of one byte grows to four. False, and
-    /// nothing moved, if they do not fit there.
-    pub(super) fn move_forward_3(&mut self, off: usize, len: usize) -> bool {
-        if off > self.len || len > self.len - off || self.len - off - len < 3 {
+impl ChunkBytes for Span {
+    type Piece<'a> = Piece<'a>;
+
+    #[inline(always)]
+    fn word(&self, off: usize) -> Option<&AtomicU32> {
+        if !bounds::contains_word(self.len, off) {
+            return None;
+        }
+        // SAFETY: in bounds: four bytes at `off`, checked above (S1).
+        let ptr = unsafe { self.ptr.add(off) };
+        // SAFETY: aligned (S2), alive for as long as `self`, touched atomically (S3).
+        Some(unsafe { AtomicU32::from_ptr(ptr.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn word_and_piece(
+        &mut self,
+        off: usize,
+        piece_off: usize,
+        len: usize,
+    ) -> Option<(&AtomicU32, Piece<'_>)> {
+        if !bounds::contains_word_and(self.len, off, piece_off, len) {
+            return None;
+        }
+        // SAFETY: in bounds or one past: checked above (S1).
+        let ptr = unsafe { self.ptr.add(piece_off) };
+        Some((self.word(off)?, Piece { ptr, len, span: PhantomData }))
+    }
+
+    fn move_forward_3(&mut self, off: usize, len: usize) -> bool {
+        if !bounds::contains_moved(self.len, off, len, 3) {
             return false;
         }
         // SAFETY: in bounds: checked above (S1).
@@ -424,11 +424,10 @@ pub(super) struct Piece<'s> {
     span: PhantomData<&'s mut Span>,
 }
 
-impl Piece<'_> {
-    /// Stores `bytes` at `off`. False, and nothing stored, if they do not fit.
+impl Bytes for Piece<'_> {
     #[inline(always)]
-    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
-        if off > self.len || bytes.len() > self.len - off {
+    fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
+        if !bounds::contains(self.len, off, bytes.len()) {
             return false;
         }
         // SAFETY: in bounds: checked above (S4).

@@ -1,5 +1,7 @@
 //! Pages over a region: the shared memory buffer itself.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use core::ops::Range;
 
 use crate::shm::header::PageWord;
@@ -48,7 +50,7 @@ impl Smb {
     /// [`ShmError::PageSizeFixed`] if it has pages of another size already.
     pub fn new(region: Region, page_size: PageSize) -> Result<Self, ShmError> {
         region.cut(page_size)?;
-        let page_count = region.len() / page_size.bytes();
+        let page_count = page_size.whole_pages(region.len());
         Ok(Self { region, page_size, page_count })
     }
 
@@ -105,7 +107,8 @@ impl Smb {
     fn written_pages_from(&self, idx: usize) -> Option<Range<usize>> {
         let page_bytes = self.page_size.bytes();
         let bytes = self.region.written_from(idx.checked_mul(page_bytes)?)?;
-        let pages = bytes.start / page_bytes..bytes.end.div_ceil(page_bytes).min(self.page_count);
+        let first = self.page_size.whole_pages(bytes.start);
+        let pages = first..bytes.end.div_ceil(page_bytes).min(self.page_count);
         (idx <= pages.start && !pages.is_empty()).then_some(pages)
     }
 
@@ -127,3 +130,14 @@ impl Smb {
         word.layout().map_or(0, Layout::chunk_count)
     }
 }
+
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "at compile time")]
+const _: () = {
+    let mut i = 0;
+    while i < Layout::ALL.len() {
+        let Ok(page) = PageSize::new(64 * 1024) else { panic!("the largest page") };
+        // A chunk's size travels in 16 bits, and a patch's offset too.
+        assert!(Layout::ALL[i].chunk_bytes(page) <= u16::MAX as usize);
+        i += 1;
+    }
+};

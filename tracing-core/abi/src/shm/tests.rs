@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::{ChunkId, WriterId};
+use crate::shm::words::ChunkBytes as _;
 use crate::sync::Ordering;
 
 fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use core::fmt;
 use protozero::rt;
 use protozero::wire::varint;
 
-use abi::shm::fragment::ShortFragment;
+use abi::shm::ShortFragment;
 
 /// A packet of [`TraceWriter::new_short_packet`](super::TraceWriter::new_short_packet). If it is dropped without
 /// [`end`](Self::end), there is none.

@@ -1,7 +1,7 @@
 //! A writer's packets, cut into fragments of chunks: the ranges behind its protozero stream.
 //!
 //! The stream's range always begins with the payload of the current chunk, so that an offset in the range is
-//! an offset in the payload, which patches need. [`abi::shm::fragment`] knows where fragments begin and end.
+//! an offset in the payload, which patches need. [`WritableChunk`] knows where fragments begin and end.
 //!
 //! ```text
 //!                   a packet begins                     a packet begins, and there is a chunk
@@ -26,8 +26,8 @@ use crate::write::patches::PatchList;
 use crate::write::policy::BufferExhaustedPolicy;
 use crate::write::writers::Target;
 use abi::ids::{ChunkId, WriterId};
-use abi::shm::fragment::{FRAGMENT_HEADER_BYTES, ShortFragment};
 use abi::shm::{ChunkFlags, ChunkHeader, Packets, WritableChunk};
+use abi::shm::{FRAGMENT_HEADER_BYTES, ShortFragment};
 
 /// A packet does not begin in a chunk with less room: header and a few fields
 /// (`trace_writer_impl.cc`).

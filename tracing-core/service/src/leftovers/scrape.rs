@@ -10,7 +10,7 @@ use crate::producers::Producer;
 use crate::turn::Turn;
 use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::map::BlockSet;
-use abi::shm::fragment::RESERVED_BYTES;
+use abi::shm::RESERVED_BYTES;
 use abi::shm::header::PACKET_DROPPED;
 use abi::shm::{ChunkFlags, ChunkHeader, Leftover, Packets};
 use protozero::wire::{hostile, varint};

@@ -1,5 +1,5 @@
-//! A copy of protozero with a panic in every public function that needs no feature, for the proof to
-//! find: what it does not find it does not see.
+//! Copies of protozero, and of the files of `abi` that are proven, with a panic in every public function that needs no
+//! feature, for the proof to find: what it does not find it does not see. The panic of `abi` is a sum that overflows.
 //!
 //! ```text
 //!  protozero/src                     target/no_panic/protozero/src
@@ -18,6 +18,10 @@ use std::path::{Path, PathBuf};
 
 const LIBRARY: &str = "protozero/src";
 
+/// The program of `abi`. It names the files of `abi` that it compiles.
+pub const ABI_FOLDER: &str = "tracing-core/abi/tests/no_panic";
+const ABI_FILES: &str = "../../../src/";
+
 /// Formatting is core's, and not free of panics.
 const FORMATS: [&str; 3] = ["fmt::Debug", "fmt::Display", "Error for"];
 
@@ -31,23 +35,60 @@ pub struct Copy {
     pub unnamed: Vec<String>,
 }
 
+/// What a place does.
+const PANIC: &str = "if core::hint::black_box(NUMBER) == usize::MAX { panic!(); }";
+const OVERFLOW: &str =
+    "core::hint::black_box(core::hint::black_box(NUMBER_usize) + core::hint::black_box(1));";
+
 impl Copy {
     /// # Errors
     /// Something cannot be read or written.
-    pub fn make(ctx: &Ctx) -> Result<Self, String> {
-        let target = ctx.target("no_panic")?.join("protozero");
-        if target.exists() {
-            std::fs::remove_dir_all(&target).map_err(|e| format!("{}: {e}", target.display()))?;
-        }
+    pub fn of_protozero(ctx: &Ctx) -> Result<Self, String> {
+        let target = empty(ctx.target("no_panic")?.join("protozero"))?;
         let mut library = Library::default();
         library.file(&ctx.root().join(LIBRARY), &target.join("src"), Path::new("lib.rs"), false)?;
-        write(&target.join("src/mutated.rs"), &library.functions())?;
+        write(&target.join("src/mutated.rs"), &library.functions(PANIC))?;
         write(&target.join("Cargo.toml"), MANIFEST)?;
         let folder = target.join("tests/no_std");
         copy(&ctx.root().join(FOLDER), &folder)?;
         let unnamed = library.unnamed(&[folder.join("src"), ctx.target("no_std/schema")?])?;
         Ok(Self { folder, places: library.places, unnamed })
     }
+
+    /// # Errors
+    /// Something cannot be read or written.
+    pub fn of_abi(ctx: &Ctx) -> Result<Self, String> {
+        let target = empty(ctx.target("no_panic")?.join("abi"))?;
+        let folder = target.join("tests/no_panic");
+        copy(&ctx.root().join(ABI_FOLDER), &folder)?;
+        let manifest = folder.join("Cargo.toml");
+        let protozero = ctx.root().join("protozero").display().to_string();
+        write(&manifest, &read(&manifest)?.replace("../../../../protozero", &protozero))?;
+        let source = ctx.root().join("tracing-core/abi/src");
+        let mut library = Library::default();
+        every(&folder.join("src"), &mut |path| {
+            let text = read(path)?;
+            for file in text.lines().filter_map(|line| line.strip_prefix("#[path = \"")) {
+                let file = file.trim_end_matches("\"]").strip_prefix(ABI_FILES);
+                let file = file.ok_or(format!("{}: a path outside of abi", path.display()))?;
+                library.file(&source, &target.join("src"), Path::new(file), false)?;
+            }
+            Ok(())
+        })?;
+        write(&folder.join("src/mutated.rs"), &library.functions(OVERFLOW))?;
+        let main = folder.join("src/main.rs");
+        write(&main, &format!("{}\nmod mutated;\n", read(&main)?))?;
+        let unnamed = library.unnamed(&[folder.join("src")])?;
+        Ok(Self { folder, places: library.places, unnamed })
+    }
+}
+
+/// The folder, without what was there.
+fn empty(folder: PathBuf) -> Result<PathBuf, String> {
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    Ok(folder)
 }
 
 const MANIFEST: &str = "[package]\nname = \"protozero\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
@@ -147,13 +188,13 @@ impl Library {
         (out, modules)
     }
 
-    /// The functions that panic, all different, lest they become one.
-    fn functions(&self) -> String {
+    /// The functions that panic by `what`, all different, lest they become one.
+    fn functions(&self, what: &str) -> String {
         let mut text = String::new();
         for at in 0..self.places.len() {
+            let what = what.replace("NUMBER", &at.to_string());
             text.push_str(&format!(
-                "#[inline(never)]\npub(crate) fn at_{at}() {{\n    \
-                 if core::hint::black_box({at}) == usize::MAX {{\n        panic!();\n    }}\n}}\n"
+                "#[inline(never)]\npub(crate) fn at_{at}() {{\n    {what}\n}}\n"
             ));
         }
         text

@@ -27,7 +27,7 @@ use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
 use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
 use abi::ids::{ChunkId, ProducerId, WriterId};
-use abi::shm::ChunkFlags;
+use abi::shm::{ChunkFlags, store_patch};
 
 /// One buffer.
 #[derive(Debug)]
@@ -88,9 +88,7 @@ impl Ring for Buffer {
         self.cursor = Cursor::Idle;
         let payload = memory.payload_mut(off, &chunk)?;
         for patch in patches.patches {
-            let start = usize::try_from(patch.offset).ok()?;
-            let patched = payload.get_mut(start..start.checked_add(patch.data.len())?)?;
-            patched.copy_from_slice(&patch.data);
+            store_patch(payload, patch.offset, patch.data)?;
         }
         if !patches.more {
             chunk.flags = chunk.flags.without(ChunkFlags::NEEDS_PATCHING);

@@ -18,7 +18,7 @@
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::{ChunkPatches, Patch};
 use abi::ids::ChunkId;
-use abi::shm::ChunkFlags;
+use abi::shm::{ChunkFlags, store_patch};
 
 /// Flag of a chunk that its writer may still add fragments to.
 const INCOMPLETE: u8 = 0x80;
@@ -142,9 +142,7 @@ impl Memory {
         let start = usize::try_from(off).ok()?.checked_add(HEADER)?;
         let fragments = self.between_mut(start, start.checked_add(record.used.into())?)?;
         for patch in patches {
-            let start = usize::try_from(patch.offset).ok()?;
-            let patched = fragments.get_mut(start..start.checked_add(patch.data.len())?)?;
-            patched.copy_from_slice(&patch.data);
+            store_patch(fragments, patch.offset, patch.data)?;
         }
         Some(())
     }
