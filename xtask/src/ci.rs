@@ -10,8 +10,8 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, deny, differential, fuzz, interop, load, loom, machine,
-    manual, miri, msrv, no_panic, no_std, off, parity, pool, sim, size, tidy, toolchain, tsan,
-    units,
+    manual, miri, model, msrv, no_panic, no_std, off, parity, pool, sim, size, tidy, toolchain,
+    tsan, units,
 };
 use serde_json::Value;
 use std::fs::File;
@@ -54,6 +54,7 @@ const STEPS: &[Step] = &[
     ("tsan", "tsan", |ctx| installed(ctx, toolchain::nightly, tsan::run, &[])),
     ("msrv", "msrv", |ctx| installed(ctx, msrv::install, msrv::run, &[])),
     ("loom", "loom", |ctx| loom::run(ctx, &[])),
+    ("model", "model", |ctx| model::run(ctx, &[])),
     ("no-std", "no_std", |ctx| no_std::run(ctx, &[])),
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),

@@ -19,6 +19,7 @@ mod loom;
 mod machine;
 mod manual;
 mod miri;
+mod model;
 mod msrv;
 mod mutants;
 mod no_panic;
@@ -77,6 +78,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "every interleaving of the shared-memory protocol",
         run: loom::run,
+    },
+    Command {
+        name: "model",
+        arguments: "[--nocapture | TEST...]",
+        about: "models of sessions and losses in every order of events, and without each of their rules",
+        run: model::run,
     },
     Command {
         name: "asan",
