@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use protos::{TracePacket, TracePacketData};
 
 use super::rng::Rng;
+use abi::ids::ClientId;
 
 /// Names a writer of an honest producer.
 pub(super) type Tag = u64;
@@ -42,6 +43,8 @@ pub(super) struct Log {
     pub(super) dropped: bool,
     /// Its connection is closed, by either side.
     pub(super) gone: bool,
+    /// That connection; each is a process of its own.
+    pub(super) client: ClientId,
     /// Its data source takes no part in flushes (`no_flush`).
     pub(super) never_asked: bool,
     /// The service scrapes its chunks.

@@ -99,6 +99,7 @@ const EVENTS: &[&str] = &[
     "a trigger stopped a session",
     "commits and memory forged",
     "data sources were slow to flush",
+    "packets of a process that was killed are in the ledger",
     "an input came while a clone was copied",
     "an input came while work waited",
     "a request waited for earlier work of its producer",

@@ -18,7 +18,7 @@ use super::marks::Marks;
 use super::rng::Rng;
 use super::shell::Reply;
 use super::world::SECRET;
-use abi::ids::{BufferId, CallId, FlushId};
+use abi::ids::{BufferId, CallId, ClientId, FlushId};
 use abi::shm::{PageSize, Region, Smb};
 use abi::time::BootTime;
 use client::write::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter};
@@ -261,6 +261,7 @@ impl Producer {
                 written: 0,
                 dropped: false,
                 gone: false,
+                client: ClientId::new(self.index),
                 never_asked: self.no_flush.contains(&source),
                 scraped: self.scraped,
                 source,
@@ -330,11 +331,14 @@ impl Producer {
         self.arbiter.as_ref().and_then(Arbiter::poll_timeout)
     }
 
-    /// The connection is closed.
+    /// The connection is closed, as when the process is killed: nothing of what it has written changes any more, and
+    /// the service alone has its memory.
     pub(super) fn cut(&mut self, ledger: &mut Ledger) {
-        if let Some(arbiter) = &self.arbiter {
+        if let Some(arbiter) = self.arbiter.take() {
             arbiter.disconnect();
         }
+        self.writers.clear();
+        self.region = None;
         for log in ledger.logs.iter_mut().filter(|(tag, _)| **tag >> 32 == self.index) {
             log.1.gone = true;
         }

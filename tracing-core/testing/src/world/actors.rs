@@ -11,7 +11,7 @@ use crate::net::Event;
 use crate::shell::Reply;
 use crate::workload::{Outgoing, Producer};
 use abi::ids::{CallId, ClientId, FileId};
-use service::{Input, Peer};
+use service::{Cut, Input, Peer};
 
 impl World {
     pub(super) fn act(&mut self, index: usize) -> Result<(), String> {
@@ -93,7 +93,10 @@ impl World {
         let input = match &mut self.actors[index] {
             Actor::Producer(producer) => {
                 producer.cut(&mut self.ledger);
-                Input::ProducerDisconnected { client }
+                match self.rng.below(4) {
+                    0 => Input::ProducerCut { client, why: Cut::Protocol },
+                    _ => Input::ProducerDisconnected { client },
+                }
             }
             Actor::Consumer(_) => Input::ConsumerDisconnected { client },
         };

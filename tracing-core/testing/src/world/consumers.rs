@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use protos::consumer_port::Request;
 use protos::{
-    EnableTracingRequest, EnableTracingResponse, ObserveEventsResponse, ReadBuffersResponse,
-    TraceConfig, TracePacket,
+    EnableTracingRequest, EnableTracingResponse, LossLedgerReason, ObserveEventsResponse,
+    ReadBuffersResponse, TraceConfig, TracePacket,
 };
 use protozero::Message as _;
 
@@ -37,6 +37,8 @@ pub(super) struct Consumer {
     flush: Option<CallId>,
     /// By writer: packets written before the flush was requested.
     required: BTreeMap<u64, u32>,
+    /// Writers whose processes were gone before that, for the service, too.
+    left: Vec<u64>,
     /// A flush succeeded, so the read that follows must be complete.
     strict: bool,
     file: Option<FileId>,
@@ -70,6 +72,7 @@ impl Consumer {
             packet: Vec::new(),
             flush: None,
             required: BTreeMap::new(),
+            left: Vec::new(),
             strict: false,
             file: None,
             slow: rng.chance(30),
@@ -173,6 +176,16 @@ impl World {
             .filter(|(_, log)| log.session == consumer.session && !log.gone)
             .filter(|(_, log)| log.uid < HOSTILE_UID)
             .map(|(tag, log)| (*tag, log.written))
+            .collect();
+        let service = &self.service;
+        let has_left = |client| service.uid_of_producer(client).is_none() && !service.has_work();
+        consumer.left = self
+            .ledger
+            .logs
+            .iter()
+            .filter(|(_, log)| log.session == consumer.session && log.gone && !log.dropped)
+            .filter(|(_, log)| log.uid < HOSTILE_UID && has_left(log.client))
+            .map(|(tag, _)| *tag)
             .collect();
         let request = protos::FlushRequest {
             timeout_ms: Some(consumer.rng.pick(&[0, 1, 100])),
@@ -302,6 +315,8 @@ impl World {
                 lost > 0 || small && b.abi_violations.unwrap_or(0) > 0
             })
             .collect();
+        self.check_left(index, &stats, &lossy)?;
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
         self.report.complete_reads += 1;
         self.report.marks.event("a read after a flush was complete");
         for (tag, required) in &consumer.required {
@@ -329,6 +344,53 @@ impl World {
                     consumer.session
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// What processes wrote that are gone must have been read, too, or the ledger of the session has it.
+    fn check_left(
+        &mut self,
+        index: usize,
+        stats: &protos::TraceStats,
+        lossy: &[bool],
+    ) -> Result<(), String> {
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
+        let view = self.service.view(SessionId::new(consumer.session));
+        let records = view.is_some_and(|view| view.state == "STARTED");
+        if !records || consumer.reader.came_late || consumer.reader.emptied {
+            return Ok(());
+        }
+        for tag in &consumer.left {
+            let Some(log) = self.ledger.logs.get(tag) else { continue };
+            let mut sources = consumer.config.data_sources.iter().filter_map(|s| s.config.as_ref());
+            let counted = sources.any(|source| {
+                source.name.as_ref() == Some(&log.source)
+                    && lossy.get(target(&consumer.config, source)) == Some(&true)
+            });
+            let seen = consumer.reader.seen.get(tag).copied().unwrap_or(0);
+            if !counted && log.written > seen {
+                *tails.entry(log.pid).or_default() += u64::from(log.written - seen);
+            }
+        }
+        let entries = || stats.loss_ledger.iter().flat_map(|ledger| &ledger.entries);
+        for (pid, tail) in tails {
+            let of_process = entries().filter(|entry| {
+                entry.pid == Some(pid)
+                    && entry.reason == Some(LossLedgerReason::REASON_LEFT_UNFINISHED)
+            });
+            let (mut told, mut is_more) = (0, false);
+            for entry in of_process {
+                told += entry.count.unwrap_or(0);
+                is_more |= entry.at_least == Some(true);
+            }
+            if told < tail && !is_more {
+                return Err(format!(
+                    "session {}: the last {tail} packets of process {pid} are missing, and the ledger has {told}",
+                    consumer.session
+                ));
+            }
+            self.report.marks.event("packets of a process that was killed are in the ledger");
         }
         Ok(())
     }
