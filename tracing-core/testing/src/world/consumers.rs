@@ -361,6 +361,8 @@ impl World {
         if !records || consumer.reader.came_late || consumer.reader.emptied {
             return Ok(());
         }
+        // By process.
+        let mut tails: BTreeMap<i32, u64> = BTreeMap::new();
         for tag in &consumer.left {
             let Some(log) = self.ledger.logs.get(tag) else { continue };
             let mut sources = consumer.config.data_sources.iter().filter_map(|s| s.config.as_ref());

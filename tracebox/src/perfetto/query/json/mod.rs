@@ -4,8 +4,8 @@
 //! always there. Numbers are JSON numbers, also those of 64 bits.
 
 use protos::{
-    DataSourceDescriptor, TracingServiceState, TracingServiceStateDataSource,
-    TracingServiceStateProducer, TracingServiceStateTracingSession,
+    DataSourceDescriptor, LossLedgerEntry, LossLedgerReason, LossLedgerUnit, TracingServiceState,
+    TracingServiceStateDataSource, TracingServiceStateProducer, TracingServiceStateTracingSession,
 };
 use tracing_file::json::Json;
 
@@ -37,6 +37,23 @@ fn session(json: &mut Json, session: &TracingServiceStateTracingSession) {
     json.number("bugreport_score", session.bugreport_score);
     json.text("bugreport_filename", session.bugreport_filename.as_deref());
     json.number("is_started", session.is_started);
+    let losses = session.loss_ledger.as_ref().map(|ledger| &ledger.entries[..]);
+    json.list("loss_ledger", losses.unwrap_or_default(), loss);
+}
+
+fn loss(json: &mut Json, loss: &LossLedgerEntry) {
+    json.text("reason", loss.reason.and_then(LossLedgerReason::name));
+    json.text("producer_name", loss.producer_name.as_deref());
+    json.number("producer_id", loss.producer_id);
+    json.number("uid", loss.uid);
+    json.number("pid", loss.pid);
+    json.number("machine_id", loss.machine_id);
+    json.text("data_source_name", loss.data_source_name.as_deref());
+    json.number("first_timestamp", loss.first_timestamp);
+    json.number("last_timestamp", loss.last_timestamp);
+    json.number("count", loss.count);
+    json.text("unit", loss.unit.and_then(LossLedgerUnit::name));
+    json.number("at_least", loss.at_least);
 }
 
 fn producer(json: &mut Json, producer: &TracingServiceStateProducer) {

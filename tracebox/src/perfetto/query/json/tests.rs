@@ -1,3 +1,5 @@
+use protos::LossLedger;
+
 use super::*;
 
 #[test]
@@ -18,6 +20,18 @@ fn everything_known() {
                 state: Some("STARTED".into()),
                 buffer_size_kb: vec![64, 32],
                 is_started: Some(true),
+                loss_ledger: Some(LossLedger {
+                    entries: vec![LossLedgerEntry {
+                        reason: Some(LossLedgerReason::REASON_LEFT_UNFINISHED),
+                        producer_name: Some("game".into()),
+                        pid: Some(7),
+                        count: Some(2),
+                        unit: Some(LossLedgerUnit::UNIT_PACKETS),
+                        at_least: Some(true),
+                        ..LossLedgerEntry::default()
+                    }],
+                    ..LossLedger::default()
+                }),
                 ..TracingServiceStateTracingSession::default()
             },
             TracingServiceStateTracingSession::default(),
@@ -36,10 +50,21 @@ fn everything_known() {
       "id": 18446744073709551615,
       "state": "STARTED",
       "buffer_size_kb": [64, 32],
-      "is_started": true
+      "is_started": true,
+      "loss_ledger": [
+        {
+          "reason": "REASON_LEFT_UNFINISHED",
+          "producer_name": "game",
+          "pid": 7,
+          "count": 2,
+          "unit": "UNIT_PACKETS",
+          "at_least": true
+        }
+      ]
     },
     {
-      "buffer_size_kb": []
+      "buffer_size_kb": [],
+      "loss_ledger": []
     }
   ],
   "producers": [],
