@@ -5,7 +5,7 @@ use quote::quote;
 use syn::Attribute;
 use syn::parse::Parser as _;
 
-use crate::model::Schema;
+use crate::model::{Kind, Label, Schema};
 use crate::{Config, Error};
 
 /// Parses attributes in Rust's syntax: `#[a] #[b(c)]`.
@@ -43,9 +43,26 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
         return Err(nothing(name, "stand attributes at"));
     }
     match config.bytes.iter().find(|name| !any(schema, name, true)) {
-        None => Ok(()),
-        Some(name) => Err(nothing(name, "hold as Bytes")),
+        None => {}
+        Some(name) => return Err(nothing(name, "hold as Bytes")),
     }
+    match config.shared.iter().find(|name| !is_single_message(schema, name)) {
+        None => Ok(()),
+        Some(name) => Err(nothing(name, "share: a field with one message, in no oneof")),
+    }
+}
+
+/// Whether a field of that name holds one message and is in no oneof.
+fn is_single_message(schema: &Schema, name: &str) -> bool {
+    schema.messages.iter().any(|message| {
+        let full = message.path.full();
+        message.fields.iter().any(|field| {
+            matches!(field.kind, Kind::Message(_))
+                && field.label != Label::Repeated
+                && field.oneof.is_none()
+                && name == format!("{full}.{}", field.name)
+        })
+    })
 }
 
 /// Whether `name` matches a message, oneof or enum, or, with `fields`, a field.

@@ -58,6 +58,10 @@ pub struct Config {
     pub compact: bool,
     /// Full names of messages that are not compact nevertheless, with those nested in them: requests that come often.
     pub not_compact: Vec<String>,
+    /// Full names of fields that are `Option<Arc<M>>` in owned messages instead of `Option<M>`: large messages that are
+    /// passed on as they are. The code that drops such a message is then in few places. Only singular fields of
+    /// messages outside of oneofs.
+    pub shared: Vec<String>,
     /// Cargo feature of the receiving crate for descriptors. `None`: they are always compiled.
     pub text_feature: Option<String>,
     /// Cargo feature of the receiving crate for readers. `None`: they are always compiled. Readers take the compiler

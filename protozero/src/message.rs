@@ -32,6 +32,8 @@
 //! must also drop it in a loop.
 
 use alloc::boxed::Box;
+#[cfg(target_has_atomic = "ptr")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt::Debug;
@@ -260,6 +262,9 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
 }
 
 impl<M: Message> Message for Box<M> {}
+
+#[cfg(target_has_atomic = "ptr")]
+impl<M: Message + Clone> Message for Arc<M> {}
 
 /// A struct that represents a protobuf message and borrows its strings and bytes from the encoded
 /// message.

@@ -34,6 +34,8 @@ pub mod heap {
     pub use alloc::boxed::Box;
     pub use alloc::collections::BTreeMap;
     pub use alloc::string::String;
+    #[cfg(target_has_atomic = "ptr")]
+    pub use alloc::sync::Arc;
     pub use alloc::vec::Vec;
 }
 

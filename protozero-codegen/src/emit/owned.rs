@@ -51,12 +51,14 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // Fields are encoded from the last to the first.
     lines.reverse();
-    let flavour = if cx.is_compact(&full) { "compact" } else { "owned" };
+    // The table of a compact message implements `Clone`.
+    let (flavour, clone) =
+        if cx.is_compact(&full) { ("compact", None) } else { ("owned", Some(quote! { Clone, })) };
     let table = table(cx, flavour, &names.owned, &lines);
     let extensions = extension::nested(cx, message, &name);
     quote! {
         #doc
-        #[derive(Clone, PartialEq, Debug, Default)]
+        #[derive(#clone PartialEq, Debug, Default)]
         #attributes
         pub struct #name {
             #fields
@@ -103,10 +105,23 @@ fn field(cx: &Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> 
     let ty = match f.label {
         Label::Repeated => quote! { Vec<#scalar> },
         _ if implicit(f) => quote! { #scalar },
-        _ if f.boxed => quote! { Option<Box<#scalar>> },
-        _ => quote! { Option<#scalar> },
+        _ => match pointer(cx, &full, f) {
+            Some(pointer) => {
+                let pointer = ident(pointer);
+                quote! { Option<#pointer<#scalar>> }
+            }
+            None => quote! { Option<#scalar> },
+        },
     };
     quote! { #doc #gate #attributes pub #name: #ty, }
+}
+
+/// The type through which a message holds the one in its singular field, whose full name is `full`.
+fn pointer(cx: &Context<'_>, full: &str, f: &Field) -> Option<&'static str> {
+    if cx.config.shared.iter().any(|name| name == full) {
+        return Some("Arc");
+    }
+    f.boxed.then_some("Box")
 }
 
 /// Rust type of one value of `f`. `full` is the name of `f`, or of the map field if `f` belongs to a map entry.
@@ -155,7 +170,10 @@ fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
         Kind::Enum(_) => format!("Enum({})", of()),
         Kind::Message(_) => {
             let kind = if f.delimited { "Group" } else { "Nested" };
-            if f.boxed { format!("{kind}(Box<{}>)", of()) } else { format!("{kind}({})", of()) }
+            match pointer(cx, full, f) {
+                Some(pointer) => format!("{kind}({pointer}<{}>)", of()),
+                None => format!("{kind}({})", of()),
+            }
         }
         scalar => camel(scalar.keyword()),
     }

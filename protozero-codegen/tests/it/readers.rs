@@ -125,6 +125,26 @@ fn unchecked_text_is_a_setting() {
 }
 
 #[test]
+fn messages_can_be_shared() {
+    let run = |name: &str| {
+        let text =
+            "syntax = \"proto3\"; message Note { Note next = 1; repeated Note all = 2; int32 n = 3;
+            oneof of { Note one = 4; } }";
+        let sources = vec![Source { path: "note.proto".into(), text: text.into() }];
+        let api_kinds = ApiKinds { owned: true, ..ApiKinds::default() };
+        generate(&Config { sources, api_kinds, shared: vec![name.into()], ..Config::default() })
+    };
+    let text = run("Note.next").unwrap().remove(0).text;
+    for part in ["pub next: Option<Arc<Note>>", "next = 1 as Nested(Arc<Note>)", "Box<Note>"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for wrong in ["Note.all", "Note.n", "Note.one", "Note", "Other.next"] {
+        let error = run(wrong).unwrap_err().to_string();
+        assert!(error.contains("to share: a field with one message"), "{error}");
+    }
+}
+
+#[test]
 fn compact_messages_are_a_setting() {
     let source =
         "syntax = \"proto3\"; message Note { oneof kind { string text = 1; } message In {} }

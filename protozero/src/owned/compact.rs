@@ -12,6 +12,8 @@
 //! fields before it.
 
 use alloc::boxed::Box;
+#[cfg(target_has_atomic = "ptr")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::merge::charge_bytes;
@@ -25,7 +27,11 @@ use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::message::Enumeration;
 
 /// A message, as the shared functions see it.
-pub trait Compact {
+pub trait Compact: Sized {
+    /// Copies all fields to `new`, which is empty. `Clone` is this, too: a derived one copies each field to the stack
+    /// first, and has code for the panic of each.
+    fn copy_fields(&self, new: &mut Self);
+
     /// Writes all fields, from the last to the first.
     fn put_fields(&self, out: &mut Encoder<'_>);
 
@@ -38,6 +44,11 @@ pub trait Compact {
 
 impl<M: Compact> Compact for Box<M> {
     #[inline]
+    fn copy_fields(&self, new: &mut Self) {
+        M::copy_fields(self, new);
+    }
+
+    #[inline]
     fn put_fields(&self, out: &mut Encoder<'_>) {
         M::put_fields(self, out);
     }
@@ -45,6 +56,24 @@ impl<M: Compact> Compact for Box<M> {
     #[inline]
     fn merge_one(&mut self, field: &Field<'_>, context: DecodeContext<'_>) -> Merged {
         M::merge_one(self, field, context)
+    }
+}
+
+#[cfg(target_has_atomic = "ptr")]
+impl<M: Compact + Clone> Compact for Arc<M> {
+    #[inline]
+    fn copy_fields(&self, new: &mut Self) {
+        *new = Self::clone(self);
+    }
+
+    #[inline]
+    fn put_fields(&self, out: &mut Encoder<'_>) {
+        M::put_fields(self, out);
+    }
+
+    #[inline]
+    fn merge_one(&mut self, field: &Field<'_>, context: DecodeContext<'_>) -> Merged {
+        Self::make_mut(self).merge_one(field, context)
     }
 }
 
@@ -58,6 +87,38 @@ impl<M: Compact> Slot for &mut M {
     fn merge_one(&mut self, field: &Field<'_>, context: DecodeContext<'_>) -> Merged {
         M::merge_one(self, field, context)
     }
+}
+
+/// A copy of `message`.
+#[inline(never)]
+pub fn duplicate<M: Compact + Default>(message: &M) -> M {
+    let mut new = M::default();
+    copy_all(message, &mut new);
+    new
+}
+
+/// Copies all fields of `old`. The only copy of the code that does so.
+#[inline(never)]
+fn copy_all<M: Compact>(old: &M, new: &mut M) {
+    old.copy_fields(new);
+}
+
+/// Copies a value that is no message.
+#[inline(never)]
+pub fn copy_value<T: Clone>(new: &mut T, old: &T) {
+    new.clone_from(old);
+}
+
+/// Copies a number, for which a call would be longer.
+#[inline]
+fn copy_number<T: Copy>(new: &mut T, old: &T) {
+    *new = *old;
+}
+
+/// Copies elements that are no messages.
+#[inline(never)]
+pub fn append_values<T: Clone>(new: &mut Vec<T>, old: &[T]) {
+    new.extend_from_slice(old);
 }
 
 /// Decodes all fields of `bytes` into `message`.
@@ -122,6 +183,12 @@ fn put_group<M: Compact>(message: &M, out: &mut Encoder<'_>, number: u32) {
 pub trait Shared: Kind {
     /// Encodes one value.
     fn put_one(out: &mut Encoder<'_>, number: u32, value: &Self::Owned);
+
+    /// Copies an optional member.
+    fn copy_optional(new: &mut Option<Self::Owned>, old: &Option<Self::Owned>);
+
+    /// Copies elements.
+    fn copy_repeated(new: &mut Vec<Self::Owned>, old: &[Self::Owned]);
 
     /// Encodes an optional member.
     fn put_optional(out: &mut Encoder<'_>, number: u32, value: &Option<Self::Owned>);
@@ -211,8 +278,18 @@ fn merge_scalar_repeated<K: for<'a> Read<'a>>(
 
 /// Scalars: one function for all fields of the kind.
 macro_rules! scalars {
-    ($($kind:ident $(<$generic:ident: $bound:ident $(, const $check:ident)?>)?;)*) => {$(
-        impl $(<$generic: $bound $(, const $check: bool)?>)? Shared for $kind $(<$generic $(, $check)?>)? {
+    ($($kind:ident $(<$generic:ident: $bound:ident $(, const $check:ident)?>)?, $copy:path;)*) => {$(
+        impl $(<$generic: $bound + Clone $(, const $check: bool)?>)? Shared for $kind $(<$generic $(, $check)?>)? {
+            #[inline]
+            fn copy_optional(new: &mut Option<Self::Owned>, old: &Option<Self::Owned>) {
+                $copy(new, old);
+            }
+
+            #[inline]
+            fn copy_repeated(new: &mut Vec<Self::Owned>, old: &[Self::Owned]) {
+                append_values(new, old);
+            }
+
             #[inline]
             fn put_one(out: &mut Encoder<'_>, number: u32, value: &Self::Owned) {
                 put_scalar::<Self>(out, number, value);
@@ -261,13 +338,25 @@ macro_rules! scalars {
 }
 
 scalars! {
-    Int32; Int64; Uint32; Uint64; Sint32; Sint64; Bool;
-    Fixed32; Sfixed32; Float; Fixed64; Sfixed64; Double;
-    Text<T: TextValue, const CHECKED>;
-    Bytes<T: BytesValue>;
+    Int32, copy_number; Int64, copy_number; Uint32, copy_number; Uint64, copy_number;
+    Sint32, copy_number; Sint64, copy_number; Bool, copy_number;
+    Fixed32, copy_number; Sfixed32, copy_number; Float, copy_number;
+    Fixed64, copy_number; Sfixed64, copy_number; Double, copy_number;
+    Text<T: TextValue, const CHECKED>, copy_value;
+    Bytes<T: BytesValue>, copy_value;
 }
 
 impl<E: Enumeration> Shared for Enum<E> {
+    #[inline]
+    fn copy_optional(new: &mut Option<E>, old: &Option<E>) {
+        copy_number(new, old);
+    }
+
+    #[inline]
+    fn copy_repeated(new: &mut Vec<E>, old: &[E]) {
+        append_values(new, old);
+    }
+
     #[inline]
     fn put_one(out: &mut Encoder<'_>, number: u32, value: &E) {
         put_number_optional(out, number, Some(value.to_i32()));
@@ -340,10 +429,40 @@ fn fill_variant<M: Default, O>(slot: &mut Option<O>, make: fn(M) -> O) {
     *slot = Some(make(M::default()));
 }
 
+#[inline(never)]
+fn copy_message<M: Compact + Default>(new: &mut Option<M>, old: &Option<M>) {
+    if let Some(old) = old {
+        fill(new);
+        if let Some(new) = new {
+            copy_all(old, new);
+        }
+    }
+}
+
+#[inline(never)]
+fn copy_messages<M: Compact + Default>(new: &mut Vec<M>, old: &[M]) {
+    for old in old {
+        append(new);
+        if let Some(new) = new.last_mut() {
+            copy_all(old, new);
+        }
+    }
+}
+
 /// Messages: what is left for each of them is to make it.
 macro_rules! messages {
     ($($kind:ident, $wire:ident, $put:ident;)*) => {$(
         impl<M: Compact + Encode + Default> Shared for $kind<M> {
+            #[inline]
+            fn copy_optional(new: &mut Option<M>, old: &Option<M>) {
+                copy_message(new, old);
+            }
+
+            #[inline]
+            fn copy_repeated(new: &mut Vec<M>, old: &[M]) {
+                copy_messages(new, old);
+            }
+
             #[inline]
             fn put_one(out: &mut Encoder<'_>, number: u32, value: &M) {
                 $put(value, out, number);
@@ -410,83 +529,4 @@ macro_rules! messages {
 messages! {
     Nested, Len, put_nested;
     Group, Group, put_group;
-}
-
-/// Encodes one field per element.
-pub fn put_repeated<K: Shared>(out: &mut Encoder<'_>, number: u32, values: &[K::Owned]) {
-    for value in values.iter().rev() {
-        K::put_one(out, number, value);
-    }
-}
-
-/// One module per shape, as in [`owned_macro`](super::owned_macro).
-macro_rules! same {
-    ($($shape:ident)*) => {$(
-        #[doc = concat!("As [`owned_macro::", stringify!($shape), "`](super::owned_macro::", stringify!($shape), ").")]
-        pub mod $shape {
-            pub use super::super::owned_macro::$shape::{merge, put};
-        }
-    )*};
-}
-
-same! { implicit packed packed_enums map }
-
-/// May be missing.
-pub mod optional {
-    use super::{DecodeContext, Encoder, Field, Shared, Understood};
-
-    /// Encodes the member.
-    #[inline]
-    pub fn put<K: Shared>(out: &mut Encoder<'_>, number: u32, value: &Option<K::Owned>) {
-        K::put_optional(out, number, value);
-    }
-
-    /// Decodes into the member.
-    ///
-    /// # Errors
-    /// Those of [`Compact::merge_one`](super::Compact::merge_one).
-    #[inline]
-    pub fn merge<K: Shared>(
-        slot: &mut Option<K::Owned>,
-        field: &Field<'_>,
-        context: DecodeContext<'_>,
-    ) -> Understood {
-        K::merge_optional(slot, field, context)
-    }
-}
-
-/// One field per element.
-pub mod repeated {
-    pub use super::put_repeated as put;
-    use super::{DecodeContext, Field, Shared, Understood, Vec};
-
-    /// Decodes an element.
-    ///
-    /// # Errors
-    /// Those of [`Compact::merge_one`](super::Compact::merge_one).
-    #[inline]
-    pub fn merge<K: Shared>(
-        slot: &mut Vec<K::Owned>,
-        field: &Field<'_>,
-        context: DecodeContext<'_>,
-    ) -> Understood {
-        K::merge_repeated(slot, field, context)
-    }
-}
-
-/// One field per element, of a kind that can be packed. Decoding accepts both encodings.
-pub mod unpacked {
-    pub use super::super::merge_packed as merge;
-    pub use super::put_repeated as put;
-}
-
-/// [`unpacked`], for enumerations.
-pub mod unpacked_enums {
-    pub use super::super::merge_known as merge;
-    pub use super::put_repeated as put;
-}
-
-/// The member that is set.
-pub mod oneof {
-    pub use super::super::owned_macro::oneof::{merge, put};
 }

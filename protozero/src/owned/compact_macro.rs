@@ -1,12 +1,13 @@
 //! The macros `compact!` and `compact_oneof!`: as [`owned_macro`](super::owned_macro), with the functions of
 //! [`compact`](super::compact).
 
-/// Implements [`Message`](crate::Message) as [`__owned`](crate::__owned) does, from the same lines, with less code.
+/// Implements [`Message`](crate::Message) as [`__owned`](crate::__owned) does, from the same lines, with less code. It
+/// implements `Clone`, too.
 ///
 /// ```
 /// use protozero::{Message, UnknownFields, rt};
 ///
-/// #[derive(Clone, PartialEq, Debug, Default)]
+/// #[derive(PartialEq, Debug, Default)]
 /// struct Polygon {
 ///     name: Option<String>,
 ///     corners: Vec<i32>,
@@ -40,6 +41,7 @@
 /// assert_eq!((polygon.corners.as_slice(), &polygon.paint), (&[-1, 1][..], &Some(Paint::Color(7))));
 /// assert_eq!(polygon.holes[0].name.as_deref(), Some("h"));
 /// assert_eq!(polygon.encode_to_vec(), bytes);
+/// assert_eq!(polygon.clone(), polygon);
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 #[doc(hidden)]
@@ -53,14 +55,32 @@ macro_rules! __compact {
                 $(as $($kind:ident $(($of:ty))?),+)?;
         )*
     ) => {
+        impl ::core::clone::Clone for $name {
+            #[inline]
+            fn clone(&self) -> Self {
+                $crate::rt::owned::compact::duplicate(self)
+            }
+        }
+
         impl $crate::rt::owned::compact::Compact for $name {
             // In no crate that does not use the message.
+            #[inline]
+            fn copy_fields(&self, new: &mut Self) {
+                $crate::rt::owned::compact::copy_value(&mut new.unknown_fields, &self.unknown_fields);
+                $(
+                    $(#[$meta])*
+                    $crate::rt::owned::compact_shapes::$shape::copy
+                        $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
+                        (&mut new.$field, &self.$field);
+                )*
+            }
+
             #[inline]
             fn put_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
                 $crate::rt::owned::put_unknown(out, &self.unknown_fields);
                 $(
                     $(#[$meta])*
-                    $crate::rt::owned::compact::$shape::put
+                    $crate::rt::owned::compact_shapes::$shape::put
                         $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
                         (out, $number, &self.$field);
                 )*
@@ -76,7 +96,7 @@ macro_rules! __compact {
                 let understood = match field.number {
                     $(
                         $(#[$meta])*
-                        $number $(| $more)* => $crate::rt::owned::compact::$shape::merge
+                        $number $(| $more)* => $crate::rt::owned::compact_shapes::$shape::merge
                             $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
                             (&mut self.$field, $(&mut self.$unknown,)? field, context),
                     )*

@@ -15,6 +15,7 @@
 
 pub mod compact;
 mod compact_macro;
+pub mod compact_shapes;
 mod encoder;
 mod map;
 mod merge;

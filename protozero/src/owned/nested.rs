@@ -1,6 +1,8 @@
 //! Nested messages: after a length, or between the two tags of a group.
 
 use alloc::boxed::Box;
+#[cfg(target_has_atomic = "ptr")]
+use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::size_of;
 
@@ -89,6 +91,35 @@ impl<'a, M: Merge<'a>> Merge<'a> for Box<M> {
     #[inline]
     fn merge_fields(&mut self, bytes: &'a [u8], context: DecodeContext<'_>) -> Merged {
         M::merge_fields(self, bytes, context)
+    }
+}
+
+/// A message that several values share. Decoding into it copies it if others have it.
+#[cfg(target_has_atomic = "ptr")]
+impl<M: Encode> Encode for Arc<M> {
+    // The pointer, two counters and the message.
+    const FOOTPRINT: usize = 3 * size_of::<Self>() + M::FOOTPRINT;
+
+    #[inline]
+    fn encode_fields(&self, out: &mut Encoder<'_>) {
+        M::encode_fields(self, out);
+    }
+}
+
+#[cfg(target_has_atomic = "ptr")]
+impl<'a, M: Merge<'a> + Clone> Merge<'a> for Arc<M> {
+    #[inline]
+    fn merge_field(
+        &mut self,
+        field: Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        Self::make_mut(self).merge_field(field, context)
+    }
+
+    #[inline]
+    fn merge_fields(&mut self, bytes: &'a [u8], context: DecodeContext<'_>) -> Merged {
+        Self::make_mut(self).merge_fields(bytes, context)
     }
 }
 

@@ -1,16 +1,18 @@
 //! Compact messages against the others: the same bytes, values and errors.
 
+use std::sync::Arc;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use protozero::{Message, UnknownFields, rt};
 
 /// The same message with either macro.
 macro_rules! both {
-    ($module:ident, $message:ident, $oneof:ident) => {
+    ($module:ident, $message:ident, $oneof:ident $(, $clone:ident)?) => {
         mod $module {
             use super::*;
 
-            #[derive(Clone, PartialEq, Debug, Default)]
+            #[derive($($clone,)? PartialEq, Debug, Default)]
             pub struct Node {
                 pub name: Option<String>,
                 pub number: Option<i64>,
@@ -18,6 +20,7 @@ macro_rules! both {
                 pub runs: Vec<u32>,
                 pub tags: Vec<String>,
                 pub child: Option<Box<Node>>,
+                pub shared: Option<Arc<Node>>,
                 pub children: Vec<Node>,
                 pub pick: Option<Pick>,
                 pub unknown_fields: UnknownFields,
@@ -31,6 +34,7 @@ macro_rules! both {
             }
 
             rt::$message! { Node;
+                optional shared = 11 as Nested(Arc<Node>);
                 oneof pick = 8 | 9 | 10;
                 repeated children = 7 as Nested(Node);
                 optional child = 6 as Nested(Box<Node>);
@@ -50,7 +54,7 @@ macro_rules! both {
     };
 }
 
-both!(plain, owned, oneof);
+both!(plain, owned, oneof, Clone);
 both!(small, compact, compact_oneof);
 
 /// Bytes that are often a message: fields of the numbers above with every wire type.
@@ -75,7 +79,10 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 /// `bytes` as the content of a child, a repeated child and a member of the oneof.
 fn wrapped(bytes: &[u8]) -> Vec<u8> {
     let len = bytes.len() as u8;
-    [6, 7, 10, 10, 6].iter().flat_map(|n| [&[n << 3 | 2, len][..], bytes].concat()).collect()
+    [6, 7, 10, 10, 6, 11, 11]
+        .iter()
+        .flat_map(|n| [&[n << 3 | 2, len][..], bytes].concat())
+        .collect()
 }
 
 fn check(bytes: &[u8]) {
@@ -84,6 +91,7 @@ fn check(bytes: &[u8]) {
         (Ok(plain), Ok(small)) => {
             assert_eq!(format!("{plain:?}"), format!("{small:?}"));
             assert_eq!(plain.encode_to_vec(), small.encode_to_vec());
+            assert_eq!(small.clone(), small);
         }
         (plain, small) => assert_eq!(plain.err(), small.err()),
     }

@@ -47,7 +47,12 @@ fn descriptor(name: &str, bytes: usize) -> DataSourceDescriptor {
 
 /// The state that `perfetto --query-raw` prints.
 fn shown(world: &World) -> Vec<DataSourceDescriptor> {
-    world.state().data_sources.into_iter().filter_map(|source| source.ds_descriptor).collect()
+    world
+        .state()
+        .data_sources
+        .into_iter()
+        .filter_map(|source| Some((*source.ds_descriptor?).clone()))
+        .collect()
 }
 
 /// They are equal. A failure shows their sizes, not their bytes.
@@ -129,7 +134,7 @@ fn a_descriptor_that_fills_a_reply_is_shown_and_of_a_larger_one_the_name() {
     let sizes = IPC_FRAME_BYTES_MAX - 32..IPC_FRAME_BYTES_MAX;
     for bytes in sizes.clone() {
         let request = RegisterDataSourceRequest {
-            data_source_descriptor: Some(descriptor(&bytes.to_string(), bytes)),
+            data_source_descriptor: Some(descriptor(&bytes.to_string(), bytes).into()),
             ..Default::default()
         };
         let sent = ask(Request::RegisterDataSource(request));

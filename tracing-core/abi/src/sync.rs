@@ -8,7 +8,6 @@
 pub use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, OnceLock, RwLock, Weak,
     atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
-    mpsc,
 };
 
 #[cfg(loom)]

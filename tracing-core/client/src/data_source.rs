@@ -62,16 +62,14 @@ pub trait DataSource: Send {
 /// Whether two configs differ only in what tells one session from another.
 fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
     let without_session = |config: &DataSourceConfig| {
-        let config = DataSourceConfig {
-            target_buffer: None,
-            target_buffer_name: None,
-            tracing_session_id: None,
-            session_initiator: None,
-            trace_duration_ms: None,
-            stop_timeout_ms: None,
-            enable_extra_guardrails: None,
-            ..config.clone()
-        };
+        let mut config = config.clone();
+        config.target_buffer = None;
+        config.target_buffer_name = None;
+        config.tracing_session_id = None;
+        config.session_initiator = None;
+        config.trace_duration_ms = None;
+        config.stop_timeout_ms = None;
+        config.enable_extra_guardrails = None;
         // Bytes, because comparing each field is much code.
         config.encode_to_vec()
     };
@@ -126,11 +124,11 @@ pub struct Instance(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     id: InstanceId,
-    config: DataSourceConfig,
+    config: Arc<DataSourceConfig>,
     arbiter: Option<Arbiter>,
     /// Of an instance that the producer has started by itself.
     reservation: Option<ReservationId>,
-    adopted: OnceLock<(InstanceId, DataSourceConfig)>,
+    adopted: OnceLock<(InstanceId, Arc<DataSourceConfig>)>,
 }
 
 impl PartialEq for Instance {
@@ -142,14 +140,18 @@ impl PartialEq for Instance {
 impl Eq for Instance {}
 
 impl Instance {
-    pub(super) fn new(id: InstanceId, config: DataSourceConfig, arbiter: Option<Arbiter>) -> Self {
+    pub(super) fn new(
+        id: InstanceId,
+        config: Arc<DataSourceConfig>,
+        arbiter: Option<Arbiter>,
+    ) -> Self {
         let adopted = OnceLock::new();
         Self(Arc::new(Inner { id, config, arbiter, reservation: None, adopted }))
     }
 
     /// An instance that the producer starts by itself.
     pub(super) fn startup(
-        config: DataSourceConfig,
+        config: Arc<DataSourceConfig>,
         arbiter: Arbiter,
         reservation: ReservationId,
     ) -> Self {
@@ -163,20 +165,20 @@ impl Instance {
     }
 
     /// The service asks for this instance.
-    pub(super) fn adopt(&self, id: InstanceId, config: DataSourceConfig) {
+    pub(super) fn adopt(&self, id: InstanceId, config: Arc<DataSourceConfig>) {
         // A second session never gets the same instance.
         let _ = self.0.adopted.set((id, config));
     }
 
     /// An instance without a service, for tests of a source: its writers drop all packets.
     pub fn detached(id: InstanceId, config: DataSourceConfig) -> Self {
-        Self::new(id, config, None)
+        Self::new(id, Arc::new(config), None)
     }
 
     /// An instance whose writers write into the memory of `arbiter`: for a data source without a
     /// [`Producer`](super::producer::Producer).
     pub fn with_arbiter(id: InstanceId, config: DataSourceConfig, arbiter: Arbiter) -> Self {
-        Self::new(id, config, Some(arbiter))
+        Self::new(id, Arc::new(config), Some(arbiter))
     }
 
     /// The id, unique in the service.
@@ -187,6 +189,11 @@ impl Instance {
     /// The config of the data source in this session.
     pub fn config(&self) -> &DataSourceConfig {
         self.0.adopted.get().map_or(&self.0.config, |(_, config)| config)
+    }
+
+    /// [`config`](Self::config), for another instance.
+    pub(super) fn shared_config(&self) -> Arc<DataSourceConfig> {
+        Arc::clone(self.0.adopted.get().map_or(&self.0.config, |(_, config)| config))
     }
 
     /// The buffer for its packets; 0 while no session has adopted it.

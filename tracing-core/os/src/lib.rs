@@ -14,7 +14,8 @@
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/alarm` | `timerfd_settime` ... | a service that sleeps until a timer is due |
 //! | `poll/poller` | `epoll_wait` ... | a daemon that sleeps until something happens |
-//! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | this process |
+//! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sysconf`, `prlimit` | this process |
+//! | `queue` | those of a lock | items from one thread to another |
 //! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |
 //! | `socket/address` | `stat` | default addresses |
 //! | `socket/descriptors` | `recvmsg`, `setsockopt` (`SO_PASSRIGHTS`) | descriptors that peers send to a daemon |
@@ -33,6 +34,7 @@ pub mod hooks;
 pub mod poll;
 #[cfg(feature = "service")]
 pub mod process;
+pub mod queue;
 pub mod shm;
 pub mod socket;
 mod sys;

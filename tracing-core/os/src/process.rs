@@ -44,18 +44,17 @@ impl Machine {
     }
 }
 
-/// Counts the folders `cpu0`, `cpu1` ...; without them, the processors that this process may run on.
+/// Counts the folders `cpu0`, `cpu1` ...; without them, the processors that are online.
 fn cpus_configured(folder: &Path) -> u32 {
     let is_cpu = |name: &std::ffi::OsStr| {
         let number = name.as_encoded_bytes().strip_prefix(b"cpu").unwrap_or_default();
         !number.is_empty() && number.iter().all(u8::is_ascii_digit)
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let count = match entries.filter(|entry| is_cpu(&entry.file_name())).count() {
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        count => count,
-    };
-    u32::try_from(count).unwrap_or(u32::MAX)
+    match entries.filter(|entry| is_cpu(&entry.file_name())).count() {
+        0 => sys::cpus_online(),
+        count => u32::try_from(count).unwrap_or(u32::MAX),
+    }
 }
 
 /// A random number from the kernel: the seed of everything that must differ between two runs.

@@ -196,6 +196,15 @@ pub(crate) fn ticks_per_second() -> u64 {
     u64::try_from(ticks).unwrap_or(100)
 }
 
+/// Processors of the machine that are online.
+#[cfg(feature = "service")]
+pub(crate) fn cpus_online() -> u32 {
+    // SAFETY: it takes and returns numbers.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    // One at least runs this.
+    u32::try_from(count).unwrap_or(1)
+}
+
 /// Memory of the machine, bytes.
 #[cfg(feature = "service")]
 pub(crate) fn ram_bytes() -> u64 {

@@ -74,7 +74,7 @@ impl MockProducer {
     /// Registers a data source.
     pub fn register(&self, shell: &mut Shell, descriptor: DataSourceDescriptor) {
         let request = protos::RegisterDataSourceRequest {
-            data_source_descriptor: Some(descriptor),
+            data_source_descriptor: Some(descriptor.into()),
             ..Default::default()
         };
         self.call(shell, ProducerRequest::RegisterDataSource(request));
@@ -218,8 +218,10 @@ impl MockConsumer {
 
     /// Asks for a session.
     pub fn enable(&mut self, shell: &mut Shell, config: TraceConfig, file: Option<FileId>) {
-        let request =
-            EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
+        let request = EnableTracingRequest {
+            trace_config: Some(config.into()),
+            ..EnableTracingRequest::default()
+        };
         self.enable_with(shell, request, file);
     }
 

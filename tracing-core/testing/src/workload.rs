@@ -157,7 +157,7 @@ impl Producer {
                     self.no_flush.insert(name.into());
                 }
                 let request = protos::RegisterDataSourceRequest {
-                    data_source_descriptor: Some(descriptor),
+                    data_source_descriptor: Some(descriptor.into()),
                     ..Default::default()
                 };
                 out.push((true, Request::RegisterDataSource(request), None));
@@ -350,7 +350,7 @@ impl Producer {
         for _ in 0..50 {
             let descriptor = descriptor(name, &mut self.rng);
             let register = protos::RegisterDataSourceRequest {
-                data_source_descriptor: Some(descriptor),
+                data_source_descriptor: Some(descriptor.into()),
                 ..Default::default()
             };
             let unregister = protos::UnregisterDataSourceRequest {
@@ -389,7 +389,7 @@ impl Producer {
                 8 => Request::UpdateDataSource(protos::UpdateDataSourceRequest {
                     data_source_descriptor: Some({
                         let name = rng.pick(&SOURCES);
-                        descriptor(name, rng)
+                        descriptor(name, rng).into()
                     }),
                     ..Default::default()
                 }),

@@ -18,6 +18,18 @@ const SET: &str = "schema.binpb";
 /// Contents of files by their path below a folder.
 type Files = BTreeMap<String, Vec<u8>>;
 
+/// Fields with configs and descriptors, which clients and the service pass on.
+const SHARED: [&str; 8] = [
+    "AttachResponse.trace_config",
+    "ChangeTraceConfigRequest.trace_config",
+    "EnableTracingRequest.trace_config",
+    "GetAsyncCommandResponse.SetupDataSource.config",
+    "GetAsyncCommandResponse.StartDataSource.config",
+    "RegisterDataSourceRequest.data_source_descriptor",
+    "TracingServiceState.DataSource.ds_descriptor",
+    "UpdateDataSourceRequest.data_source_descriptor",
+];
+
 /// Areas of the schema: a path prefix and a feature of `protos`. The longest prefix decides. Files without an area are
 /// always compiled.
 const AREAS: &[(&str, &str)] = &[
@@ -155,6 +167,7 @@ fn config(root: &Path) -> Result<Config, String> {
         compact: true,
         // It comes for every few chunks.
         not_compact: vec!["perfetto.protos.CommitDataRequest".into()],
+        shared: SHARED.iter().map(|name| format!("perfetto.protos.{name}")).collect(),
         ..Config::default()
     })
 }

@@ -4,10 +4,10 @@ use super::*;
 
 fn state(offers: &[(&str, i32)]) -> TracingServiceState {
     let source = |&(name, id): &(&str, i32)| TracingServiceStateDataSource {
-        ds_descriptor: Some(DataSourceDescriptor {
-            name: Some(name.into()),
-            ..DataSourceDescriptor::default()
-        }),
+        ds_descriptor: Some(
+            DataSourceDescriptor { name: Some(name.into()), ..DataSourceDescriptor::default() }
+                .into(),
+        ),
         producer_id: Some(id),
         ..TracingServiceStateDataSource::default()
     };

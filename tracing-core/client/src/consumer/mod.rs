@@ -35,6 +35,7 @@ use abi::ids::CallId;
 use abi::ipc::port::ConsumerPort;
 use abi::ipc::{Port, Rejected};
 use abi::limits::{FLUSH_TIMEOUT_MS, IPC_ARGS_BYTES_MAX};
+use abi::sync::Arc;
 use os::clock::Deadline;
 use os::socket::{self, Address};
 
@@ -136,7 +137,7 @@ impl Consumer {
         file: Option<OwnedFd>,
     ) -> Result<(), ConsumerError> {
         let request = EnableTracingRequest {
-            trace_config: Some(config.clone()),
+            trace_config: Some(Arc::new(config.clone())),
             ..EnableTracingRequest::default()
         };
         self.enable(request, file)
@@ -171,7 +172,7 @@ impl Consumer {
     /// does not answer, or closes the connection.
     pub fn change_trace_config(&mut self, config: &TraceConfig) -> Result<(), ConsumerError> {
         let request = ChangeTraceConfigRequest {
-            trace_config: Some(config.clone()),
+            trace_config: Some(Arc::new(config.clone())),
             ..ChangeTraceConfigRequest::default()
         };
         check_len("ChangeTraceConfig", &request)?;

@@ -11,7 +11,6 @@ use protos::{
 use protozero::Message;
 
 use super::event::{Setup, SourceEvent};
-use super::queue::Sender;
 use super::shared::{Control, Shared, register_request};
 use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
 use crate::write::{Arbiter, FlushCallback, Park, Waker};
@@ -22,6 +21,7 @@ use abi::map::SortedMap;
 use abi::shm::{PageSize, Region, Smb};
 use abi::sync::Arc;
 use abi::time::BootTime;
+use os::queue::Sender;
 use os::{clock, shm};
 
 /// Memory of a producer whose service cannot share any, bytes (`producer_ipc_client_impl.cc`).
@@ -356,7 +356,7 @@ impl ProducerConnection {
         true
     }
 
-    fn setup(&self, id: Option<u64>, config: Option<DataSourceConfig>) -> Setup {
+    fn setup(&self, id: Option<u64>, config: Option<Arc<DataSourceConfig>>) -> Setup {
         let config = config.unwrap_or_default();
         let name = config.name.as_deref().unwrap_or_default();
         let state = self.shared.lock();

@@ -7,13 +7,13 @@ use protos::producer_port::Request;
 use protos::{NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
 
 use super::event::{Setup, SharedSource, SourceEvent};
-use super::queue::Receiver;
 use super::startup::{Startup, StartupAbort, StartupInstance};
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId, ReservationId};
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
+use os::queue::Receiver;
 
 struct Running {
     instance: Instance,
@@ -119,7 +119,9 @@ impl Dispatcher {
                 }
             }
             SourceEvent::StartupRefused => self.abort_startup(StartupAbort::Refused),
-            SourceEvent::Fence(done) => done.send(()),
+            SourceEvent::Fence(done) => {
+                done.send(());
+            }
             SourceEvent::Setup(setup) => self.setup(setup),
             SourceEvent::Start(setup) => self.start(setup),
             SourceEvent::Stop(id) => self.stop(id),
@@ -211,7 +213,7 @@ impl Dispatcher {
             startup.abort(&unbound, reason, Ack::ignored());
             let arbiter = self.instances.remove(&id).and_then(|running| running.arbiter);
             if reason == StartupAbort::Timeout {
-                let config = unbound.instance.config().clone();
+                let config = unbound.instance.shared_config();
                 self.setup(Setup { id, config, source: Some(unbound.source), arbiter });
             }
         }

@@ -2,11 +2,11 @@
 
 use protos::DataSourceConfig;
 
-use super::queue::Sender;
 use crate::data_source::DataSource;
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId};
 use abi::sync::{Arc, Mutex};
+use os::queue::Sender;
 
 /// An event for the data sources.
 pub(super) enum SourceEvent {
@@ -36,7 +36,7 @@ pub(super) enum SourceEvent {
 
 pub(super) struct Setup {
     pub id: InstanceId,
-    pub config: DataSourceConfig,
+    pub config: Arc<DataSourceConfig>,
     /// The source registered under the config's name, if it still is.
     pub source: Option<SharedSource>,
     pub arbiter: Option<Arbiter>,

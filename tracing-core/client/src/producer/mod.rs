@@ -20,7 +20,6 @@ mod event;
 mod io;
 mod options;
 mod polled;
-mod queue;
 mod shared;
 mod startup;
 #[cfg(test)]
@@ -44,6 +43,7 @@ use crate::write::Arbiter;
 use abi::ipc::port::ProducerPort;
 use abi::sync::{Arc, AtomicU64, Ordering};
 use os::clock::Deadline;
+use os::queue::queue;
 use os::socket::{Address, defaults};
 
 /// A running producer. Dropping it stops its instances, sends the data of their writers, and disconnects.
@@ -94,7 +94,7 @@ impl Producer {
         first: Option<Box<dyn Connection<ProducerPort>>>,
         again: Option<Address>,
     ) -> Result<Self, ProducerError> {
-        let (events, inbox) = queue::queue();
+        let (events, inbox) = queue();
         let memory = match &options.startup {
             Some(_) => Some(options.startup_memory(Arc::new(io::ParkThread::default()))?),
             None => None,
@@ -155,7 +155,7 @@ impl Producer {
     /// there will be no connection any more.
     pub fn sync(&self, timeout: Duration) -> bool {
         let deadline = Deadline::after(Some(timeout));
-        let (done, wait) = queue::queue();
+        let (done, wait) = queue();
         self.shared.control(Control::Sync(done));
         if wait.recv_timeout(timeout).is_none() {
             return false;
@@ -164,7 +164,7 @@ impl Producer {
             return true;
         }
         // The service has answered after what it had to say, so the starts are in this queue.
-        let (done, wait) = queue::queue();
+        let (done, wait) = queue();
         self.shared.send_event(SourceEvent::Fence(done));
         wait.recv_timeout(deadline.left().unwrap_or_default()).is_some()
     }
@@ -181,7 +181,7 @@ impl Producer {
         if self.shared.options.startup.is_none() || self.is_source_thread() {
             return;
         }
-        let (done, wait) = queue::queue();
+        let (done, wait) = queue();
         self.shared.send_event(SourceEvent::Fence(done));
         wait.recv();
     }

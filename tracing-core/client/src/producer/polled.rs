@@ -11,7 +11,6 @@ use super::dispatch::Dispatcher;
 use super::event::SourceEvent;
 use super::io::ParkThread;
 use super::options::{ProducerError, ProducerOptions};
-use super::queue::queue;
 use super::shared::Shared;
 use crate::connection::{Connection, ConnectionWaker};
 use crate::data_source::DataSource;
@@ -19,6 +18,7 @@ use crate::write::Park;
 use abi::ipc::port::ProducerPort;
 use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
+use os::queue::queue;
 
 /// A [`Producer`](super::Producer) for a program with an event loop. All its work, the calls of data sources included,
 /// happens inside [`poll`](Self::poll).

@@ -11,7 +11,6 @@ use protos::{
 
 use super::event::{SharedSource, SourceEvent};
 use super::options::{ProducerError, ProducerOptions};
-use super::queue::Sender;
 use super::startup::StartupMemory;
 use crate::connection::ConnectionWaker;
 use crate::data_source::DataSource;
@@ -20,10 +19,11 @@ use abi::ipc::port::{Port as _, ProducerPort};
 use abi::limits::IPC_ARGS_BYTES_MAX;
 use abi::map::SortedMap;
 use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock};
+use os::queue::Sender;
 
-pub(super) fn register_request(descriptor: &DataSourceDescriptor) -> Request {
+pub(super) fn register_request(descriptor: &Arc<DataSourceDescriptor>) -> Request {
     Request::RegisterDataSource(RegisterDataSourceRequest {
-        data_source_descriptor: Some(descriptor.clone()),
+        data_source_descriptor: Some(Arc::clone(descriptor)),
         ..Default::default()
     })
 }
@@ -38,7 +38,7 @@ fn check_len(name: &str, request: &Request) -> Result<(), ProducerError> {
 }
 
 pub(super) struct Registered {
-    pub(super) descriptor: DataSourceDescriptor,
+    pub(super) descriptor: Arc<DataSourceDescriptor>,
     pub(super) source: SharedSource,
 }
 
@@ -111,6 +111,7 @@ impl Shared {
         let mut descriptor = descriptor;
         descriptor.will_notify_on_start = Some(true);
         descriptor.will_notify_on_stop = Some(true);
+        let descriptor = Arc::new(descriptor);
         let mut state = self.lock();
         if name.is_empty() || state.sources.contains_key(&name) {
             return Err(ProducerError::Name { name });
@@ -138,13 +139,12 @@ impl Shared {
         let Some(registered) = state.sources.get_mut(&name) else {
             return Err(ProducerError::Name { name });
         };
-        let descriptor = DataSourceDescriptor {
-            will_notify_on_start: Some(true),
-            will_notify_on_stop: Some(true),
-            ..descriptor
-        };
+        let mut descriptor = descriptor;
+        descriptor.will_notify_on_start = Some(true);
+        descriptor.will_notify_on_stop = Some(true);
+        let descriptor = Arc::new(descriptor);
         let request = Request::UpdateDataSource(UpdateDataSourceRequest {
-            data_source_descriptor: Some(descriptor.clone()),
+            data_source_descriptor: Some(Arc::clone(&descriptor)),
             ..Default::default()
         });
         check_len(&name, &request)?;

@@ -182,7 +182,7 @@ impl StartupInstance {
 /// The startup instances of a producer, and those that can still begin.
 pub(super) struct Startup {
     arbiter: Arbiter,
-    wanted: Vec<DataSourceConfig>,
+    wanted: Vec<Arc<DataSourceConfig>>,
     running: Vec<StartupInstance>,
     deadline: Deadline,
     tell: Option<StartupCallback>,
@@ -192,7 +192,7 @@ impl Startup {
     pub(super) fn new(options: StartupOptions, arbiter: Arbiter) -> Self {
         Self {
             arbiter,
-            wanted: options.sources,
+            wanted: options.sources.into_iter().map(Arc::new).collect(),
             running: Vec::new(),
             deadline: Deadline::after(Some(options.timeout)),
             tell: options.on_event,
@@ -212,12 +212,10 @@ impl Startup {
 
     /// Starts the instances of a data source that was registered.
     pub(super) fn start(&mut self, name: &str, source: &SharedSource) {
-        let is_of = |config: &DataSourceConfig| config.name.as_deref() == Some(name);
-        let (matching, others): (Vec<_>, Vec<_>) =
-            core::mem::take(&mut self.wanted).into_iter().partition(is_of);
-        self.wanted = others;
-        for config in matching {
-            let Some(reservation) = self.arbiter.reserve() else { return };
+        let is_of = |config: &Arc<DataSourceConfig>| config.name.as_deref() == Some(name);
+        while let Some(at) = self.wanted.iter().position(is_of) {
+            let config = self.wanted.remove(at);
+            let Some(reservation) = self.arbiter.reserve() else { continue };
             let instance = Instance::startup(config, self.arbiter.clone(), reservation);
             lock(source).setup(&instance);
             lock(source).start(&instance);
@@ -231,14 +229,14 @@ impl Startup {
     pub(super) fn adopt(
         &mut self,
         id: InstanceId,
-        config: &DataSourceConfig,
+        config: &Arc<DataSourceConfig>,
     ) -> Option<StartupInstance> {
         let at = self.running.iter().position(|startup| {
             let own = startup.instance.config();
             own.name == config.name && lock(&startup.source).can_adopt(own, config)
         })?;
         let startup = self.running.remove(at);
-        startup.instance.adopt(id, config.clone());
+        startup.instance.adopt(id, Arc::clone(config));
         Some(startup)
     }
 
@@ -259,10 +257,11 @@ impl Startup {
 
     /// Aborts the instances of the data source `name` that no session has adopted.
     pub(super) fn unregister(&mut self, name: &str) {
-        let (aborted, running): (Vec<_>, Vec<_>) =
-            core::mem::take(&mut self.running).into_iter().partition(|it| it.name() == name);
-        self.running = running;
-        aborted.iter().for_each(|it| self.abort(it, StartupAbort::Ended, Ack::ignored()));
+        let is_of = |it: &StartupInstance| it.instance.config().name.as_deref() == Some(name);
+        while let Some(at) = self.running.iter().position(is_of) {
+            let aborted = self.running.remove(at);
+            self.abort(&aborted, StartupAbort::Ended, Ack::ignored());
+        }
     }
 
     /// Aborts all instances that no session has adopted.

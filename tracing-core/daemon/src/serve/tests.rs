@@ -105,7 +105,7 @@ fn initialize() -> ProducerRequest {
 fn register(name: &str) -> ProducerRequest {
     let descriptor = DataSourceDescriptor { name: Some(name.into()), ..Default::default() };
     ProducerRequest::RegisterDataSource(RegisterDataSourceRequest {
-        data_source_descriptor: Some(descriptor),
+        data_source_descriptor: Some(descriptor.into()),
         ..Default::default()
     })
 }

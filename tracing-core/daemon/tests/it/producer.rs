@@ -351,11 +351,14 @@ impl Scripted {
     fn start(&self, id: u64) {
         let start = StartSource {
             new_instance_id: Some(id),
-            config: Some(DataSourceConfig {
-                name: Some("test.source".into()),
-                target_buffer: Some(9),
-                ..Default::default()
-            }),
+            config: Some(
+                DataSourceConfig {
+                    name: Some("test.source".into()),
+                    target_buffer: Some(9),
+                    ..Default::default()
+                }
+                .into(),
+            ),
             ..Default::default()
         };
         self.command(Command::StartDataSource(start));
@@ -412,7 +415,9 @@ fn the_unknown() {
     let scripted = Scripted::new(None);
     scripted.setup_tracing(64 * 4096, 4);
     scripted.command(Command::SetupDataSource(SetupSource {
-        config: Some(DataSourceConfig { name: Some("unknown".into()), ..Default::default() }),
+        config: Some(
+            DataSourceConfig { name: Some("unknown".into()), ..Default::default() }.into(),
+        ),
         ..Default::default()
     }));
     scripted.command(Command::ClearIncrementalState(Clear::default()));

@@ -5,6 +5,7 @@ use protos::TraceConfig;
 use super::config::Checked;
 use crate::outbox::Outbox;
 use abi::ids::{ClientId, FileId};
+use abi::sync::Arc;
 
 /// A config whose own checks passed.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub(crate) struct Admission {
     pub(crate) client: ClientId,
     pub(crate) uid: u32,
     pub(crate) uuid: (i64, i64),
-    pub(crate) config: TraceConfig,
+    pub(crate) config: Arc<TraceConfig>,
     pub(crate) checked: Checked,
     pub(crate) file: RequestFile,
 }

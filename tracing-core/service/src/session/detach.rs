@@ -14,6 +14,7 @@ use crate::consumers::Consumers;
 use crate::error::SessionError;
 use crate::turn::Turn;
 use abi::ids::ClientId;
+use abi::sync::Arc;
 
 /// Leaves the session of a consumer under a key.
 ///
@@ -79,6 +80,6 @@ pub(crate) fn attach<'a>(
 }
 
 pub(crate) fn attach_response(session: &Session) -> Vec<u8> {
-    let trace_config = Some(protos::TraceConfig::clone(&session.config));
+    let trace_config = Some(Arc::clone(&session.config));
     AttachResponse { trace_config, ..AttachResponse::default() }.encode_to_vec()
 }

@@ -170,7 +170,7 @@ fn make_session(
     }
     let Admission { client, uid, uuid, config, checked, file } = admission;
     let (config, checked) = (std::mem::take(config), std::mem::take(checked));
-    let mut session = Session::new(id, *uid, *client, Arc::new(config), *uuid, checked);
+    let mut session = Session::new(id, *uid, *client, config, *uuid, checked);
     if session.wants_concurrent_events() {
         for other in sessions.live() {
             session.pending.concurrent(other.as_concurrent_event());

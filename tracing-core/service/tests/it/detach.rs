@@ -14,7 +14,10 @@ fn detach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> bool {
 fn attach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> Option<TraceConfig> {
     let request = protos::AttachRequest { key: Some(key.into()), ..Default::default() };
     let replies = consumer.call(shell, Request::Attach(request));
-    AttachResponse::decode(replies[0].response.as_ref()?).unwrap().trace_config
+    AttachResponse::decode(replies[0].response.as_ref()?)
+        .unwrap()
+        .trace_config
+        .map(|config| (*config).clone())
 }
 
 /// Asks for the end of the session that was attached to.
@@ -152,7 +155,7 @@ fn a_probe_does_not_swallow_the_error() {
 
 fn change(shell: &mut Shell, consumer: &MockConsumer, config: &TraceConfig) -> bool {
     let request = protos::ChangeTraceConfigRequest {
-        trace_config: Some(config.clone()),
+        trace_config: Some(config.clone().into()),
         ..Default::default()
     };
     consumer.call(shell, Request::ChangeTraceConfig(request))[0].response.is_some()

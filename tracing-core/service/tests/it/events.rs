@@ -453,8 +453,10 @@ fn snapshots_by_the_suspend_clock() {
             prefer_suspend_clock_for_snapshot: suspend,
             ..Default::default()
         });
-        let request =
-            protos::EnableTracingRequest { trace_config: Some(config), ..Default::default() };
+        let request = protos::EnableTracingRequest {
+            trace_config: Some(config.into()),
+            ..Default::default()
+        };
         // The machine slept for nine seconds: the monotonic clock is nine seconds behind boot time.
         let mut now = shell.now();
         now.mono_ns -= 9_000_000_000;

@@ -461,8 +461,10 @@ fn a_consumer_that_leaves_before_the_priority_is_set_leaves_no_file_open() {
         priority: Some(5),
         ..Default::default()
     });
-    let request =
-        EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
+    let request = EnableTracingRequest {
+        trace_config: Some(config.into()),
+        ..EnableTracingRequest::default()
+    };
     let request = protos::consumer_port::Request::EnableTracing(request);
     let (file, now) = (shell.open_file(), shell.now());
     let enable = Input::ConsumerRequest { client, call: None, request, file: Some(file) };

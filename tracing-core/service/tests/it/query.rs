@@ -38,7 +38,7 @@ fn sources(shell: &mut Shell) -> Vec<DataSourceDescriptor> {
         let frame = Frame { request_id: call, body: Some(Body::InvokeReply(reply)) };
         frame.encode().unwrap();
         let sources = response.service_state.unwrap().data_sources;
-        all.extend(sources.into_iter().map(|source| source.ds_descriptor.unwrap()));
+        all.extend(sources.into_iter().map(|source| (*source.ds_descriptor.unwrap()).clone()));
     }
     consumer.disconnect(shell);
     all

@@ -95,7 +95,7 @@ fn commands_before_the_stream_are_kept() {
     let client = shell.connect_producer(peer(1), false);
     shell.call_producer(client, Request::InitializeConnection(Default::default()), None);
     let register = protos::RegisterDataSourceRequest {
-        data_source_descriptor: Some(descriptor("ds")),
+        data_source_descriptor: Some(descriptor("ds").into()),
         ..Default::default()
     };
     shell.call_producer(client, Request::RegisterDataSource(register), None);
@@ -114,7 +114,7 @@ fn a_producer_that_never_listens_is_cut_off() {
     let client = shell.connect_producer(peer(1), false);
     shell.call_producer(client, Request::InitializeConnection(Default::default()), None);
     let register = protos::RegisterDataSourceRequest {
-        data_source_descriptor: Some(descriptor("ds")),
+        data_source_descriptor: Some(descriptor("ds").into()),
         ..Default::default()
     };
     shell.call_producer(client, Request::RegisterDataSource(register), None);
@@ -390,7 +390,9 @@ fn an_answer_waits_for_its_consumer() {
         for reply in &replies {
             let response = QueryServiceStateResponse::decode(reply.response.as_ref().unwrap());
             let sources = response.unwrap().service_state.unwrap().data_sources;
-            names.extend(sources.into_iter().map(|s| s.ds_descriptor.unwrap().name.unwrap()));
+            names.extend(
+                sources.into_iter().map(|s| s.ds_descriptor.unwrap().name.clone().unwrap()),
+            );
         }
         windows += 1;
         if !replies.last().unwrap().has_more {
@@ -510,9 +512,9 @@ fn update_data_source() {
         will_notify_on_stop: Some(will_notify_on_stop),
         ..descriptor("ds")
     };
-    let update = |shell: &mut Shell, descriptor| {
+    let update = |shell: &mut Shell, descriptor: DataSourceDescriptor| {
         let request = protos::UpdateDataSourceRequest {
-            data_source_descriptor: Some(descriptor),
+            data_source_descriptor: Some(descriptor.into()),
             ..Default::default()
         };
         assert!(producer.call(shell, Request::UpdateDataSource(request))[0].response.is_some());

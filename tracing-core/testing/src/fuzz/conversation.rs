@@ -197,7 +197,7 @@ impl Conversation {
             }
             8 => {
                 let name = rng.pick(&SOURCES);
-                let data_source_descriptor = Some(descriptor(name, rng));
+                let data_source_descriptor = Some(descriptor(name, rng).into());
                 if rng.chance(80) {
                     ProducerRequest::RegisterDataSource(protos::RegisterDataSourceRequest {
                         data_source_descriptor,
@@ -260,7 +260,7 @@ impl Conversation {
             1..=3 => {
                 file = rng.chance(50).then(|| Descriptor::File(self.shell.open_file()));
                 ConsumerRequest::EnableTracing(EnableTracingRequest {
-                    trace_config: Some(random_config(rng)),
+                    trace_config: Some(random_config(rng).into()),
                     attach_notification_only: rng.chance(5).then_some(true),
                     ..Default::default()
                 })
@@ -296,7 +296,7 @@ impl Conversation {
                 })
             }
             13 => ConsumerRequest::ChangeTraceConfig(protos::ChangeTraceConfigRequest {
-                trace_config: Some(random_config(rng)),
+                trace_config: Some(random_config(rng).into()),
                 ..Default::default()
             }),
             14 => ConsumerRequest::QueryServiceState(protos::QueryServiceStateRequest {

@@ -77,6 +77,7 @@ impl Side for ConsumerPort {
         if let Self::Request::EnableTracing(enable) = &mut request
             && let Some(config) = &mut enable.trace_config
         {
+            let config = std::sync::Arc::make_mut(config);
             // The service would grant these sizes, but a fuzzer has little memory.
             config.buffers.iter_mut().for_each(|b| clamp(&mut b.size_kb, 256));
             config.producers.iter_mut().for_each(|p| clamp(&mut p.shm_size_kb, 128));

@@ -210,8 +210,10 @@ impl World {
         let to_file = consumer.config.write_into_file == Some(true) && !by_path;
         let config = consumer.config.clone();
         let file = to_file.then(|| self.new_file(Some(index), &config));
-        let request =
-            EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
+        let request = EnableTracingRequest {
+            trace_config: Some(config.into()),
+            ..EnableTracingRequest::default()
+        };
         let call = self.send_consumer(index, Request::EnableTracing(request), file);
         let fence = self.send_consumer(index, Request::QueryCapabilities(Default::default()), None);
         if let Actor::Consumer(consumer) = &mut self.actors[index] {

@@ -171,8 +171,10 @@ impl World {
             let filters = ["producer.*", "producer[0-4]+", "nobody"];
             source.producer_name_regex_filter = vec![consumer.rng.pick(&filters).into()];
         }
-        let request =
-            protos::ChangeTraceConfigRequest { trace_config: Some(config), ..Default::default() };
+        let request = protos::ChangeTraceConfigRequest {
+            trace_config: Some(config.into()),
+            ..Default::default()
+        };
         self.send_consumer(index, Request::ChangeTraceConfig(request), None);
     }
 }

@@ -3,6 +3,7 @@
 //! All facts come from the requests; the service is only asked for ids.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use protos::consumer_port::Request;
 use protos::{
@@ -79,7 +80,7 @@ pub(super) struct Sessions {
 /// The relevant part of an input, for after the service has handled it.
 pub(super) enum Seen {
     /// A consumer asked for a session.
-    Enabled(Box<TraceConfig>),
+    Enabled(Arc<TraceConfig>),
     /// Data sources may have been set up.
     SetUp,
     /// A client introduces itself as a producer.
@@ -91,7 +92,7 @@ impl Seen {
     pub(super) fn of(service: &Service, input: &Input) -> Self {
         match input {
             Input::ConsumerRequest { request: Request::EnableTracing(request), .. } => {
-                Self::Enabled(Box::new(request.trace_config.clone().unwrap_or_default()))
+                Self::Enabled(request.trace_config.clone().unwrap_or_default())
             }
             Input::ProducerRequest { client, request, .. } => match request {
                 protos::producer_port::Request::InitializeConnection(_)

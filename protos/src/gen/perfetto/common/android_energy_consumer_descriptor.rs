@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidEnergyConsumer`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidEnergyConsumer {
     pub energy_consumer_id: Option<i32>,
     pub ordinal: Option<i32>,
@@ -56,7 +56,7 @@ impl AndroidEnergyConsumer {
 }
 
 /// `perfetto.protos.AndroidEnergyConsumerDescriptor`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidEnergyConsumerDescriptor {
     pub energy_consumers: Vec<AndroidEnergyConsumer>,
     /// Fields this build does not know, verbatim.

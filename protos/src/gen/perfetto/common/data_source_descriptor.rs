@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The description of a data source that a producer registers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DataSourceDescriptor {
     /// What a config asks for, such as `linux.process_stats`.
     pub name: Option<String>,

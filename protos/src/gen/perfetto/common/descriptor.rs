@@ -80,7 +80,7 @@ impl protozero::Enumeration for FieldDescriptorProtoLabel {
 protozero::rt::enumeration!(FieldDescriptorProtoLabel);
 /// Schemas, as protobuf describes them itself; the messages of this file mirror descriptor.proto as
 /// far as traces need.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileDescriptorSet {
     pub file: Vec<FileDescriptorProto>,
     /// Fields this build does not know, verbatim.
@@ -113,7 +113,7 @@ impl FileDescriptorSet {
 }
 
 /// One schema file.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileDescriptorProto {
     pub name: Option<String>,
     pub package: Option<String>,
@@ -182,7 +182,7 @@ impl FileDescriptorProto {
 }
 
 /// One message of a schema.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DescriptorProto {
     pub name: Option<String>,
     pub field: Vec<FieldDescriptorProto>,
@@ -251,7 +251,7 @@ impl DescriptorProto {
 }
 
 /// Field numbers that may not be used, from start up to, not including, end.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DescriptorProtoReservedRange {
     pub start: Option<i32>,
     pub end: Option<i32>,
@@ -288,7 +288,7 @@ impl DescriptorProtoReservedRange {
 }
 
 /// An option as written, before anybody knew its meaning.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UninterpretedOption {
     pub name: Vec<UninterpretedOptionNamePart>,
     pub identifier_value: Option<String>,
@@ -352,7 +352,7 @@ impl UninterpretedOption {
 }
 
 /// A part of the option's dotted name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UninterpretedOptionNamePart {
     pub name_part: Option<String>,
     pub is_extension: Option<bool>,
@@ -389,7 +389,7 @@ impl UninterpretedOptionNamePart {
 }
 
 /// Options of a field; only `packed` is understood.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FieldOptions {
     pub packed: Option<bool>,
     pub uninterpreted_option: Vec<UninterpretedOption>,
@@ -428,7 +428,7 @@ impl FieldOptions {
 }
 
 /// One field of a message or extension.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FieldDescriptorProto {
     pub name: Option<String>,
     pub extendee: Option<String>,
@@ -500,7 +500,7 @@ impl FieldDescriptorProto {
 }
 
 /// The name of a oneof.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct OneofDescriptorProto {
     pub name: Option<String>,
     pub options: Option<OneofOptions>,
@@ -537,7 +537,7 @@ impl OneofDescriptorProto {
 }
 
 /// An enum.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EnumDescriptorProto {
     pub name: Option<String>,
     pub value: Vec<EnumValueDescriptorProto>,
@@ -581,7 +581,7 @@ impl EnumDescriptorProto {
 }
 
 /// A value of an enum.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EnumValueDescriptorProto {
     pub name: Option<String>,
     pub number: Option<i32>,
@@ -618,7 +618,7 @@ impl EnumValueDescriptorProto {
 }
 
 /// Options of a oneof; none are understood.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct OneofOptions {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What linux.ftrace offers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceDescriptor {
     pub atrace_categories: Vec<FtraceDescriptorAtraceCategory>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl FtraceDescriptor {
 }
 
 /// A category of Android's userspace tracing.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceDescriptorAtraceCategory {
     pub name: Option<String>,
     pub description: Option<String>,

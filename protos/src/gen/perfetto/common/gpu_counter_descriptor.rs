@@ -156,7 +156,7 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection
 
 protozero::rt::enumeration!(GpuCounterDescriptorGpuCounterSpecValueDirection);
 /// GPU counters: what there is, or what a packet's numbers mean.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptor {
     pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
     pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
@@ -235,7 +235,7 @@ impl GpuCounterDescriptor {
 }
 
 /// One counter.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptorGpuCounterSpec {
     /// The number samples refer to.
     pub counter_id: Option<u32>,
@@ -355,7 +355,7 @@ impl GpuCounterDescriptorGpuCounterSpec {
 }
 
 /// Hardware that several counters share and that holds only so many at a time.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptorGpuCounterBlock {
     pub block_id: Option<u32>,
     /// How many counters of the block can run at once.
@@ -412,7 +412,7 @@ impl GpuCounterDescriptorGpuCounterBlock {
 }
 
 /// A group of the producer's own making.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptorGpuCounterGroupSpec {
     pub group_id: Option<u32>,
     pub name: Option<String>,

@@ -49,7 +49,7 @@ impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
 
 protozero::rt::enumeration!(ObservableEventsDataSourceInstanceState);
 /// Events that a consumer receives after it asked for them with ObserveEvents.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObservableEvents {
     /// Instances that changed since the last event.
     pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
@@ -107,7 +107,7 @@ impl ObservableEvents {
 }
 
 /// An instance started or stopped.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObservableEventsDataSourceInstanceStateChange {
     pub producer_name: Option<String>,
     pub data_source_name: Option<String>,
@@ -153,7 +153,7 @@ impl ObservableEventsDataSourceInstanceStateChange {
 }
 
 /// Which trigger, and where it came from, to be handed back in CloneSession.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObservableEventsCloneTriggerHit {
     pub tracing_session_id: Option<i64>,
     pub trigger_name: Option<String>,

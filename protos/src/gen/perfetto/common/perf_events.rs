@@ -112,7 +112,7 @@ impl protozero::Enumeration for PerfEventsEventModifier {
 
 protozero::rt::enumeration!(PerfEventsEventModifier);
 /// Namespace of everything that names a perf event.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEvents {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -139,7 +139,7 @@ impl PerfEvents {
 }
 
 /// The event that drives sampling.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEventsTimebase {
     /// At most one of these.
     pub interval: Option<PerfEventsTimebaseInterval>,
@@ -251,7 +251,7 @@ impl PerfEventsTimebase {
 }
 
 /// A kernel tracepoint as an event.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEventsTracepoint {
     /// `group:name` or `group/name`.
     pub name: Option<String>,
@@ -294,7 +294,7 @@ impl PerfEventsTracepoint {
 }
 
 /// Numbers for perf_event_attr, for what has no name here.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEventsRawEvent {
     pub r#type: Option<u32>,
     pub config: Option<u64>,
@@ -349,7 +349,7 @@ impl PerfEventsRawEvent {
 }
 
 /// An event read along with each sample of the timebase.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FollowerEvent {
     /// At most one of these.
     pub event: Option<FollowerEventEvent>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The result of uname(2).
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Utsname {
     pub sysname: Option<String>,
     pub version: Option<String>,
@@ -54,7 +54,7 @@ impl Utsname {
 }
 
 /// The machine and the service of a recording; written once per session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SystemInfo {
     pub utsname: Option<Utsname>,
     pub android_build_fingerprint: Option<String>,

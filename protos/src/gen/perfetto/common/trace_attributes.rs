@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Properties of a trace for programs that classify traces; not interpreted.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceAttributes {
     pub attribute: Vec<TraceAttributesAttribute>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl TraceAttributes {
 }
 
 /// A key with a value.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceAttributesAttribute {
     pub key: Option<String>,
     /// At most one of these.

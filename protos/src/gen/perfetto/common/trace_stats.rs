@@ -29,7 +29,7 @@ impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
 protozero::rt::enumeration!(TraceStatsFinalFlushOutcome);
 /// Counters of a session: what was recorded and what was lost, and why. Written at the end of a
 /// trace and on request.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceStats {
     /// One per buffer of the config, in its order.
     pub buffer_stats: Vec<TraceStatsBufferStats>,
@@ -188,7 +188,7 @@ impl TraceStats {
 }
 
 /// Counters of one central buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceStatsBufferStats {
     /// Bytes of chunks put into the buffer, headers and rounding included.
     pub bytes_written: Option<u64>,
@@ -375,7 +375,7 @@ impl TraceStatsBufferStats {
 }
 
 /// How one sequence filled its chunks.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceStatsWriterStats {
     /// The trusted_packet_sequence_id of its packets.
     pub sequence_id: Option<u64>,
@@ -437,7 +437,7 @@ impl TraceStatsWriterStats {
 }
 
 /// Statistics of the trace filter.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceStatsFilterStats {
     pub input_packets: Option<u64>,
     pub input_bytes: Option<u64>,

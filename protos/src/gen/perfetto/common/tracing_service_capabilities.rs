@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What a service can do beyond its first version.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceCapabilities {
     pub has_query_capabilities: Option<bool>,
     /// Event types ObserveEvents understands.

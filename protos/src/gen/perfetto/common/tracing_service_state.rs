@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The state of the service: connected producers and running sessions.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceState {
     pub producers: Vec<TracingServiceStateProducer>,
     pub data_sources: Vec<TracingServiceStateDataSource>,
@@ -87,7 +87,7 @@ impl TracingServiceState {
 }
 
 /// A connected producer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceStateProducer {
     /// The service's number for it, unique while it is connected.
     pub id: Option<i32>,
@@ -160,9 +160,9 @@ impl TracingServiceStateProducer {
 }
 
 /// A registered data source.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceStateDataSource {
-    pub ds_descriptor: Option<crate::DataSourceDescriptor>,
+    pub ds_descriptor: Option<Arc<crate::DataSourceDescriptor>>,
     pub producer_id: Option<i32>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -170,7 +170,7 @@ pub struct TracingServiceStateDataSource {
 
 rt::compact! { TracingServiceStateDataSource;
     optional producer_id = 2 as Int32;
-    optional ds_descriptor = 1 as Nested(crate::DataSourceDescriptor);
+    optional ds_descriptor = 1 as Nested(Arc<crate::DataSourceDescriptor>);
 }
 
 rt::writer! { TracingServiceStateDataSourceWriter, "perfetto.protos.TracingServiceState.DataSource";
@@ -197,7 +197,7 @@ impl TracingServiceStateDataSource {
 }
 
 /// A session, as far as the asking user may see it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceStateTracingSession {
     pub id: Option<u64>,
     pub consumer_uid: Option<i32>,

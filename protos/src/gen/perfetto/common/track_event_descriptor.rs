@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A category of track events.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventCategory {
     pub name: Option<String>,
     pub description: Option<String>,
@@ -51,7 +51,7 @@ impl TrackEventCategory {
 }
 
 /// What the data source `track_event` offers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventDescriptor {
     pub available_categories: Vec<TrackEventCategory>,
     /// Fields this build does not know, verbatim.

@@ -53,7 +53,7 @@ impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
 protozero::rt::enumeration!(DataSourceConfigBufferExhaustedPolicy);
 /// What one data source is asked to do: common settings first, then the source's own, of which at
 /// most one is usually set. The service passes on even what it does not know.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DataSourceConfig {
     /// Name of the data source, such as `track_event`; matched exactly.
     pub name: Option<String>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Send packets to an interceptor in the producer's process instead of a buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InterceptorConfig {
     pub name: Option<String>,
     pub console_config: Option<crate::ConsoleConfig>,

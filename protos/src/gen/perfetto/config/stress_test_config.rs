@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.StressTestConfig`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StressTestConfig {
     #[cfg(feature = "consumer")]
     pub trace_config: Option<crate::TraceConfig>,
@@ -93,7 +93,7 @@ impl StressTestConfig {
 }
 
 /// `perfetto.protos.StressTestConfig.WriterTiming`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StressTestConfigWriterTiming {
     pub payload_mean: Option<f64>,
     pub payload_stddev: Option<f64>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What a test's data source writes.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestConfig {
     /// Packets to write; 0 means until stopped.
     pub message_count: Option<u32>,
@@ -73,7 +73,7 @@ impl TestConfig {
 }
 
 /// One field per scalar type.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestConfigDummyFields {
     pub field_uint32: Option<u32>,
     pub field_int32: Option<i32>,

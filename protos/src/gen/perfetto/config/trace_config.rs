@@ -208,7 +208,7 @@ impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
 
 protozero::rt::enumeration!(TraceConfigTraceFilterStringFilterPolicy);
 /// What a consumer asks for: buffers, data sources, and how long, where to and under what limits.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfig {
     /// Referred to by index.
     pub buffers: Vec<TraceConfigBufferConfig>,
@@ -592,7 +592,7 @@ impl TraceConfig {
 }
 
 /// A buffer of the service.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigBufferConfig {
     /// KiB, rounded up to whole pages.
     pub size_kb: Option<u32>,
@@ -669,7 +669,7 @@ impl TraceConfigBufferConfig {
 }
 
 /// A data source to start, and in which producers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigDataSource {
     /// Its config.
     pub config: Option<crate::DataSourceConfig>,
@@ -730,7 +730,7 @@ impl TraceConfigDataSource {
 }
 
 /// What the service writes by itself.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigBuiltinDataSource {
     /// No clock snapshots.
     pub disable_clock_snapshotting: Option<bool>,
@@ -828,7 +828,7 @@ impl TraceConfigBuiltinDataSource {
 }
 
 /// Size of one producer's shared memory.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigProducerConfig {
     pub producer_name: Option<String>,
     /// KiB; the service clamps it.
@@ -876,7 +876,7 @@ impl TraceConfigProducerConfig {
 }
 
 /// Android: what in statsd started the session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigStatsdMetadata {
     pub triggering_alert_id: Option<i64>,
     pub triggering_config_uid: Option<i32>,
@@ -923,7 +923,7 @@ impl TraceConfigStatsdMetadata {
 }
 
 /// Limits of Android's uploader to lift.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigGuardrailOverrides {
     #[deprecated]
     pub max_upload_per_day_bytes: Option<u64>,
@@ -961,7 +961,7 @@ impl TraceConfigGuardrailOverrides {
 }
 
 /// Events from outside that start, stop or clone the session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigTriggerConfig {
     pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
     pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
@@ -1017,7 +1017,7 @@ impl TraceConfigTriggerConfig {
 }
 
 /// A trigger by name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigTriggerConfigTrigger {
     pub name: Option<String>,
     /// Only from producers whose whole name matches.
@@ -1081,7 +1081,7 @@ impl TraceConfigTriggerConfigTrigger {
 }
 
 /// Makes long traces readable from the middle.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigIncrementalStateConfig {
     /// How often data sources must clear their incremental state and write interned data again.
     pub clear_period_ms: Option<u32>,
@@ -1117,7 +1117,7 @@ impl TraceConfigIncrementalStateConfig {
 }
 
 /// How packets are compressed in the trace.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfig {
     pub deflate: Option<TraceConfigCompressionConfigDeflate>,
     pub zstd: Option<TraceConfigCompressionConfigZstd>,
@@ -1154,7 +1154,7 @@ impl TraceConfigCompressionConfig {
 }
 
 /// zlib.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfigDeflate {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -1181,7 +1181,7 @@ impl TraceConfigCompressionConfigDeflate {
 }
 
 /// Zstandard.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfigZstd {
     pub level: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1214,7 +1214,7 @@ impl TraceConfigCompressionConfigZstd {
 }
 
 /// Android: hand the trace to incidentd or DropBox.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigIncidentReportConfig {
     pub destination_package: Option<String>,
     pub destination_class: Option<String>,
@@ -1267,7 +1267,7 @@ impl TraceConfigIncidentReportConfig {
 }
 
 /// Removes what the config does not allow from packets as they are read.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigTraceFilter {
     /// Program of allowed fields; for all versions.
     pub bytecode: Option<Vec<u8>>,
@@ -1333,7 +1333,7 @@ impl TraceConfigTraceFilter {
 }
 
 /// A pattern and what happens to strings that match.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigTraceFilterStringFilterRule {
     pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
     pub regex_pattern: Option<String>,
@@ -1391,7 +1391,7 @@ impl TraceConfigTraceFilterStringFilterRule {
 }
 
 /// Rules, first match first.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigTraceFilterStringFilterChain {
     pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
     /// Fields this build does not know, verbatim.
@@ -1424,7 +1424,7 @@ impl TraceConfigTraceFilterStringFilterChain {
 }
 
 /// Android: hand the trace to a reporting service.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigAndroidReportConfig {
     pub reporter_service_package: Option<String>,
     pub reporter_service_class: Option<String>,
@@ -1471,7 +1471,7 @@ impl TraceConfigAndroidReportConfig {
 }
 
 /// A note of a user; up to v57.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigNote {
     pub key: Option<String>,
     pub value: Option<String>,
@@ -1508,7 +1508,7 @@ impl TraceConfigNote {
 }
 
 /// The command line waits a random time in this range before it starts.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigCmdTraceStartDelay {
     pub min_delay_ms: Option<u32>,
     pub max_delay_ms: Option<u32>,
@@ -1545,7 +1545,7 @@ impl TraceConfigCmdTraceStartDelay {
 }
 
 /// A session is refused if too many others hold a semaphore of the same name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigSessionSemaphore {
     pub name: Option<String>,
     /// Others that may hold it at the same time; the smallest of all sessions counts.

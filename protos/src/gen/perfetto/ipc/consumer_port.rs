@@ -7,9 +7,9 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Starts a session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EnableTracingRequest {
-    pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<Arc<crate::TraceConfig>>,
     /// Never set by real consumers. The service uses it to learn of the end of an attached session.
     pub attach_notification_only: Option<bool>,
     /// Fields this build does not know, verbatim.
@@ -18,7 +18,7 @@ pub struct EnableTracingRequest {
 
 rt::compact! { EnableTracingRequest;
     optional attach_notification_only = 2 as Bool;
-    optional trace_config = 1 as Nested(crate::TraceConfig);
+    optional trace_config = 1 as Nested(Arc<crate::TraceConfig>);
 }
 
 rt::writer! { EnableTracingRequestWriter, "perfetto.protos.EnableTracingRequest";
@@ -47,7 +47,7 @@ impl EnableTracingRequest {
 }
 
 /// The session is over.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EnableTracingResponse {
     /// At most one of these.
     pub state: Option<EnableTracingResponseState>,
@@ -103,7 +103,7 @@ impl EnableTracingResponse {
 }
 
 /// Starts a deferred session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StartTracingRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -130,7 +130,7 @@ impl StartTracingRequest {
 }
 
 /// It was started.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StartTracingResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -157,15 +157,15 @@ impl StartTracingResponse {
 }
 
 /// The changed config.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChangeTraceConfigRequest {
-    pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<Arc<crate::TraceConfig>>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { ChangeTraceConfigRequest;
-    optional trace_config = 1 as Nested(crate::TraceConfig);
+    optional trace_config = 1 as Nested(Arc<crate::TraceConfig>);
 }
 
 rt::writer! { ChangeTraceConfigRequestWriter, "perfetto.protos.ChangeTraceConfigRequest";
@@ -190,7 +190,7 @@ impl ChangeTraceConfigRequest {
 }
 
 /// It was taken or ignored.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChangeTraceConfigResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -217,7 +217,7 @@ impl ChangeTraceConfigResponse {
 }
 
 /// Stops the session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DisableTracingRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -244,7 +244,7 @@ impl DisableTracingRequest {
 }
 
 /// Stopping began.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DisableTracingResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -271,7 +271,7 @@ impl DisableTracingResponse {
 }
 
 /// Reads what was recorded.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ReadBuffersRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -298,7 +298,7 @@ impl ReadBuffersRequest {
 }
 
 /// Some slices; more replies may follow.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ReadBuffersResponse {
     pub slices: Vec<ReadBuffersResponseSlice>,
     /// Fields this build does not know, verbatim.
@@ -331,7 +331,7 @@ impl ReadBuffersResponse {
 }
 
 /// A piece of a packet, as it lay in the buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ReadBuffersResponseSlice {
     /// Bytes of a TracePacket, without the tag and length it has in a file.
     pub data: Option<Vec<u8>>,
@@ -374,7 +374,7 @@ impl ReadBuffersResponseSlice {
 }
 
 /// Ends the session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FreeBuffersRequest {
     /// Ignored: all buffers go.
     pub buffer_ids: Vec<u32>,
@@ -410,7 +410,7 @@ impl FreeBuffersRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FreeBuffersResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -437,7 +437,7 @@ impl FreeBuffersResponse {
 }
 
 /// Flushes the session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FlushRequest {
     /// 0 means the session's own timeout.
     pub timeout_ms: Option<u32>,
@@ -480,7 +480,7 @@ impl FlushRequest {
 }
 
 /// All producers answered in time. If one did not, the call fails.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FlushResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -507,7 +507,7 @@ impl FlushResponse {
 }
 
 /// Leaves the session.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DetachRequest {
     /// Chosen by the consumer, unique among sessions of its user.
     pub key: Option<String>,
@@ -543,7 +543,7 @@ impl DetachRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DetachResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -570,7 +570,7 @@ impl DetachResponse {
 }
 
 /// Takes a session over.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AttachRequest {
     /// As given to Detach.
     pub key: Option<String>,
@@ -606,16 +606,16 @@ impl AttachRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AttachResponse {
     /// The config of the session.
-    pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<Arc<crate::TraceConfig>>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { AttachResponse;
-    optional trace_config = 1 as Nested(crate::TraceConfig);
+    optional trace_config = 1 as Nested(Arc<crate::TraceConfig>);
 }
 
 rt::writer! { AttachResponseWriter, "perfetto.protos.AttachResponse";
@@ -642,7 +642,7 @@ impl AttachResponse {
 }
 
 /// Asks for counters.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetTraceStatsRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -669,7 +669,7 @@ impl GetTraceStatsRequest {
 }
 
 /// Counters.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetTraceStatsResponse {
     pub trace_stats: Option<crate::TraceStats>,
     /// Fields this build does not know, verbatim.
@@ -702,7 +702,7 @@ impl GetTraceStatsResponse {
 }
 
 /// Replaces the set of events that the consumer wants to receive; it may be empty.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObserveEventsRequest {
     pub events_to_observe: Vec<crate::ObservableEventsType>,
     /// Fields this build does not know, verbatim.
@@ -738,7 +738,7 @@ impl ObserveEventsRequest {
 }
 
 /// Something happened.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObserveEventsResponse {
     pub events: Option<crate::ObservableEvents>,
     /// Fields this build does not know, verbatim.
@@ -771,7 +771,7 @@ impl ObserveEventsResponse {
 }
 
 /// Asks for the service's state.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct QueryServiceStateRequest {
     /// Leave out producers and data sources.
     pub sessions_only: Option<bool>,
@@ -807,7 +807,7 @@ impl QueryServiceStateRequest {
 }
 
 /// A part of the state; parts of several replies are to be merged.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct QueryServiceStateResponse {
     pub service_state: Option<crate::TracingServiceState>,
     /// Fields this build does not know, verbatim.
@@ -840,7 +840,7 @@ impl QueryServiceStateResponse {
 }
 
 /// Asks for capabilities.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct QueryCapabilitiesRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -867,7 +867,7 @@ impl QueryCapabilitiesRequest {
 }
 
 /// Capabilities.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct QueryCapabilitiesResponse {
     pub capabilities: Option<crate::TracingServiceCapabilities>,
     /// Fields this build does not know, verbatim.
@@ -900,7 +900,7 @@ impl QueryCapabilitiesResponse {
 }
 
 /// Asks for a bug report's trace.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SaveTraceForBugreportRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -927,7 +927,7 @@ impl SaveTraceForBugreportRequest {
 }
 
 /// Whether there was one, and where it went.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SaveTraceForBugreportResponse {
     pub success: Option<bool>,
     pub msg: Option<String>,
@@ -964,7 +964,7 @@ impl SaveTraceForBugreportResponse {
 }
 
 /// Copies a session, named by one of its ids.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CloneSessionRequest {
     /// At most one of these.
     pub selector: Option<CloneSessionRequestSelector>,
@@ -1058,7 +1058,7 @@ impl CloneSessionRequest {
 }
 
 /// Whether it worked, and the copy's UUID.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CloneSessionResponse {
     pub success: Option<bool>,
     pub error: Option<String>,

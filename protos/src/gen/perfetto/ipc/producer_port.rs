@@ -28,7 +28,7 @@ impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMo
 
 protozero::rt::enumeration!(InitializeConnectionRequestProducerSMBScrapingMode);
 /// Introduces a producer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InitializeConnectionRequest {
     /// Wished page size; the config of a session may overrule it.
     pub shared_memory_page_size_hint_bytes: Option<u32>,
@@ -112,7 +112,7 @@ impl InitializeConnectionRequest {
 }
 
 /// The answer to `InitializeConnection`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InitializeConnectionResponse {
     /// The producer's memory was accepted.
     pub using_shmem_provided_by_producer: Option<bool>,
@@ -163,15 +163,15 @@ impl InitializeConnectionResponse {
 }
 
 /// Offers a data source.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegisterDataSourceRequest {
-    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    pub data_source_descriptor: Option<Arc<crate::DataSourceDescriptor>>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { RegisterDataSourceRequest;
-    optional data_source_descriptor = 1 as Nested(crate::DataSourceDescriptor);
+    optional data_source_descriptor = 1 as Nested(Arc<crate::DataSourceDescriptor>);
 }
 
 rt::writer! { RegisterDataSourceRequestWriter, "perfetto.protos.RegisterDataSourceRequest";
@@ -196,7 +196,7 @@ impl RegisterDataSourceRequest {
 }
 
 /// Taken, or not.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegisterDataSourceResponse {
     /// Why not; empty if it was taken.
     pub error: Option<String>,
@@ -232,15 +232,15 @@ impl RegisterDataSourceResponse {
 }
 
 /// A changed description; name and id must be those of a registered one.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UpdateDataSourceRequest {
-    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    pub data_source_descriptor: Option<Arc<crate::DataSourceDescriptor>>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { UpdateDataSourceRequest;
-    optional data_source_descriptor = 1 as Nested(crate::DataSourceDescriptor);
+    optional data_source_descriptor = 1 as Nested(Arc<crate::DataSourceDescriptor>);
 }
 
 rt::writer! { UpdateDataSourceRequestWriter, "perfetto.protos.UpdateDataSourceRequest";
@@ -265,7 +265,7 @@ impl UpdateDataSourceRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UpdateDataSourceResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -292,7 +292,7 @@ impl UpdateDataSourceResponse {
 }
 
 /// Takes a data source back.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UnregisterDataSourceRequest {
     pub data_source_name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -325,7 +325,7 @@ impl UnregisterDataSourceRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UnregisterDataSourceResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -352,7 +352,7 @@ impl UnregisterDataSourceResponse {
 }
 
 /// A writer and its buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegisterTraceWriterRequest {
     pub trace_writer_id: Option<u32>,
     pub target_buffer: Option<u32>,
@@ -389,7 +389,7 @@ impl RegisterTraceWriterRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -416,7 +416,7 @@ impl RegisterTraceWriterResponse {
 }
 
 /// A writer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UnregisterTraceWriterRequest {
     pub trace_writer_id: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -449,7 +449,7 @@ impl UnregisterTraceWriterRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UnregisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -476,7 +476,7 @@ impl UnregisterTraceWriterResponse {
 }
 
 /// The service has looked at the chunks.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CommitDataResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -503,7 +503,7 @@ impl CommitDataResponse {
 }
 
 /// An instance runs.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStartedRequest {
     /// The instance's id, as in StartDataSource.
     pub data_source_id: Option<u64>,
@@ -539,7 +539,7 @@ impl NotifyDataSourceStartedRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStartedResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -566,7 +566,7 @@ impl NotifyDataSourceStartedResponse {
 }
 
 /// An instance has ended.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStoppedRequest {
     /// The instance's id, as in StopDataSource.
     pub data_source_id: Option<u64>,
@@ -602,7 +602,7 @@ impl NotifyDataSourceStoppedRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStoppedResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -629,7 +629,7 @@ impl NotifyDataSourceStoppedResponse {
 }
 
 /// Names of triggers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ActivateTriggersRequest {
     pub trigger_names: Vec<String>,
     /// Fields this build does not know, verbatim.
@@ -662,7 +662,7 @@ impl ActivateTriggersRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ActivateTriggersResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -689,7 +689,7 @@ impl ActivateTriggersResponse {
 }
 
 /// Asks for commands.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -716,7 +716,7 @@ impl GetAsyncCommandRequest {
 }
 
 /// A command of the service.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponse {
     /// The command.
     pub cmd: Option<GetAsyncCommandResponseCmd>,
@@ -805,17 +805,17 @@ impl GetAsyncCommandResponse {
 }
 
 /// Prepare an instance; StartDataSource follows.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseSetupDataSource {
     /// Unique over the life of the service.
     pub new_instance_id: Option<u64>,
-    pub config: Option<crate::DataSourceConfig>,
+    pub config: Option<Arc<crate::DataSourceConfig>>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { GetAsyncCommandResponseSetupDataSource;
-    optional config = 2 as Nested(crate::DataSourceConfig);
+    optional config = 2 as Nested(Arc<crate::DataSourceConfig>);
     optional new_instance_id = 1 as Uint64;
 }
 
@@ -845,17 +845,17 @@ impl GetAsyncCommandResponseSetupDataSource {
 }
 
 /// Start an instance.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseStartDataSource {
     /// As in SetupDataSource.
     pub new_instance_id: Option<u64>,
-    pub config: Option<crate::DataSourceConfig>,
+    pub config: Option<Arc<crate::DataSourceConfig>>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { GetAsyncCommandResponseStartDataSource;
-    optional config = 2 as Nested(crate::DataSourceConfig);
+    optional config = 2 as Nested(Arc<crate::DataSourceConfig>);
     optional new_instance_id = 1 as Uint64;
 }
 
@@ -885,7 +885,7 @@ impl GetAsyncCommandResponseStartDataSource {
 }
 
 /// Stop an instance.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseStopDataSource {
     pub instance_id: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -918,7 +918,7 @@ impl GetAsyncCommandResponseStopDataSource {
 }
 
 /// The shared memory; its descriptor is sent with the message. Sent once, before the first instance.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseSetupTracing {
     /// Size of a page, KiB.
     pub shared_buffer_page_size_kb: Option<u32>,
@@ -961,7 +961,7 @@ impl GetAsyncCommandResponseSetupTracing {
 }
 
 /// Commit everything these instances hold, then answer with `CommitDataRequest.flush_request_id`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseFlush {
     pub data_source_ids: Vec<u64>,
     /// Rising; an answer counts for all flushes up to it.
@@ -1011,7 +1011,7 @@ impl GetAsyncCommandResponseFlush {
 }
 
 /// Start interned data of these instances anew.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseClearIncrementalState {
     pub data_source_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
@@ -1044,7 +1044,7 @@ impl GetAsyncCommandResponseClearIncrementalState {
 }
 
 /// Asks for an answer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -1071,7 +1071,7 @@ impl SyncRequest {
 }
 
 /// The answer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

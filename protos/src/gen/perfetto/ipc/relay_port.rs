@@ -25,7 +25,7 @@ impl protozero::Enumeration for SyncClockRequestPhase {
 
 protozero::rt::enumeration!(SyncClockRequestPhase);
 /// The other machine.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InitRelayRequest {
     #[cfg(feature = "service")]
     pub system_info: Option<crate::SystemInfo>,
@@ -59,7 +59,7 @@ impl InitRelayRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InitRelayResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -86,7 +86,7 @@ impl InitRelayResponse {
 }
 
 /// Clocks of the other machine, read at the same moment.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncClockRequest {
     pub phase: Option<SyncClockRequestPhase>,
     pub clocks: Vec<SyncClockRequestClock>,
@@ -125,7 +125,7 @@ impl SyncClockRequest {
 }
 
 /// A clock and what it showed.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncClockRequestClock {
     pub clock_id: Option<u32>,
     pub timestamp: Option<u64>,
@@ -162,7 +162,7 @@ impl SyncClockRequestClock {
 }
 
 /// The service read its clocks.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncClockResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

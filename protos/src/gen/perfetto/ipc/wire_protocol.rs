@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The message in every frame on a socket, after its length in four little-endian bytes.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrame {
     /// Ignored.
     pub data_for_testing: Vec<Vec<u8>>,
@@ -98,7 +98,7 @@ impl IPCFrame {
 }
 
 /// Asks for a service by name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameBindService {
     pub service_name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -131,7 +131,7 @@ impl IPCFrameBindService {
 }
 
 /// Whether there is one, and the numbers of its methods.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameBindServiceReply {
     pub success: Option<bool>,
     /// To be used in InvokeMethod.
@@ -178,7 +178,7 @@ impl IPCFrameBindServiceReply {
 }
 
 /// A method.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameBindServiceReplyMethodInfo {
     pub id: Option<u32>,
     pub name: Option<String>,
@@ -215,7 +215,7 @@ impl IPCFrameBindServiceReplyMethodInfo {
 }
 
 /// A call.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameInvokeMethod {
     pub service_id: Option<u32>,
     pub method_id: Option<u32>,
@@ -268,7 +268,7 @@ impl IPCFrameInvokeMethod {
 }
 
 /// An answer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameInvokeMethodReply {
     /// False if the method failed or does not exist; there is no message then.
     pub success: Option<bool>,
@@ -319,7 +319,7 @@ impl IPCFrameInvokeMethodReply {
 }
 
 /// The frame could not be understood at all.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameRequestError {
     pub error: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -352,7 +352,7 @@ impl IPCFrameRequestError {
 }
 
 /// A relay names the peer whose connection it forwards.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IPCFrameSetPeerIdentity {
     pub pid: Option<i32>,
     pub uid: Option<i32>,

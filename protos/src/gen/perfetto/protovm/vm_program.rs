@@ -51,7 +51,7 @@ impl protozero::Enumeration for VmInstructionAbortLevel {
 
 protozero::rt::enumeration!(VmInstructionAbortLevel);
 /// Instructions that merge patches of a state into one message.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmProgram {
     pub version: Option<u32>,
     pub instructions: Vec<VmInstruction>,
@@ -90,7 +90,7 @@ impl VmProgram {
 }
 
 /// One instruction, with those that run inside it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmInstruction {
     /// What it does.
     pub operation: Option<VmInstructionOperation>,
@@ -167,7 +167,7 @@ impl VmInstruction {
 }
 
 /// Moves a cursor to a field below.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmOpSelect {
     pub cursor: Option<VmCursorEnum>,
     pub relative_path: Vec<VmOpSelectPathComponent>,
@@ -211,7 +211,7 @@ impl VmOpSelect {
 }
 
 /// One step of the way.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmOpSelectPathComponent {
     /// At most one of these.
     pub field: Option<VmOpSelectPathComponentField_>,
@@ -281,7 +281,7 @@ impl VmOpSelectPathComponent {
 }
 
 /// Loads a scalar into a register.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmOpRegLoad {
     pub cursor: Option<VmCursorEnum>,
     pub dst_register: Option<u32>,
@@ -318,7 +318,7 @@ impl VmOpRegLoad {
 }
 
 /// Merges the patch's message into the state's.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmOpMerge {
     pub skip_submessages: Option<bool>,
     pub del_if_src_empty: Option<bool>,
@@ -355,7 +355,7 @@ impl VmOpMerge {
 }
 
 /// Replaces the state's field by the patch's.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmOpSet {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -382,7 +382,7 @@ impl VmOpSet {
 }
 
 /// Deletes the state's field.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VmOpDel {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

@@ -38,7 +38,7 @@ impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
 
 protozero::rt::enumeration!(ClockSnapshotClockBuiltinClocks);
 /// Several clocks read at the same moment; what converts timestamps between them.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClockSnapshot {
     pub clocks: Vec<ClockSnapshotClock>,
     /// The clock a reader should convert to.
@@ -80,7 +80,7 @@ impl ClockSnapshot {
 }
 
 /// A clock and what it showed.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClockSnapshotClock {
     /// A BuiltinClock, or from 64 on a clock of the sequence.
     pub clock_id: Option<u32>,

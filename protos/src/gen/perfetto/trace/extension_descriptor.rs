@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Schemas of extension fields, so that a reader can show what it was not built with.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ExtensionDescriptor {
     /// At most one of these.
     pub descriptor: Option<ExtensionDescriptorDescriptor>,

@@ -54,7 +54,7 @@ protozero::rt::enumeration!(
     MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits
 );
 /// `perfetto.protos.MemoryTrackerSnapshot`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshot {
     pub global_dump_id: Option<u64>,
     pub level_of_detail: Option<MemoryTrackerSnapshotLevelOfDetail>,
@@ -106,7 +106,7 @@ impl MemoryTrackerSnapshot {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshot {
     pub pid: Option<i32>,
     pub allocator_dumps: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryNode>,
@@ -158,7 +158,7 @@ impl MemoryTrackerSnapshotProcessSnapshot {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNode {
     pub id: Option<u64>,
     pub absolute_name: Option<String>,
@@ -216,7 +216,7 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNode {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
     pub name: Option<String>,
     pub units: Option<
@@ -271,7 +271,7 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
     pub source_id: Option<u64>,
     pub target_id: Option<u64>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Clocks of another machine against ours.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RemoteClockSync {
     pub synced_clocks: Vec<RemoteClockSyncSyncedClocks>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl RemoteClockSync {
 }
 
 /// The same moment on both sides.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RemoteClockSyncSyncedClocks {
     pub client_clocks: Option<crate::ClockSnapshot>,
     pub host_clocks: Option<crate::ClockSnapshot>,

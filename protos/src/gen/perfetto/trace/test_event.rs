@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What tests write.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestEvent {
     pub str: Option<String>,
     /// From a generator that starts with `TestConfig.seed`.
@@ -82,7 +82,7 @@ impl TestEvent {
 }
 
 /// A message to be nested.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestEventTestPayload {
     pub str: Vec<String>,
     pub nested: Vec<TestEventTestPayload>,
@@ -146,7 +146,7 @@ impl TestEventTestPayload {
 }
 
 /// An entry of the state tests merge patches into.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestEventProtoVmMessage {
     pub id: Option<u32>,
     pub submessage: Option<TestEventProtoVmMessageProtoVmSubmessage>,
@@ -187,7 +187,7 @@ impl TestEventProtoVmMessage {
 }
 
 /// Something nested in it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestEventProtoVmMessageProtoVmSubmessage {
     pub single_int: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -220,7 +220,7 @@ impl TestEventProtoVmMessageProtoVmSubmessage {
 }
 
 /// A patch of that state.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestEventProtoVmPatch {
     pub string_to_merge: Option<String>,
     pub int_to_merge: Option<i32>,
@@ -274,7 +274,7 @@ impl TestEventProtoVmPatch {
 }
 
 /// The state that patches are merged into.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TestEventProtoVmIncrementalState {
     pub string_merged: Option<String>,
     pub int_merged: Option<i32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A whole trace file. Files may be joined by appending one to the other.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Trace {
     pub packet: Vec<crate::TracePacket>,
     /// Fields this build does not know, verbatim.

@@ -66,7 +66,7 @@ impl protozero::Enumeration for TracePacketDataLossReason {
 protozero::rt::enumeration!(TracePacketDataLossReason);
 /// One thing that happened, and what is needed to understand it. Fields named trusted are written
 /// by the service alone; a packet in which a producer wrote them is dropped.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracePacket {
     /// Content of the packet.
     pub data: Option<TracePacketData>,
@@ -1020,7 +1020,7 @@ impl TracePacket {
 }
 
 /// State that was folded together while its packets were overwritten.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracePacketProtoVms {
     pub instance: Vec<TracePacketProtoVmsInstance>,
     /// Fields this build does not know, verbatim.
@@ -1053,7 +1053,7 @@ impl TracePacketProtoVms {
 }
 
 /// State of one producer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracePacketProtoVmsInstance {
     #[cfg(feature = "protovm")]
     pub program: Option<crate::VmProgram>,

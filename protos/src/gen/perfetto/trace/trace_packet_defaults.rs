@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Values for fields that packets of the sequence leave out. Replaced as a whole by the next one.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracePacketDefaults {
     /// Track of events that name none.
     pub track_event_defaults: Option<crate::TrackEventDefaults>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What the user interface shows first.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UiState {
     pub timeline_start_ts: Option<i64>,
     pub timeline_end_ts: Option<i64>,
@@ -49,7 +49,7 @@ impl UiState {
 }
 
 /// A process to put forward.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UiStateHighlightProcess {
     /// At most one of these.
     pub selector: Option<UiStateHighlightProcessSelector>,

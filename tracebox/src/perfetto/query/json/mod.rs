@@ -69,7 +69,7 @@ fn producer(json: &mut Json, producer: &TracingServiceStateProducer) {
 
 fn data_source(json: &mut Json, source: &TracingServiceStateDataSource) {
     let none = DataSourceDescriptor::default();
-    let descriptor = source.ds_descriptor.as_ref().unwrap_or(&none);
+    let descriptor = source.ds_descriptor.as_deref().unwrap_or(&none);
     json.text("name", descriptor.name.as_deref());
     json.number("id", descriptor.id);
     json.number("producer_id", source.producer_id);

@@ -120,7 +120,7 @@ impl Table {
             let id = source.producer_id.unwrap_or(0);
             let producer = state.producers.iter().find(|producer| producer.id == Some(id));
             let producer = producer.and_then(|producer| producer.name.as_deref()).unwrap_or("");
-            let descriptor = source.ds_descriptor.as_ref();
+            let descriptor = source.ds_descriptor.as_deref();
             let name = descriptor.and_then(|descriptor| descriptor.name.as_deref()).unwrap_or("");
             let details = descriptor.map(categories).unwrap_or_default();
             self.line(format_args!("{name:<40} {:<28} {details}", format!("{producer} ({id})")));

@@ -9,7 +9,7 @@ use super::*;
 fn source(producer_id: i32, descriptor: DataSourceDescriptor) -> TracingServiceStateDataSource {
     TracingServiceStateDataSource {
         producer_id: Some(producer_id),
-        ds_descriptor: Some(descriptor),
+        ds_descriptor: Some(descriptor.into()),
         ..Default::default()
     }
 }

@@ -9,8 +9,10 @@ fn which_sessions_take_a_file() {
             output_path: path.map(str::to_owned),
             ..Default::default()
         };
-        let request =
-            protos::EnableTracingRequest { trace_config: Some(config), ..Default::default() };
+        let request = protos::EnableTracingRequest {
+            trace_config: Some(config.into()),
+            ..Default::default()
+        };
         ConsumerPort::takes_descriptor(&protos::consumer_port::Request::EnableTracing(request))
     };
     assert!(takes(Some(true), None) && takes(Some(true), Some("")));

@@ -17,10 +17,10 @@ use protozero::Message as _;
 
 use super::connection::{ProducerConnection, Stepped};
 use super::io::ParkThread;
-use super::queue::queue;
 use super::shared::{Control, Shared};
 use super::*;
 use crate::connection::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
+use os::queue::queue;
 
 /// A service that accepts the producer and then goes away without answering any other call.
 struct Leaving {

@@ -152,7 +152,12 @@ impl World {
 
     fn setup(&self, config: DataSourceConfig) -> Setup {
         let source = self.shared.lock().sources.get(NAME).map(|it| it.source.clone());
-        Setup { id: InstanceId::new(7), config, source, arbiter: Some(self.arbiter.clone()) }
+        Setup {
+            id: InstanceId::new(7),
+            config: config.into(),
+            source,
+            arbiter: Some(self.arbiter.clone()),
+        }
     }
 
     /// The service asks for an instance.

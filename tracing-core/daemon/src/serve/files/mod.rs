@@ -18,8 +18,9 @@ use crate::system::identity::Identity;
 use abi::error::OsError;
 use abi::ids::FileId;
 use abi::map::SortedMap;
-use abi::sync::{Arc, Mutex, lock, mpsc};
+use abi::sync::{Arc, Mutex, lock};
 use os::poll::Wake;
+use os::queue::{Receiver, Sender, queue};
 use service::{FileError, FileSync, Input};
 
 /// How long the end of the daemon waits for unfinished writes. A disk takes less; an unread pipe takes for ever.
@@ -30,7 +31,7 @@ enum Job {
     /// Append `data`.
     Write { data: Bytes, sync: FileSync, close: bool },
     /// Give a handle of this file and its length to the thread of another file.
-    Share(FileId, mpsc::Sender<Job>),
+    Share(FileId, Sender<Job>),
     /// Append the given number of bytes from the start of another file, or fail as that file did.
     Copy(Result<(OutputFile, u64), FileError>),
 }
@@ -39,7 +40,7 @@ enum Job {
 struct UnthreadedFile {
     id: FileId,
     file: Option<OutputFile>,
-    queue: mpsc::Receiver<Job>,
+    queue: Receiver<Job>,
 }
 
 /// Where the threads put their answers.
@@ -100,7 +101,7 @@ impl Answers {
 
 /// The way to the thread of a file.
 struct Open {
-    jobs: mpsc::Sender<Job>,
+    jobs: Sender<Job>,
     /// Cancels the write that runs, once no session needs the file.
     cancel: Cancel,
 }
@@ -113,9 +114,9 @@ pub(super) struct Files {
     /// The files without a thread; none if files have threads.
     unthreaded: Option<Vec<UnthreadedFile>>,
     answers: Answers,
-    /// Every thread holds a clone of this sender, so that `ended` disconnects when the last thread ends.
-    alive: Option<mpsc::Sender<()>>,
-    ended: mpsc::Receiver<()>,
+    /// Every thread holds a clone of this sender, so that `ended` is closed when the last thread ends.
+    alive: Option<Sender<()>>,
+    ended: Receiver<()>,
     /// How long dropping waits for the threads.
     drop_timeout: Duration,
     last_id: u64,
@@ -127,7 +128,7 @@ pub(super) struct Files {
 impl Files {
     /// No files yet. `wake` is called when [`take_finished`](Self::take_finished) has an answer.
     pub(super) fn new(wake: Wake, threads: bool) -> Self {
-        let (alive, ended) = mpsc::channel();
+        let (alive, ended) = queue();
         Self {
             open: SortedMap::new(),
             creating: SortedMap::new(),
@@ -213,7 +214,7 @@ impl Files {
 
     /// Keeps a file without a thread.
     fn keep(&mut self, id: FileId, file: OutputFile) {
-        let (jobs, queue) = mpsc::channel();
+        let (jobs, queue) = queue();
         self.open.insert(id, Open { jobs, cancel: file.cancel() });
         let unthreaded = self.unthreaded.get_or_insert_default();
         unthreaded.push(UnthreadedFile { id, file: Some(file), queue });
@@ -227,7 +228,7 @@ impl Files {
         user: Arc<()>,
         open: impl FnOnce(&Answers) -> Option<OutputFile> + Send + 'static,
     ) -> bool {
-        let (jobs, queue) = mpsc::channel();
+        let (jobs, queue) = queue();
         let (answers, alive) = (self.answers.clone(), self.alive.clone());
         let run = move || {
             if let Some(file) = open(&answers) {
@@ -286,7 +287,7 @@ impl Files {
     }
 
     fn send(&self, id: FileId, job: Job) -> bool {
-        self.open.get(&id).is_some_and(|open| open.jobs.send(job).is_ok())
+        self.open.get(&id).is_some_and(|open| open.jobs.send(job))
     }
 
     /// The answers since the last call, in order for each file.
@@ -309,7 +310,7 @@ impl Files {
         while worked {
             worked = false;
             for one in unthreaded.iter_mut() {
-                while let Ok(job) = one.queue.try_recv() {
+                while let Some(job) = one.queue.try_recv() {
                     job.run(one.id, &mut one.file, &self.answers);
                     worked = true;
                 }
@@ -384,9 +385,9 @@ fn take_back_cut(file: &OutputFile, data: &[u8], cut: &CutShort) {
 }
 
 /// Runs the jobs of one file until their sender is dropped.
-fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, answers: &Answers) {
+fn serve(id: FileId, file: OutputFile, queue: &Receiver<Job>, answers: &Answers) {
     let mut file = Some(file);
-    for job in queue {
+    while let Some(job) = queue.recv() {
         job.run(id, &mut file, answers);
     }
 }
@@ -413,7 +414,7 @@ impl Job {
             }
             Self::Share(target, jobs) => {
                 let shared = open.and_then(|file| file.share().map_err(failed));
-                if jobs.send(Self::Copy(shared)).is_err() {
+                if !jobs.send(Self::Copy(shared)) {
                     answers.put(target, Err(closed()));
                 }
                 return;

@@ -93,12 +93,15 @@ fn commit(random: &mut Random) -> CommitDataRequest {
 pub fn invalid_request(random: &mut Random) -> Request {
     match random.below(10) {
         0 => Request::RegisterDataSource(RegisterDataSourceRequest {
-            data_source_descriptor: Some(protos::DataSourceDescriptor {
-                id: Some(random.below(3)),
-                will_notify_on_start: Some(true),
-                will_notify_on_stop: Some(true),
-                ..descriptor(SOURCE)
-            }),
+            data_source_descriptor: Some(
+                protos::DataSourceDescriptor {
+                    id: Some(random.below(3)),
+                    will_notify_on_start: Some(true),
+                    will_notify_on_stop: Some(true),
+                    ..descriptor(SOURCE)
+                }
+                .into(),
+            ),
             ..Default::default()
         }),
         1 => Request::UnregisterDataSource(UnregisterDataSourceRequest {

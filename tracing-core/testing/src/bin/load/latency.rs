@@ -69,7 +69,7 @@ pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnectio
     };
     answer(&mut connection, Request::InitializeConnection(hello))?;
     let register = protos::RegisterDataSourceRequest {
-        data_source_descriptor: Some(descriptor("load.idle")),
+        data_source_descriptor: Some(descriptor("load.idle").into()),
         ..Default::default()
     };
     answer(&mut connection, Request::RegisterDataSource(register))?;

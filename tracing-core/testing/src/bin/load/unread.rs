@@ -46,7 +46,7 @@ impl Unread {
         let stream = Stream::connect(&daemon.consumers).map_err(|error| error.to_string())?;
         let bind = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cConsumerPort";
         let session = protos::EnableTracingRequest {
-            trace_config: Some(config.clone()),
+            trace_config: Some(config.clone().into()),
             ..Default::default()
         };
         let first = [&bind[..], &frame(1, &session.encode_to_vec())].concat();

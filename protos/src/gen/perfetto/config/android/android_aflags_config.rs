@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: aconfig flags, read regularly.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidAflagsConfig {
     pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.

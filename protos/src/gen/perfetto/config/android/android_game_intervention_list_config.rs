@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: game modes of packages.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionListConfig {
     pub package_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.

@@ -47,7 +47,7 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
 
 protozero::rt::enumeration!(AndroidInputEventConfigTraceLevel);
 /// Android: input events on their way through the dispatcher.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidInputEventConfig {
     pub mode: Option<AndroidInputEventConfigTraceMode>,
     pub rules: Vec<AndroidInputEventConfigTraceRule>,
@@ -101,7 +101,7 @@ impl AndroidInputEventConfig {
 }
 
 /// The first rule all of whose conditions hold decides the level.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidInputEventConfigTraceRule {
     pub trace_level: Option<AndroidInputEventConfigTraceLevel>,
     pub match_all_packages: Vec<String>,

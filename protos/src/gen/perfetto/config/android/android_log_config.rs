@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: logcat.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidLogConfig {
     /// Buffers to read; none means the usual ones.
     pub log_ids: Vec<crate::AndroidLogId>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: system properties that switch on tracing of graphics.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidSdkSyspropGuardConfig {
     pub surfaceflinger_skia_track_events: Option<bool>,
     pub hwui_skia_track_events: Option<bool>,

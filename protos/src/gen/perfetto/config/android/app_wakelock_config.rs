@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: wakelocks apps hold.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AppWakelocksConfig {
     pub write_delay_ms: Option<i32>,
     pub filter_duration_below_ms: Option<i32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: time in each CPU frequency, per user.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuPerUidConfig {
     pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -28,7 +28,7 @@ impl protozero::Enumeration for DisplayVideoConfigFormat {
 
 protozero::rt::enumeration!(DisplayVideoConfigFormat);
 /// Android: the screen as a video stream.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DisplayVideoConfig {
     pub scale: Option<f32>,
     pub format: Option<DisplayVideoConfigFormat>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: wakelocks of the kernel, polled.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KernelWakelocksConfig {
     pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.

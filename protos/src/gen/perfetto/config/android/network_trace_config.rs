@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: network packets, headers only.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NetworkPacketTraceConfig {
     pub poll_ms: Option<u32>,
     pub aggregation_threshold: Option<u32>,

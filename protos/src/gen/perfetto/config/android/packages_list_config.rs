@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: names and versions of packages.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PackagesListConfig {
     pub package_name_filter: Vec<String>,
     pub only_write_on_cpu_use_every_ms: Option<u32>,

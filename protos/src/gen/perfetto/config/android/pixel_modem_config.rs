@@ -28,7 +28,7 @@ impl protozero::Enumeration for PixelModemConfigEventGroup {
 
 protozero::rt::enumeration!(PixelModemConfigEventGroup);
 /// Pixel phones: events of the modem.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PixelModemConfig {
     pub event_group: Option<PixelModemConfigEventGroup>,
     pub pigweed_hash_allow_list: Vec<i64>,

@@ -52,7 +52,7 @@ impl protozero::Enumeration for ProtoLogConfigTracingMode {
 
 protozero::rt::enumeration!(ProtoLogConfigTracingMode);
 /// Android: ProtoLog messages.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProtoLogConfig {
     pub group_overrides: Vec<ProtoLogGroup>,
     pub tracing_mode: Option<ProtoLogConfigTracingMode>,
@@ -96,7 +96,7 @@ impl ProtoLogConfig {
 }
 
 /// Level of one group.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProtoLogGroup {
     pub group_name: Option<String>,
     pub log_from: Option<ProtoLogLevel>,

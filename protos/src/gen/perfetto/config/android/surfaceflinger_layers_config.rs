@@ -65,7 +65,7 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
 
 protozero::rt::enumeration!(SurfaceFlingerLayersConfigTraceFlag);
 /// Android: layers of the compositor.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SurfaceFlingerLayersConfig {
     pub mode: Option<SurfaceFlingerLayersConfigMode>,
     pub trace_flags: Vec<SurfaceFlingerLayersConfigTraceFlag>,

@@ -28,7 +28,7 @@ impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
 
 protozero::rt::enumeration!(SurfaceFlingerTransactionsConfigMode);
 /// Android: transactions of the compositor.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SurfaceFlingerTransactionsConfig {
     pub mode: Option<SurfaceFlingerTransactionsConfigMode>,
     /// Fields this build does not know, verbatim.

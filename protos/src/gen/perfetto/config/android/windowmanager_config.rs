@@ -74,7 +74,7 @@ impl protozero::Enumeration for WindowManagerConfigLogMode {
 
 protozero::rt::enumeration!(WindowManagerConfigLogMode);
 /// Android: state of the window manager.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WindowManagerConfig {
     pub log_frequency: Option<WindowManagerConfigLogFrequency>,
     pub log_level: Option<WindowManagerConfigLogLevel>,

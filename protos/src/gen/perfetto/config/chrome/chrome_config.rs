@@ -28,7 +28,7 @@ impl protozero::Enumeration for ChromeConfigClientPriority {
 
 protozero::rt::enumeration!(ChromeConfigClientPriority);
 /// What Chrome records.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeConfig {
     /// Chrome's own config, as JSON text.
     pub trace_config: Option<String>,

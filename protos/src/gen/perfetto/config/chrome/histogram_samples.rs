@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: samples of histograms.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromiumHistogramSamplesConfig {
     pub histograms: Vec<ChromiumHistogramSamplesConfigHistogramSample>,
     pub filter_histogram_names: Option<bool>,
@@ -50,7 +50,7 @@ impl ChromiumHistogramSamplesConfig {
 }
 
 /// One histogram, perhaps only part of its range.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromiumHistogramSamplesConfigHistogramSample {
     pub histogram_name: Option<String>,
     pub min_value: Option<i64>,

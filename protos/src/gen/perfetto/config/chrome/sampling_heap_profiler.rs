@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: sampled heap profiles.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromiumSamplingHeapProfilerConfig {
     pub sampling_interval_bytes: Option<u64>,
     pub sampling_interval_ms: Option<u32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: sampled stacks.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromiumStackSamplingProfilerConfig {
     pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.

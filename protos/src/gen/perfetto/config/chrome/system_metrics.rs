@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: metrics of the system.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromiumSystemMetricsConfig {
     pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// V8: code and scripts it compiles.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8Config {
     pub log_script_sources: Option<bool>,
     pub log_instructions: Option<bool>,

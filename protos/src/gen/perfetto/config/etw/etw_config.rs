@@ -23,7 +23,7 @@ impl protozero::Enumeration for EtwConfigKernelFlag {
 
 protozero::rt::enumeration!(EtwConfigKernelFlag);
 /// Windows: Event Tracing for Windows.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EtwConfig {
     #[deprecated]
     pub kernel_flags: Vec<EtwConfigKernelFlag>,

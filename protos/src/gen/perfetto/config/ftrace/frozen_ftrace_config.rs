@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Reads a ring of ftrace that survived a reboot.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FrozenFtraceConfig {
     pub instance_name: Option<String>,
     /// Fields this build does not know, verbatim.

@@ -72,7 +72,7 @@ impl protozero::Enumeration for FtraceConfigTracefsOptionState {
 
 protozero::rt::enumeration!(FtraceConfigTracefsOptionState);
 /// linux.ftrace: events of the kernel.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfig {
     /// `group/name`, `name`, or `group/*`.
     pub ftrace_events: Vec<String>,
@@ -286,7 +286,7 @@ impl FtraceConfig {
 }
 
 /// Encode scheduling events column by column, in a third of the space.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfigCompactSchedConfig {
     pub enabled: Option<bool>,
     /// Fields this build does not know, verbatim.
@@ -319,7 +319,7 @@ impl FtraceConfigCompactSchedConfig {
 }
 
 /// Which messages of userspace tracing to keep; the first rule that matches decides.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilter {
     pub rules: Vec<FtraceConfigPrintFilterRule>,
     /// Fields this build does not know, verbatim.
@@ -352,7 +352,7 @@ impl FtraceConfigPrintFilter {
 }
 
 /// A pattern, and whether the messages that match it are kept.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilterRule {
     /// At most one of these.
     pub r#match: Option<FtraceConfigPrintFilterRuleMatch>,
@@ -412,7 +412,7 @@ impl FtraceConfigPrintFilterRule {
 }
 
 /// Matches type and prefix of an atrace message.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilterRuleAtraceMessage {
     pub r#type: Option<String>,
     pub prefix: Option<String>,
@@ -449,7 +449,7 @@ impl FtraceConfigPrintFilterRuleAtraceMessage {
 }
 
 /// A probe to put on a kernel function.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfigKprobeEvent {
     pub probe: Option<String>,
     pub r#type: Option<FtraceConfigKprobeEventKprobeType>,
@@ -486,7 +486,7 @@ impl FtraceConfigKprobeEvent {
 }
 
 /// A file below `options/` to switch for the time of the recording.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceConfigTracefsOption {
     pub name: Option<String>,
     pub state: Option<FtraceConfigTracefsOptionState>,

@@ -31,7 +31,7 @@ protozero::rt::enumeration!(
     GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase
 );
 /// GPU counters.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterConfig {
     /// Time between samples.
     pub counter_period_ns: Option<u64>,
@@ -112,7 +112,7 @@ impl GpuCounterConfig {
 }
 
 /// Sampling per activity instead of per period.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfig {
     pub activity_name_filters: Vec<
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter,
@@ -169,7 +169,7 @@ impl GpuCounterConfigInstrumentedSamplingConfig {
 }
 
 /// Activities by name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     pub name_glob: Option<String>,
     pub name_base: Option<
@@ -214,7 +214,7 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
 }
 
 /// Activities by place: skip some, then take some.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
     pub skip: Option<u32>,
     pub count: Option<u32>,

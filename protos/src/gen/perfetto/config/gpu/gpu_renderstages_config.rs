@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// GPU render stages.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStagesConfig {
     pub full_loadstore: Option<bool>,
     pub low_overhead: Option<bool>,

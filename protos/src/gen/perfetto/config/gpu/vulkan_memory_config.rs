@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Memory use of Vulkan programs.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VulkanMemoryConfig {
     pub track_driver_memory_usage: Option<bool>,
     pub track_device_memory_usage: Option<bool>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// linux.inode_file_map: which file an inode number means.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InodeFileConfig {
     pub scan_interval_ms: Option<u32>,
     pub scan_delay_ms: Option<u32>,
@@ -70,7 +70,7 @@ impl InodeFileConfig {
 }
 
 /// Where to scan for files of a mount point.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InodeFileConfigMountPointMappingEntry {
     pub mountpoint: Option<String>,
     pub scan_roots: Vec<String>,

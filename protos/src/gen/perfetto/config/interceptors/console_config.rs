@@ -28,7 +28,7 @@ impl protozero::Enumeration for ConsoleConfigOutput {
 
 protozero::rt::enumeration!(ConsoleConfigOutput);
 /// Interceptor that prints track events.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ConsoleConfig {
     pub output: Option<ConsoleConfigOutput>,
     pub enable_colors: Option<bool>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Messages of systemd's journal.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SystemdJournaldConfig {
     pub min_prio: Option<u32>,
     pub filter_identifiers: Vec<String>,

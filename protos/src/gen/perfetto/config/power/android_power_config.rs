@@ -34,7 +34,7 @@ impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
 
 protozero::rt::enumeration!(AndroidPowerConfigBatteryCounters);
 /// Android: battery and power rails.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidPowerConfig {
     pub battery_poll_ms: Option<u32>,
     pub battery_counters: Vec<AndroidPowerConfigBatteryCounters>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: native heap profiles.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HeapprofdConfig {
     /// Average number of allocated bytes per sample.
     pub sampling_interval_bytes: Option<u64>,
@@ -172,7 +172,7 @@ impl HeapprofdConfig {
 }
 
 /// Write profiles regularly instead of once at the end.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HeapprofdConfigContinuousDumpConfig {
     pub dump_phase_ms: Option<u32>,
     pub dump_interval_ms: Option<u32>,

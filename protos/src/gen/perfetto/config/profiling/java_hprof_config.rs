@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: graphs of the Java heap.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct JavaHprofConfig {
     pub process_cmdline: Vec<String>,
     pub pid: Vec<u64>,
@@ -90,7 +90,7 @@ impl JavaHprofConfig {
 }
 
 /// Write graphs regularly.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct JavaHprofConfigContinuousDumpConfig {
     pub dump_phase_ms: Option<u32>,
     pub dump_interval_ms: Option<u32>,

@@ -32,7 +32,7 @@ impl protozero::Enumeration for PerfEventConfigUnwindMode {
 
 protozero::rt::enumeration!(PerfEventConfigUnwindMode);
 /// linux.perf: sampled stacks and counters.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEventConfig {
     pub all_cpus: Option<bool>,
     pub sampling_frequency: Option<u32>,
@@ -180,7 +180,7 @@ impl PerfEventConfig {
 }
 
 /// Whose stacks, and what part of them.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEventConfigCallstackSampling {
     pub scope: Option<PerfEventConfigScope>,
     pub kernel_frames: Option<bool>,
@@ -222,7 +222,7 @@ impl PerfEventConfigCallstackSampling {
 }
 
 /// Which processes.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfEventConfigScope {
     pub target_pid: Vec<i32>,
     pub target_cmdline: Vec<String>,

@@ -71,7 +71,7 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
 
 protozero::rt::enumeration!(RedactionRuleMatchMode);
 /// Which parts of /proc/PID/smaps to keep.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmapsConfig {
     pub vma_fields: Vec<SmapsConfigVmaField>,
     pub unaggregated: Option<bool>,
@@ -115,7 +115,7 @@ impl SmapsConfig {
 }
 
 /// Shortens names that match.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RedactionRule {
     pub pattern: Option<String>,
     pub match_mode: Option<RedactionRuleMatchMode>,

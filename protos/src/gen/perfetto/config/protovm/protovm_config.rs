@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The service's interpreter for patches of this source's state.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProtoVmConfig {
     pub memory_limit_kb: Option<u32>,
     /// Fields this build does not know, verbatim.

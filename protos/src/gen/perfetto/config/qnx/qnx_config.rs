@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// QNX: events of its kernel.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct QnxConfig {
     pub qnx_kernel_buffers: Option<u32>,
     pub qnx_kernel_kbuffers: Option<u32>,

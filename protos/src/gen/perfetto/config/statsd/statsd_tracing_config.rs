@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: atoms of statsd.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StatsdTracingConfig {
     pub push_atom_id: Vec<crate::AtomId>,
     pub raw_push_atom_id: Vec<i32>,
@@ -49,7 +49,7 @@ impl StatsdTracingConfig {
 }
 
 /// Atoms that statsd reads regularly.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StatsdPullAtomConfig {
     pub pull_atom_id: Vec<crate::AtomId>,
     pub raw_pull_atom_id: Vec<i32>,

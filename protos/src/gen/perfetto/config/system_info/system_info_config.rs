@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// linux.system_info: what does not change.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SystemInfoConfig {
     /// Record the names of interrupts too.
     pub irq_names: Option<bool>,

@@ -8,7 +8,7 @@ use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// track_event: which categories and how events are written. Patterns may contain `*`; enabled
 /// categories win over disabled ones, exact names over patterns, and what nothing mentions is on.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventConfig {
     /// Patterns.
     pub disabled_categories: Vec<String>,

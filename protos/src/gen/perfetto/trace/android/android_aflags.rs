@@ -97,7 +97,7 @@ impl protozero::Enumeration for AndroidAflagsFlagType {
 
 protozero::rt::enumeration!(AndroidAflagsFlagType);
 /// `perfetto.protos.AndroidAflags`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidAflags {
     pub flags: Vec<AndroidAflagsFlag>,
     pub error: Option<String>,
@@ -136,7 +136,7 @@ impl AndroidAflags {
 }
 
 /// `perfetto.protos.AndroidAflags.Flag`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidAflagsFlag {
     pub flag_namespace: Option<String>,
     pub name: Option<String>,

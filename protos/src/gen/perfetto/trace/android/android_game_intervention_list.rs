@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidGameInterventionList`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionList {
     pub game_packages: Vec<AndroidGameInterventionListGamePackageInfo>,
     pub parse_error: Option<bool>,
@@ -57,7 +57,7 @@ impl AndroidGameInterventionList {
 }
 
 /// `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionListGameModeInfo {
     pub mode: Option<u32>,
     pub use_angle: Option<bool>,
@@ -104,7 +104,7 @@ impl AndroidGameInterventionListGameModeInfo {
 }
 
 /// `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionListGamePackageInfo {
     pub name: Option<String>,
     pub uid: Option<u64>,

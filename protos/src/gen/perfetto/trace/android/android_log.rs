@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidLogPacket`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidLogPacket {
     pub events: Vec<AndroidLogPacketLogEvent>,
     pub stats: Option<AndroidLogPacketStats>,
@@ -48,7 +48,7 @@ impl AndroidLogPacket {
 }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidLogPacketLogEvent {
     pub log_id: Option<crate::AndroidLogId>,
     pub pid: Option<i32>,
@@ -122,7 +122,7 @@ impl AndroidLogPacketLogEvent {
 }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidLogPacketLogEventArg {
     pub name: Option<String>,
     /// At most one of these.
@@ -182,7 +182,7 @@ impl AndroidLogPacketLogEventArg {
 }
 
 /// `perfetto.protos.AndroidLogPacket.Stats`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidLogPacketStats {
     pub num_total: Option<u64>,
     pub num_failed: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidSystemProperty`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidSystemProperty {
     pub values: Vec<AndroidSystemPropertyPropertyValue>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl AndroidSystemProperty {
 }
 
 /// `perfetto.protos.AndroidSystemProperty.PropertyValue`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidSystemPropertyPropertyValue {
     pub name: Option<String>,
     pub value: Option<String>,

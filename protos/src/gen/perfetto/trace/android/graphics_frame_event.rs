@@ -52,7 +52,7 @@ impl protozero::Enumeration for GraphicsFrameEventBufferEventType {
 
 protozero::rt::enumeration!(GraphicsFrameEventBufferEventType);
 /// `perfetto.protos.GraphicsFrameEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GraphicsFrameEvent {
     pub buffer_event: Option<GraphicsFrameEventBufferEvent>,
     /// Fields this build does not know, verbatim.
@@ -85,7 +85,7 @@ impl GraphicsFrameEvent {
 }
 
 /// `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GraphicsFrameEventBufferEvent {
     pub frame_number: Option<u32>,
     pub r#type: Option<GraphicsFrameEventBufferEventType>,

@@ -30,7 +30,7 @@ impl protozero::Enumeration for KernelWakelockDataWakelockType {
 
 protozero::rt::enumeration!(KernelWakelockDataWakelockType);
 /// `perfetto.protos.KernelWakelockData`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KernelWakelockData {
     pub wakelock: Vec<KernelWakelockDataWakelock>,
     pub wakelock_id: Vec<u32>,
@@ -79,7 +79,7 @@ impl KernelWakelockData {
 }
 
 /// `perfetto.protos.KernelWakelockData.Wakelock`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KernelWakelockDataWakelock {
     pub wakelock_id: Option<u32>,
     pub wakelock_name: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PackagesList`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PackagesList {
     pub packages: Vec<PackagesListPackageInfo>,
     pub parse_error: Option<bool>,
@@ -53,7 +53,7 @@ impl PackagesList {
 }
 
 /// `perfetto.protos.PackagesList.PackageInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PackagesListPackageInfo {
     pub name: Option<String>,
     pub uid: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelModemEvents`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PixelModemEvents {
     pub events: Vec<Vec<u8>>,
     pub event_time_nanos: Vec<u64>,
@@ -46,7 +46,7 @@ impl PixelModemEvents {
 }
 
 /// `perfetto.protos.PixelModemTokenDatabase`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PixelModemTokenDatabase {
     pub database: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidUserList`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidUserList {
     pub users: Vec<AndroidUserListUserInfo>,
     pub error: Option<i32>,
@@ -48,7 +48,7 @@ impl AndroidUserList {
 }
 
 /// `perfetto.protos.AndroidUserList.UserInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidUserListUserInfo {
     pub r#type: Option<String>,
     pub uid: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ChromeBenchmarkMetadata`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeBenchmarkMetadata {
     pub benchmark_start_time_us: Option<i64>,
     pub story_run_time_us: Option<i64>,

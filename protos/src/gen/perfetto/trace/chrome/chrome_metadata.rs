@@ -59,7 +59,7 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleNamedRuleEve
 
 protozero::rt::enumeration!(BackgroundTracingMetadataTriggerRuleNamedRuleEventType);
 /// `perfetto.protos.ChromeMetadataPacket`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeMetadataPacket {
     pub background_tracing_metadata: Option<BackgroundTracingMetadata>,
     pub chrome_version_code: Option<i32>,
@@ -132,7 +132,7 @@ impl ChromeMetadataPacket {
 }
 
 /// `perfetto.protos.ChromeMetadataPacket.FinchHash`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeMetadataPacketFinchHash {
     pub name: Option<u32>,
     pub group: Option<u32>,
@@ -169,7 +169,7 @@ impl ChromeMetadataPacketFinchHash {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadata {
     pub triggered_rule: Option<BackgroundTracingMetadataTriggerRule>,
     pub active_rules: Vec<BackgroundTracingMetadataTriggerRule>,
@@ -217,7 +217,7 @@ impl BackgroundTracingMetadata {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadataTriggerRule {
     pub trigger_type: Option<BackgroundTracingMetadataTriggerRuleTriggerType>,
     pub histogram_rule: Option<BackgroundTracingMetadataTriggerRuleHistogramRule>,
@@ -276,7 +276,7 @@ impl BackgroundTracingMetadataTriggerRule {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadataTriggerRuleHistogramRule {
     pub histogram_name_hash: Option<u64>,
     pub histogram_min_trigger: Option<i64>,
@@ -318,7 +318,7 @@ impl BackgroundTracingMetadataTriggerRuleHistogramRule {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadataTriggerRuleNamedRule {
     pub event_type: Option<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>,
     pub content_trigger_name_hash: Option<u64>,

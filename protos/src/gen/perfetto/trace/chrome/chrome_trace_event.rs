@@ -44,7 +44,7 @@ impl protozero::Enumeration for ChromeLegacyJsonTraceTraceType {
 
 protozero::rt::enumeration!(ChromeLegacyJsonTraceTraceType);
 /// `perfetto.protos.ChromeTracedValue`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeTracedValue {
     pub nested_type: Option<ChromeTracedValueNestedType>,
     pub dict_keys: Vec<String>,
@@ -113,7 +113,7 @@ impl ChromeTracedValue {
 }
 
 /// `perfetto.protos.ChromeStringTableEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeStringTableEntry {
     pub value: Option<String>,
     pub index: Option<i32>,
@@ -150,7 +150,7 @@ impl ChromeStringTableEntry {
 }
 
 /// `perfetto.protos.ChromeTraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeTraceEvent {
     pub name: Option<String>,
     pub timestamp: Option<i64>,
@@ -259,7 +259,7 @@ impl ChromeTraceEvent {
 }
 
 /// `perfetto.protos.ChromeTraceEvent.Arg`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeTraceEventArg {
     pub name: Option<String>,
     /// At most one of these.
@@ -349,7 +349,7 @@ impl ChromeTraceEventArg {
 }
 
 /// `perfetto.protos.ChromeMetadata`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeMetadata {
     pub name: Option<String>,
     /// At most one of these.
@@ -414,7 +414,7 @@ impl ChromeMetadata {
 }
 
 /// `perfetto.protos.ChromeLegacyJsonTrace`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeLegacyJsonTrace {
     pub r#type: Option<ChromeLegacyJsonTraceTraceType>,
     pub data: Option<String>,
@@ -451,7 +451,7 @@ impl ChromeLegacyJsonTrace {
 }
 
 /// `perfetto.protos.ChromeEventBundle`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeEventBundle {
     #[deprecated]
     pub trace_events: Vec<ChromeTraceEvent>,

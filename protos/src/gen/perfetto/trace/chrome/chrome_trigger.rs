@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: a trigger fired.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeTrigger {
     pub trigger_name: Option<String>,
     pub trigger_name_hash: Option<u32>,

@@ -192,7 +192,7 @@ impl protozero::Enumeration for V8WasmCodeTier {
 
 protozero::rt::enumeration!(V8WasmCodeTier);
 /// `perfetto.protos.V8String`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8String {
     /// At most one of these.
     pub encoded_string: Option<V8StringEncodedString>,
@@ -245,7 +245,7 @@ impl V8String {
 }
 
 /// `perfetto.protos.InternedV8String`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedV8String {
     pub iid: Option<u64>,
     /// At most one of these.
@@ -305,7 +305,7 @@ impl InternedV8String {
 }
 
 /// `perfetto.protos.InternedV8JsScript`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedV8JsScript {
     pub iid: Option<u64>,
     pub script_id: Option<i32>,
@@ -357,7 +357,7 @@ impl InternedV8JsScript {
 }
 
 /// `perfetto.protos.InternedV8WasmScript`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedV8WasmScript {
     pub iid: Option<u64>,
     pub script_id: Option<i32>,
@@ -404,7 +404,7 @@ impl InternedV8WasmScript {
 }
 
 /// `perfetto.protos.InternedV8JsFunction`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedV8JsFunction {
     pub iid: Option<u64>,
     pub v8_js_function_name_iid: Option<u64>,
@@ -471,7 +471,7 @@ impl InternedV8JsFunction {
 }
 
 /// `perfetto.protos.InternedV8Isolate`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedV8Isolate {
     pub iid: Option<u64>,
     pub pid: Option<u32>,
@@ -528,7 +528,7 @@ impl InternedV8Isolate {
 }
 
 /// `perfetto.protos.InternedV8Isolate.CodeRange`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedV8IsolateCodeRange {
     pub base_address: Option<u64>,
     pub size: Option<u64>,
@@ -575,7 +575,7 @@ impl InternedV8IsolateCodeRange {
 }
 
 /// `perfetto.protos.V8JsCode`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8JsCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -684,7 +684,7 @@ impl V8JsCode {
 }
 
 /// `perfetto.protos.V8InternalCode`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8InternalCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -751,7 +751,7 @@ impl V8InternalCode {
 }
 
 /// `perfetto.protos.V8WasmCode`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8WasmCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -823,7 +823,7 @@ impl V8WasmCode {
 }
 
 /// `perfetto.protos.V8RegExpCode`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8RegExpCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -880,7 +880,7 @@ impl V8RegExpCode {
 }
 
 /// `perfetto.protos.V8CodeMove`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8CodeMove {
     pub isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -955,7 +955,7 @@ impl V8CodeMove {
 }
 
 /// `perfetto.protos.V8CodeDefaults`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V8CodeDefaults {
     pub tid: Option<u32>,
     /// Fields this build does not know, verbatim.

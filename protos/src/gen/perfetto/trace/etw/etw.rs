@@ -194,7 +194,7 @@ impl protozero::Enumeration for ReadyThreadEtwEventTraceFlag {
 
 protozero::rt::enumeration!(ReadyThreadEtwEventTraceFlag);
 /// `perfetto.protos.CSwitchEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CSwitchEtwEvent {
     pub new_thread_id: Option<u32>,
     pub old_thread_id: Option<u32>,
@@ -347,7 +347,7 @@ impl CSwitchEtwEvent {
 }
 
 /// `perfetto.protos.ReadyThreadEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ReadyThreadEtwEvent {
     pub t_thread_id: Option<u32>,
     /// At most one of these.
@@ -437,7 +437,7 @@ impl ReadyThreadEtwEvent {
 }
 
 /// `perfetto.protos.MemInfoEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MemInfoEtwEvent {
     pub priority_levels: Option<u32>,
     pub zero_page_count: Option<u64>,
@@ -531,7 +531,7 @@ impl MemInfoEtwEvent {
 }
 
 /// `perfetto.protos.FileIoCreateEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoCreateEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -593,7 +593,7 @@ impl FileIoCreateEtwEvent {
 }
 
 /// `perfetto.protos.FileIoDirEnumEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoDirEnumEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -665,7 +665,7 @@ impl FileIoDirEnumEtwEvent {
 }
 
 /// `perfetto.protos.FileIoInfoEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoInfoEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -727,7 +727,7 @@ impl FileIoInfoEtwEvent {
 }
 
 /// `perfetto.protos.FileIoReadWriteEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoReadWriteEtwEvent {
     pub offset: Option<u64>,
     pub irp_ptr: Option<u64>,
@@ -794,7 +794,7 @@ impl FileIoReadWriteEtwEvent {
 }
 
 /// `perfetto.protos.FileIoSimpleOpEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoSimpleOpEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -846,7 +846,7 @@ impl FileIoSimpleOpEtwEvent {
 }
 
 /// `perfetto.protos.FileIoOpEndEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoOpEndEtwEvent {
     pub irp_ptr: Option<u64>,
     pub extra_info: Option<u64>,
@@ -888,7 +888,7 @@ impl FileIoOpEndEtwEvent {
 }
 
 /// `perfetto.protos.FileIoPathOperationEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FileIoPathOperationEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -955,7 +955,7 @@ impl FileIoPathOperationEtwEvent {
 }
 
 /// `perfetto.protos.StackWalkEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackWalkEtwEvent {
     pub trigger: Option<String>,
     pub callstack_iid: Option<u64>,
@@ -992,7 +992,7 @@ impl StackWalkEtwEvent {
 }
 
 /// `perfetto.protos.DiskIoEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DiskIoEtwEvent {
     pub disk_number: Option<u32>,
     pub irp_flags: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.EtwTraceEventBundle`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EtwTraceEventBundle {
     pub cpu: Option<u32>,
     pub event: Vec<crate::EtwTraceEvent>,

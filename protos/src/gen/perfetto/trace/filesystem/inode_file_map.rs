@@ -30,7 +30,7 @@ impl protozero::Enumeration for InodeFileMapEntryType {
 
 protozero::rt::enumeration!(InodeFileMapEntryType);
 /// `perfetto.protos.InodeFileMap`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InodeFileMap {
     pub block_device_id: Option<u64>,
     pub mount_points: Vec<String>,
@@ -74,7 +74,7 @@ impl InodeFileMap {
 }
 
 /// `perfetto.protos.InodeFileMap.Entry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InodeFileMapEntry {
     pub inode_number: Option<u64>,
     pub paths: Vec<String>,

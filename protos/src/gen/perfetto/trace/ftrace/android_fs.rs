@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidFsDatareadEndFtraceEvent {
     pub bytes: Option<i32>,
     pub ino: Option<u64>,
@@ -51,7 +51,7 @@ impl AndroidFsDatareadEndFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidFsDatareadStartFtraceEvent {
     pub bytes: Option<i32>,
     pub cmdline: Option<String>,
@@ -113,7 +113,7 @@ impl AndroidFsDatareadStartFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidFsDatawriteEndFtraceEvent {
     pub bytes: Option<i32>,
     pub ino: Option<u64>,
@@ -155,7 +155,7 @@ impl AndroidFsDatawriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidFsDatawriteStartFtraceEvent {
     pub bytes: Option<i32>,
     pub cmdline: Option<String>,
@@ -217,7 +217,7 @@ impl AndroidFsDatawriteStartFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidFsFsyncEndFtraceEvent {
     pub bytes: Option<i32>,
     pub ino: Option<u64>,
@@ -259,7 +259,7 @@ impl AndroidFsFsyncEndFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidFsFsyncStartFtraceEvent {
     pub cmdline: Option<String>,
     pub i_size: Option<i64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BinderTransactionFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderTransactionFtraceEvent {
     pub debug_id: Option<i32>,
     pub target_node: Option<i32>,
@@ -71,7 +71,7 @@ impl BinderTransactionFtraceEvent {
 }
 
 /// `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderTransactionReceivedFtraceEvent {
     pub debug_id: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -104,7 +104,7 @@ impl BinderTransactionReceivedFtraceEvent {
 }
 
 /// `perfetto.protos.BinderSetPriorityFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderSetPriorityFtraceEvent {
     pub proc: Option<i32>,
     pub thread: Option<i32>,
@@ -156,7 +156,7 @@ impl BinderSetPriorityFtraceEvent {
 }
 
 /// `perfetto.protos.BinderLockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderLockFtraceEvent {
     pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -189,7 +189,7 @@ impl BinderLockFtraceEvent {
 }
 
 /// `perfetto.protos.BinderLockedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderLockedFtraceEvent {
     pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -222,7 +222,7 @@ impl BinderLockedFtraceEvent {
 }
 
 /// `perfetto.protos.BinderUnlockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderUnlockFtraceEvent {
     pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -255,7 +255,7 @@ impl BinderUnlockFtraceEvent {
 }
 
 /// `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderTransactionAllocBufFtraceEvent {
     pub data_size: Option<u64>,
     pub debug_id: Option<i32>,
@@ -302,7 +302,7 @@ impl BinderTransactionAllocBufFtraceEvent {
 }
 
 /// `perfetto.protos.BinderCommandFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderCommandFtraceEvent {
     pub cmd: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -335,7 +335,7 @@ impl BinderCommandFtraceEvent {
 }
 
 /// `perfetto.protos.BinderReturnFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BinderReturnFtraceEvent {
     pub cmd: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BlockRqIssueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockRqIssueFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -71,7 +71,7 @@ impl BlockRqIssueFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioBackmergeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockBioBackmergeFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -123,7 +123,7 @@ impl BlockBioBackmergeFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioBounceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockBioBounceFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -175,7 +175,7 @@ impl BlockBioBounceFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockBioCompleteFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -227,7 +227,7 @@ impl BlockBioCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockBioFrontmergeFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -279,7 +279,7 @@ impl BlockBioFrontmergeFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockBioQueueFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -331,7 +331,7 @@ impl BlockBioQueueFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioRemapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockBioRemapFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -388,7 +388,7 @@ impl BlockBioRemapFtraceEvent {
 }
 
 /// `perfetto.protos.BlockDirtyBufferFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockDirtyBufferFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -430,7 +430,7 @@ impl BlockDirtyBufferFtraceEvent {
 }
 
 /// `perfetto.protos.BlockGetrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockGetrqFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -482,7 +482,7 @@ impl BlockGetrqFtraceEvent {
 }
 
 /// `perfetto.protos.BlockPlugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockPlugFtraceEvent {
     pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -515,7 +515,7 @@ impl BlockPlugFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqAbortFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockRqAbortFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -572,7 +572,7 @@ impl BlockRqAbortFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockRqCompleteFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -634,7 +634,7 @@ impl BlockRqCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqInsertFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockRqInsertFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -696,7 +696,7 @@ impl BlockRqInsertFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqRemapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockRqRemapFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -758,7 +758,7 @@ impl BlockRqRemapFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqRequeueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockRqRequeueFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -815,7 +815,7 @@ impl BlockRqRequeueFtraceEvent {
 }
 
 /// `perfetto.protos.BlockSleeprqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockSleeprqFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -867,7 +867,7 @@ impl BlockSleeprqFtraceEvent {
 }
 
 /// `perfetto.protos.BlockSplitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockSplitFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -919,7 +919,7 @@ impl BlockSplitFtraceEvent {
 }
 
 /// `perfetto.protos.BlockTouchBufferFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockTouchBufferFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -961,7 +961,7 @@ impl BlockTouchBufferFtraceEvent {
 }
 
 /// `perfetto.protos.BlockUnplugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockUnplugFtraceEvent {
     pub nr_rq: Option<i32>,
     pub comm: Option<String>,
@@ -998,7 +998,7 @@ impl BlockUnplugFtraceEvent {
 }
 
 /// `perfetto.protos.BlockIoStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockIoStartFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -1065,7 +1065,7 @@ impl BlockIoStartFtraceEvent {
 }
 
 /// `perfetto.protos.BlockIoDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BlockIoDoneFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CgroupAttachTaskFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupAttachTaskFtraceEvent {
     pub dst_root: Option<i32>,
     pub dst_id: Option<i32>,
@@ -71,7 +71,7 @@ impl CgroupAttachTaskFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupMkdirFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupMkdirFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -123,7 +123,7 @@ impl CgroupMkdirFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupRemountFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupRemountFtraceEvent {
     pub root: Option<i32>,
     pub ss_mask: Option<u32>,
@@ -165,7 +165,7 @@ impl CgroupRemountFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupRmdirFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupRmdirFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -217,7 +217,7 @@ impl CgroupRmdirFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupTransferTasksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupTransferTasksFtraceEvent {
     pub dst_root: Option<i32>,
     pub dst_id: Option<i32>,
@@ -279,7 +279,7 @@ impl CgroupTransferTasksFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupDestroyRootFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupDestroyRootFtraceEvent {
     pub root: Option<i32>,
     pub ss_mask: Option<u32>,
@@ -321,7 +321,7 @@ impl CgroupDestroyRootFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupReleaseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupReleaseFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -373,7 +373,7 @@ impl CgroupReleaseFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupRenameFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupRenameFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -425,7 +425,7 @@ impl CgroupRenameFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupSetupRootFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CgroupSetupRootFtraceEvent {
     pub root: Option<i32>,
     pub ss_mask: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ClkEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClkEnableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl ClkEnableFtraceEvent {
 }
 
 /// `perfetto.protos.ClkDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClkDisableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -75,7 +75,7 @@ impl ClkDisableFtraceEvent {
 }
 
 /// `perfetto.protos.ClkSetRateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClkSetRateFtraceEvent {
     pub name: Option<String>,
     pub rate: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CmaAllocStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CmaAllocStartFtraceEvent {
     pub align: Option<u32>,
     pub count: Option<u32>,
@@ -51,7 +51,7 @@ impl CmaAllocStartFtraceEvent {
 }
 
 /// `perfetto.protos.CmaAllocInfoFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CmaAllocInfoFtraceEvent {
     pub align: Option<u32>,
     pub count: Option<u32>,
@@ -128,7 +128,7 @@ impl CmaAllocInfoFtraceEvent {
 }
 
 /// `perfetto.protos.CmaAllocFinishFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CmaAllocFinishFtraceEvent {
     pub name: Option<String>,
     pub pfn: Option<u64>,

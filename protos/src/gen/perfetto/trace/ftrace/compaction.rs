@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmCompactionBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionBeginFtraceEvent {
     pub zone_start: Option<u64>,
     pub migrate_pfn: Option<u64>,
@@ -61,7 +61,7 @@ impl MmCompactionBeginFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionDeferCompactionFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -118,7 +118,7 @@ impl MmCompactionDeferCompactionFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionDeferredFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionDeferredFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -175,7 +175,7 @@ impl MmCompactionDeferredFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionDeferResetFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -232,7 +232,7 @@ impl MmCompactionDeferResetFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionEndFtraceEvent {
     pub zone_start: Option<u64>,
     pub migrate_pfn: Option<u64>,
@@ -289,7 +289,7 @@ impl MmCompactionEndFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionFinishedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionFinishedFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -336,7 +336,7 @@ impl MmCompactionFinishedFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionIsolateFreepagesFtraceEvent {
     pub start_pfn: Option<u64>,
     pub end_pfn: Option<u64>,
@@ -383,7 +383,7 @@ impl MmCompactionIsolateFreepagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionIsolateMigratepagesFtraceEvent {
     pub start_pfn: Option<u64>,
     pub end_pfn: Option<u64>,
@@ -430,7 +430,7 @@ impl MmCompactionIsolateMigratepagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionKcompactdSleepFtraceEvent {
     pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -463,7 +463,7 @@ impl MmCompactionKcompactdSleepFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionKcompactdWakeFtraceEvent {
     pub nid: Option<i32>,
     pub order: Option<i32>,
@@ -510,7 +510,7 @@ impl MmCompactionKcompactdWakeFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionMigratepagesFtraceEvent {
     pub nr_migrated: Option<u64>,
     pub nr_failed: Option<u64>,
@@ -547,7 +547,7 @@ impl MmCompactionMigratepagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionSuitableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionSuitableFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -594,7 +594,7 @@ impl MmCompactionSuitableFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionTryToCompactPagesFtraceEvent {
     pub order: Option<i32>,
     pub gfp_mask: Option<u32>,
@@ -641,7 +641,7 @@ impl MmCompactionTryToCompactPagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmCompactionWakeupKcompactdFtraceEvent {
     pub nid: Option<i32>,
     pub order: Option<i32>,

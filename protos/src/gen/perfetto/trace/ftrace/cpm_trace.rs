@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ParamSetValueCpmFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ParamSetValueCpmFtraceEvent {
     pub body: Option<String>,
     pub value: Option<u32>,

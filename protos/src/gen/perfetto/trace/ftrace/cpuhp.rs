@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CpuhpExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuhpExitFtraceEvent {
     pub cpu: Option<u32>,
     pub idx: Option<i32>,
@@ -56,7 +56,7 @@ impl CpuhpExitFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuhpMultiEnterFtraceEvent {
     pub cpu: Option<u32>,
     pub fun: Option<u64>,
@@ -103,7 +103,7 @@ impl CpuhpMultiEnterFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuhpEnterFtraceEvent {
     pub cpu: Option<u32>,
     pub fun: Option<u64>,
@@ -150,7 +150,7 @@ impl CpuhpEnterFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpLatencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuhpLatencyFtraceEvent {
     pub cpu: Option<u32>,
     pub ret: Option<i32>,
@@ -197,7 +197,7 @@ impl CpuhpLatencyFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpPauseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuhpPauseFtraceEvent {
     pub active_cpus: Option<u32>,
     pub cpus: Option<u32>,

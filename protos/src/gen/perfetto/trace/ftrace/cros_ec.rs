@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CrosEcSensorhubDataFtraceEvent {
     pub current_time: Option<i64>,
     pub current_timestamp: Option<i64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DmaFenceInitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmaFenceInitFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -56,7 +56,7 @@ impl DmaFenceInitFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceEmitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmaFenceEmitFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -103,7 +103,7 @@ impl DmaFenceEmitFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceSignaledFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmaFenceSignaledFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -150,7 +150,7 @@ impl DmaFenceSignaledFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmaFenceWaitStartFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -197,7 +197,7 @@ impl DmaFenceWaitStartFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmaFenceWaitEndFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -66,7 +66,7 @@ impl DpuTracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDsiCmdFifoStatusFtraceEvent {
     pub header: Option<u32>,
     pub payload: Option<u32>,
@@ -103,7 +103,7 @@ impl DpuDsiCmdFifoStatusFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDsiRxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDsiRxFtraceEvent {
     pub cmd: Option<u32>,
     pub rx_buf: Option<Vec<u8>>,
@@ -140,7 +140,7 @@ impl DpuDsiRxFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDsiTxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDsiTxFtraceEvent {
     pub r#type: Option<u32>,
     pub last: Option<u32>,
@@ -187,7 +187,7 @@ impl DpuDsiTxFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispDpuUnderrunFtraceEvent {
     pub id: Option<i32>,
     pub frames_pending: Option<i32>,
@@ -229,7 +229,7 @@ impl DpuDispDpuUnderrunFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispVblankIrqEnableFtraceEvent {
     pub id: Option<i32>,
     pub output_id: Option<i32>,
@@ -271,7 +271,7 @@ impl DpuDispVblankIrqEnableFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispFrameDoneTimeoutFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -323,7 +323,7 @@ impl DpuDispFrameDoneTimeoutFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispFrameStartTimeoutFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -370,7 +370,7 @@ impl DpuDispFrameStartTimeoutFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispFrameDoneMissingFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -417,7 +417,7 @@ impl DpuDispFrameDoneMissingFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispFrameStartMissingFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -464,7 +464,7 @@ impl DpuDispFrameStartMissingFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DpuDispDpuLineUnderrunFtraceEvent {
     pub id: Option<i32>,
     pub frames_pending: Option<i32>,

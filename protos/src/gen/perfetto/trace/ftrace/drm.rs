@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DrmVblankEventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmVblankEventFtraceEvent {
     pub crtc: Option<i32>,
     pub high_prec: Option<u32>,
@@ -56,7 +56,7 @@ impl DrmVblankEventFtraceEvent {
 }
 
 /// `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmVblankEventDeliveredFtraceEvent {
     pub crtc: Option<i32>,
     pub file: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3AllocRequestFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -76,7 +76,7 @@ impl Dwc3AllocRequestFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3CompleteTrbFtraceEvent {
     pub name: Option<String>,
     pub trb: Option<u64>,
@@ -158,7 +158,7 @@ impl Dwc3CompleteTrbFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3CtrlReqFtraceEvent {
     pub bRequestType: Option<u32>,
     pub bRequest: Option<u32>,
@@ -215,7 +215,7 @@ impl Dwc3CtrlReqFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3EpDequeueFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -282,7 +282,7 @@ impl Dwc3EpDequeueFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3EpQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3EpQueueFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -349,7 +349,7 @@ impl Dwc3EpQueueFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3EventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3EventFtraceEvent {
     pub event: Option<u32>,
     pub ep0state: Option<u32>,
@@ -391,7 +391,7 @@ impl Dwc3EventFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3FreeRequestFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -458,7 +458,7 @@ impl Dwc3FreeRequestFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3GadgetEpCmdFtraceEvent {
     pub name: Option<String>,
     pub cmd: Option<u32>,
@@ -515,7 +515,7 @@ impl Dwc3GadgetEpCmdFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3GadgetEpDisableFtraceEvent {
     pub name: Option<String>,
     pub maxpacket: Option<u32>,
@@ -587,7 +587,7 @@ impl Dwc3GadgetEpDisableFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3GadgetEpEnableFtraceEvent {
     pub name: Option<String>,
     pub maxpacket: Option<u32>,
@@ -659,7 +659,7 @@ impl Dwc3GadgetEpEnableFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3GadgetGenericCmdFtraceEvent {
     pub cmd: Option<u32>,
     pub param: Option<u32>,
@@ -701,7 +701,7 @@ impl Dwc3GadgetGenericCmdFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3GadgetGivebackFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -768,7 +768,7 @@ impl Dwc3GadgetGivebackFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3PrepareTrbFtraceEvent {
     pub name: Option<String>,
     pub trb: Option<u64>,
@@ -850,7 +850,7 @@ impl Dwc3PrepareTrbFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3ReadlFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3ReadlFtraceEvent {
     pub base: Option<u64>,
     pub offset: Option<u32>,
@@ -897,7 +897,7 @@ impl Dwc3ReadlFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3WritelFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Dwc3WritelFtraceEvent {
     pub base: Option<u64>,
     pub offset: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaWriteBeginFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -61,7 +61,7 @@ impl Ext4DaWriteBeginFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaWriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -113,7 +113,7 @@ impl Ext4DaWriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4SyncFileEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -160,7 +160,7 @@ impl Ext4SyncFileEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4SyncFileExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -202,7 +202,7 @@ impl Ext4SyncFileExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4AllocDaBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -249,7 +249,7 @@ impl Ext4AllocDaBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4AllocateBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -331,7 +331,7 @@ impl Ext4AllocateBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4AllocateInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -378,7 +378,7 @@ impl Ext4AllocateInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4BeginOrderedTruncateFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -420,7 +420,7 @@ impl Ext4BeginOrderedTruncateFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4CollapseRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -467,7 +467,7 @@ impl Ext4CollapseRangeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaReleaseSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -534,7 +534,7 @@ impl Ext4DaReleaseSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaReserveSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -596,7 +596,7 @@ impl Ext4DaReserveSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaUpdateReserveSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -668,7 +668,7 @@ impl Ext4DaUpdateReserveSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaWritePagesFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -745,7 +745,7 @@ impl Ext4DaWritePagesFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DaWritePagesExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -797,7 +797,7 @@ impl Ext4DaWritePagesExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DirectIOEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -849,7 +849,7 @@ impl Ext4DirectIOEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DirectIOExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -906,7 +906,7 @@ impl Ext4DirectIOExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DiscardBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub blk: Option<u64>,
@@ -948,7 +948,7 @@ impl Ext4DiscardBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DiscardPreallocationsFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -995,7 +995,7 @@ impl Ext4DiscardPreallocationsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DropInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4DropInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1037,7 +1037,7 @@ impl Ext4DropInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsCacheExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1094,7 +1094,7 @@ impl Ext4EsCacheExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1136,7 +1136,7 @@ impl Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsFindDelayedExtentRangeExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1193,7 +1193,7 @@ impl Ext4EsFindDelayedExtentRangeExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsInsertExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1250,7 +1250,7 @@ impl Ext4EsInsertExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsLookupExtentEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1292,7 +1292,7 @@ impl Ext4EsLookupExtentEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsLookupExtentExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1354,7 +1354,7 @@ impl Ext4EsLookupExtentExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsRemoveExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1401,7 +1401,7 @@ impl Ext4EsRemoveExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkFtraceEvent {
     pub dev: Option<u64>,
     pub nr_shrunk: Option<i32>,
@@ -1453,7 +1453,7 @@ impl Ext4EsShrinkFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkCountFtraceEvent {
     pub dev: Option<u64>,
     pub nr_to_scan: Option<i32>,
@@ -1495,7 +1495,7 @@ impl Ext4EsShrinkCountFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkScanEnterFtraceEvent {
     pub dev: Option<u64>,
     pub nr_to_scan: Option<i32>,
@@ -1537,7 +1537,7 @@ impl Ext4EsShrinkScanEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkScanExitFtraceEvent {
     pub dev: Option<u64>,
     pub nr_shrunk: Option<i32>,
@@ -1579,7 +1579,7 @@ impl Ext4EsShrinkScanExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EvictInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4EvictInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1621,7 +1621,7 @@ impl Ext4EvictInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtConvertToInitializedEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1683,7 +1683,7 @@ impl Ext4ExtConvertToInitializedEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtConvertToInitializedFastpathFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1760,7 +1760,7 @@ impl Ext4ExtConvertToInitializedFastpathFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtHandleUnwrittenExtentsFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1827,7 +1827,7 @@ impl Ext4ExtHandleUnwrittenExtentsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtInCacheFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1874,7 +1874,7 @@ impl Ext4ExtInCacheFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtLoadExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1921,7 +1921,7 @@ impl Ext4ExtLoadExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtMapBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1973,7 +1973,7 @@ impl Ext4ExtMapBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtMapBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2040,7 +2040,7 @@ impl Ext4ExtMapBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtPutInCacheFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2092,7 +2092,7 @@ impl Ext4ExtPutInCacheFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtRemoveSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2144,7 +2144,7 @@ impl Ext4ExtRemoveSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtRemoveSpaceDoneFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2221,7 +2221,7 @@ impl Ext4ExtRemoveSpaceDoneFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtRmIdxFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2263,7 +2263,7 @@ impl Ext4ExtRmIdxFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtRmLeafFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2340,7 +2340,7 @@ impl Ext4ExtRmLeafFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ExtShowExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2392,7 +2392,7 @@ impl Ext4ExtShowExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4FallocateEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2449,7 +2449,7 @@ impl Ext4FallocateEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FallocateExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4FallocateExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2501,7 +2501,7 @@ impl Ext4FallocateExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4FindDelallocRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2563,7 +2563,7 @@ impl Ext4FindDelallocRangeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ForgetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ForgetFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2615,7 +2615,7 @@ impl Ext4ForgetFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4FreeBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2672,7 +2672,7 @@ impl Ext4FreeBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FreeInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4FreeInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2729,7 +2729,7 @@ impl Ext4FreeInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4GetImpliedClusterAllocExitFtraceEvent {
     pub dev: Option<u64>,
     pub flags: Option<u32>,
@@ -2786,7 +2786,7 @@ impl Ext4GetImpliedClusterAllocExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4GetReservedClusterAllocFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2833,7 +2833,7 @@ impl Ext4GetReservedClusterAllocFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4IndMapBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2885,7 +2885,7 @@ impl Ext4IndMapBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4IndMapBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2952,7 +2952,7 @@ impl Ext4IndMapBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4InsertRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4InsertRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2999,7 +2999,7 @@ impl Ext4InsertRangeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4InvalidatepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3051,7 +3051,7 @@ impl Ext4InvalidatepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4JournalStartFtraceEvent {
     pub dev: Option<u64>,
     pub ip: Option<u64>,
@@ -3108,7 +3108,7 @@ impl Ext4JournalStartFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4JournalStartReservedFtraceEvent {
     pub dev: Option<u64>,
     pub ip: Option<u64>,
@@ -3150,7 +3150,7 @@ impl Ext4JournalStartReservedFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4JournalledInvalidatepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3202,7 +3202,7 @@ impl Ext4JournalledInvalidatepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4JournalledWriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3254,7 +3254,7 @@ impl Ext4JournalledWriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4LoadInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4LoadInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3291,7 +3291,7 @@ impl Ext4LoadInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4LoadInodeBitmapFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3328,7 +3328,7 @@ impl Ext4LoadInodeBitmapFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MarkInodeDirtyFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3370,7 +3370,7 @@ impl Ext4MarkInodeDirtyFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbBitmapLoadFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3407,7 +3407,7 @@ impl Ext4MbBitmapLoadFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbBuddyBitmapLoadFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3444,7 +3444,7 @@ impl Ext4MbBuddyBitmapLoadFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbDiscardPreallocationsFtraceEvent {
     pub dev: Option<u64>,
     pub needed: Option<i32>,
@@ -3481,7 +3481,7 @@ impl Ext4MbDiscardPreallocationsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbNewGroupPaFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3533,7 +3533,7 @@ impl Ext4MbNewGroupPaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbNewInodePaFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3585,7 +3585,7 @@ impl Ext4MbNewInodePaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbReleaseGroupPaFtraceEvent {
     pub dev: Option<u64>,
     pub pa_pstart: Option<u64>,
@@ -3627,7 +3627,7 @@ impl Ext4MbReleaseGroupPaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MbReleaseInodePaFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3674,7 +3674,7 @@ impl Ext4MbReleaseInodePaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MballocAllocFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3801,7 +3801,7 @@ impl Ext4MballocAllocFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MballocDiscardFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3853,7 +3853,7 @@ impl Ext4MballocDiscardFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MballocFreeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3905,7 +3905,7 @@ impl Ext4MballocFreeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4MballocPreallocFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3982,7 +3982,7 @@ impl Ext4MballocPreallocFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4OtherInodeUpdateTimeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4039,7 +4039,7 @@ impl Ext4OtherInodeUpdateTimeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4PunchHoleFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4PunchHoleFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4091,7 +4091,7 @@ impl Ext4PunchHoleFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ReadBlockBitmapLoadFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -4133,7 +4133,7 @@ impl Ext4ReadBlockBitmapLoadFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ReadpageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ReadpageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4175,7 +4175,7 @@ impl Ext4ReadpageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ReleasepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ReleasepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4217,7 +4217,7 @@ impl Ext4ReleasepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4RemoveBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4299,7 +4299,7 @@ impl Ext4RemoveBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4RequestBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4376,7 +4376,7 @@ impl Ext4RequestBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4RequestInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4RequestInodeFtraceEvent {
     pub dev: Option<u64>,
     pub dir: Option<u64>,
@@ -4418,7 +4418,7 @@ impl Ext4RequestInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4SyncFsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4SyncFsFtraceEvent {
     pub dev: Option<u64>,
     pub wait: Option<i32>,
@@ -4455,7 +4455,7 @@ impl Ext4SyncFsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4TrimAllFreeFtraceEvent {
     pub dev_major: Option<i32>,
     pub dev_minor: Option<i32>,
@@ -4507,7 +4507,7 @@ impl Ext4TrimAllFreeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TrimExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4TrimExtentFtraceEvent {
     pub dev_major: Option<i32>,
     pub dev_minor: Option<i32>,
@@ -4559,7 +4559,7 @@ impl Ext4TrimExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4TruncateEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4601,7 +4601,7 @@ impl Ext4TruncateEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TruncateExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4TruncateExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4643,7 +4643,7 @@ impl Ext4TruncateExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4UnlinkEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4690,7 +4690,7 @@ impl Ext4UnlinkEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4UnlinkExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4732,7 +4732,7 @@ impl Ext4UnlinkExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WriteBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4WriteBeginFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4784,7 +4784,7 @@ impl Ext4WriteBeginFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4WriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4836,7 +4836,7 @@ impl Ext4WriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WritepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4WritepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4878,7 +4878,7 @@ impl Ext4WritepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WritepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4WritepagesFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4955,7 +4955,7 @@ impl Ext4WritepagesFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4WritepagesResultFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -5017,7 +5017,7 @@ impl Ext4WritepagesResultFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Ext4ZeroRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,

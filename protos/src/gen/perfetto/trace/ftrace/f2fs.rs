@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsDoSubmitBioFtraceEvent {
     pub dev: Option<u64>,
     pub btype: Option<i32>,
@@ -61,7 +61,7 @@ impl F2fsDoSubmitBioFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsEvictInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsEvictInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -128,7 +128,7 @@ impl F2fsEvictInodeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsFallocateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsFallocateFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -195,7 +195,7 @@ impl F2fsFallocateFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsGetDataBlockFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -252,7 +252,7 @@ impl F2fsGetDataBlockFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGetVictimFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsGetVictimFtraceEvent {
     pub dev: Option<u64>,
     pub r#type: Option<i32>,
@@ -334,7 +334,7 @@ impl F2fsGetVictimFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIgetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsIgetFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -401,7 +401,7 @@ impl F2fsIgetFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIgetExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsIgetExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -443,7 +443,7 @@ impl F2fsIgetExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsNewInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsNewInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -485,7 +485,7 @@ impl F2fsNewInodeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsReadpageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsReadpageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -552,7 +552,7 @@ impl F2fsReadpageFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsReserveNewBlockFtraceEvent {
     pub dev: Option<u64>,
     pub nid: Option<u32>,
@@ -594,7 +594,7 @@ impl F2fsReserveNewBlockFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsSetPageDirtyFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -656,7 +656,7 @@ impl F2fsSetPageDirtyFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsSubmitWritePageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -708,7 +708,7 @@ impl F2fsSubmitWritePageFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsSyncFileEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -775,7 +775,7 @@ impl F2fsSyncFileEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsSyncFileExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -832,7 +832,7 @@ impl F2fsSyncFileExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSyncFsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsSyncFsFtraceEvent {
     pub dev: Option<u64>,
     pub dirty: Option<i32>,
@@ -874,7 +874,7 @@ impl F2fsSyncFsFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -941,7 +941,7 @@ impl F2fsTruncateFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -993,7 +993,7 @@ impl F2fsTruncateBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1035,7 +1035,7 @@ impl F2fsTruncateBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateDataBlocksRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1087,7 +1087,7 @@ impl F2fsTruncateDataBlocksRangeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateInodeBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1139,7 +1139,7 @@ impl F2fsTruncateInodeBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateInodeBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1181,7 +1181,7 @@ impl F2fsTruncateInodeBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateNodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1228,7 +1228,7 @@ impl F2fsTruncateNodeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateNodesEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1275,7 +1275,7 @@ impl F2fsTruncateNodesEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncateNodesExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1317,7 +1317,7 @@ impl F2fsTruncateNodesExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsTruncatePartialNodesFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1369,7 +1369,7 @@ impl F2fsTruncatePartialNodesFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsUnlinkEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1421,7 +1421,7 @@ impl F2fsUnlinkEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsUnlinkExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1463,7 +1463,7 @@ impl F2fsUnlinkExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsVmPageMkwriteFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1525,7 +1525,7 @@ impl F2fsVmPageMkwriteFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsWriteBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsWriteBeginFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1577,7 +1577,7 @@ impl F2fsWriteBeginFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsWriteCheckpointFtraceEvent {
     pub dev: Option<u64>,
     pub is_umount: Option<u32>,
@@ -1629,7 +1629,7 @@ impl F2fsWriteCheckpointFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsWriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsWriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1681,7 +1681,7 @@ impl F2fsWriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIostatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsIostatFtraceEvent {
     pub app_bio: Option<u64>,
     pub app_brio: Option<u64>,
@@ -1823,7 +1823,7 @@ impl F2fsIostatFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsIostatLatencyFtraceEvent {
     pub d_rd_avg: Option<u32>,
     pub d_rd_cnt: Option<u32>,
@@ -1990,7 +1990,7 @@ impl F2fsIostatLatencyFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsBackgroundGcFtraceEvent {
     pub dev: Option<u64>,
     pub wait_ms: Option<u32>,
@@ -2037,7 +2037,7 @@ impl F2fsBackgroundGcFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGcBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsGcBeginFtraceEvent {
     pub dev: Option<u64>,
     pub sync: Option<u32>,
@@ -2129,7 +2129,7 @@ impl F2fsGcBeginFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGcEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsGcEndFtraceEvent {
     pub dev: Option<u64>,
     pub ret: Option<i32>,
@@ -2211,7 +2211,7 @@ impl F2fsGcEndFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct F2fsLockElapsedTimeFtraceEvent {
     pub dev: Option<u64>,
     pub comm: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FastrpcDmaStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FastrpcDmaStatFtraceEvent {
     pub cid: Option<i32>,
     pub len: Option<i64>,
@@ -51,7 +51,7 @@ impl FastrpcDmaStatFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FastrpcDmaFreeFtraceEvent {
     pub cid: Option<i32>,
     pub phys: Option<u64>,
@@ -93,7 +93,7 @@ impl FastrpcDmaFreeFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FastrpcDmaAllocFtraceEvent {
     pub cid: Option<i32>,
     pub phys: Option<u64>,
@@ -145,7 +145,7 @@ impl FastrpcDmaAllocFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FastrpcDmaUnmapFtraceEvent {
     pub cid: Option<i32>,
     pub phys: Option<u64>,
@@ -187,7 +187,7 @@ impl FastrpcDmaUnmapFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaMapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FastrpcDmaMapFtraceEvent {
     pub cid: Option<i32>,
     pub fd: Option<i32>,

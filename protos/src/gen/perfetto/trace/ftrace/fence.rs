@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FenceInitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FenceInitFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -56,7 +56,7 @@ impl FenceInitFtraceEvent {
 }
 
 /// `perfetto.protos.FenceDestroyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FenceDestroyFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -103,7 +103,7 @@ impl FenceDestroyFtraceEvent {
 }
 
 /// `perfetto.protos.FenceEnableSignalFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FenceEnableSignalFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -150,7 +150,7 @@ impl FenceEnableSignalFtraceEvent {
 }
 
 /// `perfetto.protos.FenceSignaledFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FenceSignaledFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmFilemapAddToPageCacheFtraceEvent {
     pub pfn: Option<u64>,
     pub i_ino: Option<u64>,
@@ -61,7 +61,7 @@ impl MmFilemapAddToPageCacheFtraceEvent {
 }
 
 /// `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmFilemapDeleteFromPageCacheFtraceEvent {
     pub pfn: Option<u64>,
     pub i_ino: Option<u64>,

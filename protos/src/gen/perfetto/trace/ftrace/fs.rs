@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DoSysOpenFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DoSysOpenFtraceEvent {
     pub filename: Option<String>,
     pub flags: Option<i32>,
@@ -51,7 +51,7 @@ impl DoSysOpenFtraceEvent {
 }
 
 /// `perfetto.protos.OpenExecFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct OpenExecFtraceEvent {
     pub filename: Option<String>,
     /// Fields this build does not know, verbatim.

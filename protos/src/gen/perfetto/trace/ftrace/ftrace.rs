@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PrintFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PrintFtraceEvent {
     pub ip: Option<u64>,
     pub buf: Option<String>,
@@ -46,7 +46,7 @@ impl PrintFtraceEvent {
 }
 
 /// `perfetto.protos.FuncgraphEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FuncgraphEntryFtraceEvent {
     pub depth: Option<i32>,
     pub func: Option<u64>,
@@ -83,7 +83,7 @@ impl FuncgraphEntryFtraceEvent {
 }
 
 /// `perfetto.protos.FuncgraphExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FuncgraphExitFtraceEvent {
     pub calltime: Option<u64>,
     pub depth: Option<i32>,

@@ -34,7 +34,7 @@ impl protozero::Enumeration for FtraceClock {
 
 protozero::rt::enumeration!(FtraceClock);
 /// `perfetto.protos.FtraceEventBundle`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceEventBundle {
     pub cpu: Option<u32>,
     pub event: Vec<crate::FtraceEvent>,
@@ -127,7 +127,7 @@ impl FtraceEventBundle {
 }
 
 /// `perfetto.protos.FtraceEventBundle.CompactSched`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceEventBundleCompactSched {
     pub switch_timestamp: Vec<u64>,
     pub switch_prev_state: Vec<i64>,
@@ -214,7 +214,7 @@ impl FtraceEventBundleCompactSched {
 }
 
 /// `perfetto.protos.FtraceEventBundle.FtraceError`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceEventBundleFtraceError {
     pub timestamp: Option<u64>,
     pub status: Option<crate::FtraceParseStatus>,
@@ -251,7 +251,7 @@ impl FtraceEventBundleFtraceError {
 }
 
 /// `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceEventBundleGenericEventDescriptor {
     pub field_id: Option<i32>,
     pub event_descriptor: Option<Vec<u8>>,

@@ -81,7 +81,7 @@ impl protozero::Enumeration for FtraceStatsPhase {
 
 protozero::rt::enumeration!(FtraceStatsPhase);
 /// `perfetto.protos.FtraceCpuStats`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceCpuStats {
     pub cpu: Option<u64>,
     pub entries: Option<u64>,
@@ -153,7 +153,7 @@ impl FtraceCpuStats {
 }
 
 /// `perfetto.protos.FtraceKprobeStats`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceKprobeStats {
     pub hits: Option<i64>,
     pub misses: Option<i64>,
@@ -190,7 +190,7 @@ impl FtraceKprobeStats {
 }
 
 /// `perfetto.protos.FtraceStats`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FtraceStats {
     pub phase: Option<FtraceStatsPhase>,
     pub cpu_stats: Vec<FtraceCpuStats>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FwtpPerfettoCounterFtraceEvent {
     pub timestamp: Option<u64>,
     pub track_id: Option<u32>,
@@ -61,7 +61,7 @@ impl FwtpPerfettoCounterFtraceEvent {
 }
 
 /// `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct FwtpPerfettoSliceFtraceEvent {
     pub timestamp: Option<u64>,
     pub track_id: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct G2dTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub name: Option<String>,

@@ -32,7 +32,7 @@ impl protozero::Enumeration for KprobeEventKprobeType {
 
 protozero::rt::enumeration!(KprobeEventKprobeType);
 /// `perfetto.protos.GenericFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericFtraceEvent {
     pub event_name: Option<String>,
     pub field: Vec<GenericFtraceEventField>,
@@ -71,7 +71,7 @@ impl GenericFtraceEvent {
 }
 
 /// `perfetto.protos.GenericFtraceEvent.Field`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericFtraceEventField {
     pub name: Option<String>,
     /// At most one of these.
@@ -131,7 +131,7 @@ impl GenericFtraceEventField {
 }
 
 /// `perfetto.protos.KprobeEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KprobeEvent {
     pub name: Option<String>,
     pub r#type: Option<KprobeEventKprobeType>,

@@ -10,7 +10,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GoogleIrmEventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GoogleIrmEventFtraceEvent {
     pub event: Option<String>,
     pub timestamp: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DrmSchedJobFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedJobFtraceEvent {
     pub entity: Option<u64>,
     pub fence: Option<u64>,
@@ -66,7 +66,7 @@ impl DrmSchedJobFtraceEvent {
 }
 
 /// `perfetto.protos.DrmRunJobFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmRunJobFtraceEvent {
     pub entity: Option<u64>,
     pub fence: Option<u64>,
@@ -123,7 +123,7 @@ impl DrmRunJobFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedProcessJobFtraceEvent {
     pub fence: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -156,7 +156,7 @@ impl DrmSchedProcessJobFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedJobAddDepFtraceEvent {
     pub fence_context: Option<u64>,
     pub fence_seqno: Option<u64>,
@@ -203,7 +203,7 @@ impl DrmSchedJobAddDepFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedJobDoneFtraceEvent {
     pub fence_context: Option<u64>,
     pub fence_seqno: Option<u64>,
@@ -240,7 +240,7 @@ impl DrmSchedJobDoneFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedJobQueueFtraceEvent {
     pub name: Option<String>,
     pub job_count: Option<u32>,
@@ -302,7 +302,7 @@ impl DrmSchedJobQueueFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobRunFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedJobRunFtraceEvent {
     pub name: Option<String>,
     pub job_count: Option<u32>,
@@ -364,7 +364,7 @@ impl DrmSchedJobRunFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DrmSchedJobUnschedulableFtraceEvent {
     pub fence_context: Option<u64>,
     pub fence_seqno: Option<u64>,

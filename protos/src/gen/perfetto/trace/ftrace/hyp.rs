@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HypEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypEnterFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -36,7 +36,7 @@ impl HypEnterFtraceEvent {
 }
 
 /// `perfetto.protos.HypExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypExitFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -63,7 +63,7 @@ impl HypExitFtraceEvent {
 }
 
 /// `perfetto.protos.HostHcallFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HostHcallFtraceEvent {
     pub id: Option<u32>,
     pub invalid: Option<u32>,
@@ -100,7 +100,7 @@ impl HostHcallFtraceEvent {
 }
 
 /// `perfetto.protos.HostSmcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HostSmcFtraceEvent {
     pub id: Option<u64>,
     pub forwarded: Option<u32>,
@@ -137,7 +137,7 @@ impl HostSmcFtraceEvent {
 }
 
 /// `perfetto.protos.HostMemAbortFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HostMemAbortFtraceEvent {
     pub esr: Option<u64>,
     pub addr: Option<u64>,
@@ -174,7 +174,7 @@ impl HostMemAbortFtraceEvent {
 }
 
 /// `perfetto.protos.HostFfaCallFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HostFfaCallFtraceEvent {
     pub func_id: Option<u64>,
     pub res_a1: Option<u64>,
@@ -236,7 +236,7 @@ impl HostFfaCallFtraceEvent {
 }
 
 /// `perfetto.protos.IommuIdmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IommuIdmapFtraceEvent {
     pub from: Option<u64>,
     pub to: Option<u64>,
@@ -278,7 +278,7 @@ impl IommuIdmapFtraceEvent {
 }
 
 /// `perfetto.protos.PsciMemProtectFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PsciMemProtectFtraceEvent {
     pub count: Option<u64>,
     pub was: Option<u64>,

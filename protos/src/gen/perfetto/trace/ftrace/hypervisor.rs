@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HypervisorHostHcallFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorHostHcallFtraceEvent {
     pub id: Option<u32>,
     pub invalid: Option<u32>,
@@ -46,7 +46,7 @@ impl HypervisorHostHcallFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHostSmcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorHostSmcFtraceEvent {
     pub id: Option<u64>,
     pub forwarded: Option<u32>,
@@ -83,7 +83,7 @@ impl HypervisorHostSmcFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHypExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorHypExitFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -110,7 +110,7 @@ impl HypervisorHypExitFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorIommuIdmapFtraceEvent {
     pub from: Option<u64>,
     pub to: Option<u64>,
@@ -152,7 +152,7 @@ impl HypervisorIommuIdmapFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorPsciMemProtectFtraceEvent {
     pub count: Option<u64>,
     pub was: Option<u64>,
@@ -189,7 +189,7 @@ impl HypervisorPsciMemProtectFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorHostMemAbortFtraceEvent {
     pub esr: Option<u64>,
     pub addr: Option<u64>,
@@ -226,7 +226,7 @@ impl HypervisorHostMemAbortFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHypEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorHypEnterFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -253,7 +253,7 @@ impl HypervisorHypEnterFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorIommuIdmapCompleteFtraceEvent {
     pub map: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -286,7 +286,7 @@ impl HypervisorIommuIdmapCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HypervisorVcpuIllegalTrapFtraceEvent {
     pub esr: Option<u64>,
     /// Fields this build does not know, verbatim.

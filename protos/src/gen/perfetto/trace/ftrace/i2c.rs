@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.I2cReadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct I2cReadFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub msg_nr: Option<u32>,
@@ -61,7 +61,7 @@ impl I2cReadFtraceEvent {
 }
 
 /// `perfetto.protos.I2cWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct I2cWriteFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub msg_nr: Option<u32>,
@@ -118,7 +118,7 @@ impl I2cWriteFtraceEvent {
 }
 
 /// `perfetto.protos.I2cResultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct I2cResultFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub nr_msgs: Option<u32>,
@@ -160,7 +160,7 @@ impl I2cResultFtraceEvent {
 }
 
 /// `perfetto.protos.I2cReplyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct I2cReplyFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub msg_nr: Option<u32>,
@@ -217,7 +217,7 @@ impl I2cReplyFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusReadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmbusReadFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub flags: Option<u32>,
@@ -269,7 +269,7 @@ impl SmbusReadFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmbusWriteFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub addr: Option<u32>,
@@ -326,7 +326,7 @@ impl SmbusWriteFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusResultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmbusResultFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub addr: Option<u32>,
@@ -388,7 +388,7 @@ impl SmbusResultFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusReplyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmbusReplyFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub addr: Option<u32>,

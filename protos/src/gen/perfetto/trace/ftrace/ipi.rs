@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.IpiEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IpiEntryFtraceEvent {
     pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl IpiEntryFtraceEvent {
 }
 
 /// `perfetto.protos.IpiExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IpiExitFtraceEvent {
     pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -75,7 +75,7 @@ impl IpiExitFtraceEvent {
 }
 
 /// `perfetto.protos.IpiRaiseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IpiRaiseFtraceEvent {
     pub target_cpus: Option<u32>,
     pub reason: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SoftirqEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SoftirqEntryFtraceEvent {
     pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl SoftirqEntryFtraceEvent {
 }
 
 /// `perfetto.protos.SoftirqExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SoftirqExitFtraceEvent {
     pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -75,7 +75,7 @@ impl SoftirqExitFtraceEvent {
 }
 
 /// `perfetto.protos.SoftirqRaiseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SoftirqRaiseFtraceEvent {
     pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -108,7 +108,7 @@ impl SoftirqRaiseFtraceEvent {
 }
 
 /// `perfetto.protos.IrqHandlerEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IrqHandlerEntryFtraceEvent {
     pub irq: Option<i32>,
     pub name: Option<String>,
@@ -150,7 +150,7 @@ impl IrqHandlerEntryFtraceEvent {
 }
 
 /// `perfetto.protos.IrqHandlerExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IrqHandlerExitFtraceEvent {
     pub irq: Option<i32>,
     pub ret: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LocalTimerEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LocalTimerEntryFtraceEvent {
     pub vector: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl LocalTimerEntryFtraceEvent {
 }
 
 /// `perfetto.protos.LocalTimerExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LocalTimerExitFtraceEvent {
     pub vector: Option<i32>,
     /// Fields this build does not know, verbatim.

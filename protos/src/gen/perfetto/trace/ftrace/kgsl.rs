@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KgslGpuFrequencyFtraceEvent {
     pub gpu_freq: Option<u32>,
     pub gpu_id: Option<u32>,
@@ -46,7 +46,7 @@ impl KgslGpuFrequencyFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchQueuedFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,
@@ -98,7 +98,7 @@ impl KgslAdrenoCmdbatchQueuedFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchSubmittedFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,
@@ -190,7 +190,7 @@ impl KgslAdrenoCmdbatchSubmittedFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchSyncFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,
@@ -237,7 +237,7 @@ impl KgslAdrenoCmdbatchSyncFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchRetiredFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AllocPagesIommuEndFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -46,7 +46,7 @@ impl AllocPagesIommuEndFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AllocPagesIommuFailFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -83,7 +83,7 @@ impl AllocPagesIommuFailFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AllocPagesIommuStartFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -120,7 +120,7 @@ impl AllocPagesIommuStartFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesSysEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AllocPagesSysEndFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -157,7 +157,7 @@ impl AllocPagesSysEndFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesSysFailFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AllocPagesSysFailFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -194,7 +194,7 @@ impl AllocPagesSysFailFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesSysStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AllocPagesSysStartFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -231,7 +231,7 @@ impl AllocPagesSysStartFtraceEvent {
 }
 
 /// `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmaAllocContiguousRetryFtraceEvent {
     pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -264,7 +264,7 @@ impl DmaAllocContiguousRetryFtraceEvent {
 }
 
 /// `perfetto.protos.IommuMapRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IommuMapRangeFtraceEvent {
     pub chunk_size: Option<u64>,
     pub len: Option<u64>,
@@ -311,7 +311,7 @@ impl IommuMapRangeFtraceEvent {
 }
 
 /// `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IommuSecPtblMapRangeEndFtraceEvent {
     pub len: Option<u64>,
     pub num: Option<i32>,
@@ -363,7 +363,7 @@ impl IommuSecPtblMapRangeEndFtraceEvent {
 }
 
 /// `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IommuSecPtblMapRangeStartFtraceEvent {
     pub len: Option<u64>,
     pub num: Option<i32>,
@@ -415,7 +415,7 @@ impl IommuSecPtblMapRangeStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonAllocBufferEndFtraceEvent {
     pub client_name: Option<String>,
     pub flags: Option<u32>,
@@ -467,7 +467,7 @@ impl IonAllocBufferEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferFailFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonAllocBufferFailFtraceEvent {
     pub client_name: Option<String>,
     pub error: Option<i64>,
@@ -524,7 +524,7 @@ impl IonAllocBufferFailFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonAllocBufferFallbackFtraceEvent {
     pub client_name: Option<String>,
     pub error: Option<i64>,
@@ -581,7 +581,7 @@ impl IonAllocBufferFallbackFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonAllocBufferStartFtraceEvent {
     pub client_name: Option<String>,
     pub flags: Option<u32>,
@@ -633,7 +633,7 @@ impl IonAllocBufferStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonCpAllocRetryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonCpAllocRetryFtraceEvent {
     pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -666,7 +666,7 @@ impl IonCpAllocRetryFtraceEvent {
 }
 
 /// `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonCpSecureBufferEndFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -713,7 +713,7 @@ impl IonCpSecureBufferEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonCpSecureBufferStartFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -760,7 +760,7 @@ impl IonCpSecureBufferStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonPrefetchingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonPrefetchingFtraceEvent {
     pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -793,7 +793,7 @@ impl IonPrefetchingFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonSecureCmaAddToPoolEndFtraceEvent {
     pub is_prefetch: Option<u32>,
     pub len: Option<u64>,
@@ -835,7 +835,7 @@ impl IonSecureCmaAddToPoolEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonSecureCmaAddToPoolStartFtraceEvent {
     pub is_prefetch: Option<u32>,
     pub len: Option<u64>,
@@ -877,7 +877,7 @@ impl IonSecureCmaAddToPoolStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonSecureCmaAllocateEndFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -924,7 +924,7 @@ impl IonSecureCmaAllocateEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonSecureCmaAllocateStartFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -971,7 +971,7 @@ impl IonSecureCmaAllocateStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonSecureCmaShrinkPoolEndFtraceEvent {
     pub drained_size: Option<u64>,
     pub skipped_size: Option<u64>,
@@ -1008,7 +1008,7 @@ impl IonSecureCmaShrinkPoolEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonSecureCmaShrinkPoolStartFtraceEvent {
     pub drained_size: Option<u64>,
     pub skipped_size: Option<u64>,
@@ -1045,7 +1045,7 @@ impl IonSecureCmaShrinkPoolStartFtraceEvent {
 }
 
 /// `perfetto.protos.KfreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KfreeFtraceEvent {
     pub call_site: Option<u64>,
     pub ptr: Option<u64>,
@@ -1082,7 +1082,7 @@ impl KfreeFtraceEvent {
 }
 
 /// `perfetto.protos.KmallocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KmallocFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1134,7 +1134,7 @@ impl KmallocFtraceEvent {
 }
 
 /// `perfetto.protos.KmallocNodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KmallocNodeFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1191,7 +1191,7 @@ impl KmallocNodeFtraceEvent {
 }
 
 /// `perfetto.protos.KmemCacheAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KmemCacheAllocFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1243,7 +1243,7 @@ impl KmemCacheAllocFtraceEvent {
 }
 
 /// `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KmemCacheAllocNodeFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1300,7 +1300,7 @@ impl KmemCacheAllocNodeFtraceEvent {
 }
 
 /// `perfetto.protos.KmemCacheFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KmemCacheFreeFtraceEvent {
     pub call_site: Option<u64>,
     pub ptr: Option<u64>,
@@ -1337,7 +1337,7 @@ impl KmemCacheFreeFtraceEvent {
 }
 
 /// `perfetto.protos.MigratePagesEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MigratePagesEndFtraceEvent {
     pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1370,7 +1370,7 @@ impl MigratePagesEndFtraceEvent {
 }
 
 /// `perfetto.protos.MigratePagesStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MigratePagesStartFtraceEvent {
     pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1403,7 +1403,7 @@ impl MigratePagesStartFtraceEvent {
 }
 
 /// `perfetto.protos.MigrateRetryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MigrateRetryFtraceEvent {
     pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1436,7 +1436,7 @@ impl MigrateRetryFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmPageAllocFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub migratetype: Option<i32>,
@@ -1488,7 +1488,7 @@ impl MmPageAllocFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmPageAllocExtfragFtraceEvent {
     pub alloc_migratetype: Option<i32>,
     pub alloc_order: Option<i32>,
@@ -1550,7 +1550,7 @@ impl MmPageAllocExtfragFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmPageAllocZoneLockedFtraceEvent {
     pub migratetype: Option<i32>,
     pub order: Option<u32>,
@@ -1597,7 +1597,7 @@ impl MmPageAllocZoneLockedFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmPageFreeFtraceEvent {
     pub order: Option<u32>,
     pub page: Option<u64>,
@@ -1639,7 +1639,7 @@ impl MmPageFreeFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmPageFreeBatchedFtraceEvent {
     pub cold: Option<i32>,
     pub page: Option<u64>,
@@ -1681,7 +1681,7 @@ impl MmPageFreeBatchedFtraceEvent {
 }
 
 /// `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmPagePcpuDrainFtraceEvent {
     pub migratetype: Option<i32>,
     pub order: Option<u32>,
@@ -1728,7 +1728,7 @@ impl MmPagePcpuDrainFtraceEvent {
 }
 
 /// `perfetto.protos.RssStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RssStatFtraceEvent {
     pub member: Option<i32>,
     pub size: Option<i64>,
@@ -1775,7 +1775,7 @@ impl RssStatFtraceEvent {
 }
 
 /// `perfetto.protos.IonHeapShrinkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonHeapShrinkFtraceEvent {
     pub heap_name: Option<String>,
     pub len: Option<u64>,
@@ -1817,7 +1817,7 @@ impl IonHeapShrinkFtraceEvent {
 }
 
 /// `perfetto.protos.IonHeapGrowFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonHeapGrowFtraceEvent {
     pub heap_name: Option<String>,
     pub len: Option<u64>,
@@ -1859,7 +1859,7 @@ impl IonHeapGrowFtraceEvent {
 }
 
 /// `perfetto.protos.IonBufferCreateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonBufferCreateFtraceEvent {
     pub addr: Option<u64>,
     pub len: Option<u64>,
@@ -1896,7 +1896,7 @@ impl IonBufferCreateFtraceEvent {
 }
 
 /// `perfetto.protos.IonBufferDestroyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct IonBufferDestroyFtraceEvent {
     pub addr: Option<u64>,
     pub len: Option<u64>,
@@ -1933,7 +1933,7 @@ impl IonBufferDestroyFtraceEvent {
 }
 
 /// `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmAllocContigMigrateRangeInfoFtraceEvent {
     pub start: Option<u64>,
     pub end: Option<u64>,
@@ -1990,7 +1990,7 @@ impl MmAllocContigMigrateRangeInfoFtraceEvent {
 }
 
 /// `perfetto.protos.DmabufRssStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DmabufRssStatFtraceEvent {
     pub rss: Option<u64>,
     pub rss_delta: Option<i64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.KvmAccessFaultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmAccessFaultFtraceEvent {
     pub ipa: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl KvmAccessFaultFtraceEvent {
 }
 
 /// `perfetto.protos.KvmAckIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmAckIrqFtraceEvent {
     pub irqchip: Option<u32>,
     pub pin: Option<u32>,
@@ -79,7 +79,7 @@ impl KvmAckIrqFtraceEvent {
 }
 
 /// `perfetto.protos.KvmAgeHvaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmAgeHvaFtraceEvent {
     pub end: Option<u64>,
     pub start: Option<u64>,
@@ -116,7 +116,7 @@ impl KvmAgeHvaFtraceEvent {
 }
 
 /// `perfetto.protos.KvmAgePageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmAgePageFtraceEvent {
     pub gfn: Option<u64>,
     pub hva: Option<u64>,
@@ -163,7 +163,7 @@ impl KvmAgePageFtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmClearDebugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmArmClearDebugFtraceEvent {
     pub guest_debug: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -196,7 +196,7 @@ impl KvmArmClearDebugFtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmArmSetDreg32FtraceEvent {
     pub name: Option<String>,
     pub value: Option<u32>,
@@ -233,7 +233,7 @@ impl KvmArmSetDreg32FtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmArmSetRegsetFtraceEvent {
     pub len: Option<i32>,
     pub name: Option<String>,
@@ -270,7 +270,7 @@ impl KvmArmSetRegsetFtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmArmSetupDebugFtraceEvent {
     pub guest_debug: Option<u32>,
     pub vcpu: Option<u64>,
@@ -307,7 +307,7 @@ impl KvmArmSetupDebugFtraceEvent {
 }
 
 /// `perfetto.protos.KvmEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmEntryFtraceEvent {
     pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -340,7 +340,7 @@ impl KvmEntryFtraceEvent {
 }
 
 /// `perfetto.protos.KvmExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmExitFtraceEvent {
     pub esr_ec: Option<u32>,
     pub ret: Option<i32>,
@@ -382,7 +382,7 @@ impl KvmExitFtraceEvent {
 }
 
 /// `perfetto.protos.KvmFpuFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmFpuFtraceEvent {
     pub load: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -415,7 +415,7 @@ impl KvmFpuFtraceEvent {
 }
 
 /// `perfetto.protos.KvmGetTimerMapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmGetTimerMapFtraceEvent {
     pub direct_ptimer: Option<i32>,
     pub direct_vtimer: Option<i32>,
@@ -462,7 +462,7 @@ impl KvmGetTimerMapFtraceEvent {
 }
 
 /// `perfetto.protos.KvmGuestFaultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmGuestFaultFtraceEvent {
     pub hsr: Option<u64>,
     pub hxfar: Option<u64>,
@@ -509,7 +509,7 @@ impl KvmGuestFaultFtraceEvent {
 }
 
 /// `perfetto.protos.KvmHandleSysRegFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmHandleSysRegFtraceEvent {
     pub hsr: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -542,7 +542,7 @@ impl KvmHandleSysRegFtraceEvent {
 }
 
 /// `perfetto.protos.KvmHvcArm64FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmHvcArm64FtraceEvent {
     pub imm: Option<u64>,
     pub r0: Option<u64>,
@@ -584,7 +584,7 @@ impl KvmHvcArm64FtraceEvent {
 }
 
 /// `perfetto.protos.KvmIrqLineFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmIrqLineFtraceEvent {
     pub irq_num: Option<i32>,
     pub level: Option<i32>,
@@ -631,7 +631,7 @@ impl KvmIrqLineFtraceEvent {
 }
 
 /// `perfetto.protos.KvmMmioFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmMmioFtraceEvent {
     pub gpa: Option<u64>,
     pub len: Option<u32>,
@@ -678,7 +678,7 @@ impl KvmMmioFtraceEvent {
 }
 
 /// `perfetto.protos.KvmMmioEmulateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmMmioEmulateFtraceEvent {
     pub cpsr: Option<u64>,
     pub instr: Option<u64>,
@@ -720,7 +720,7 @@ impl KvmMmioEmulateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmSetGuestDebugFtraceEvent {
     pub guest_debug: Option<u32>,
     pub vcpu: Option<u64>,
@@ -757,7 +757,7 @@ impl KvmSetGuestDebugFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmSetIrqFtraceEvent {
     pub gsi: Option<u32>,
     pub irq_source_id: Option<i32>,
@@ -799,7 +799,7 @@ impl KvmSetIrqFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmSetSpteHvaFtraceEvent {
     pub hva: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -832,7 +832,7 @@ impl KvmSetSpteHvaFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetWayFlushFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmSetWayFlushFtraceEvent {
     pub cache: Option<u32>,
     pub vcpu_pc: Option<u64>,
@@ -869,7 +869,7 @@ impl KvmSetWayFlushFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSysAccessFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmSysAccessFtraceEvent {
     pub CRm: Option<u32>,
     pub CRn: Option<u32>,
@@ -936,7 +936,7 @@ impl KvmSysAccessFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmTestAgeHvaFtraceEvent {
     pub hva: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -969,7 +969,7 @@ impl KvmTestAgeHvaFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerEmulateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmTimerEmulateFtraceEvent {
     pub should_fire: Option<u32>,
     pub timer_idx: Option<i32>,
@@ -1006,7 +1006,7 @@ impl KvmTimerEmulateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmTimerHrtimerExpireFtraceEvent {
     pub timer_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1039,7 +1039,7 @@ impl KvmTimerHrtimerExpireFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmTimerRestoreStateFtraceEvent {
     pub ctl: Option<u64>,
     pub cval: Option<u64>,
@@ -1081,7 +1081,7 @@ impl KvmTimerRestoreStateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmTimerSaveStateFtraceEvent {
     pub ctl: Option<u64>,
     pub cval: Option<u64>,
@@ -1123,7 +1123,7 @@ impl KvmTimerSaveStateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmTimerUpdateIrqFtraceEvent {
     pub irq: Option<u32>,
     pub level: Option<i32>,
@@ -1165,7 +1165,7 @@ impl KvmTimerUpdateIrqFtraceEvent {
 }
 
 /// `perfetto.protos.KvmToggleCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmToggleCacheFtraceEvent {
     pub now: Option<u32>,
     pub vcpu_pc: Option<u64>,
@@ -1207,7 +1207,7 @@ impl KvmToggleCacheFtraceEvent {
 }
 
 /// `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmUnmapHvaRangeFtraceEvent {
     pub end: Option<u64>,
     pub start: Option<u64>,
@@ -1244,7 +1244,7 @@ impl KvmUnmapHvaRangeFtraceEvent {
 }
 
 /// `perfetto.protos.KvmUserspaceExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmUserspaceExitFtraceEvent {
     pub reason: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -1277,7 +1277,7 @@ impl KvmUserspaceExitFtraceEvent {
 }
 
 /// `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmVcpuWakeupFtraceEvent {
     pub ns: Option<u64>,
     pub valid: Option<u32>,
@@ -1319,7 +1319,7 @@ impl KvmVcpuWakeupFtraceEvent {
 }
 
 /// `perfetto.protos.KvmWfxArm64FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct KvmWfxArm64FtraceEvent {
     pub is_wfe: Option<u32>,
     pub vcpu_pc: Option<u64>,
@@ -1356,7 +1356,7 @@ impl KvmWfxArm64FtraceEvent {
 }
 
 /// `perfetto.protos.TrapRegFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrapRegFtraceEvent {
     pub r#fn: Option<String>,
     pub is_write: Option<u32>,
@@ -1403,7 +1403,7 @@ impl TrapRegFtraceEvent {
 }
 
 /// `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VgicUpdateIrqPendingFtraceEvent {
     pub irq: Option<u32>,
     pub level: Option<u32>,

@@ -10,7 +10,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LowmemoryKillFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LowmemoryKillFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,

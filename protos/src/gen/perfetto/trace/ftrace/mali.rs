@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliTracingMarkWriteFtraceEvent {
     pub name: Option<String>,
     pub pid: Option<i32>,
@@ -56,7 +56,7 @@ impl MaliTracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUCQSSETFtraceEvent {
     pub id: Option<u32>,
     pub info_val1: Option<u64>,
@@ -108,7 +108,7 @@ impl MaliMaliKCPUCQSSETFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUCQSWAITSTARTFtraceEvent {
     pub id: Option<u32>,
     pub info_val1: Option<u64>,
@@ -160,7 +160,7 @@ impl MaliMaliKCPUCQSWAITSTARTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUCQSWAITENDFtraceEvent {
     pub id: Option<u32>,
     pub info_val1: Option<u64>,
@@ -212,7 +212,7 @@ impl MaliMaliKCPUCQSWAITENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUFENCESIGNALFtraceEvent {
     pub info_val1: Option<u64>,
     pub info_val2: Option<u64>,
@@ -264,7 +264,7 @@ impl MaliMaliKCPUFENCESIGNALFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
     pub info_val1: Option<u64>,
     pub info_val2: Option<u64>,
@@ -316,7 +316,7 @@ impl MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUFENCEWAITENDFtraceEvent {
     pub info_val1: Option<u64>,
     pub info_val2: Option<u64>,
@@ -368,7 +368,7 @@ impl MaliMaliKCPUFENCEWAITENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliCSFINTERRUPTSTARTFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -410,7 +410,7 @@ impl MaliMaliCSFINTERRUPTSTARTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliCSFINTERRUPTENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -452,7 +452,7 @@ impl MaliMaliCSFINTERRUPTENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -494,7 +494,7 @@ impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -536,7 +536,7 @@ impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -578,7 +578,7 @@ impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -620,7 +620,7 @@ impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -662,7 +662,7 @@ impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -704,7 +704,7 @@ impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -746,7 +746,7 @@ impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -788,7 +788,7 @@ impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUINSLEEPFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -830,7 +830,7 @@ impl MaliMaliPMMCUINSLEEPFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -872,7 +872,7 @@ impl MaliMaliPMMCUOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -914,7 +914,7 @@ impl MaliMaliPMMCUONFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -956,7 +956,7 @@ impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -998,7 +998,7 @@ impl MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONHALTFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1040,7 +1040,7 @@ impl MaliMaliPMMCUONHALTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1082,7 +1082,7 @@ impl MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1124,7 +1124,7 @@ impl MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONPENDHALTFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1166,7 +1166,7 @@ impl MaliMaliPMMCUONPENDHALTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONPENDSLEEPFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1208,7 +1208,7 @@ impl MaliMaliPMMCUONPENDSLEEPFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1250,7 +1250,7 @@ impl MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUPENDOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1292,7 +1292,7 @@ impl MaliMaliPMMCUPENDOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUPENDONRELOADFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1334,7 +1334,7 @@ impl MaliMaliPMMCUPENDONRELOADFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUPOWERDOWNFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1376,7 +1376,7 @@ impl MaliMaliPMMCUPOWERDOWNFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCURESETWAITFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1418,7 +1418,7 @@ impl MaliMaliPMMCURESETWAITFtraceEvent {
 }
 
 /// `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MaliGpuPowerStateFtraceEvent {
     pub change_ns: Option<u64>,
     pub from_state: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MdpCmdKickoffFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCmdKickoffFtraceEvent {
     pub ctl_num: Option<u32>,
     pub kickoff_cnt: Option<i32>,
@@ -46,7 +46,7 @@ impl MdpCmdKickoffFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCommitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCommitFtraceEvent {
     pub num: Option<u32>,
     pub play_cnt: Option<u32>,
@@ -93,7 +93,7 @@ impl MdpCommitFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetOtFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpPerfSetOtFtraceEvent {
     pub pnum: Option<u32>,
     pub xin_id: Option<u32>,
@@ -140,7 +140,7 @@ impl MdpPerfSetOtFtraceEvent {
 }
 
 /// `perfetto.protos.MdpSsppChangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpSsppChangeFtraceEvent {
     pub num: Option<u32>,
     pub play_cnt: Option<u32>,
@@ -247,7 +247,7 @@ impl MdpSsppChangeFtraceEvent {
 }
 
 /// `perfetto.protos.TracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -289,7 +289,7 @@ impl TracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCmdPingpongDoneFtraceEvent {
     pub ctl_num: Option<u32>,
     pub intf_num: Option<u32>,
@@ -336,7 +336,7 @@ impl MdpCmdPingpongDoneFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCompareBwFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCompareBwFtraceEvent {
     pub new_ab: Option<u64>,
     pub new_ib: Option<u64>,
@@ -403,7 +403,7 @@ impl MdpCompareBwFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpPerfSetPanicLutsFtraceEvent {
     pub pnum: Option<u32>,
     pub fmt: Option<u32>,
@@ -455,7 +455,7 @@ impl MdpPerfSetPanicLutsFtraceEvent {
 }
 
 /// `perfetto.protos.MdpSsppSetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpSsppSetFtraceEvent {
     pub num: Option<u32>,
     pub play_cnt: Option<u32>,
@@ -562,7 +562,7 @@ impl MdpSsppSetFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCmdReadptrDoneFtraceEvent {
     pub ctl_num: Option<u32>,
     pub koff_cnt: Option<i32>,
@@ -599,7 +599,7 @@ impl MdpCmdReadptrDoneFtraceEvent {
 }
 
 /// `perfetto.protos.MdpMisrCrcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpMisrCrcFtraceEvent {
     pub block_id: Option<u32>,
     pub vsync_cnt: Option<u32>,
@@ -641,7 +641,7 @@ impl MdpMisrCrcFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpPerfSetQosLutsFtraceEvent {
     pub pnum: Option<u32>,
     pub fmt: Option<u32>,
@@ -703,7 +703,7 @@ impl MdpPerfSetQosLutsFtraceEvent {
 }
 
 /// `perfetto.protos.MdpTraceCounterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpTraceCounterFtraceEvent {
     pub pid: Option<i32>,
     pub counter_name: Option<String>,
@@ -745,7 +745,7 @@ impl MdpTraceCounterFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCmdReleaseBwFtraceEvent {
     pub ctl_num: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -778,7 +778,7 @@ impl MdpCmdReleaseBwFtraceEvent {
 }
 
 /// `perfetto.protos.MdpMixerUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpMixerUpdateFtraceEvent {
     pub mixer_num: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -811,7 +811,7 @@ impl MdpMixerUpdateFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpPerfSetWmLevelsFtraceEvent {
     pub pnum: Option<u32>,
     pub use_space: Option<u32>,
@@ -878,7 +878,7 @@ impl MdpPerfSetWmLevelsFtraceEvent {
 }
 
 /// `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpVideoUnderrunDoneFtraceEvent {
     pub ctl_num: Option<u32>,
     pub underrun_cnt: Option<u32>,
@@ -915,7 +915,7 @@ impl MdpVideoUnderrunDoneFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpCmdWaitPingpongFtraceEvent {
     pub ctl_num: Option<u32>,
     pub kickoff_cnt: Option<i32>,
@@ -952,7 +952,7 @@ impl MdpCmdWaitPingpongFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpPerfPrefillCalcFtraceEvent {
     pub pnum: Option<u32>,
     pub latency_buf: Option<u32>,
@@ -1029,7 +1029,7 @@ impl MdpPerfPrefillCalcFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MdpPerfUpdateBusFtraceEvent {
     pub client: Option<i32>,
     pub ab_quota: Option<u64>,
@@ -1071,7 +1071,7 @@ impl MdpPerfUpdateBusFtraceEvent {
 }
 
 /// `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RotatorBwAoAsContextFtraceEvent {
     pub state: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.NetifReceiveSkbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NetifReceiveSkbFtraceEvent {
     pub len: Option<u32>,
     pub name: Option<String>,
@@ -51,7 +51,7 @@ impl NetifReceiveSkbFtraceEvent {
 }
 
 /// `perfetto.protos.NetDevXmitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NetDevXmitFtraceEvent {
     pub len: Option<u32>,
     pub name: Option<String>,
@@ -98,7 +98,7 @@ impl NetDevXmitFtraceEvent {
 }
 
 /// `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NapiGroReceiveEntryFtraceEvent {
     pub data_len: Option<u32>,
     pub gso_size: Option<u32>,
@@ -220,7 +220,7 @@ impl NapiGroReceiveEntryFtraceEvent {
 }
 
 /// `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct NapiGroReceiveExitFtraceEvent {
     pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct OomScoreAdjUpdateFtraceEvent {
     pub comm: Option<String>,
     pub oom_score_adj: Option<i32>,
@@ -51,7 +51,7 @@ impl OomScoreAdjUpdateFtraceEvent {
 }
 
 /// `perfetto.protos.MarkVictimFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MarkVictimFtraceEvent {
     pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.

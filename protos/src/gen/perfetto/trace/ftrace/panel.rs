@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DsiCmdFifoStatusFtraceEvent {
     pub header: Option<u32>,
     pub payload: Option<u32>,
@@ -46,7 +46,7 @@ impl DsiCmdFifoStatusFtraceEvent {
 }
 
 /// `perfetto.protos.DsiRxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DsiRxFtraceEvent {
     pub cmd: Option<u32>,
     pub rx_buf: Option<Vec<u8>>,
@@ -83,7 +83,7 @@ impl DsiRxFtraceEvent {
 }
 
 /// `perfetto.protos.DsiTxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DsiTxFtraceEvent {
     pub last: Option<u32>,
     pub r#type: Option<u32>,
@@ -125,7 +125,7 @@ impl DsiTxFtraceEvent {
 }
 
 /// `perfetto.protos.PanelWriteGenericFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PanelWriteGenericFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -182,7 +182,7 @@ impl PanelWriteGenericFtraceEvent {
 }
 
 /// `perfetto.protos.GramCollisionFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GramCollisionFtraceEvent {
     pub panel_index: Option<i32>,
     pub collision_cnt: Option<u32>,
@@ -219,7 +219,7 @@ impl GramCollisionFtraceEvent {
 }
 
 /// `perfetto.protos.PanelSettingsFullFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PanelSettingsFullFtraceEvent {
     pub panel_index: Option<i32>,
     pub hbm: Option<u32>,
@@ -296,7 +296,7 @@ impl PanelSettingsFullFtraceEvent {
 }
 
 /// `perfetto.protos.PanelSettingsLiteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PanelSettingsLiteFtraceEvent {
     pub panel_index: Option<i32>,
     pub vrr: Option<u32>,

@@ -10,7 +10,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedSwitchWithCtrsFtraceEvent {
     pub old_pid: Option<i32>,
     pub new_pid: Option<i32>,

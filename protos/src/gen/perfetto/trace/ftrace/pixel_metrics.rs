@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LongIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LongIrqFtraceEvent {
     pub irq: Option<i32>,
     pub latency: Option<u32>,
@@ -51,7 +51,7 @@ impl LongIrqFtraceEvent {
 }
 
 /// `perfetto.protos.LongSoftirqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LongSoftirqFtraceEvent {
     pub vec_nr: Option<i32>,
     pub latency: Option<u32>,

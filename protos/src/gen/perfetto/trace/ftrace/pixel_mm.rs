@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PixelMmKswapdWakeFtraceEvent {
     pub whatever: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl PixelMmKswapdWakeFtraceEvent {
 }
 
 /// `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PixelMmKswapdDoneFtraceEvent {
     pub delta_nr_scanned: Option<u64>,
     pub delta_nr_reclaimed: Option<u64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CpuFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuFrequencyFtraceEvent {
     pub state: Option<u32>,
     pub cpu_id: Option<u32>,
@@ -46,7 +46,7 @@ impl CpuFrequencyFtraceEvent {
 }
 
 /// `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuFrequencyLimitsFtraceEvent {
     pub min_freq: Option<u32>,
     pub max_freq: Option<u32>,
@@ -88,7 +88,7 @@ impl CpuFrequencyLimitsFtraceEvent {
 }
 
 /// `perfetto.protos.CpuIdleFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuIdleFtraceEvent {
     pub state: Option<u32>,
     pub cpu_id: Option<u32>,
@@ -125,7 +125,7 @@ impl CpuIdleFtraceEvent {
 }
 
 /// `perfetto.protos.ClockEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClockEnableFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -167,7 +167,7 @@ impl ClockEnableFtraceEvent {
 }
 
 /// `perfetto.protos.ClockDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClockDisableFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -209,7 +209,7 @@ impl ClockDisableFtraceEvent {
 }
 
 /// `perfetto.protos.ClockSetRateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ClockSetRateFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -251,7 +251,7 @@ impl ClockSetRateFtraceEvent {
 }
 
 /// `perfetto.protos.SuspendResumeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SuspendResumeFtraceEvent {
     pub action: Option<String>,
     pub val: Option<i32>,
@@ -293,7 +293,7 @@ impl SuspendResumeFtraceEvent {
 }
 
 /// `perfetto.protos.GpuFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuFrequencyFtraceEvent {
     pub gpu_id: Option<u32>,
     pub state: Option<u32>,
@@ -330,7 +330,7 @@ impl GpuFrequencyFtraceEvent {
 }
 
 /// `perfetto.protos.WakeupSourceActivateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WakeupSourceActivateFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -367,7 +367,7 @@ impl WakeupSourceActivateFtraceEvent {
 }
 
 /// `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WakeupSourceDeactivateFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -404,7 +404,7 @@ impl WakeupSourceDeactivateFtraceEvent {
 }
 
 /// `perfetto.protos.GpuWorkPeriodFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuWorkPeriodFtraceEvent {
     pub gpu_id: Option<u32>,
     pub uid: Option<u32>,
@@ -456,7 +456,7 @@ impl GpuWorkPeriodFtraceEvent {
 }
 
 /// `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DevicePmCallbackStartFtraceEvent {
     pub device: Option<String>,
     pub driver: Option<String>,
@@ -508,7 +508,7 @@ impl DevicePmCallbackStartFtraceEvent {
 }
 
 /// `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DevicePmCallbackEndFtraceEvent {
     pub device: Option<String>,
     pub driver: Option<String>,
@@ -550,7 +550,7 @@ impl DevicePmCallbackEndFtraceEvent {
 }
 
 /// `perfetto.protos.GpuPowerStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuPowerStateFtraceEvent {
     pub old_state: Option<i32>,
     pub new_state: Option<i32>,
@@ -587,7 +587,7 @@ impl GpuPowerStateFtraceEvent {
 }
 
 /// `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PsciDomainIdleExitFtraceEvent {
     pub cpu_id: Option<u32>,
     pub state: Option<u32>,
@@ -629,7 +629,7 @@ impl PsciDomainIdleExitFtraceEvent {
 }
 
 /// `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PsciDomainIdleEnterFtraceEvent {
     pub cpu_id: Option<u32>,
     pub state: Option<u32>,

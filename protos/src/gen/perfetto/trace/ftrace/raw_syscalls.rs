@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SysEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysEnterFtraceEvent {
     pub id: Option<i64>,
     pub args: Vec<u64>,
@@ -48,7 +48,7 @@ impl SysEnterFtraceEvent {
 }
 
 /// `perfetto.protos.SysExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysExitFtraceEvent {
     pub id: Option<i64>,
     pub ret: Option<i64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.RegulatorDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorDisableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl RegulatorDisableFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorDisableCompleteFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -75,7 +75,7 @@ impl RegulatorDisableCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorEnableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -108,7 +108,7 @@ impl RegulatorEnableFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorEnableCompleteFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -141,7 +141,7 @@ impl RegulatorEnableCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorEnableDelayFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -174,7 +174,7 @@ impl RegulatorEnableDelayFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorSetVoltageFtraceEvent {
     pub name: Option<String>,
     pub min: Option<i32>,
@@ -216,7 +216,7 @@ impl RegulatorSetVoltageFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RegulatorSetVoltageCompleteFtraceEvent {
     pub name: Option<String>,
     pub val: Option<u32>,

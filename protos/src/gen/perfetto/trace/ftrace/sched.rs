@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SchedSwitchFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedSwitchFtraceEvent {
     pub prev_comm: Option<String>,
     pub prev_pid: Option<i32>,
@@ -71,7 +71,7 @@ impl SchedSwitchFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakeupFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedWakeupFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -123,7 +123,7 @@ impl SchedWakeupFtraceEvent {
 }
 
 /// `perfetto.protos.SchedBlockedReasonFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedBlockedReasonFtraceEvent {
     pub pid: Option<i32>,
     pub caller: Option<u64>,
@@ -165,7 +165,7 @@ impl SchedBlockedReasonFtraceEvent {
 }
 
 /// `perfetto.protos.SchedCpuHotplugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedCpuHotplugFtraceEvent {
     pub affected_cpu: Option<i32>,
     pub error: Option<i32>,
@@ -207,7 +207,7 @@ impl SchedCpuHotplugFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedWakingFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -259,7 +259,7 @@ impl SchedWakingFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakeupNewFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedWakeupNewFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -311,7 +311,7 @@ impl SchedWakeupNewFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessExecFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedProcessExecFtraceEvent {
     pub filename: Option<String>,
     pub pid: Option<i32>,
@@ -353,7 +353,7 @@ impl SchedProcessExecFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedProcessExitFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -400,7 +400,7 @@ impl SchedProcessExitFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessForkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedProcessForkFtraceEvent {
     pub parent_comm: Option<String>,
     pub parent_pid: Option<i32>,
@@ -447,7 +447,7 @@ impl SchedProcessForkFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedProcessFreeFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -489,7 +489,7 @@ impl SchedProcessFreeFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessHangFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedProcessHangFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -526,7 +526,7 @@ impl SchedProcessHangFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessWaitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedProcessWaitFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -568,7 +568,7 @@ impl SchedProcessWaitFtraceEvent {
 }
 
 /// `perfetto.protos.SchedPiSetprioFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedPiSetprioFtraceEvent {
     pub comm: Option<String>,
     pub newprio: Option<i32>,
@@ -615,7 +615,7 @@ impl SchedPiSetprioFtraceEvent {
 }
 
 /// `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedCpuUtilCfsFtraceEvent {
     pub active: Option<i32>,
     pub capacity: Option<u64>,
@@ -717,7 +717,7 @@ impl SchedCpuUtilCfsFtraceEvent {
 }
 
 /// `perfetto.protos.SchedMigrateTaskFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedMigrateTaskFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -779,7 +779,7 @@ impl SchedMigrateTaskFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedWakeupTaskAttrFtraceEvent {
     pub pid: Option<i32>,
     pub cpu_affinity: Option<u64>,
@@ -831,7 +831,7 @@ impl SchedWakeupTaskAttrFtraceEvent {
 }
 
 /// `perfetto.protos.SchedGroupTrackerFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SchedGroupTrackerFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ScmCallStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ScmCallStartFtraceEvent {
     pub arginfo: Option<u32>,
     pub x0: Option<u64>,
@@ -51,7 +51,7 @@ impl ScmCallStartFtraceEvent {
 }
 
 /// `perfetto.protos.ScmCallEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ScmCallEndFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

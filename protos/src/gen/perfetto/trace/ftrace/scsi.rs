@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ScsiDispatchCmdErrorFtraceEvent {
     pub host_no: Option<u32>,
     pub channel: Option<u32>,
@@ -101,7 +101,7 @@ impl ScsiDispatchCmdErrorFtraceEvent {
 }
 
 /// `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ScsiDispatchCmdTimeoutFtraceEvent {
     pub host_no: Option<u32>,
     pub channel: Option<u32>,
@@ -208,7 +208,7 @@ impl ScsiDispatchCmdTimeoutFtraceEvent {
 }
 
 /// `perfetto.protos.ScsiEhWakeupFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ScsiEhWakeupFtraceEvent {
     pub host_no: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SdeTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -61,7 +61,7 @@ impl SdeTracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SdeSdeEvtlogFtraceEvent {
     pub evtlog_tag: Option<String>,
     pub pid: Option<i32>,
@@ -178,7 +178,7 @@ impl SdeSdeEvtlogFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SdeSdePerfCalcCrtcFtraceEvent {
     pub bw_ctl_ebi: Option<u64>,
     pub bw_ctl_llcc: Option<u64>,
@@ -245,7 +245,7 @@ impl SdeSdePerfCalcCrtcFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SdeSdePerfCrtcUpdateFtraceEvent {
     pub bw_ctl_ebi: Option<u64>,
     pub bw_ctl_llcc: Option<u64>,
@@ -332,7 +332,7 @@ impl SdeSdePerfCrtcUpdateFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SdeSdePerfSetQosLutsFtraceEvent {
     pub fl: Option<u32>,
     pub fmt: Option<u32>,
@@ -389,7 +389,7 @@ impl SdeSdePerfSetQosLutsFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SdeSdePerfUpdateBusFtraceEvent {
     pub ab_quota: Option<u64>,
     pub bus_id: Option<u32>,

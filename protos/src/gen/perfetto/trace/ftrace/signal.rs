@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SignalDeliverFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SignalDeliverFtraceEvent {
     pub code: Option<i32>,
     pub sa_flags: Option<u64>,
@@ -51,7 +51,7 @@ impl SignalDeliverFtraceEvent {
 }
 
 /// `perfetto.protos.SignalGenerateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SignalGenerateFtraceEvent {
     pub code: Option<i32>,
     pub comm: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SyncPtFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncPtFtraceEvent {
     pub timeline: Option<String>,
     pub value: Option<String>,
@@ -46,7 +46,7 @@ impl SyncPtFtraceEvent {
 }
 
 /// `perfetto.protos.SyncTimelineFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncTimelineFtraceEvent {
     pub name: Option<String>,
     pub value: Option<String>,
@@ -83,7 +83,7 @@ impl SyncTimelineFtraceEvent {
 }
 
 /// `perfetto.protos.SyncWaitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SyncWaitFtraceEvent {
     pub name: Option<String>,
     pub status: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.RssStatThrottledFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct RssStatThrottledFtraceEvent {
     pub curr: Option<u32>,
     pub member: Option<i32>,
@@ -56,7 +56,7 @@ impl RssStatThrottledFtraceEvent {
 }
 
 /// `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SuspendResumeMinimalFtraceEvent {
     pub start: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TaskNewtaskFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TaskNewtaskFtraceEvent {
     pub pid: Option<i32>,
     pub comm: Option<String>,
@@ -56,7 +56,7 @@ impl TaskNewtaskFtraceEvent {
 }
 
 /// `perfetto.protos.TaskRenameFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TaskRenameFtraceEvent {
     pub pid: Option<i32>,
     pub oldcomm: Option<String>,

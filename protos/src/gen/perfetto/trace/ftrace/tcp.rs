@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TcpRetransmitSkbFtraceEvent {
     pub daddr: Option<u32>,
     pub dport: Option<u32>,

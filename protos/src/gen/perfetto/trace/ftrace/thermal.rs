@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ThermalTemperatureFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ThermalTemperatureFtraceEvent {
     pub id: Option<i32>,
     pub temp: Option<i32>,
@@ -56,7 +56,7 @@ impl ThermalTemperatureFtraceEvent {
 }
 
 /// `perfetto.protos.CdevUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CdevUpdateFtraceEvent {
     pub target: Option<u64>,
     pub r#type: Option<String>,

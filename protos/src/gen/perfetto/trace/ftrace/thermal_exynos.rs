@@ -10,7 +10,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ThermalExynosAcpmBulkFtraceEvent {
     pub tz_id: Option<u32>,
     pub current_temp: Option<u32>,
@@ -92,7 +92,7 @@ impl ThermalExynosAcpmBulkFtraceEvent {
 }
 
 /// `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ThermalExynosAcpmHighOverheadFtraceEvent {
     pub tz_id: Option<i32>,
     pub current_temp: Option<u32>,

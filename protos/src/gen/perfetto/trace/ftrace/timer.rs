@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HrtimerStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HrtimerStartFtraceEvent {
     pub hrtimer: Option<u64>,
     pub function: Option<u64>,
@@ -61,7 +61,7 @@ impl HrtimerStartFtraceEvent {
 }
 
 /// `perfetto.protos.HrtimerCancelFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HrtimerCancelFtraceEvent {
     pub hrtimer: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -94,7 +94,7 @@ impl HrtimerCancelFtraceEvent {
 }
 
 /// `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HrtimerExpireEntryFtraceEvent {
     pub hrtimer: Option<u64>,
     pub now: Option<i64>,
@@ -136,7 +136,7 @@ impl HrtimerExpireEntryFtraceEvent {
 }
 
 /// `perfetto.protos.HrtimerExpireExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HrtimerExpireExitFtraceEvent {
     pub hrtimer: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -169,7 +169,7 @@ impl HrtimerExpireExitFtraceEvent {
 }
 
 /// `perfetto.protos.TimerStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TimerStartFtraceEvent {
     pub timer: Option<u64>,
     pub function: Option<u64>,
@@ -231,7 +231,7 @@ impl TimerStartFtraceEvent {
 }
 
 /// `perfetto.protos.TimerCancelFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TimerCancelFtraceEvent {
     pub timer: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -264,7 +264,7 @@ impl TimerCancelFtraceEvent {
 }
 
 /// `perfetto.protos.TimerExpireEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TimerExpireEntryFtraceEvent {
     pub timer: Option<u64>,
     pub now: Option<u64>,
@@ -311,7 +311,7 @@ impl TimerExpireEntryFtraceEvent {
 }
 
 /// `perfetto.protos.TimerExpireExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TimerExpireExitFtraceEvent {
     pub timer: Option<u64>,
     /// Fields this build does not know, verbatim.

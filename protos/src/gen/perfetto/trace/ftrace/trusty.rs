@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TrustySmcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustySmcFtraceEvent {
     pub r0: Option<u64>,
     pub r1: Option<u64>,
@@ -56,7 +56,7 @@ impl TrustySmcFtraceEvent {
 }
 
 /// `perfetto.protos.TrustySmcDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustySmcDoneFtraceEvent {
     pub ret: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -89,7 +89,7 @@ impl TrustySmcDoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyStdCall32FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyStdCall32FtraceEvent {
     pub r0: Option<u64>,
     pub r1: Option<u64>,
@@ -136,7 +136,7 @@ impl TrustyStdCall32FtraceEvent {
 }
 
 /// `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyStdCall32DoneFtraceEvent {
     pub ret: Option<i64>,
     /// Fields this build does not know, verbatim.
@@ -169,7 +169,7 @@ impl TrustyStdCall32DoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyShareMemoryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyShareMemoryFtraceEvent {
     pub len: Option<u64>,
     pub lend: Option<u32>,
@@ -211,7 +211,7 @@ impl TrustyShareMemoryFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyShareMemoryDoneFtraceEvent {
     pub handle: Option<u64>,
     pub len: Option<u64>,
@@ -263,7 +263,7 @@ impl TrustyShareMemoryDoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyReclaimMemoryFtraceEvent {
     pub id: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -296,7 +296,7 @@ impl TrustyReclaimMemoryFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyReclaimMemoryDoneFtraceEvent {
     pub id: Option<u64>,
     pub ret: Option<i32>,
@@ -333,7 +333,7 @@ impl TrustyReclaimMemoryDoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIrqFtraceEvent {
     pub irq: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -366,7 +366,7 @@ impl TrustyIrqFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcHandleEventFtraceEvent {
     pub chan: Option<u32>,
     pub event_id: Option<u32>,
@@ -408,7 +408,7 @@ impl TrustyIpcHandleEventFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcConnectFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcConnectFtraceEvent {
     pub chan: Option<u32>,
     pub port: Option<String>,
@@ -450,7 +450,7 @@ impl TrustyIpcConnectFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcConnectEndFtraceEvent {
     pub chan: Option<u32>,
     pub err: Option<i32>,
@@ -492,7 +492,7 @@ impl TrustyIpcConnectEndFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcWriteFtraceEvent {
     pub buf_id: Option<u64>,
     pub chan: Option<u32>,
@@ -549,7 +549,7 @@ impl TrustyIpcWriteFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcPollFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcPollFtraceEvent {
     pub chan: Option<u32>,
     pub poll_mask: Option<u32>,
@@ -591,7 +591,7 @@ impl TrustyIpcPollFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcReadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcReadFtraceEvent {
     pub chan: Option<u32>,
     pub srv_name: Option<String>,
@@ -628,7 +628,7 @@ impl TrustyIpcReadFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcReadEndFtraceEvent {
     pub buf_id: Option<u64>,
     pub chan: Option<u32>,
@@ -680,7 +680,7 @@ impl TrustyIpcReadEndFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcRxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyIpcRxFtraceEvent {
     pub buf_id: Option<u64>,
     pub chan: Option<u32>,
@@ -722,7 +722,7 @@ impl TrustyIpcRxFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrustyEnqueueNopFtraceEvent {
     pub arg1: Option<u32>,
     pub arg2: Option<u32>,

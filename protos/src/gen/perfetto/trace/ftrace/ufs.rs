@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.UfshcdCommandFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UfshcdCommandFtraceEvent {
     pub dev_name: Option<String>,
     pub doorbell: Option<u32>,
@@ -86,7 +86,7 @@ impl UfshcdCommandFtraceEvent {
 }
 
 /// `perfetto.protos.UfshcdClkGatingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UfshcdClkGatingFtraceEvent {
     pub dev_name: Option<String>,
     pub state: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.V4l2QbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V4l2QbufFtraceEvent {
     pub bytesused: Option<u32>,
     pub field: Option<u32>,
@@ -126,7 +126,7 @@ impl V4l2QbufFtraceEvent {
 }
 
 /// `perfetto.protos.V4l2DqbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct V4l2DqbufFtraceEvent {
     pub bytesused: Option<u32>,
     pub field: Option<u32>,
@@ -243,7 +243,7 @@ impl V4l2DqbufFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Vb2V4l2BufQueueFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,
@@ -345,7 +345,7 @@ impl Vb2V4l2BufQueueFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Vb2V4l2BufDoneFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,
@@ -447,7 +447,7 @@ impl Vb2V4l2BufDoneFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Vb2V4l2QbufFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,
@@ -549,7 +549,7 @@ impl Vb2V4l2QbufFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Vb2V4l2DqbufFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VirtioGpuCmdQueueFtraceEvent {
     pub ctx_id: Option<u32>,
     pub dev: Option<i32>,
@@ -81,7 +81,7 @@ impl VirtioGpuCmdQueueFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VirtioGpuCmdResponseFtraceEvent {
     pub ctx_id: Option<u32>,
     pub dev: Option<i32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VirtioVideoCmdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VirtioVideoCmdFtraceEvent {
     pub stream_id: Option<u32>,
     pub r#type: Option<u32>,
@@ -46,7 +46,7 @@ impl VirtioVideoCmdFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VirtioVideoCmdDoneFtraceEvent {
     pub stream_id: Option<u32>,
     pub r#type: Option<u32>,
@@ -83,7 +83,7 @@ impl VirtioVideoCmdDoneFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VirtioVideoResourceQueueFtraceEvent {
     pub data_size0: Option<u32>,
     pub data_size1: Option<u32>,
@@ -150,7 +150,7 @@ impl VirtioVideoResourceQueueFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VirtioVideoResourceQueueDoneFtraceEvent {
     pub data_size0: Option<u32>,
     pub data_size1: Option<u32>,

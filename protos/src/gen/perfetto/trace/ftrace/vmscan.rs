@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmVmscanDirectReclaimBeginFtraceEvent {
     pub order: Option<i32>,
     pub may_writepage: Option<i32>,
@@ -51,7 +51,7 @@ impl MmVmscanDirectReclaimBeginFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmVmscanDirectReclaimEndFtraceEvent {
     pub nr_reclaimed: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -84,7 +84,7 @@ impl MmVmscanDirectReclaimEndFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmVmscanKswapdWakeFtraceEvent {
     pub nid: Option<i32>,
     pub order: Option<i32>,
@@ -126,7 +126,7 @@ impl MmVmscanKswapdWakeFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmVmscanKswapdSleepFtraceEvent {
     pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -159,7 +159,7 @@ impl MmVmscanKswapdSleepFtraceEvent {
 }
 
 /// `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmShrinkSlabStartFtraceEvent {
     pub cache_items: Option<u64>,
     pub delta: Option<u64>,
@@ -241,7 +241,7 @@ impl MmShrinkSlabStartFtraceEvent {
 }
 
 /// `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmShrinkSlabEndFtraceEvent {
     pub new_scan: Option<i64>,
     pub retval: Option<i32>,
@@ -303,7 +303,7 @@ impl MmShrinkSlabEndFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmVmscanMemcgReclaimBeginFtraceEvent {
     pub order: Option<i32>,
     pub may_writepage: Option<i32>,
@@ -345,7 +345,7 @@ impl MmVmscanMemcgReclaimBeginFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct MmVmscanMemcgReclaimEndFtraceEvent {
     pub nr_reclaimed: Option<u64>,
     /// Fields this build does not know, verbatim.

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WorkqueueActivateWorkFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,
@@ -46,7 +46,7 @@ impl WorkqueueActivateWorkFtraceEvent {
 }
 
 /// `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WorkqueueExecuteEndFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,
@@ -83,7 +83,7 @@ impl WorkqueueExecuteEndFtraceEvent {
 }
 
 /// `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WorkqueueExecuteStartFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,
@@ -120,7 +120,7 @@ impl WorkqueueExecuteStartFtraceEvent {
 }
 
 /// `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct WorkqueueQueueWorkFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,

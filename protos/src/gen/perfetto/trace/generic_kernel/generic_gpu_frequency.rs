@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GenericGpuFrequencyEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericGpuFrequencyEvent {
     pub gpu_id: Option<u32>,
     pub frequency_khz: Option<u32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GenericKernelCpuFrequencyEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericKernelCpuFrequencyEvent {
     pub cpu: Option<i32>,
     pub freq_hz: Option<i64>,

@@ -42,7 +42,7 @@ impl protozero::Enumeration for GenericKernelTaskStateEventTaskStateEnum {
 
 protozero::rt::enumeration!(GenericKernelTaskStateEventTaskStateEnum);
 /// `perfetto.protos.GenericKernelTaskStateEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericKernelTaskStateEvent {
     pub cpu: Option<i32>,
     pub comm: Option<String>,
@@ -98,7 +98,7 @@ impl GenericKernelTaskStateEvent {
 }
 
 /// `perfetto.protos.GenericKernelTaskRenameEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericKernelTaskRenameEvent {
     pub tid: Option<i64>,
     pub comm: Option<String>,
@@ -135,7 +135,7 @@ impl GenericKernelTaskRenameEvent {
 }
 
 /// `perfetto.protos.GenericKernelProcessTree`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericKernelProcessTree {
     pub processes: Vec<GenericKernelProcessTreeProcess>,
     pub threads: Vec<GenericKernelProcessTreeThread>,
@@ -172,7 +172,7 @@ impl GenericKernelProcessTree {
 }
 
 /// `perfetto.protos.GenericKernelProcessTree.Thread`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericKernelProcessTreeThread {
     pub tid: Option<i64>,
     pub pid: Option<i64>,
@@ -224,7 +224,7 @@ impl GenericKernelProcessTreeThread {
 }
 
 /// `perfetto.protos.GenericKernelProcessTree.Process`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GenericKernelProcessTreeProcess {
     pub pid: Option<i64>,
     pub ppid: Option<i64>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A description of GPU counters that samples refer to.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedGpuCounterDescriptor {
     pub iid: Option<u64>,
     pub counter_descriptor: Option<crate::GpuCounterDescriptor>,
@@ -49,7 +49,7 @@ impl InternedGpuCounterDescriptor {
 }
 
 /// `perfetto.protos.GpuCounterEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterEvent {
     /// At most one of these.
     pub desc: Option<GpuCounterEventDesc>,
@@ -112,7 +112,7 @@ impl GpuCounterEvent {
 }
 
 /// `perfetto.protos.GpuCounterEvent.GpuCounter`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuCounterEventGpuCounter {
     pub counter_id: Option<u32>,
     /// At most one of these.

@@ -36,7 +36,7 @@ impl protozero::Enumeration for GpuLogSeverity {
 
 protozero::rt::enumeration!(GpuLogSeverity);
 /// `perfetto.protos.GpuLog`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuLog {
     pub severity: Option<GpuLogSeverity>,
     pub tag: Option<String>,

@@ -55,7 +55,7 @@ impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCa
 
 protozero::rt::enumeration!(InternedGpuRenderStageSpecificationRenderStageCategory);
 /// A graphics context of a process.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedGraphicsContext {
     pub iid: Option<u64>,
     pub pid: Option<i32>,
@@ -97,7 +97,7 @@ impl InternedGraphicsContext {
 }
 
 /// A kind of render stage.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedGpuRenderStageSpecification {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -148,7 +148,7 @@ impl InternedGpuRenderStageSpecification {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEvent {
     pub event_id: Option<u64>,
     pub duration: Option<u64>,
@@ -298,7 +298,7 @@ impl GpuRenderStageEvent {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraData`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventExtraData {
     pub name: Option<String>,
     pub value: Option<String>,
@@ -335,7 +335,7 @@ impl GpuRenderStageEventExtraData {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Dim3`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventDim3 {
     pub x: Option<u32>,
     pub y: Option<u32>,
@@ -377,7 +377,7 @@ impl GpuRenderStageEventDim3 {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventExtraComputeArg {
     /// At most one of these.
     pub name_field: Option<GpuRenderStageEventExtraComputeArgNameField>,
@@ -463,7 +463,7 @@ impl GpuRenderStageEventExtraComputeArg {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventComputeKernelLaunch {
     pub grid_size: Option<GpuRenderStageEventDim3>,
     pub workgroup_size: Option<GpuRenderStageEventDim3>,
@@ -507,7 +507,7 @@ impl GpuRenderStageEventComputeKernelLaunch {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventSpecifications {
     pub context_spec: Option<GpuRenderStageEventSpecificationsContextSpec>,
     pub hw_queue: Vec<GpuRenderStageEventSpecificationsDescription>,
@@ -559,7 +559,7 @@ impl GpuRenderStageEventSpecifications {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventSpecificationsContextSpec {
     pub context: Option<u64>,
     pub pid: Option<i32>,
@@ -596,7 +596,7 @@ impl GpuRenderStageEventSpecificationsContextSpec {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventSpecificationsDescription {
     pub name: Option<String>,
     pub description: Option<String>,
@@ -633,7 +633,7 @@ impl GpuRenderStageEventSpecificationsDescription {
 }
 
 /// `perfetto.protos.InternedComputeKernel`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedComputeKernel {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -687,7 +687,7 @@ impl InternedComputeKernel {
 }
 
 /// `perfetto.protos.InternedComputeArgName`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedComputeArgName {
     pub iid: Option<u64>,
     pub name: Option<String>,

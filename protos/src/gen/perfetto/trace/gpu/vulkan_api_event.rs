@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VulkanApiEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VulkanApiEvent {
     /// At most one of these.
     pub event: Option<VulkanApiEventEvent>,
@@ -63,7 +63,7 @@ impl VulkanApiEvent {
 }
 
 /// `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VulkanApiEventVkDebugUtilsObjectName {
     pub pid: Option<u32>,
     pub vk_device: Option<u64>,
@@ -115,7 +115,7 @@ impl VulkanApiEventVkDebugUtilsObjectName {
 }
 
 /// `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VulkanApiEventVkQueueSubmit {
     pub duration_ns: Option<u64>,
     pub pid: Option<u32>,

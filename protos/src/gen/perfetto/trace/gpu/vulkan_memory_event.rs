@@ -90,7 +90,7 @@ impl protozero::Enumeration for VulkanMemoryEventAllocationScope {
 
 protozero::rt::enumeration!(VulkanMemoryEventAllocationScope);
 /// `perfetto.protos.VulkanMemoryEventAnnotation`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VulkanMemoryEventAnnotation {
     pub key_iid: Option<u64>,
     /// At most one of these.
@@ -150,7 +150,7 @@ impl VulkanMemoryEventAnnotation {
 }
 
 /// `perfetto.protos.VulkanMemoryEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct VulkanMemoryEvent {
     pub source: Option<VulkanMemoryEventSource>,
     pub operation: Option<VulkanMemoryEventOperation>,

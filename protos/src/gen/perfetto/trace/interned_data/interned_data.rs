@@ -8,7 +8,7 @@ use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// Strings and other things that packets of the same sequence name by number (iid, from 1) instead
 /// of repeating them. An entry holds from its packet on, until incremental state is cleared.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedData {
     /// For `TrackEvent.category_iids`.
     pub event_categories: Vec<crate::EventCategory>,

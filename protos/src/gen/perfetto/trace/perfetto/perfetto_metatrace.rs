@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The tracing system traced: an event or counter of its own code.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfettoMetatrace {
     /// At most one of these.
     pub record_type: Option<PerfettoMetatraceRecordType>,
@@ -107,7 +107,7 @@ impl PerfettoMetatrace {
 }
 
 /// An argument.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfettoMetatraceArg {
     /// At most one of these.
     pub key_or_interned_key: Option<PerfettoMetatraceArgKeyOrInternedKey>,
@@ -178,7 +178,7 @@ impl PerfettoMetatraceArg {
 }
 
 /// A string the fields with `iid` refer to.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfettoMetatraceInternedString {
     pub iid: Option<u64>,
     pub value: Option<String>,

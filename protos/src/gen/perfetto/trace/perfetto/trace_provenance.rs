@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Which sequence of the trace came from which producer through which buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceProvenance {
     pub buffers: Vec<TraceProvenanceBuffer>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl TraceProvenance {
 }
 
 /// A sequence that wrote to it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceProvenanceSequence {
     pub id: Option<u32>,
     pub producer_id: Option<i32>,
@@ -77,7 +77,7 @@ impl TraceProvenanceSequence {
 }
 
 /// A buffer of the config, in its order.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TraceProvenanceBuffer {
     pub sequences: Vec<TraceProvenanceSequence>,
     /// Fields this build does not know, verbatim.

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A milestone of the session, at the packet's timestamp.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceEvent {
     /// Which one.
     pub event_type: Option<TracingServiceEventEventType>,
@@ -144,7 +144,7 @@ impl TracingServiceEvent {
 }
 
 /// Some data sources.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceEventDataSources {
     pub data_source: Vec<TracingServiceEventDataSourcesDataSource>,
     /// Fields this build does not know, verbatim.
@@ -180,7 +180,7 @@ impl TracingServiceEventDataSources {
 }
 
 /// One of them.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TracingServiceEventDataSourcesDataSource {
     pub producer_name: Option<String>,
     pub data_source_name: Option<String>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidEnergyEstimationBreakdown {
     pub energy_consumer_descriptor: Option<crate::AndroidEnergyConsumerDescriptor>,
     pub energy_consumer_id: Option<i32>,
@@ -66,7 +66,7 @@ impl AndroidEnergyEstimationBreakdown {
 }
 
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
     pub uid: Option<i32>,
     pub energy_uws: Option<i64>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.EntityStateResidency`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EntityStateResidency {
     pub power_entity_state: Vec<EntityStateResidencyPowerEntityState>,
     pub residency: Vec<EntityStateResidencyStateResidency>,
@@ -50,7 +50,7 @@ impl EntityStateResidency {
 }
 
 /// `perfetto.protos.EntityStateResidency.PowerEntityState`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EntityStateResidencyPowerEntityState {
     pub entity_index: Option<i32>,
     pub state_index: Option<i32>,
@@ -97,7 +97,7 @@ impl EntityStateResidencyPowerEntityState {
 }
 
 /// `perfetto.protos.EntityStateResidency.StateResidency`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EntityStateResidencyStateResidency {
     pub entity_index: Option<i32>,
     pub state_index: Option<i32>,

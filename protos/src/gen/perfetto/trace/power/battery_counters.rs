@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BatteryCounters`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BatteryCounters {
     pub charge_counter_uah: Option<i64>,
     pub capacity_percent: Option<f32>,

@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PowerRails`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PowerRails {
     pub rail_descriptor: Vec<PowerRailsRailDescriptor>,
     pub energy_data: Vec<PowerRailsEnergyData>,
@@ -53,7 +53,7 @@ impl PowerRails {
 }
 
 /// `perfetto.protos.PowerRails.RailDescriptor`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PowerRailsRailDescriptor {
     pub index: Option<u32>,
     pub rail_name: Option<String>,
@@ -100,7 +100,7 @@ impl PowerRailsRailDescriptor {
 }
 
 /// `perfetto.protos.PowerRails.EnergyData`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PowerRailsEnergyData {
     pub index: Option<u32>,
     pub timestamp_ms: Option<u64>,

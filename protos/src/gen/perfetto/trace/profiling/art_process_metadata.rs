@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.JavaFrame`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct JavaFrame {
     pub method_name: Option<String>,
     pub source_file: Option<String>,
@@ -51,7 +51,7 @@ impl JavaFrame {
 }
 
 /// `perfetto.protos.JavaStack`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct JavaStack {
     pub frames: Vec<JavaFrame>,
     /// Fields this build does not know, verbatim.
@@ -84,7 +84,7 @@ impl JavaStack {
 }
 
 /// `perfetto.protos.ArtProcessMetadata`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ArtProcessMetadata {
     pub pid: Option<i32>,
     pub uid: Option<i32>,

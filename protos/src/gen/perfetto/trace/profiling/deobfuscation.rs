@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ObfuscatedMember`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObfuscatedMember {
     pub obfuscated_name: Option<String>,
     pub deobfuscated_name: Option<String>,
@@ -66,7 +66,7 @@ impl ObfuscatedMember {
 }
 
 /// `perfetto.protos.ObfuscatedClass`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ObfuscatedClass {
     pub obfuscated_name: Option<String>,
     pub deobfuscated_name: Option<String>,
@@ -115,7 +115,7 @@ impl ObfuscatedClass {
 }
 
 /// `perfetto.protos.DeobfuscationMapping`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DeobfuscationMapping {
     pub package_name: Option<String>,
     pub version_code: Option<i64>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A stack written out instead of interned.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InlineCallstack {
     pub frames: Vec<InlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl InlineCallstack {
 }
 
 /// A frame, as a name and a place in the source.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InlineCallstackFrame {
     pub function_name: Option<String>,
     pub source_file: Option<String>,

@@ -36,7 +36,7 @@ impl protozero::Enumeration for FrameKind {
 
 protozero::rt::enumeration!(FrameKind);
 /// Bytes with a number. Not always text: build ids are raw.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InternedString {
     pub iid: Option<u64>,
     pub str: Option<Vec<u8>>,
@@ -73,7 +73,7 @@ impl InternedString {
 }
 
 /// A mapped file of a process.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Mapping {
     pub iid: Option<u64>,
     /// iid in `InternedData.build_ids`.
@@ -148,7 +148,7 @@ impl Mapping {
 }
 
 /// A frame of a stack.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Frame {
     pub iid: Option<u64>,
     pub function_name_id: Option<u64>,
@@ -231,7 +231,7 @@ impl Frame {
 }
 
 /// A stack.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Callstack {
     pub iid: Option<u64>,
     /// iids of frames, outermost first.
@@ -273,7 +273,7 @@ impl Callstack {
 }
 
 /// `perfetto.protos.Line`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Line {
     pub function_name: Option<String>,
     pub source_file_name: Option<String>,
@@ -315,7 +315,7 @@ impl Line {
 }
 
 /// `perfetto.protos.AddressSymbols`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct AddressSymbols {
     pub address: Option<u64>,
     pub lines: Vec<Line>,
@@ -354,7 +354,7 @@ impl AddressSymbols {
 }
 
 /// `perfetto.protos.ModuleSymbols`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ModuleSymbols {
     pub path: Option<String>,
     pub build_id: Option<String>,

@@ -146,7 +146,7 @@ impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
 
 protozero::rt::enumeration!(PerfSampleProducerEventDataSourceStopReason);
 /// What the samples of a sequence have in common.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfSampleDefaults {
     #[cfg(feature = "perf")]
     pub timebase: Option<crate::PerfEventsTimebase>,
@@ -199,7 +199,7 @@ impl PerfSampleDefaults {
 }
 
 /// `perfetto.protos.ProfilePacket`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProfilePacket {
     pub strings: Vec<crate::InternedString>,
     pub frames: Vec<crate::Frame>,
@@ -263,7 +263,7 @@ impl ProfilePacket {
 }
 
 /// `perfetto.protos.ProfilePacket.HeapSample`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProfilePacketHeapSample {
     pub callstack_id: Option<u64>,
     pub self_allocated: Option<u64>,
@@ -330,7 +330,7 @@ impl ProfilePacketHeapSample {
 }
 
 /// `perfetto.protos.ProfilePacket.Histogram`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProfilePacketHistogram {
     pub buckets: Vec<ProfilePacketHistogramBucket>,
     /// Fields this build does not know, verbatim.
@@ -363,7 +363,7 @@ impl ProfilePacketHistogram {
 }
 
 /// `perfetto.protos.ProfilePacket.Histogram.Bucket`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProfilePacketHistogramBucket {
     pub upper_limit: Option<u64>,
     pub max_bucket: Option<bool>,
@@ -405,7 +405,7 @@ impl ProfilePacketHistogramBucket {
 }
 
 /// `perfetto.protos.ProfilePacket.ProcessStats`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProfilePacketProcessStats {
     pub unwinding_errors: Option<u64>,
     pub heap_samples: Option<u64>,
@@ -462,7 +462,7 @@ impl ProfilePacketProcessStats {
 }
 
 /// `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProfilePacketProcessHeapSamples {
     pub pid: Option<u64>,
     pub samples: Vec<ProfilePacketHeapSample>,
@@ -570,7 +570,7 @@ impl ProfilePacketProcessHeapSamples {
 }
 
 /// `perfetto.protos.StreamingAllocation`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StreamingAllocation {
     pub address: Vec<u64>,
     pub size: Vec<u64>,
@@ -627,7 +627,7 @@ impl StreamingAllocation {
 }
 
 /// `perfetto.protos.StreamingFree`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StreamingFree {
     pub address: Vec<u64>,
     pub heap_id: Vec<u32>,
@@ -669,7 +669,7 @@ impl StreamingFree {
 }
 
 /// `perfetto.protos.StreamingProfilePacket`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StreamingProfilePacket {
     pub callstack_iid: Vec<u64>,
     pub timestamp_delta_us: Vec<i64>,
@@ -713,7 +713,7 @@ impl StreamingProfilePacket {
 }
 
 /// `perfetto.protos.Profiling`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Profiling {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -740,7 +740,7 @@ impl Profiling {
 }
 
 /// `perfetto.protos.PerfSample`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfSample {
     pub cpu: Option<u32>,
     pub pid: Option<u32>,
@@ -856,7 +856,7 @@ impl PerfSample {
 }
 
 /// `perfetto.protos.PerfSample.ProducerEvent`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PerfSampleProducerEvent {
     /// At most one of these.
     pub optional_source_stop_reason: Option<

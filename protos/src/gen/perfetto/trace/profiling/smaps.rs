@@ -32,7 +32,7 @@ impl protozero::Enumeration for SmapsPacketRecordingType {
 
 protozero::rt::enumeration!(SmapsPacketRecordingType);
 /// `perfetto.protos.SmapsEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmapsEntry {
     pub path: Option<String>,
     pub size_kb: Option<u64>,
@@ -134,7 +134,7 @@ impl SmapsEntry {
 }
 
 /// `perfetto.protos.PackedSmaps`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PackedSmaps {
     pub string_table: Vec<String>,
     pub name_id: Vec<u32>,
@@ -236,7 +236,7 @@ impl PackedSmaps {
 }
 
 /// `perfetto.protos.SmapsPacket`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SmapsPacket {
     pub pid: Option<u32>,
     pub entries: Vec<SmapsEntry>,

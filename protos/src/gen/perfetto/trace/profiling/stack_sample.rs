@@ -91,7 +91,7 @@ impl protozero::Enumeration for StackSampleCounterDescriptorScope {
 protozero::rt::enumeration!(StackSampleCounterDescriptorScope);
 /// A sampled stack with the counters read along. Only its parts are used here: InternedData refers
 /// to them.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackSample {
     /// At most one of these.
     pub task_context_field: Option<StackSampleTaskContextField>,
@@ -265,7 +265,7 @@ impl StackSample {
 }
 
 /// Whose stack.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackSampleTaskContext {
     pub iid: Option<u64>,
     pub pid: Option<u32>,
@@ -312,7 +312,7 @@ impl StackSampleTaskContext {
 }
 
 /// A logical task that hops between threads.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackSampleAsyncContextDescriptor {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -359,7 +359,7 @@ impl StackSampleAsyncContextDescriptor {
 }
 
 /// Where a sample was taken.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackSampleExecutionContext {
     pub iid: Option<u64>,
     pub cpu: Option<u32>,
@@ -401,7 +401,7 @@ impl StackSampleExecutionContext {
 }
 
 /// What a weight counts.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackSampleCounterDescriptor {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -476,7 +476,7 @@ impl StackSampleCounterDescriptor {
 }
 
 /// What the samples of a sequence have in common.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StackSampleDefaults {
     pub source: Option<String>,
     pub primary_descriptor: Option<StackSampleCounterDescriptor>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Counters of processes, read from /proc.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessStats {
     pub processes: Vec<ProcessStatsProcess>,
     /// When reading ended. It began at the packet's timestamp.
@@ -49,7 +49,7 @@ impl ProcessStats {
 }
 
 /// A thread.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessStatsThread {
     pub tid: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -82,7 +82,7 @@ impl ProcessStatsThread {
 }
 
 /// An open file.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessStatsFDInfo {
     pub fd: Option<u64>,
     pub path: Option<String>,
@@ -119,7 +119,7 @@ impl ProcessStatsFDInfo {
 }
 
 /// Counters of one process; those that did not change may be left out.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessStatsProcess {
     pub pid: Option<i32>,
     /// VmSize of /proc/PID/status.

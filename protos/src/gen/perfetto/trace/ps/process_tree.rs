@@ -8,7 +8,7 @@ use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// Names and relations of processes and threads. Each is described once per recording, or again
 /// when it changed.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessTree {
     pub processes: Vec<ProcessTreeProcess>,
     pub threads: Vec<ProcessTreeThread>,
@@ -55,7 +55,7 @@ impl ProcessTree {
 }
 
 /// A thread that is not the main one.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessTreeThread {
     pub tid: Option<i32>,
     pub name: Option<String>,
@@ -110,7 +110,7 @@ impl ProcessTreeThread {
 }
 
 /// A process.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessTreeProcess {
     pub pid: Option<i32>,
     pub ppid: Option<i32>,

@@ -36,7 +36,7 @@ impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
 
 protozero::rt::enumeration!(SysStatsPsiSamplePsiResource);
 /// Counters of the whole machine.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStats {
     pub meminfo: Vec<SysStatsMeminfoValue>,
     pub vmstat: Vec<SysStatsVmstatValue>,
@@ -161,7 +161,7 @@ impl SysStats {
 }
 
 /// A row of /proc/meminfo.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsMeminfoValue {
     pub key: Option<crate::MeminfoCounters>,
     /// KiB.
@@ -201,7 +201,7 @@ impl SysStatsMeminfoValue {
 }
 
 /// A row of /proc/vmstat.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsVmstatValue {
     pub key: Option<crate::VmstatCounters>,
     pub value: Option<u64>,
@@ -238,7 +238,7 @@ impl SysStatsVmstatValue {
 }
 
 /// Times of one CPU since boot, ns.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsCpuTimes {
     pub cpu_id: Option<u32>,
     pub user_ns: Option<u64>,
@@ -310,7 +310,7 @@ impl SysStatsCpuTimes {
 }
 
 /// How often an interrupt came since boot.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsInterruptCount {
     pub irq: Option<i32>,
     pub count: Option<u64>,
@@ -347,7 +347,7 @@ impl SysStatsInterruptCount {
 }
 
 /// Frequency of a device, kHz.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsDevfreqValue {
     pub key: Option<String>,
     pub value: Option<u64>,
@@ -384,7 +384,7 @@ impl SysStatsDevfreqValue {
 }
 
 /// Free blocks of a memory zone.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsBuddyInfo {
     pub node: Option<String>,
     pub zone: Option<String>,
@@ -431,7 +431,7 @@ impl SysStatsBuddyInfo {
 }
 
 /// Traffic of a disk since boot.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsDiskStat {
     pub device_name: Option<String>,
     pub read_sectors: Option<u64>,
@@ -503,7 +503,7 @@ impl SysStatsDiskStat {
 }
 
 /// Time lost waiting for a resource since boot.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsPsiSample {
     pub resource: Option<SysStatsPsiSamplePsiResource>,
     pub total_ns: Option<u64>,
@@ -540,7 +540,7 @@ impl SysStatsPsiSample {
 }
 
 /// A temperature, in degrees Celsius.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsThermalZone {
     pub name: Option<String>,
     pub temp: Option<u64>,
@@ -582,7 +582,7 @@ impl SysStatsThermalZone {
 }
 
 /// Time in one idle state since boot.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsCpuIdleStateEntry {
     pub state: Option<String>,
     pub duration_us: Option<u64>,
@@ -619,7 +619,7 @@ impl SysStatsCpuIdleStateEntry {
 }
 
 /// Idle states of one CPU.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsCpuIdleState {
     pub cpu_id: Option<u32>,
     pub cpuidle_state_entry: Vec<SysStatsCpuIdleStateEntry>,
@@ -658,7 +658,7 @@ impl SysStatsCpuIdleState {
 }
 
 /// A slab cache of the kernel.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SysStatsSlabInfo {
     pub name: Option<String>,
     pub pages_per_slab: Option<u32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The processors of the machine.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuInfo {
     pub cpus: Vec<CpuInfoCpu>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl CpuInfo {
 }
 
 /// Identification registers of an ARM core.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuInfoArmCpuIdentifier {
     pub implementer: Option<u32>,
     pub architecture: Option<u32>,
@@ -92,7 +92,7 @@ impl CpuInfoArmCpuIdentifier {
 }
 
 /// One processor, in the order of their numbers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CpuInfoCpu {
     pub processor: Option<String>,
     /// kHz it can run at, rising.

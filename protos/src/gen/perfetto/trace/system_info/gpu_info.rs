@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GpuInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuInfo {
     pub gpus: Vec<GpuInfoGpu>,
     /// Fields this build does not know, verbatim.
@@ -42,7 +42,7 @@ impl GpuInfo {
 }
 
 /// `perfetto.protos.GpuInfo.Gpu`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuInfoGpu {
     pub name: Option<String>,
     pub vendor: Option<String>,
@@ -106,7 +106,7 @@ impl GpuInfoGpu {
 }
 
 /// `perfetto.protos.GpuInfo.Gpu.KeyValue`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct GpuInfoGpuKeyValue {
     pub key: Option<String>,
     pub value: Option<String>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Names of interrupts.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InterruptInfo {
     pub irq_mapping: Vec<InterruptInfoInterruptMapping>,
     /// Fields this build does not know, verbatim.
@@ -40,7 +40,7 @@ impl InterruptInfo {
 }
 
 /// A number and its name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct InterruptInfoInterruptMapping {
     pub irq_id: Option<u32>,
     pub name: Option<String>,

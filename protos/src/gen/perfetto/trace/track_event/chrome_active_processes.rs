@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: processes that run.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeActiveProcesses {
     pub pid: Vec<i32>,
     /// Fields this build does not know, verbatim.

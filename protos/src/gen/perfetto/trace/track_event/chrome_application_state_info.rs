@@ -32,7 +32,7 @@ impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState
 
 protozero::rt::enumeration!(ChromeApplicationStateInfoChromeApplicationState);
 /// Chrome on Android: state of its activities.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeApplicationStateInfo {
     pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,
     /// Fields this build does not know, verbatim.

@@ -277,7 +277,7 @@ impl protozero::Enumeration for BeginImplFrameArgsState {
 
 protozero::rt::enumeration!(BeginImplFrameArgsState);
 /// `perfetto.protos.ChromeCompositorSchedulerState`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeCompositorSchedulerState {
     pub state_machine: Option<ChromeCompositorStateMachine>,
     pub observing_begin_frame_source: Option<bool>,
@@ -398,7 +398,7 @@ impl ChromeCompositorSchedulerState {
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeCompositorStateMachine {
     pub major_state: Option<ChromeCompositorStateMachineMajorState>,
     pub minor_state: Option<ChromeCompositorStateMachineMinorState>,
@@ -439,7 +439,7 @@ impl ChromeCompositorStateMachine {
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeCompositorStateMachineMajorState {
     pub next_action: Option<ChromeCompositorSchedulerAction>,
     pub begin_impl_frame_state: Option<
@@ -527,7 +527,7 @@ impl ChromeCompositorStateMachineMajorState {
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeCompositorStateMachineMinorState {
     pub commit_count: Option<i32>,
     pub current_frame_number: Option<i32>,
@@ -819,7 +819,7 @@ impl ChromeCompositorStateMachineMinorState {
 }
 
 /// `perfetto.protos.BeginFrameArgs`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BeginFrameArgs {
     pub r#type: Option<BeginFrameArgsBeginFrameArgsType>,
     pub source_id: Option<u64>,
@@ -915,7 +915,7 @@ impl BeginFrameArgs {
 }
 
 /// `perfetto.protos.BeginImplFrameArgs`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BeginImplFrameArgs {
     pub updated_at_us: Option<i64>,
     pub finished_at_us: Option<i64>,
@@ -985,7 +985,7 @@ impl BeginImplFrameArgs {
 }
 
 /// `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BeginImplFrameArgsTimestampsInUs {
     pub interval_delta: Option<i64>,
     pub now_to_deadline_delta: Option<i64>,
@@ -1047,7 +1047,7 @@ impl BeginImplFrameArgsTimestampsInUs {
 }
 
 /// `perfetto.protos.BeginFrameObserverState`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BeginFrameObserverState {
     pub dropped_begin_frame_args: Option<i64>,
     pub last_begin_frame_args: Option<BeginFrameArgs>,
@@ -1084,7 +1084,7 @@ impl BeginFrameObserverState {
 }
 
 /// `perfetto.protos.BeginFrameSourceState`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct BeginFrameSourceState {
     pub source_id: Option<u32>,
     pub paused: Option<bool>,
@@ -1131,7 +1131,7 @@ impl BeginFrameSourceState {
 }
 
 /// `perfetto.protos.CompositorTimingHistory`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CompositorTimingHistory {
     pub begin_main_frame_queue_critical_estimate_delta_us: Option<i64>,
     pub begin_main_frame_queue_not_critical_estimate_delta_us: Option<i64>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: content settings.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeContentSettingsEventInfo {
     pub number_of_exceptions: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -96,7 +96,7 @@ impl protozero::Enumeration for ChromeFrameReporterFrameType {
 
 protozero::rt::enumeration!(ChromeFrameReporterFrameType);
 /// `perfetto.protos.ChromeFrameReporter`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeFrameReporter {
     pub state: Option<ChromeFrameReporterState>,
     pub reason: Option<ChromeFrameReporterFrameDropReason>,

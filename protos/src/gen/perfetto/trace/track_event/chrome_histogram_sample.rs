@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// An interned name of a histogram.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct HistogramName {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -44,7 +44,7 @@ impl HistogramName {
 }
 
 /// Chrome: a sample of a histogram.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeHistogramSample {
     pub name_hash: Option<u64>,
     pub name: Option<String>,

@@ -122,7 +122,7 @@ impl protozero::Enumeration for ChromeLatencyInfoInputType {
 
 protozero::rt::enumeration!(ChromeLatencyInfoInputType);
 /// `perfetto.protos.ChromeLatencyInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeLatencyInfo {
     pub trace_id: Option<i64>,
     pub step: Option<ChromeLatencyInfoStep>,
@@ -191,7 +191,7 @@ impl ChromeLatencyInfo {
 }
 
 /// `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeLatencyInfoComponentInfo {
     pub component_type: Option<ChromeLatencyInfoLatencyComponentType>,
     pub time_us: Option<u64>,

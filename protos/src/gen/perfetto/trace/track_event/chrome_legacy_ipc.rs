@@ -100,7 +100,7 @@ impl protozero::Enumeration for ChromeLegacyIpcMessageClass {
 
 protozero::rt::enumeration!(ChromeLegacyIpcMessageClass);
 /// `perfetto.protos.ChromeLegacyIpc`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeLegacyIpc {
     pub message_class: Option<ChromeLegacyIpcMessageClass>,
     pub message_line: Option<u32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: the message loop of a thread.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeMessagePump {
     pub sent_messages_in_queue: Option<bool>,
     pub io_handler_location_iid: Option<u64>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: a Mojo message.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeMojoEventInfo {
     pub watcher_notify_interface_tag: Option<String>,
     pub ipc_hash: Option<u32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: more about a process.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeProcessDescriptor {
     pub process_type: Option<i32>,
     pub process_priority: Option<i32>,

@@ -51,7 +51,7 @@ impl protozero::Enumeration for CounterDescriptorUnit {
 
 protozero::rt::enumeration!(CounterDescriptorUnit);
 /// Makes a track a counter.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct CounterDescriptor {
     pub r#type: Option<CounterDescriptorBuiltinCounterType>,
     pub categories: Vec<String>,

@@ -28,7 +28,7 @@ impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
 
 protozero::rt::enumeration!(DebugAnnotationNestedValueNestedType);
 /// A named value attached to an event; dictionaries and arrays nest.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DebugAnnotation {
     /// Its name, or the name's number. Elements of an array have none.
     pub name_field: Option<DebugAnnotationNameField>,
@@ -200,7 +200,7 @@ impl DebugAnnotation {
 }
 
 /// Old form of dictionaries and arrays.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DebugAnnotationNestedValue {
     pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
     pub dict_keys: Vec<String>,
@@ -273,7 +273,7 @@ impl DebugAnnotationNestedValue {
 }
 
 /// An interned name of an annotation.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DebugAnnotationName {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -310,7 +310,7 @@ impl DebugAnnotationName {
 }
 
 /// An interned name of a message type.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct DebugAnnotationValueTypeName {
     pub iid: Option<u64>,
     pub name: Option<String>,

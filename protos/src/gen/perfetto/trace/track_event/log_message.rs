@@ -38,7 +38,7 @@ impl protozero::Enumeration for LogMessagePriority {
 
 protozero::rt::enumeration!(LogMessagePriority);
 /// A log message as an event.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LogMessage {
     pub source_location_iid: Option<u64>,
     pub body_iid: Option<u64>,
@@ -80,7 +80,7 @@ impl LogMessage {
 }
 
 /// An interned message.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct LogMessageBody {
     pub iid: Option<u64>,
     pub body: Option<String>,

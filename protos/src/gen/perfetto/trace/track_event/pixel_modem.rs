@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelModemEventInsight`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct PixelModemEventInsight {
     pub detokenized_message: Option<String>,
     /// Fields this build does not know, verbatim.

@@ -40,7 +40,7 @@ impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
 
 protozero::rt::enumeration!(ProcessDescriptorChromeProcessType);
 /// Makes a track that of a process.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessDescriptor {
     /// Number of the process, as its own namespace sees it.
     pub pid: Option<i32>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Events before it are not of interest.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventRangeOfInterest {
     pub start_us: Option<i64>,
     /// Fields this build does not know, verbatim.

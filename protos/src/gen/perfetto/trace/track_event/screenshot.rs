@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A picture.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct Screenshot {
     pub jpg_image: Option<Vec<u8>>,
     pub pam_image: Option<Vec<u8>>,

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// An address a symbolizer can resolve later.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct UnsymbolizedSourceLocation {
     pub iid: Option<u64>,
     pub mapping_id: Option<u64>,
@@ -49,7 +49,7 @@ impl UnsymbolizedSourceLocation {
 }
 
 /// A place in the source.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SourceLocation {
     pub iid: Option<u64>,
     /// As the compiler knew it.

@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Makes a track one of states: each event replaces the state before.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct StateDescriptor {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

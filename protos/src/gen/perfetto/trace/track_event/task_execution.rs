@@ -7,7 +7,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A task of a thread, and where it was posted.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TaskExecution {
     pub posted_from_iid: Option<u64>,
     /// Fields this build does not know, verbatim.

@@ -50,7 +50,7 @@ impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
 
 protozero::rt::enumeration!(ThreadDescriptorChromeThreadType);
 /// Makes a track that of a thread.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ThreadDescriptor {
     /// Its process.
     pub pid: Option<i32>,

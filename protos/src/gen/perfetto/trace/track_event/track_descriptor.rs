@@ -91,7 +91,7 @@ impl protozero::Enumeration for TrackDescriptorThreadOrdering {
 
 protozero::rt::enumeration!(TrackDescriptorThreadOrdering);
 /// Describes a track: a row of events that follow or contain each other.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackDescriptor {
     /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
     pub uuid: Option<u64>,

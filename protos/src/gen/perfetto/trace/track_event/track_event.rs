@@ -85,7 +85,7 @@ impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
 
 protozero::rt::enumeration!(TrackEventLegacyEventInstantEventScope);
 /// A slice's begin or end, an instant, or a value of a counter, on a track.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEvent {
     /// Old timestamps, relative to the thread descriptor. The packet's own are used now.
     pub timestamp: Option<TrackEventTimestamp>,
@@ -604,7 +604,7 @@ impl TrackEvent {
 }
 
 /// A stack written out instead of interned.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventInlineCallstack {
     pub frames: Vec<TrackEventInlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
@@ -637,7 +637,7 @@ impl TrackEventInlineCallstack {
 }
 
 /// A frame, as a name and a place in the source.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventInlineCallstackFrame {
     pub function_name: Option<String>,
     pub source_file: Option<String>,
@@ -679,7 +679,7 @@ impl TrackEventInlineCallstackFrame {
 }
 
 /// Fields of events in Chrome's JSON format that `TrackEvent` lacks.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventLegacyEvent {
     pub name_iid: Option<u64>,
     /// The letter of the JSON format, as a number.
@@ -810,7 +810,7 @@ impl TrackEventLegacyEvent {
 }
 
 /// Values for track events of the sequence that leave them out.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TrackEventDefaults {
     /// Their track.
     pub track_uuid: Option<u64>,
@@ -860,7 +860,7 @@ impl TrackEventDefaults {
 }
 
 /// An interned category.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EventCategory {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -897,7 +897,7 @@ impl EventCategory {
 }
 
 /// An interned name of an event.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct EventName {
     pub iid: Option<u64>,
     pub name: Option<String>,

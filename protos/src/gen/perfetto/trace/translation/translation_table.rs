@@ -9,7 +9,7 @@ use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct TranslationTable {
     /// At most one of these.
     pub table: Option<TranslationTableTable_>,
@@ -90,7 +90,7 @@ impl TranslationTable {
 }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeHistorgramTranslationTable {
     pub hash_to_name: Vec<ChromeHistorgramTranslationTableHashToNameEntry>,
     /// Fields this build does not know, verbatim.
@@ -126,7 +126,7 @@ impl ChromeHistorgramTranslationTable {
 }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeHistorgramTranslationTableHashToNameEntry {
     pub key: Option<u64>,
     pub value: Option<String>,
@@ -163,7 +163,7 @@ impl ChromeHistorgramTranslationTableHashToNameEntry {
 }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeUserEventTranslationTable {
     pub action_hash_to_name: Vec<ChromeUserEventTranslationTableActionHashToNameEntry>,
     /// Fields this build does not know, verbatim.
@@ -199,7 +199,7 @@ impl ChromeUserEventTranslationTable {
 }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeUserEventTranslationTableActionHashToNameEntry {
     pub key: Option<u64>,
     pub value: Option<String>,
@@ -236,7 +236,7 @@ impl ChromeUserEventTranslationTableActionHashToNameEntry {
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromePerformanceMarkTranslationTable {
     pub site_hash_to_name: Vec<ChromePerformanceMarkTranslationTableSiteHashToNameEntry>,
     pub mark_hash_to_name: Vec<ChromePerformanceMarkTranslationTableMarkHashToNameEntry>,
@@ -281,7 +281,7 @@ impl ChromePerformanceMarkTranslationTable {
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
     pub key: Option<u32>,
     pub value: Option<String>,
@@ -318,7 +318,7 @@ impl ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
     pub key: Option<u32>,
     pub value: Option<String>,
@@ -355,7 +355,7 @@ impl ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
 }
 
 /// `perfetto.protos.SliceNameTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SliceNameTranslationTable {
     pub raw_to_deobfuscated_name: Vec<
         SliceNameTranslationTableRawToDeobfuscatedNameEntry,
@@ -393,7 +393,7 @@ impl SliceNameTranslationTable {
 }
 
 /// `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct SliceNameTranslationTableRawToDeobfuscatedNameEntry {
     pub key: Option<String>,
     pub value: Option<String>,
@@ -430,7 +430,7 @@ impl SliceNameTranslationTableRawToDeobfuscatedNameEntry {
 }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessTrackNameTranslationTable {
     pub raw_to_deobfuscated_name: Vec<
         ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry,
@@ -468,7 +468,7 @@ impl ProcessTrackNameTranslationTable {
 }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
     pub key: Option<String>,
     pub value: Option<String>,
@@ -505,7 +505,7 @@ impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
 }
 
 /// `perfetto.protos.ChromeStudyTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeStudyTranslationTable {
     pub hash_to_name: Vec<ChromeStudyTranslationTableHashToNameEntry>,
     /// Fields this build does not know, verbatim.
@@ -541,7 +541,7 @@ impl ChromeStudyTranslationTable {
 }
 
 /// `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub struct ChromeStudyTranslationTableHashToNameEntry {
     pub key: Option<u64>,
     pub value: Option<String>,

@@ -1,8 +1,8 @@
 //! A queue between threads, without a bound: a lock and a condition variable.
 //!
-//! It has the methods of `std::sync::mpsc` that a producer needs. That channel avoids the lock, but only a few events a
-//! second pass here, and its code would be an eighth of what a traced program compiles of this crate. The service sends
-//! the events, and a producer trusts its service; so there is no bound.
+//! It has the methods of `std::sync::mpsc` that clients and the daemon need. That channel avoids the lock, but only a
+//! few items a second pass here, and its code would be an eighth of what a traced program compiles of the client. A
+//! sender that is not trusted limits what it sends itself.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use abi::sync::{Arc, Condvar, Mutex, lock};
 
 /// An empty queue: the ends to send and to receive.
-pub(super) fn queue<T>() -> (Sender<T>, Receiver<T>) {
+pub fn queue<T>() -> (Sender<T>, Receiver<T>) {
     let state = State { items: VecDeque::new(), senders: 1, receiver: true };
     let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
     (Sender(Arc::clone(&shared)), Receiver(shared))
@@ -35,11 +35,11 @@ impl<T> State<T> {
 }
 
 /// The end to send.
-pub(super) struct Sender<T>(Arc<Shared<T>>);
+pub struct Sender<T>(Arc<Shared<T>>);
 
 impl<T> Sender<T> {
-    /// Appends `item`, or drops it if there is no receiver any more.
-    pub(super) fn send(&self, item: T) {
+    /// Appends `item`. If there is no receiver any more, drops it and returns false.
+    pub fn send(&self, item: T) -> bool {
         let mut state = lock(&self.0.state);
         let unsent = if state.receiver {
             state.items.push_back(item);
@@ -49,8 +49,8 @@ impl<T> Sender<T> {
         };
         drop(state);
         self.0.changed.notify_one();
-        // Outside of the lock: it may run code of the program.
-        drop(unsent);
+        // It is dropped outside of the lock: that may run code of the program.
+        unsent.is_none()
     }
 }
 
@@ -69,11 +69,11 @@ impl<T> Drop for Sender<T> {
 }
 
 /// The end to receive.
-pub(super) struct Receiver<T>(Arc<Shared<T>>);
+pub struct Receiver<T>(Arc<Shared<T>>);
 
 impl<T> Receiver<T> {
     /// Waits for the next item; `None` if there is none and no sender is left.
-    pub(super) fn recv(&self) -> Option<T> {
+    pub fn recv(&self) -> Option<T> {
         let mut state = lock(&self.0.state);
         while state.must_wait() {
             state = self.0.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -82,7 +82,7 @@ impl<T> Receiver<T> {
     }
 
     /// As [`recv`](Self::recv), but waits no longer than `timeout`.
-    pub(super) fn recv_timeout(&self, timeout: Duration) -> Option<T> {
+    pub fn recv_timeout(&self, timeout: Duration) -> Option<T> {
         let state = lock(&self.0.state);
         let waited = self.0.changed.wait_timeout_while(state, timeout, |state| state.must_wait());
         let (mut state, _) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -90,13 +90,13 @@ impl<T> Receiver<T> {
     }
 
     /// Whether there is no item, and no sender is left.
-    pub(super) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         let state = lock(&self.0.state);
         state.items.is_empty() && !state.must_wait()
     }
 
     /// The next item, if there is one.
-    pub(super) fn try_recv(&self) -> Option<T> {
+    pub fn try_recv(&self) -> Option<T> {
         lock(&self.0.state).items.pop_front()
     }
 }

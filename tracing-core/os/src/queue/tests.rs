@@ -9,7 +9,7 @@ fn items_arrive_in_order_also_from_other_threads() {
     let threads: Vec<_> = (0..2)
         .map(|thread| {
             let sender = sender.clone();
-            std::thread::spawn(move || (0..count).for_each(|item| sender.send((thread, item))))
+            std::thread::spawn(move || (0..count).all(|item| sender.send((thread, item))))
         })
         .collect();
     drop(sender);
@@ -18,7 +18,7 @@ fn items_arrive_in_order_also_from_other_threads() {
         let of_thread = received.iter().filter(|item| item.0 == thread).map(|item| item.1);
         assert!(of_thread.eq(0..count));
     }
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn without_an_item_nothing_is_received() {
 fn items_without_a_receiver_are_dropped() {
     let (sender, receiver) = queue();
     let (before, after) = (Arc::new(()), Arc::new(()));
-    sender.send(Arc::clone(&before));
+    assert!(sender.send(Arc::clone(&before)));
     drop(receiver);
-    sender.send(Arc::clone(&after));
+    assert!(!sender.send(Arc::clone(&after)));
     assert_eq!((Arc::strong_count(&before), Arc::strong_count(&after)), (1, 1));
 }
