@@ -103,6 +103,7 @@ mod provenance;
 mod query;
 mod service_packet;
 mod session;
+mod sort;
 mod stats;
 mod step;
 #[doc(hidden)]

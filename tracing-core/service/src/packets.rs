@@ -10,6 +10,7 @@ use super::session::events::{ConcurrentEvent, Lifecycle, SlowSources, TriggerHit
 use super::session::state::Session;
 use crate::config::HostInfo;
 use crate::config::ServiceConfig;
+use crate::sort::sort_by_time;
 use crate::{clocks, provenance};
 use abi::time::Now;
 
@@ -178,13 +179,13 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
         });
         all.push((slow.at_ns, packet));
     }
-    all.sort_by_key(|(at_ns, _)| *at_ns);
+    sort_by_time(&mut all, |(at_ns, _)| *at_ns);
     all.into_iter().map(|(_, packet)| packet).collect()
 }
 
 fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
     let mut events: Vec<_> = std::mem::take(&mut session.pending.concurrent).into();
-    events.sort_by_key(|e| e.at_ns);
+    sort_by_time(&mut events, |e| e.at_ns);
     let encode = |e: ConcurrentEvent| {
         packet(config, machine_id, Some(e.at_ns), |p| {
             let mut body = p.concurrent_session_event();
@@ -212,7 +213,7 @@ pub(crate) fn of_pass(
     let mut snapshots: Vec<Now> = session.pending.first_snapshot.take().into_iter().collect();
     snapshots.extend(std::mem::take(&mut session.pending.snapshots));
     // Some may be from before the start, and readers refuse one that goes back.
-    snapshots.sort_by_key(|snapshot| snapshot.boot_ns);
+    sort_by_time(&mut snapshots, |snapshot| snapshot.boot_ns);
     for snapshot in snapshots {
         packets.push(clock_snapshot(config, machine, session, &snapshot));
     }

@@ -12,10 +12,12 @@ use core::fmt;
 use core::ops::{Bound, RangeBounds};
 use core::slice;
 
+use super::outlined::Outlined;
+
 /// A map in sorted blocks. See the [module](super).
 #[derive(Clone)]
 pub struct BlockMap<K, V> {
-    blocks: Vec<Vec<(K, V)>>,
+    blocks: Outlined<Vec<Vec<(K, V)>>>,
     len: usize,
 }
 
@@ -38,7 +40,7 @@ impl<K, V> BlockMap<K, V> {
     /// An empty map.
     #[must_use]
     pub const fn new() -> Self {
-        Self { blocks: Vec::new(), len: 0 }
+        Self { blocks: Outlined::new(Vec::new()), len: 0 }
     }
 
     /// The number of entries.
@@ -86,7 +88,7 @@ impl<K, V> BlockMap<K, V> {
 
     /// All values, by key, taken out.
     pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> {
-        self.blocks.into_iter().flatten().map(|(_, value)| value)
+        self.into_iter().map(|(_, value)| value)
     }
 
     /// The entry of the smallest key.
@@ -374,8 +376,8 @@ impl<K, V> IntoIterator for BlockMap<K, V> {
     type Item = (K, V);
     type IntoIter = core::iter::Flatten<std::vec::IntoIter<Vec<(K, V)>>>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.blocks.into_iter().flatten()
+    fn into_iter(mut self) -> Self::IntoIter {
+        core::mem::take(&mut *self.blocks).into_iter().flatten()
     }
 }
 

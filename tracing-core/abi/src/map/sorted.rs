@@ -8,28 +8,30 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::ops::{Bound, RangeBounds};
 
+use super::outlined::Outlined;
+
 /// A map in an array that is sorted by key. See the [module](super).
 #[derive(Clone, PartialEq, Eq)]
 pub struct SortedMap<K, V> {
-    entries: Vec<(K, V)>,
+    entries: Outlined<Vec<(K, V)>>,
 }
 
 impl<K, V> SortedMap<K, V> {
     /// An empty map.
     #[must_use]
     pub const fn new() -> Self {
-        Self { entries: Vec::new() }
+        Self { entries: Outlined::new(Vec::new()) }
     }
 
     /// The number of entries.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether there is no entry.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
@@ -65,7 +67,7 @@ impl<K, V> SortedMap<K, V> {
 
     /// All values, by key, taken out.
     pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> {
-        self.entries.into_iter().map(|(_, value)| value)
+        self.into_iter().map(|(_, value)| value)
     }
 
     /// The entry of the smallest key.
@@ -201,7 +203,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
             }
             is_same
         });
-        Self { entries }
+        Self { entries: Outlined::new(entries) }
     }
 }
 
@@ -209,33 +211,33 @@ impl<K, V> IntoIterator for SortedMap<K, V> {
     type Item = (K, V);
     type IntoIter = std::vec::IntoIter<(K, V)>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.entries.into_iter()
+    fn into_iter(mut self) -> Self::IntoIter {
+        core::mem::take(&mut *self.entries).into_iter()
     }
 }
 
 /// A set in a sorted array. See the [module](super).
 #[derive(Clone, PartialEq, Eq)]
 pub struct SortedSet<K> {
-    keys: Vec<K>,
+    keys: Outlined<Vec<K>>,
 }
 
 impl<K> SortedSet<K> {
     /// An empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self { keys: Vec::new() }
+        Self { keys: Outlined::new(Vec::new()) }
     }
 
     /// The number of entries.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Whether there is no entry.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
@@ -305,7 +307,7 @@ impl<K> Default for SortedSet<K> {
 
 impl<K: fmt::Debug> fmt::Debug for SortedSet<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(&self.keys).finish()
+        f.debug_set().entries(&*self.keys).finish()
     }
 }
 
@@ -314,7 +316,7 @@ impl<K: Ord> FromIterator<K> for SortedSet<K> {
         let mut keys: Vec<K> = keys.into_iter().collect();
         keys.sort_unstable();
         keys.dedup();
-        Self { keys }
+        Self { keys: Outlined::new(keys) }
     }
 }
 
@@ -322,8 +324,8 @@ impl<K> IntoIterator for SortedSet<K> {
     type Item = K;
     type IntoIter = std::vec::IntoIter<K>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.keys.into_iter()
+    fn into_iter(mut self) -> Self::IntoIter {
+        core::mem::take(&mut *self.keys).into_iter()
     }
 }
 

@@ -100,35 +100,45 @@ pub(crate) fn pass(
     threshold: usize,
     sink: &mut impl PacketSink,
 ) -> Pass {
+    let packets = service_packets(session, context);
+    if session.filter.is_some() || session.compression.is_some() {
+        return pass_transformed(session, context, threshold, sink, &packets);
+    }
+    let mut pass = PassSource::new(session, &packets).gather(context, threshold, sink);
+    if !pass.has_more
+        && let Some(packet) = stats_if_due(session, context)
+    {
+        pass.has_more = is_full(sink, &packet);
+    }
+    pass
+}
+
+/// The packets of the service that come first.
+fn service_packets(session: &mut Session, context: &PassContext<'_>) -> Vec<Vec<u8>> {
     let origin = if session.pending.initial_done {
         None
     } else {
-        let PassContext { config, now, machine_id, producers, buffers, .. } = &*context;
+        let PassContext { config, now, machine_id, producers, buffers, .. } = context;
         Some(provenance::packet_of(session, buffers, producers, (config, *machine_id, now.boot_ns)))
     };
-    let packets = packets::of_pass(session, context.config, context.machine_id, origin);
-    let tell_end = session.builtin().disable_service_events != Some(true);
-    let codec = session.compression;
-    let mut source = PassSource {
-        buffers: &session.buffers,
-        sequences: &mut session.sequences,
-        counters: &mut session.counters,
-        packets: &packets,
-        tell_end,
-    };
-    if session.filter.is_none() && codec.is_none() {
-        let mut pass = source.gather(context, threshold, sink);
-        if !pass.has_more
-            && let Some(packet) = stats_if_due(session, context)
-        {
-            pass.has_more = is_full(sink, &packet);
-        }
-        return pass;
-    }
-    let mut transform = TransformSink::new(sink, session.filter.as_mut(), codec);
-    let mut pass = source.gather(context, threshold, &mut transform);
+    packets::of_pass(session, context.config, context.machine_id, origin)
+}
+
+/// [`pass`], through a filter or a codec. Either is more work than a call for each packet, so this code is there once
+/// for all sinks.
+fn pass_transformed(
+    session: &mut Session,
+    context: &mut PassContext<'_>,
+    threshold: usize,
+    sink: &mut dyn PacketSink,
+    packets: &[Vec<u8>],
+) -> Pass {
+    let mut filter = session.filter.take();
+    let mut transform = TransformSink::new(sink, filter.as_mut(), session.compression);
+    let mut pass = PassSource::new(session, packets).gather(context, threshold, &mut transform);
     pass.bytes_read = pass.bytes_read.max(transform.work_bytes());
     let mut transform = transform.without_filter();
+    session.filter = filter;
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
@@ -164,7 +174,18 @@ struct PassSource<'a> {
     tell_end: bool,
 }
 
-impl PassSource<'_> {
+impl<'a> PassSource<'a> {
+    fn new(session: &'a mut Session, packets: &'a [Vec<u8>]) -> Self {
+        let tell_end = session.builtin().disable_service_events != Some(true);
+        Self {
+            buffers: &session.buffers,
+            sequences: &mut session.sequences,
+            counters: &mut session.counters,
+            packets,
+            tell_end,
+        }
+    }
+
     fn gather(
         &mut self,
         context: &mut PassContext<'_>,
@@ -213,7 +234,7 @@ impl PassSource<'_> {
 }
 
 /// Puts a packet of the service; true if it found no room.
-fn is_full(sink: &mut impl PacketSink, packet: &[u8]) -> bool {
+fn is_full(sink: &mut dyn PacketSink, packet: &[u8]) -> bool {
     sink.put(&[packet], &Suffix::EMPTY) == PutResult::Full
 }
 

@@ -234,8 +234,8 @@ impl PacketSink for FileSink {
 // ---------------------------------------------------------------- filtered, compressed
 
 /// Filters packets and collects them for a codec, before another sink gets them.
-pub(crate) struct TransformSink<'s, 'f, S> {
-    sink: &'s mut S,
+pub(crate) struct TransformSink<'s, 'f> {
+    sink: &'s mut dyn PacketSink,
     filter: Option<&'f mut TraceFilter>,
     codec: Option<Codec>,
     buffer: Option<usize>,
@@ -246,9 +246,9 @@ pub(crate) struct TransformSink<'s, 'f, S> {
     stream: PacketEncoder<false>,
 }
 
-impl<'s, 'f, S: PacketSink> TransformSink<'s, 'f, S> {
+impl<'s, 'f> TransformSink<'s, 'f> {
     pub(crate) fn new(
-        sink: &'s mut S,
+        sink: &'s mut dyn PacketSink,
         mut filter: Option<&'f mut TraceFilter>,
         codec: Option<Codec>,
     ) -> Self {
@@ -260,7 +260,7 @@ impl<'s, 'f, S: PacketSink> TransformSink<'s, 'f, S> {
     }
 
     /// The sink without its filter: what is put from now on passes as it is.
-    pub(crate) fn without_filter(self) -> TransformSink<'s, 'static, S> {
+    pub(crate) fn without_filter(self) -> TransformSink<'s, 'static> {
         let Self { sink, codec, buffer, whole, kept, stream, .. } = self;
         TransformSink { sink, filter: None, codec, buffer, whole, kept, stream }
     }
@@ -291,8 +291,8 @@ impl<'s, 'f, S: PacketSink> TransformSink<'s, 'f, S> {
 }
 
 /// Gives a packet to the codec, else to the next sink.
-fn pass_on<S: PacketSink>(
-    sink: &mut S,
+fn pass_on(
+    sink: &mut dyn PacketSink,
     stream: &mut PacketEncoder<false>,
     codec: Option<Codec>,
     slices: &[&[u8]],
@@ -306,7 +306,7 @@ fn pass_on<S: PacketSink>(
     PutResult::Taken
 }
 
-impl<S: PacketSink> PacketSink for TransformSink<'_, '_, S> {
+impl PacketSink for TransformSink<'_, '_> {
     fn comes_from(&mut self, buffer: Option<usize>) {
         self.buffer = buffer;
     }
