@@ -1,5 +1,5 @@
 use super::*;
-use abi::sync::mpsc;
+use std::sync::mpsc;
 
 /// A writer whose reader takes a line when the test says so.
 struct Reader {
