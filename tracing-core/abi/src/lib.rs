@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   ipc/   shm/                       frames and calls; pages, chunks and their states
-//!   ids  limits  time  error  map  sync
+//!   ids  limits  time  error  map  outlined  sync
 //! ```
 //!
 //! Facts come from `shared_memory_abi.h`, `basic_types.h` and `wire_protocol.proto`.
@@ -15,6 +15,8 @@ pub mod ids;
 #[doc(hidden)]
 pub mod limits;
 pub mod map;
+#[doc(hidden)]
+pub mod outlined;
 pub mod sync;
 pub mod time;
 

@@ -12,7 +12,7 @@ use core::fmt;
 use core::ops::{Bound, RangeBounds};
 use core::slice;
 
-use super::outlined::Outlined;
+use crate::outlined::Outlined;
 
 /// A map in sorted blocks. See the [module](super).
 #[derive(Clone)]

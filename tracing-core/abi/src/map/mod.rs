@@ -10,7 +10,6 @@
 //! | [`BlockMap`], [`BlockSet`] | as many as a hostile peer likes | at most a block, and the list of blocks |
 
 mod block;
-mod outlined;
 mod sorted;
 
 pub use block::{BlockMap, BlockSet};

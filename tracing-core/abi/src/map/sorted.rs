@@ -8,7 +8,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::ops::{Bound, RangeBounds};
 
-use super::outlined::Outlined;
+use crate::outlined::Outlined;
 
 /// A map in an array that is sorted by key. See the [module](super).
 #[derive(Clone, PartialEq, Eq)]

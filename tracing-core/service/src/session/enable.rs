@@ -176,7 +176,7 @@ fn make_session(
             session.pending.concurrent(other.as_concurrent_event());
         }
     }
-    session.filter = filter;
+    *session.filter = filter;
     session.compression = turn.config.codecs.choose(&session.config);
     session.boost = boost;
     if write_into_file && let Some(file) = file.take() {

@@ -63,7 +63,7 @@ pub(crate) fn take_session(
     let msb = turn.random.next() as i64;
     let mut session = copy_for_clone(source, uid, clone.client, msb);
     if clone.skip_filter {
-        session.filter = None;
+        *session.filter = None;
     }
     session.final_flush = FinalFlush::of(!clone.flush_failed);
     let wants_snapshots = session.wants_snapshots();
@@ -96,7 +96,7 @@ fn copy_for_clone(source: &Session, uid: u32, client: ClientId, msb: i64) -> Ses
     clone.sequences = source.sequences.clone();
     clone.counters = source.counters;
     clone.ledger = source.ledger.clone();
-    clone.filter = source.filter.as_ref().map(crate::filter::TraceFilter::fork);
+    *clone.filter = source.filter.as_ref().map(crate::filter::TraceFilter::fork);
     clone.compression = source.compression;
     clone
 }
@@ -130,7 +130,7 @@ pub(crate) fn make_clone(
         // Without the limit of the source: what was recorded is to be kept.
         session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
     }
-    session.clone_reply = Some((clone.call, response));
+    *session.clone_reply = Some((clone.call, response));
     session.set_state(turn, SessionState::ClonedReadOnly);
     turn.then(match session.file {
         Some(_) => Step::FinishFile(id),

@@ -138,12 +138,12 @@ fn pass_transformed(
     let mut pass = PassSource::new(session, packets).gather(context, threshold, &mut transform);
     pass.bytes_read = pass.bytes_read.max(transform.work_bytes());
     let mut transform = transform.without_filter();
-    session.filter = filter;
+    *session.filter = filter;
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
         // Statistics have nothing that a filter would remove, but the filter counts them.
-        if let Some(filter) = &mut session.filter {
+        if let Some(filter) = &mut *session.filter {
             filter.pass(packet.len());
         }
         pass.has_more = is_full(&mut transform, &packet);

@@ -313,7 +313,7 @@ pub(crate) fn change_trace_config(
         problems.push(SessionError::OnlyFiltersChange);
     }
     session.config = Arc::new(changed);
-    session.filters = filters;
+    *session.filters = filters;
     for error in problems {
         let text = format_args!("ChangeTraceConfig: {error}");
         consumers.log_session_error(session.consumer, &mut turn.out, text);

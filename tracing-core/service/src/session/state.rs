@@ -21,6 +21,7 @@ use crate::step::Step;
 use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet, SortedMap};
+use abi::outlined::Outlined;
 use abi::sync::Arc;
 use abi::time::Now;
 
@@ -59,7 +60,7 @@ pub(crate) struct Session {
     /// The key it is detached under.
     pub(crate) detach_key: Option<String>,
     /// Of a clone whose file is not complete: the answer for then.
-    pub(crate) clone_reply: Option<(Option<CallId>, CloneSessionResponse)>,
+    pub(crate) clone_reply: Outlined<Option<(Option<CallId>, CloneSessionResponse)>>,
     /// Clones share it with their source. What it may take is bounded where it is decoded
     /// ([`IPC_DECODED_BYTES_MAX`](crate::limits::IPC_DECODED_BYTES_MAX)).
     pub(crate) config: Arc<TraceConfig>,
@@ -72,8 +73,8 @@ pub(crate) struct Session {
     pub(crate) waits_for: Option<SetUpWait>,
     pub(crate) buffers: Vec<BufferId>,
     /// One for each data source of the config.
-    pub(crate) filters: Vec<SourceFilter>,
-    pub(crate) triggers: Triggers,
+    pub(crate) filters: Outlined<Vec<SourceFilter>>,
+    pub(crate) triggers: Outlined<Triggers>,
     /// A trigger came that this session waited for.
     pub(crate) triggered: bool,
     /// Triggers that its consumer will be told of later, by the number of the timer.
@@ -85,7 +86,7 @@ pub(crate) struct Session {
     pub(crate) match_budget_exceeded: bool,
     pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
     pub(crate) strategy: FlushStrategy,
-    pub(crate) pending: PendingEvents,
+    pub(crate) pending: Outlined<PendingEvents>,
     pub(crate) all_started_reported: bool,
     pub(crate) start_realtime_ns: Option<u64>,
     pub(crate) sequences: SequenceIds,
@@ -94,7 +95,7 @@ pub(crate) struct Session {
     pub(crate) final_flush: FinalFlush,
     pub(crate) file: Option<SessionFile>,
     /// Which fields of its packets may leave the service; none for all.
-    pub(crate) filter: Option<TraceFilter>,
+    pub(crate) filter: Outlined<Option<TraceFilter>>,
     /// How what is read is compressed.
     pub(crate) compression: Option<Codec>,
     /// The priority it wants the service to have.
@@ -121,7 +122,7 @@ impl Session {
             uid,
             consumer: Some(consumer),
             detach_key: None,
-            clone_reply: None,
+            clone_reply: Outlined::default(),
             config,
             encoded: SortedMap::new(),
             uuid,
@@ -129,8 +130,8 @@ impl Session {
             state_since_ns: 0,
             waits_for: None,
             buffers: Vec::new(),
-            filters: checked.filters,
-            triggers: checked.triggers,
+            filters: Outlined::new(checked.filters),
+            triggers: Outlined::new(checked.triggers),
             triggered: false,
             delayed_hits: BlockMap::new(),
             instances: Instances::default(),
@@ -138,7 +139,7 @@ impl Session {
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
-            pending: PendingEvents::default(),
+            pending: Outlined::default(),
             all_started_reported: false,
             start_realtime_ns: None,
             sequences: SequenceIds::default(),
@@ -146,7 +147,7 @@ impl Session {
             ledger: Ledger::default(),
             final_flush: FinalFlush::Unspecified,
             file: None,
-            filter: None,
+            filter: Outlined::default(),
             compression: None,
             boost: None,
             pending_end_error: None,

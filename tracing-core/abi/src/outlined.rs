@@ -11,11 +11,12 @@ use core::ops::{Deref, DerefMut};
 /// A `T` that is dropped by a call. A destructor that panics ends the process.
 ///
 /// O1: the value is there until the destructor runs: nothing else drops it or moves it out.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Outlined<T>(ManuallyDrop<T>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlined<T>(ManuallyDrop<T>);
 
 impl<T> Outlined<T> {
-    pub(super) const fn new(value: T) -> Self {
+    /// Holds `value`.
+    pub const fn new(value: T) -> Self {
         Self(ManuallyDrop::new(value))
     }
 }
