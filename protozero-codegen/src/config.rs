@@ -87,8 +87,8 @@ pub struct Config {
     pub bytes: Vec<String>,
     /// Attributes of messages: a full name in the schema, and attributes in Rust's syntax. `pkg.Order` matches the
     /// struct, the messages inside it, and the enums of its oneofs (`pkg.Order.paid` is one of them); `pkg` matches the
-    /// package, `.` everything. They follow the derives that are always there: `Clone, PartialEq, Debug`, and `Default`
-    /// for structs.
+    /// package, `.` everything. They follow the derives that are always there: `PartialEq, Debug`, `Default` for
+    /// structs, and `Clone` unless the message is compact: then its table implements that.
     pub message_attributes: Vec<(String, String)>,
     /// Attributes of enums, in the same way. Enums always derive `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
     pub enum_attributes: Vec<(String, String)>,

@@ -109,9 +109,14 @@ impl StaticName {
             Text::Literal(text) => text,
             Text::Inside(inside) => {
                 let path = inside();
-                let path = path.rsplit_once("::").map_or(path, |(function, _)| function);
+                // Not `rsplit_once`, as a search for text of any length is 3 KB of code.
+                let end = path.as_bytes().windows(2).rposition(|two| two == b"::");
+                let mut path = end.and_then(|end| path.get(..end)).unwrap_or(path);
                 // A closure inside the function.
-                path.trim_end_matches("::{{closure}}")
+                while let Some(outer) = path.strip_suffix("::{{closure}}") {
+                    path = outer;
+                }
+                path
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn uuid_of(start: u64, pid: u32) -> u64 {
 /// The time when a process started, in ticks since boot: field 22 of `/proc/PID/stat`. The name of the program, in
 /// parentheses, may contain spaces and parentheses.
 pub(super) fn start_ticks(stat: &str) -> Option<u64> {
-    let (_, after) = stat.rsplit_once(") ")?;
+    let (_, after) = stat.rsplit_once(')')?;
     after.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 

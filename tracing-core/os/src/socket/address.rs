@@ -79,7 +79,10 @@ impl Address {
     /// When it is empty, too long for AF_UNIX, has a part that should be a number and is not, or begins like a URL of
     /// another kind.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, AddressError> {
-        let text = text.as_ref();
+        Self::parse_text(text.as_ref())
+    }
+
+    fn parse_text(text: &OsStr) -> Result<Self, AddressError> {
         let bytes = text.as_bytes();
         let bad = |reason| Err(AddressError { text: text.to_string_lossy().into_owned(), reason });
         if bytes.is_empty() {
