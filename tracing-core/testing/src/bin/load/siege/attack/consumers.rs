@@ -52,12 +52,12 @@ fn request(random: &mut Random) -> Request {
     let key = || Some("key".to_owned());
     match random.below(16) {
         0..=3 => Request::EnableTracing(EnableTracingRequest {
-            trace_config: Some(config(random)),
+            trace_config: Some(config(random).into()),
             ..Default::default()
         }),
         4 => Request::StartTracing(StartTracingRequest::default()),
         5 => Request::ChangeTraceConfig(ChangeTraceConfigRequest {
-            trace_config: Some(config(random)),
+            trace_config: Some(config(random).into()),
             ..Default::default()
         }),
         6 => Request::DisableTracing(DisableTracingRequest::default()),
