@@ -57,8 +57,7 @@ enum AnyHost {
     Consumer(Host<ConsumerPort, PeerFd, Bytes>),
 }
 
-/// A request or an identity from a client. It is matched at once, so its size does not matter.
-#[expect(clippy::large_enum_variant, reason = "one at a time, never kept")]
+/// A request or an identity from a client. It is matched at once.
 pub(super) enum Event {
     Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<PeerFd> },
     Consumer { call: Option<CallId>, request: ConsumerRequest, fd: Option<PeerFd> },

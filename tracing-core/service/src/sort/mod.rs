@@ -4,11 +4,14 @@
 
 /// Sorts `items` by time; those of one time keep their order. Takes as many steps as pairs are in the wrong order.
 pub(crate) fn sort_by_time<T>(items: &mut [T], at_ns: impl Fn(&T) -> u64) {
-    for end in 1..items.len() {
-        let mut at = end;
-        while at > 0 && at_ns(&items[at - 1]) > at_ns(&items[at]) {
-            items.swap(at - 1, at);
-            at -= 1;
+    for end in 1..=items.len() {
+        let mut sorted = items.get_mut(..end).unwrap_or_default();
+        while let [.., before, last] = &mut *sorted
+            && at_ns(before) > at_ns(last)
+        {
+            std::mem::swap(before, last);
+            let Some((_, shorter)) = std::mem::take(&mut sorted).split_last_mut() else { break };
+            sorted = shorter;
         }
     }
 }
