@@ -249,7 +249,8 @@ impl Span {
             event.flow(flow);
             values.annotate(event, site, false);
         };
-        let fill = Some(&mut Fill::Closure(&mut fill));
+        let mut fill = Fill::Closure(&mut fill);
+        let fill = Some(&mut fill);
         thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, fill);
         self.life = Some(life);
     }

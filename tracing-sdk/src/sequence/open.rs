@@ -101,7 +101,8 @@ impl Sequence {
     /// Writes the ends that found no memory before. False if one finds none again.
     fn write_late_ends(&mut self, now_ns: u64) -> bool {
         static KEYS: [StaticName; 1] = [StaticName::key("lost_arguments")];
-        let mut mark = Fill::Annotations(&KEYS, &[Argument::Simple(Simple::bool(true))]);
+        let arguments = [Argument::Simple(Simple::bool(true))];
+        let mut mark = Fill::Annotations(&KEYS, &arguments);
         while let Some(end) = self.late_ends.first() {
             // The sequence that began the slice has described its track.
             let track = end.track.map(Track::from_uuid);
