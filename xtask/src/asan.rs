@@ -7,7 +7,7 @@ use crate::ctx::{Ctx, Outcome};
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// `Cargo.toml` optimises this crate. Under a sanitizer that would take longer than to compile all others.
-pub const UNOPTIMISED: &str = "profile.dev.package.structured-zstd.opt-level=0";
+pub const UNOPTIMISED: &str = "profile.dev.package.zrip-encode.opt-level=0";
 
 /// Features of protozero that are off by default.
 const FEATURES: &str = "protozero/dynamic,protozero/bytes";

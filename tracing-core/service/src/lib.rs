@@ -55,7 +55,7 @@
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers activate, and sessions that wait for them |
-//! | `work` | what one producer may cause at once, and what waits |
+//! | `work` | what one producer may cause at once, and what waits; whose passes are compressed next |
 //! | `query` | questions about the service |
 //! | `session/` | the life of a session, from its config to its end |
 //! | `test_hooks` | what simulations see of the service beside its effects |

@@ -86,6 +86,11 @@ pub const WORK_PER_ENTRY: u64 = 256;
 pub const WORK_PER_PEER: u64 = 128 * 1024;
 /// Work of all producers that wait in one turn. About a third of a millisecond.
 pub const WORK_PER_TURN: u64 = 1024 * 1024;
+/// Bytes that are compressed in one turn, of one session; sessions take turns. A third of a millisecond, and five times
+/// that for data that a producer chose to be slow.
+pub const COMPRESS_PIECE_BYTES: usize = 64 * 1024;
+/// What one of them counts for.
+pub const WORK_PER_COMPRESSED_BYTE: u64 = 16;
 /// What an instance that is set up, started or removed counts for: its config is copied, commands are sent.
 pub const WORK_PER_INSTANCE: u64 = 8 * 1024;
 /// Shared memory of the producers of one user that the service touched, bytes. What is touched beyond it is looked up

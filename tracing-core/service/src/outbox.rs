@@ -52,6 +52,11 @@ impl Outbox {
         self.queue.pop_front()
     }
 
+    /// How many effects there are.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Closes a connection when the turn is over; its client is forgotten then.
     pub(crate) fn queue_disconnect(&mut self, client: ClientId) {
         if !self.to_disconnect.contains(&client) {

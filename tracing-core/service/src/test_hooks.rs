@@ -148,6 +148,26 @@ impl Service {
         (self.line.per_peer, self.line.per_turn) = (per_peer, per_turn);
     }
 
+    /// Compresses so many bytes in one turn from now on; see
+    /// [`COMPRESS_PIECE_BYTES`](crate::limits::COMPRESS_PIECE_BYTES). Notes what sessions begin to compress, for
+    /// [`take_compressing`](Self::take_compressing).
+    pub fn set_compress_piece(&mut self, bytes: usize) {
+        self.compressions.piece_bytes = bytes;
+        self.compressions.begun = Some(Vec::new());
+    }
+
+    /// The passes that sessions began to compress since the last call: how many effects came before, and the packets
+    /// as fields of a trace. A pass that waits may be there more than once.
+    pub fn take_compressing(&mut self) -> Vec<(usize, SessionId, Vec<u8>)> {
+        self.compressions.begun.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Bytes that were compressed so far.
+    #[must_use]
+    pub fn compressed_bytes(&self) -> u64 {
+        self.compressions.bytes
+    }
+
     /// Chunks that producers named in memory without data.
     #[must_use]
     pub fn holes_named(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Work of producers that is done in pieces, so that one peer does not make others wait.
+//! Work that is done in pieces, so that one peer does not make others wait.
 //!
 //! ```text
 //!                        has an allowance left              uses it up
@@ -19,7 +19,7 @@ use protos::CommitDataRequest;
 
 use crate::limits;
 use crate::port::ProducerRequest;
-use abi::ids::{CallId, ProducerId};
+use abi::ids::{CallId, ProducerId, SessionId};
 
 /// Something that a producer asked for, and that waits.
 #[derive(Debug)]
@@ -82,5 +82,24 @@ impl Default for Line {
             per_peer: limits::WORK_PER_PEER,
             per_turn: limits::WORK_PER_TURN,
         }
+    }
+}
+
+/// The sessions that have something to compress, the next one first.
+#[derive(Debug)]
+pub(crate) struct Compressions {
+    pub(crate) waiting: VecDeque<SessionId>,
+    /// Bytes that are compressed in one turn.
+    pub(crate) piece_bytes: usize,
+    /// Bytes that were compressed so far.
+    pub(crate) bytes: u64,
+    /// For tests: what sessions began to compress, and how many effects came before.
+    pub(crate) begun: Option<Vec<(usize, SessionId, Vec<u8>)>>,
+}
+
+impl Default for Compressions {
+    fn default() -> Self {
+        let piece_bytes = limits::COMPRESS_PIECE_BYTES;
+        Self { waiting: VecDeque::new(), piece_bytes, bytes: 0, begun: None }
     }
 }

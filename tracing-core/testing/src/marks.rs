@@ -102,6 +102,8 @@ const EVENTS: &[&str] = &[
     "packets of a process that was killed are in the ledger",
     "an input came while a clone was copied",
     "an input came while work waited",
+    "a pass was compressed",
+    "a pass left before it was compressed",
     "a request waited for earlier work of its producer",
     "a config sets the shared memory of a producer",
     "the machine slept",

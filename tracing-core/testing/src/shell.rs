@@ -183,6 +183,14 @@ impl Shell {
         self.now_ns = end;
     }
 
+    /// Advances the time to the next timer, if there is one, and fires it.
+    pub fn advance_to_next(&mut self) {
+        if let Some(at) = self.service.poll_timeout() {
+            self.now_ns = self.now_ns.max(at.as_ns());
+        }
+        self.turn();
+    }
+
     /// Fires the timers that are due.
     pub fn turn(&mut self) {
         self.service.handle_timeout(&self.now());

@@ -23,13 +23,17 @@
 //! # Ok::<(), io::Error>(())
 //! ```
 
+#[cfg(feature = "compressed")]
+mod contained;
+#[cfg(feature = "compressed")]
+mod inflate;
+
+#[cfg(all(test, feature = "compressed"))]
+mod tests;
+
 use std::io::{self, Read};
 
-#[cfg(feature = "compressed")]
-use flate2::read::ZlibDecoder;
 use protozero::{Reader, Value};
-#[cfg(feature = "compressed")]
-use structured_zstd::decoding::StreamingDecoder;
 
 /// `TracePacket.compressed_packets`: zlib format (`trace_packet.proto`).
 const DEFLATE: u32 = 50;
@@ -40,7 +44,7 @@ const ZSTD: u32 = 133;
 pub struct Compressed<'p> {
     /// Bytes of the compressed form.
     pub len: usize,
-    /// Holds one window of the format at a time: 32 KiB (zlib) or at most 128 MiB (zstd).
+    /// Holds 32 KiB (zlib), or two windows of at most 128 MiB each (zstd).
     pub unpacked: Box<dyn Read + 'p>,
 }
 
@@ -80,9 +84,10 @@ pub(crate) fn find_owned(packet: &[u8]) -> Option<Box<dyn Read>> {
 /// A reader of what `stream`, the content of field `number`, unpacks to.
 #[cfg(feature = "compressed")]
 fn unpack<'p>(number: u32, stream: impl Read + 'p) -> Option<Box<dyn Read + 'p>> {
+    use self::{contained::Contained, inflate::Inflate};
     Some(match number {
-        DEFLATE => Box::new(ZlibDecoder::new(stream)),
-        ZSTD => Box::new(StreamingDecoder::new(stream)),
+        DEFLATE => Box::new(Contained::new(Inflate::new(stream))),
+        ZSTD => Box::new(Contained::new(zrip::FrameDecoder::new(stream))),
         _ => return None,
     })
 }

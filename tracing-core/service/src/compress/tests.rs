@@ -7,7 +7,9 @@ use protos::{
     TraceConfigCompressionConfigZstd, TraceConfigCompressionType as Legacy,
 };
 
+use super::encoder::Encoder;
 use super::*;
+use crate::limits;
 
 /// `count` packets of `len` bytes as fields of a trace; random bytes cannot be compressed.
 fn trace(count: usize, len: usize, random: bool) -> Vec<u8> {
@@ -208,4 +210,72 @@ fn zstd_comes_first() {
     assert_eq!(Codec::choose(&asked(true, None, false)), Some(Codec::Deflate));
     assert_eq!(Codec::choose(&asked(false, None, true)), Some(Codec::Deflate));
     assert_eq!(Codec::choose(&asked(false, None, false)), None);
+}
+
+mod pieces {
+    use super::*;
+
+    fn in_pieces(codec: Codec, stream: &[u8], piece: usize) -> (Compressed, usize) {
+        let mut job = Job::new(codec, stream.to_vec());
+        for steps in 1.. {
+            let before = job.bytes_left();
+            match job.step(piece) {
+                Progress::More => {
+                    assert_eq!(before - job.bytes_left(), piece, "a step takes one piece");
+                }
+                Progress::Compressed(packet) => {
+                    assert!(job.is_over() && job.bytes_left() == 0);
+                    return (packet, steps);
+                }
+                Progress::Failed => panic!("failed"),
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_stream_in_pieces_is_one_stream() {
+        let text = text();
+        for codec in [Codec::Deflate, Codec::Zstd(0), Codec::Zstd(22), Codec::Zstd(i32::MIN)] {
+            for (len, piece) in [(1, 1), (1000, 7), (1000, 1000), (200_000, 64 * 1024)] {
+                let (packet, steps) = in_pieces(codec, &text[..len], piece);
+                assert_eq!(unpack(codec, &packet), &text[..len]);
+                assert_eq!(steps, len.div_ceil(piece), "{codec:?}, {len} by {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_cost_little_space() {
+        let text = text();
+        for codec in [Codec::Deflate, Codec::Zstd(0)] {
+            let packet = in_pieces(codec, &text, 4096).0;
+            let (whole, pieces) = (len(codec, &text), packet.slices().map(<[u8]>::len).sum());
+            assert!(whole.abs_diff(pieces) < whole / 20, "{codec:?}: {whole}, {pieces}");
+        }
+    }
+
+    struct Broken(bool);
+
+    impl Encoder for Broken {
+        fn put(&mut self, _: &[u8], _: bool) -> Option<()> {
+            if self.0 { panic!("as a broken codec does") } else { None }
+        }
+        fn finish(self: Box<Self>) -> Option<Vec<u8>> {
+            Some(Vec::new())
+        }
+    }
+
+    #[test]
+    fn a_codec_that_fails_or_panics_harms_nobody() {
+        for panics in [false, true] {
+            let mut job = Job::new(Codec::Deflate, vec![1, 2, 3]);
+            job.set_encoder(Box::new(Broken(panics)));
+            for _ in 0..2 {
+                assert!(matches!(job.step(1), Progress::Failed));
+                assert!(job.is_over());
+            }
+            assert_eq!(job.into_stream(), [1, 2, 3]);
+        }
+    }
 }

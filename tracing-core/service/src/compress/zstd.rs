@@ -1,12 +1,40 @@
 //! Zstandard frames.
 
-use structured_zstd::encoding::{CompressionLevel, compress_slice_to_vec};
+use std::io::Write as _;
 
-/// Levels of the format's own library.
-const LEVELS: std::ops::RangeInclusive<i32> = -131_072..=22;
+use zrip::FrameEncoder;
 
-/// `stream` as one frame. Level 0 is the library's default; those beyond its range are its last.
-pub(super) fn encode(stream: &[u8], level: i32) -> Vec<u8> {
-    let level = level.clamp(*LEVELS.start(), *LEVELS.end());
-    compress_slice_to_vec(stream, CompressionLevel::from_level(level))
+use super::encoder::Encoder;
+
+/// Levels of the encoder. Those beyond search longer for matches, which costs a hundred times as much at the end of
+/// the format's scale.
+const LEVELS: std::ops::RangeInclusive<i32> = -7..=4;
+
+/// The level of the encoder for one that a config asks for.
+fn level(asked: i32) -> i32 {
+    asked.clamp(*LEVELS.start(), *LEVELS.end())
+}
+
+/// `stream` as one frame. Better than [`Zstd`] for what is short: its tables have the size of it.
+pub(super) fn encode_short(stream: &[u8], asked: i32) -> Option<Vec<u8>> {
+    zrip::compress(stream, level(asked)).ok()
+}
+
+/// One frame.
+pub(super) struct Zstd(FrameEncoder<Vec<u8>>);
+
+impl Zstd {
+    pub(super) fn new(asked: i32) -> Option<Self> {
+        Some(Self(FrameEncoder::new(Vec::new(), level(asked)).ok()?))
+    }
+}
+
+impl Encoder for Zstd {
+    fn put(&mut self, piece: &[u8], _is_last: bool) -> Option<()> {
+        self.0.write_all(piece).ok()
+    }
+
+    fn finish(self: Box<Self>) -> Option<Vec<u8>> {
+        self.0.finish().ok()
+    }
 }

@@ -3,6 +3,7 @@
 //! Each part owns its state and knows nothing of the service. A part that needs another one gets it as an argument, or
 //! asks for a [`Step`]. This module alone sees all parts; its files are the dispatches of inputs, requests and steps.
 
+mod compress;
 mod consumer;
 mod producer;
 mod steps;
@@ -27,7 +28,7 @@ use super::step::Step;
 use super::timers::TimerKind;
 use super::triggers::{self, TriggerHistory};
 use super::turn::Turn;
-use super::work::Line;
+use super::work::{Compressions, Line};
 use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::output::Output;
@@ -49,6 +50,8 @@ pub struct Service {
     priority: Priority,
     /// Producers whose work waits.
     pub(crate) line: Line,
+    /// Sessions that have something to compress.
+    pub(crate) compressions: Compressions,
     /// Steps that are still to be done, the next one last.
     pub(crate) steps: Vec<Step>,
 }
@@ -69,6 +72,7 @@ impl Service {
             commits: CommitState::default(),
             priority: Priority::default(),
             line: Line::default(),
+            compressions: Compressions::default(),
             steps: Vec::new(),
         }
     }
@@ -129,6 +133,7 @@ impl Service {
             self.run_steps();
         }
         self.work_off();
+        self.compress_piece();
         self.turn.then(Step::CopyPiece);
         self.end_turn();
     }
@@ -204,6 +209,9 @@ impl Service {
         let machine_id = *machine_id;
         let mut context = PassContext { config, now, machine_id, producers, buffers, totals };
         read::continue_stream(client, consumers, sessions, &mut context, out);
+        if let Some(id) = self.consumers.session_of(client) {
+            self.line_up_compressing(id);
+        }
     }
 
     /// The numbers of the whole service for `TraceStats`.

@@ -146,6 +146,7 @@ impl Service {
         if write::passes(session, &mut context, out, timers) {
             turn.then(Step::Disable { session: id, immediate: false, error: None });
         }
+        self.line_up_compressing(id);
     }
 
     /// The last step of a session: the numbers of its buffers are free again.

@@ -16,10 +16,11 @@ impl Service {
         self.has_work() && producer().is_some_and(|p| p.work.in_line)
     }
 
-    /// Whether work of any producer waits for the next [`handle_timeout`](Self::handle_timeout).
+    /// Whether work of any producer, or what is to be compressed, waits for the next
+    /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.line.waiting.is_empty()
+        !self.line.waiting.is_empty() || !self.compressions.waiting.is_empty()
     }
 
     /// Charges a producer what its event has cost.

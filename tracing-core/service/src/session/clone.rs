@@ -24,6 +24,7 @@ use super::file::SessionFile;
 use super::flush_request::{BufferGroup, FlushFlags, FlushThen};
 use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_session};
 use super::state::{EndError, Session, Sessions};
+use super::write;
 use crate::buffer::TraceBuffer;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -90,6 +91,12 @@ impl Clones {
     ) {
         let wanted = self.check(client, request, file.is_some(), sessions, consumers);
         let cleared = wanted.and_then(|wanted| {
+            if let Some(source) = sessions.get_mut(wanted.source) {
+                write::give_up_compressing(source, turn);
+                if source.file.as_ref().is_some_and(SessionFile::is_closing) {
+                    return Err(CloneError::SourceFileClosing);
+                }
+            }
             self.clear_before_clone(wanted.source, sessions, buffers)?;
             Ok(wanted)
         });

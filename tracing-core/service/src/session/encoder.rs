@@ -115,20 +115,20 @@ impl<const SLICES: bool> PacketEncoder<SLICES> {
 
     /// What was encoded, which the encoder forgets.
     pub(crate) fn take(&mut self) -> Bytes {
+        Bytes::from(self.take_vec())
+    }
+
+    /// The same as memory that is not shared.
+    pub(crate) fn take_vec(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(std::mem::take(&mut self.len));
-        Bytes::from(bytes)
+        bytes
     }
 
     /// How many bytes were encoded.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// What was encoded.
-    pub(crate) fn written(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
     }
 }
 

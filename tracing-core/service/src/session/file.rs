@@ -92,6 +92,11 @@ impl SessionFile {
         self.draining && !self.closing && self.in_flight < window
     }
 
+    /// Whether passes go on.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
     /// How many bytes it may still get, exclusive.
     pub(crate) fn bytes_left(&self) -> u64 {
         match self.bytes_max {
@@ -100,12 +105,18 @@ impl SessionFile {
         }
     }
 
-    /// Accounts for a pass that gave `bytes`. `full`: a packet found no room; `has_more`: it did not reach the end
-    /// of the buffers.
-    pub(crate) fn after_pass(&mut self, bytes: usize, full: bool, has_more: bool) -> AfterPass {
-        let drained = full || !has_more;
-        self.draining = !drained;
-        self.closing = full || (drained && self.finishing);
+    /// A pass was read. `has_more`: it did not reach the end of the buffers. Drains that begin from here on need
+    /// another one.
+    pub(crate) fn after_read(&mut self, has_more: bool) {
+        self.draining = has_more;
+        self.closing = !has_more && self.finishing;
+    }
+
+    /// Accounts for a pass that gave `bytes`. `full`: a packet found no room.
+    pub(crate) fn after_pass(&mut self, bytes: usize, full: bool) -> AfterPass {
+        self.draining &= !full;
+        self.closing |= full;
+        let drained = !self.draining;
         let sync = self.sync_of(bytes, drained);
         // A pass whose packets were all filtered out writes an empty piece: its answer leads to the next pass.
         let writes = bytes > 0 || sync == FileSync::Wait || !drained;

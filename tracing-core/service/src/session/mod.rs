@@ -13,7 +13,7 @@
 //! | `state` | the session, and all sessions |
 //! | `enable`, `priority`, `set_up`, `start` | from the request to data that flows |
 //! | `flush` | asks producers for what they still hold |
-//! | `read`, `encoder`, `sink`, `write` | packets into replies and files |
+//! | `read`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
 //! | `stop` | the end |
 //! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
 //! | `detach` | sessions without a connection |
@@ -21,6 +21,7 @@
 pub(crate) mod admission;
 pub(crate) mod clone;
 pub(crate) mod clone_request;
+pub(crate) mod compressing;
 pub(crate) mod config;
 pub(crate) mod copying;
 pub(crate) mod detach;

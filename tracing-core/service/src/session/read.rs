@@ -5,19 +5,21 @@
 //!
 //! ```text
 //!   snapshots, marker, config, uuid, system, events ─┐
-//!   buffer 0 ─ validated, trusted fields ────────────┼─> [filter] ─┬─> [codec] ─> sink
+//!   buffer 0 ─ validated, trusted fields ────────────┼─> [filter] ─┬─> sink
 //!   buffer 1 ─ ...                                   │             │
 //!   "all is read" if it is ──────────────────────────┘   stats ────┘
 //! ```
 //!
-//! A [`PacketSink`] takes them: reply messages, or a file (see [`super::sink`]).
+//! A [`PacketSink`] takes them: reply messages, a file (see [`super::sink`]), or a codec, which takes some turns before
+//! they go on ([`super::compressing`]).
 
 use bytes::Bytes;
 use protozero::Message as _;
 
+use super::compressing::{Compressing, StreamSink};
 use super::events::Lifecycle;
 use super::sequence::{SequenceIds, SequenceKey, Suffix, TrustedFields};
-use super::sink::{PacketSink, PutResult, ReplySink, TransformSink, len_of};
+use super::sink::{FilterSink, PacketSink, Pass, PutResult, ReplySink, len_of};
 use super::state::{Session, SessionCounters, Sessions};
 use crate::buffer::{PacketRef, TakePacket};
 use crate::buffers::Buffers;
@@ -66,7 +68,7 @@ pub(crate) fn request(
     true
 }
 
-/// Passes until the buffers are empty or enough is in flight.
+/// Passes until the buffers are empty, enough is in flight, or one is to be compressed first.
 pub(crate) fn continue_stream(
     client: ClientId,
     consumers: &mut Consumers,
@@ -79,9 +81,24 @@ pub(crate) fn continue_stream(
     while let Some(call) = consumer.read_call
         && consumer.in_flight_bytes < limits::READ_WINDOW_BYTES
     {
+        if let Some(codec) = session.compression
+            && session.compressing.is_none()
+        {
+            let mut sink = StreamSink::default();
+            let pass = pass(session, context, limits::READ_PASS_BYTES, &mut sink);
+            session.compressing = Some(Compressing::new(codec, sink, pass, Some(call)));
+        }
+        if session.compressing.as_ref().is_some_and(Compressing::is_due) {
+            return;
+        }
         let mut sink = ReplySink::new(out, client, call);
-        let Pass { has_more, bytes_read } =
-            pass(session, context, limits::READ_PASS_BYTES, &mut sink);
+        let Pass { has_more, bytes_read } = match session.compressing.take() {
+            Some(compressed) => {
+                compressed.put(&mut sink);
+                compressed.pass(call)
+            }
+            None => pass(session, context, limits::READ_PASS_BYTES, &mut sink),
+        };
         let sent = sink.finish(has_more);
         // What was read counts, too: a turn must not last longer because few of them were sent.
         let bytes = sent.max(bytes_read);
@@ -92,8 +109,7 @@ pub(crate) fn continue_stream(
     }
 }
 
-/// One pass: puts packets into `sink` until `threshold` bytes of them, filtered and compressed as the session wants
-/// it.
+/// One pass: puts packets into `sink` until `threshold` bytes of them, filtered as the session wants it.
 pub(crate) fn pass(
     session: &mut Session,
     context: &mut PassContext<'_>,
@@ -101,8 +117,8 @@ pub(crate) fn pass(
     sink: &mut impl PacketSink,
 ) -> Pass {
     let packets = service_packets(session, context);
-    if session.filter.is_some() || session.compression.is_some() {
-        return pass_transformed(session, context, threshold, sink, &packets);
+    if session.filter.is_some() {
+        return pass_filtered(session, context, threshold, sink, &packets);
     }
     let mut pass = PassSource::new(session, &packets).gather(context, threshold, sink);
     if !pass.has_more
@@ -124,21 +140,19 @@ fn service_packets(session: &mut Session, context: &PassContext<'_>) -> Vec<Vec<
     packets::of_pass(session, context.config, context.machine_id, origin)
 }
 
-/// [`pass`], through a filter or a codec. Either is more work than a call for each packet, so this code is there once
-/// for all sinks.
-fn pass_transformed(
+/// [`pass`], through a filter. It is more work than a call for each packet, so this code is there once for all sinks.
+fn pass_filtered(
     session: &mut Session,
     context: &mut PassContext<'_>,
     threshold: usize,
     sink: &mut dyn PacketSink,
     packets: &[Vec<u8>],
 ) -> Pass {
-    let mut filter = session.filter.take();
-    let mut transform = TransformSink::new(sink, filter.as_mut(), session.compression);
-    let mut pass = PassSource::new(session, packets).gather(context, threshold, &mut transform);
-    pass.bytes_read = pass.bytes_read.max(transform.work_bytes());
-    let mut transform = transform.without_filter();
-    *session.filter = filter;
+    let Some(mut filter) = session.filter.take() else { return Pass::default() };
+    let mut filtered = FilterSink::new(sink, &mut filter);
+    let mut pass = PassSource::new(session, packets).gather(context, threshold, &mut filtered);
+    pass.bytes_read = pass.bytes_read.max(filtered.work_bytes());
+    *session.filter = Some(filter);
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
@@ -146,9 +160,8 @@ fn pass_transformed(
         if let Some(filter) = &mut *session.filter {
             filter.pass(packet.len());
         }
-        pass.has_more = is_full(&mut transform, &packet);
+        pass.has_more = is_full(sink, &packet);
     }
-    pass.has_more |= transform.finish() == PutResult::Full;
     pass
 }
 
@@ -243,15 +256,6 @@ const INVALID_COSTS_BYTES: usize = 16;
 
 /// Cost of a fragment without a packet.
 const EMPTY_COSTS_BYTES: usize = 4;
-
-/// The result of a pass.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pass {
-    /// There may be more to read.
-    pub(crate) has_more: bool,
-    /// Bytes of packets read, also those that were not sent; more if filtering them took longer.
-    pub(crate) bytes_read: usize,
-}
 
 /// The state while a buffer is read.
 struct Drain<'a, S> {

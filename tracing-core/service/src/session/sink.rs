@@ -3,10 +3,11 @@
 //! ```text
 //!   slices of a packet, suffix ──> ReplySink      12 LEN [0a LEN bytes 10 01]   replies of ReadBuffers
 //!                              ├─> FileSink       0a LEN bytes                  a trace file
-//!                              └─> TransformSink  filter, compression, and then one of the others
+//!                              └─> FilterSink     a filter, and then one of the others
 //! ```
 //!
-//! One [`PacketEncoder`] encodes the packets of all three.
+//! One [`PacketEncoder`] encodes the packets of all. What is compressed is collected first
+//! ([`compressing`](super::compressing)).
 #![allow(
     clippy::arithmetic_side_effects,
     reason = "all numbers are lengths of memory that is there, and a few bytes of envelope"
@@ -17,7 +18,6 @@ use protozero::wire::varint;
 
 use super::encoder::{PacketEncoder, copy_packet};
 use super::sequence::Suffix;
-use crate::compress::Codec;
 use crate::filter::TraceFilter;
 use crate::limits;
 use crate::outbox::Outbox;
@@ -29,6 +29,15 @@ pub(crate) enum PutResult {
     Taken,
     /// There is no space for it, nor for another one.
     Full,
+}
+
+/// The result of a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pass {
+    /// There may be more to read.
+    pub(crate) has_more: bool,
+    /// Bytes of packets read, also those that were not sent; more if filtering them took longer.
+    pub(crate) bytes_read: usize,
 }
 
 /// Where a pass puts packets: the fields of each, without any envelope.
@@ -231,101 +240,40 @@ impl PacketSink for FileSink {
     }
 }
 
-// ---------------------------------------------------------------- filtered, compressed
+// ---------------------------------------------------------------- filtered
 
-/// Filters packets and collects them for a codec, before another sink gets them.
-pub(crate) struct TransformSink<'s, 'f> {
+/// Filters packets before another sink gets them.
+pub(crate) struct FilterSink<'s, 'f> {
     sink: &'s mut dyn PacketSink,
-    filter: Option<&'f mut TraceFilter>,
-    codec: Option<Codec>,
+    filter: &'f mut TraceFilter,
     buffer: Option<usize>,
     /// A packet in one piece, and what the filter left of it.
     whole: Vec<u8>,
     kept: Vec<u8>,
-    /// Packets as fields of a `Trace`, for the codec.
-    stream: PacketEncoder<false>,
 }
 
-impl<'s, 'f> TransformSink<'s, 'f> {
-    pub(crate) fn new(
-        sink: &'s mut dyn PacketSink,
-        mut filter: Option<&'f mut TraceFilter>,
-        codec: Option<Codec>,
-    ) -> Self {
-        if let Some(filter) = &mut filter {
-            filter.begin_pass();
-        }
-        let (whole, kept, stream) = (Vec::new(), Vec::new(), PacketEncoder::default());
-        Self { sink, filter, codec, buffer: None, whole, kept, stream }
-    }
-
-    /// The sink without its filter: what is put from now on passes as it is.
-    pub(crate) fn without_filter(self) -> TransformSink<'s, 'static> {
-        let Self { sink, codec, buffer, whole, kept, stream, .. } = self;
-        TransformSink { sink, filter: None, codec, buffer, whole, kept, stream }
-    }
-
-    /// Compresses what was collected.
-    pub(crate) fn finish(self) -> PutResult {
-        let Some(codec) = self.codec else { return PutResult::Taken };
-        let stream = self.stream.written();
-        match codec.compress(stream) {
-            Some(packet) => {
-                let slices: Vec<&[u8]> = packet.slices().collect();
-                self.sink.put(&slices, &Suffix::EMPTY)
-            }
-            None => {
-                // There is nothing to compress, or no memory for the codec: plain packets are better than none.
-                let mut reader = protozero::Reader::new(stream);
-                while let Ok(Some(field)) = reader.next_field() {
-                    if let protozero::Value::Len(packet) = field.value
-                        && self.sink.put(&[packet], &Suffix::EMPTY) == PutResult::Full
-                    {
-                        return PutResult::Full;
-                    }
-                }
-                PutResult::Taken
-            }
-        }
+impl<'s, 'f> FilterSink<'s, 'f> {
+    pub(crate) fn new(sink: &'s mut dyn PacketSink, filter: &'f mut TraceFilter) -> Self {
+        filter.begin_pass();
+        Self { sink, filter, buffer: None, whole: Vec::new(), kept: Vec::new() }
     }
 }
 
-/// Gives a packet to the codec, else to the next sink.
-fn pass_on(
-    sink: &mut dyn PacketSink,
-    stream: &mut PacketEncoder<false>,
-    codec: Option<Codec>,
-    slices: &[&[u8]],
-    suffix: &Suffix,
-) -> PutResult {
-    if codec.is_none() {
-        return sink.put(slices, suffix);
-    }
-    let len = len_of(slices) + suffix.len();
-    stream.put(len, true, 0, |to| copy_packet(to, slices, suffix));
-    PutResult::Taken
-}
-
-impl PacketSink for TransformSink<'_, '_> {
+impl PacketSink for FilterSink<'_, '_> {
     fn comes_from(&mut self, buffer: Option<usize>) {
         self.buffer = buffer;
     }
 
     fn work_bytes(&self) -> usize {
-        let steps = self.filter.as_ref().map_or(0, |filter| filter.steps());
-        (steps / limits::FILTER_STEPS_PER_BYTE) as usize
+        (self.filter.steps() / limits::FILTER_STEPS_PER_BYTE) as usize
     }
 
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> PutResult {
-        let Self { sink, stream, codec, .. } = self;
-        let Some(filter) = &mut self.filter else {
-            return pass_on(*sink, stream, *codec, slices, suffix);
-        };
         self.whole.clear();
         slices.iter().for_each(|slice| self.whole.extend_from_slice(slice));
         self.whole.extend_from_slice(suffix.bytes());
         self.kept.clear();
-        filter.apply(&self.whole, self.buffer, &mut self.kept);
-        pass_on(*sink, stream, *codec, &[&self.kept], &Suffix::EMPTY)
+        self.filter.apply(&self.whole, self.buffer, &mut self.kept);
+        self.sink.put(&[&self.kept], &Suffix::EMPTY)
     }
 }

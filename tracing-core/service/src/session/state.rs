@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use protos::{CloneSessionResponse, TraceConfig};
 
+use super::compressing::Compressing;
 use super::config::{Checked, SourceFilter};
 use super::events::{ConcurrentEvent, PendingEvents, SessionState, TriggerHit};
 use super::file::SessionFile;
@@ -98,6 +99,8 @@ pub(crate) struct Session {
     pub(crate) filter: Outlined<Option<TraceFilter>>,
     /// How what is read is compressed.
     pub(crate) compression: Option<Codec>,
+    /// What was read and is being compressed.
+    pub(crate) compressing: Option<Compressing>,
     /// The priority it wants the service to have.
     pub(crate) boost: Option<Boost>,
     /// The session is over, and its consumer is to be told so once the file is closed.
@@ -149,6 +152,7 @@ impl Session {
             file: None,
             filter: Outlined::default(),
             compression: None,
+            compressing: None,
             boost: None,
             pending_end_error: None,
             reported_end_error: None,

@@ -1,9 +1,10 @@
 //! Writing the trace of a session into its file (see [`file`](super::file)).
 
+use super::compressing::{Compressing, StreamSink};
 use super::events::SessionState;
 use super::flush_request::{FlushFlags, FlushStrategy, FlushThen};
 use super::read::{self, PassContext};
-use super::sink::FileSink;
+use super::sink::{FileSink, Pass};
 use super::state::{Session, Sessions};
 use super::stop::limit_file_stall;
 use crate::error::CloneError;
@@ -14,6 +15,7 @@ use crate::step::Step;
 use crate::timers::{TimerKind, Timers};
 use crate::turn::Turn;
 use abi::ids::FileId;
+use abi::time::Now;
 
 /// The timer of the file.
 pub(crate) fn due(session: &Session, turn: &mut Turn) {
@@ -49,38 +51,98 @@ pub(crate) fn finish(session: &mut Session, turn: &mut Turn) {
     }
 }
 
-/// Makes passes until enough is in flight. Returns whether the file is full, so that the session ends.
+/// Makes passes until enough is in flight, or one is to be compressed first. Returns whether the file is full, so that
+/// the session ends.
 pub(crate) fn passes(
     session: &mut Session,
     context: &mut PassContext<'_>,
     out: &mut Outbox,
     timers: &mut Timers,
 ) -> bool {
-    // Compressing takes longer than writing, and more bytes at a time.
-    let (window, threshold) = match session.compression {
-        Some(_) => (1, limits::FILE_PASS_BYTES),
-        None => (limits::FILE_PIECES_MAX, limits::FILE_PIECE_BYTES),
-    };
     let mut is_full = false;
-    while let Some(file) = session.file.as_ref().filter(|file| file.wants_pass(window)) {
-        let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
+    while let Some(file) = &session.file {
         // While no trigger came the file stays empty.
-        let has_more = !session.waits_for_trigger()
-            && read::pass(session, context, threshold, &mut sink).has_more;
-        let (bytes, full) = sink.finish();
-        let (id, now) = (session.id.get(), context.now);
-        let Some(file) = session.file.as_mut() else { break };
-        let after = file.after_pass(bytes.len(), full, has_more);
-        out.pool.set_in_use(!full && has_more);
-        if after.wait {
-            timers.set_aligned(now, file.period_ms, TimerKind::FileWrite, id);
+        let is_empty = session.waits_for_trigger();
+        match (session.compressing.is_some(), session.compression) {
+            (true, _) => match write_compressed(session, context.now, out, timers) {
+                Some(full) => is_full |= full,
+                None => break,
+            },
+            // Compressing takes longer than writing, and more bytes at a time.
+            (false, Some(codec)) if file.wants_pass(1) => {
+                let mut sink = StreamSink::default();
+                let pass = match is_empty {
+                    true => Pass::default(),
+                    false => read::pass(session, context, limits::FILE_PASS_BYTES, &mut sink),
+                };
+                if let Some(file) = &mut session.file {
+                    file.after_read(pass.has_more);
+                }
+                session.compressing = Some(Compressing::new(codec, sink, pass, None));
+            }
+            (false, None) if file.wants_pass(limits::FILE_PIECES_MAX) => {
+                let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
+                let has_more = !is_empty
+                    && read::pass(session, context, limits::FILE_PIECE_BYTES, &mut sink).has_more;
+                if let Some(file) = &mut session.file {
+                    file.after_read(has_more);
+                }
+                is_full |= write_piece(session, sink, context.now, out, timers);
+            }
+            _ => break,
         }
-        if let Some(sync) = after.write {
-            out.write_file(file.id, bytes, sync, after.close);
-        }
-        is_full |= full;
     }
     is_full && session.state() == SessionState::Started
+}
+
+/// Writes the pass that was compressed. Returns whether the file is full; none if the codec is not done with it.
+fn write_compressed(
+    session: &mut Session,
+    now: &Now,
+    out: &mut Outbox,
+    timers: &mut Timers,
+) -> Option<bool> {
+    let file = session.file.as_ref()?;
+    let compressed = session.compressing.take_if(|compressing| !compressing.is_due())?;
+    let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
+    compressed.put(&mut sink);
+    Some(write_piece(session, sink, now, out, timers))
+}
+
+/// Writes what is in a sink. Returns whether the file is full.
+fn write_piece(
+    session: &mut Session,
+    sink: FileSink,
+    now: &Now,
+    out: &mut Outbox,
+    timers: &mut Timers,
+) -> bool {
+    let (bytes, full) = sink.finish();
+    let id = session.id.get();
+    let Some(file) = session.file.as_mut() else { return full };
+    let after = file.after_pass(bytes.len(), full);
+    out.pool.set_in_use(file.is_draining());
+    if after.wait {
+        timers.set_aligned(now, file.period_ms, TimerKind::FileWrite, id);
+    }
+    if let Some(sync) = after.write {
+        out.write_file(file.id, bytes, sync, after.close);
+    }
+    full
+}
+
+/// Writes the pass that is being compressed as it is: a copy of the file is to have all that is in no buffer.
+pub(crate) fn give_up_compressing(session: &mut Session, turn: &mut Turn) {
+    if session.file.is_some()
+        && let Some(compressing) = &mut session.compressing
+    {
+        compressing.give_up();
+        let Turn { now, out, timers, .. } = turn;
+        let is_full = write_compressed(session, now, out, timers) == Some(true);
+        if is_full && session.state() == SessionState::Started {
+            turn.then(Step::Disable { session: session.id, immediate: false, error: None });
+        }
+    }
 }
 
 /// The shell's answer to a `WriteFile`.
@@ -113,6 +175,7 @@ fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
     // In case the end was about to be reported without an error.
     session.pending_end_error = Some(Some(error.clone()));
     session.file = None;
+    session.compressing = None;
     turn.then(Step::FailCopiesOf { session: id, error: error.clone() });
     turn.then(match session.state() {
         SessionState::ClonedReadOnly => {

@@ -9,18 +9,18 @@ use super::*;
 use service::compress::Codecs;
 use testing::mock::decode_file;
 
-fn deflate() -> Config {
+pub(super) fn deflate() -> Config {
     Config { deflate: Some(Default::default()), ..Config::default() }
 }
 
-fn zstd(level: i32) -> Config {
+pub(super) fn zstd(level: i32) -> Config {
     let zstd =
         protos::TraceConfigCompressionConfigZstd { level: Some(level), ..Default::default() };
     Config { zstd: Some(zstd), ..Config::default() }
 }
 
 /// The packets inside a packet that has no other field.
-fn unpack(packet: &TracePacket) -> Vec<TracePacket> {
+pub(super) fn unpack(packet: &TracePacket) -> Vec<TracePacket> {
     let mut bytes = Vec::new();
     match &packet.data {
         Some(TracePacketData::CompressedPackets(stream)) => {

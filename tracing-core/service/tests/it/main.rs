@@ -11,6 +11,7 @@ mod clone_files;
 mod clone_pieces;
 mod commits;
 mod compression;
+mod compression_pieces;
 mod concurrent;
 mod detach;
 mod events;

@@ -27,7 +27,12 @@ macro_rules! known {
 impl World {
     pub(super) fn carry_out(&mut self) -> Result<(), String> {
         let now = self.clock.boot_ns();
-        while let Some(output) = self.service.poll_output() {
+        let mut compressing = self.service.take_compressing().into_iter().peekable();
+        for index in 0.. {
+            while let Some((_, id, stream)) = compressing.next_if(|(before, ..)| *before <= index) {
+                self.model.compresses(&mut known!(self), id, &stream)?;
+            }
+            let Some(output) = self.service.poll_output() else { break };
             self.report.outputs += 1;
             self.report.marks.output(&output);
             self.digest(&output);

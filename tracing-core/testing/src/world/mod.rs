@@ -147,6 +147,8 @@ struct World {
     piece_at: Option<u64>,
     /// Work of one producer that is done at once.
     per_peer: u64,
+    /// Bytes that are compressed at once.
+    compress_piece: usize,
     report: Report,
     last_id: u64,
     /// Open connections, as the service sees them.
@@ -170,6 +172,8 @@ impl World {
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
         let per_peer = rng.pick(&[1024, 8 * 1024, limits::WORK_PER_PEER]);
         service.set_work(per_peer, per_peer * rng.pick(&[1, 3, 8]));
+        let compress_piece = rng.pick(&[4096, 16 * 1024, limits::COMPRESS_PIECE_BYTES]);
+        service.set_compress_piece(compress_piece);
         let model = Model::new(emitted);
         let mut world = Self {
             clock,
@@ -181,6 +185,7 @@ impl World {
             prediction: TriggerPrediction::default(),
             piece_at: None,
             per_peer,
+            compress_piece,
             actors: Vec::new(),
             connections: BTreeMap::new(),
             client_of: Vec::new(),
@@ -362,7 +367,11 @@ impl World {
                 }
                 let most = self.cost_max(&input);
                 let (work, flushes) = (self.service.work(), self.service.footprint().flushes);
+                let before = self.service.compressed_bytes();
                 self.service.handle(&now, input);
+                if self.service.compressed_bytes() > before {
+                    return Err("an input led to compression at once".into());
+                }
                 let cost = self.service.work() - work;
                 // The end of a flush scrapes the memory of all producers of its session.
                 if cost > most && self.service.footprint().flushes >= flushes {
@@ -371,7 +380,12 @@ impl World {
             }
             None => {
                 self.piece_at = None;
+                let before = self.service.compressed_bytes();
                 self.service.handle_timeout(&now);
+                let compressed = self.service.compressed_bytes() - before;
+                if compressed > self.compress_piece as u64 {
+                    return Err(format!("{compressed} bytes were compressed in one turn"));
+                }
             }
         }
         let marks = &mut self.report.marks;

@@ -5,10 +5,13 @@
 //!                          ├── the same bytes, in the same order, of the same author, with the same losses
 //!   replies, files ────────┘
 //! ```
+//!
+//! A pass that is compressed is compared when it leaves the buffers, and again, as a whole, when it leaves the service.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use protos::{ReadBuffersResponse, TracePacket};
+use protozero::wire::varint;
 use protozero::{Message as _, Reader, Value};
 
 use super::history::History;
@@ -18,7 +21,7 @@ use super::shape::{self, Filter};
 use crate::buffer::{EmittedPackets, Packet};
 use crate::marks::Marks;
 use crate::workload::HOSTILE_UID;
-use abi::ids::{BufferId, CallId};
+use abi::ids::{BufferId, CallId, SessionId};
 use abi::sync::lock;
 
 /// Fields of a packet that only the service writes.
@@ -34,6 +37,8 @@ pub(super) struct Model {
     own_packets: BTreeMap<u64, ServicePacketCheck>,
     /// Sessions whose file was full, so that packets are missing.
     full_files: BTreeSet<u64>,
+    /// What sessions compress, as a trace.
+    compressing: BTreeMap<u64, Vec<u8>>,
     /// Packets that were as expected.
     pub(super) agreed: u64,
 }
@@ -53,6 +58,7 @@ impl Model {
             reads: BTreeMap::new(),
             own_packets: BTreeMap::new(),
             full_files: BTreeSet::new(),
+            compressing: BTreeMap::new(),
             agreed: 0,
         }
     }
@@ -103,6 +109,25 @@ impl Model {
         Ok(())
     }
 
+    /// A pass of a session left its buffers and is compressed. May be told again while it waits.
+    pub(super) fn compresses(
+        &mut self,
+        known: &mut Known<'_>,
+        session: SessionId,
+        stream: &[u8],
+    ) -> Result<(), String> {
+        if self.compressing.get(&session.get()).is_some_and(|waiting| *waiting == stream) {
+            return Ok(());
+        }
+        let before = self.compressing.insert(session.get(), stream.to_vec());
+        let session = known.sessions.get(session.get()).ok_or("a pass of no session")?;
+        // A pass for which the file had no space does not leave.
+        if before.is_some() && !session.is_limited() {
+            return Err("a pass is compressed before the last one has left".into());
+        }
+        shape::packets(stream)?.into_iter().try_for_each(|p| self.plain(known, session, p))
+    }
+
     /// A packet that left the service.
     fn packet(
         &mut self,
@@ -110,24 +135,53 @@ impl Model {
         session: &Facts,
         packet: &[u8],
     ) -> Result<(), String> {
-        let mut plain = Vec::new();
-        for packet in shape::unpack(&session.config, packet, &mut plain)? {
-            let filter = Filter::of(&session.config);
-            if let Some(filter) = filter
-                && !filter.allows(packet)?
-            {
-                return Err(format!("{filter:?} let a packet pass"));
-            }
-            let own = self.own_packets.entry(session.id).or_default();
-            if sequence(packet) == Some(1) {
-                own.packet(known, session, packet)?;
-            } else {
-                let honest = uid(packet).is_none_or(|uid| uid < HOSTILE_UID.cast_unsigned().into());
-                own.producers_follow(session, honest)?;
-                self.of_producer(known, session, filter, packet)?;
-            }
+        let Some(pass) = shape::pass(&session.config, packet)? else {
+            return match self.compressing.get_mut(&session.id) {
+                Some(waiting) => {
+                    known.marks.event("a pass left before it was compressed");
+                    let first = shape::packets(waiting)?.first().map_or(0, |first| first.len());
+                    let field = 1 + varint::len(first as u64) + first;
+                    let left = waiting.split_off(field.min(waiting.len()));
+                    let is_next = waiting.ends_with(packet);
+                    *waiting = left;
+                    if waiting.is_empty() {
+                        self.compressing.remove(&session.id);
+                    }
+                    is_next.then_some(()).ok_or_else(|| "another packet was compressed".into())
+                }
+                None if shape::is_compressed(&session.config) => {
+                    Err("a packet is not compressed".into())
+                }
+                None => self.plain(known, session, packet),
+            };
+        };
+        known.marks.event("a pass was compressed");
+        match self.compressing.remove(&session.id) {
+            Some(expected) if expected == pass => Ok(()),
+            _ => Err("a compressed pass is not what left the buffers".into()),
         }
-        Ok(())
+    }
+
+    /// A packet that was read from the buffers, or that the service wrote.
+    fn plain(
+        &mut self,
+        known: &mut Known<'_>,
+        session: &Facts,
+        packet: &[u8],
+    ) -> Result<(), String> {
+        let filter = Filter::of(&session.config);
+        if let Some(filter) = filter
+            && !filter.allows(packet)?
+        {
+            return Err(format!("{filter:?} let a packet pass"));
+        }
+        let own = self.own_packets.entry(session.id).or_default();
+        if sequence(packet) == Some(1) {
+            return own.packet(known, session, packet);
+        }
+        let honest = uid(packet).is_none_or(|uid| uid < HOSTILE_UID.cast_unsigned().into());
+        own.producers_follow(session, honest)?;
+        self.of_producer(known, session, filter, packet)
     }
 
     /// A packet of a producer: the next one that a buffer emitted, and its writer was allowed to write there.
@@ -156,6 +210,14 @@ impl Model {
         while let Some((buffer, expected)) = self.waiting.pop_front() {
             self.missing(known, buffer, &expected)?;
         }
+        for id in self.compressing.keys() {
+            let session = known.sessions.get(*id).ok_or("a pass of no session")?;
+            // A consumer may leave before it has read all, and a file may be full. A clone may be without file.
+            let to_file = session.config.write_into_file == Some(true) && !session.is_clone();
+            if to_file && !session.is_limited() {
+                return Err(format!("a compressed pass of session {id} was lost"));
+            }
+        }
         Ok(())
     }
 
@@ -171,8 +233,8 @@ impl Model {
         }
         if let Some(session) = known.sessions.owner(buffer).filter(|s| s.is_limited()) {
             known.marks.event("a file was full");
-            // One packet did not fit; in a compressed file a whole batch of packets.
-            if self.full_files.insert(session.id) || shape::is_compressed(&session.config) {
+            // One packet did not fit.
+            if self.full_files.insert(session.id) {
                 return Ok(());
             }
         }
@@ -238,11 +300,11 @@ fn is_of(suffix: &TracePacket, packet: &Packet, dropped: u32) -> bool {
 /// Whether a packet consists of whole fields, none of them reserved for the service.
 fn is_valid(mut packet: &[u8]) -> bool {
     while !packet.is_empty() {
-        let Some(tag) = varint(&mut packet, 5) else { return false };
+        let Some(tag) = number(&mut packet, 5) else { return false };
         let skip = match tag & 7 {
-            0 => varint(&mut packet, 10).map(|_| 0),
+            0 => number(&mut packet, 10).map(|_| 0),
             1 => Some(8),
-            2 => varint(&mut packet, 5).filter(|len| *len < 1 << 28),
+            2 => number(&mut packet, 5).filter(|len| *len < 1 << 28),
             5 => Some(4),
             _ => None,
         };
@@ -255,7 +317,7 @@ fn is_valid(mut packet: &[u8]) -> bool {
     true
 }
 
-fn varint(bytes: &mut &[u8], max: usize) -> Option<u64> {
+fn number(bytes: &mut &[u8], max: usize) -> Option<u64> {
     let end = bytes.iter().take(max).position(|byte| *byte < 0x80)?;
     let (digits, rest) = bytes.split_at(end + 1);
     *bytes = rest;

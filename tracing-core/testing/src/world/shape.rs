@@ -135,15 +135,25 @@ pub(super) fn is_compressed(config: &TraceConfig) -> bool {
     codec(config).is_some()
 }
 
-/// The packets within a packet of compressed packets; the packet itself if nothing is compressed.
+/// The packets within a packet of compressed packets; the packet itself if it is not compressed.
 ///
 /// # Errors
-/// It is not compressed as the config says, or its contents are no trace.
+/// It is compressed in another way than the config says, or its contents are no trace.
 pub(super) fn unpack<'p>(
     config: &TraceConfig,
     packet: &'p [u8],
     plain: &'p mut Vec<u8>,
 ) -> Result<Vec<&'p [u8]>, String> {
+    let Some(trace) = pass(config, packet)? else { return Ok(vec![packet]) };
+    *plain = trace;
+    packets(plain)
+}
+
+/// The trace within a packet of compressed packets; none if it is not compressed.
+///
+/// # Errors
+/// It is compressed in another way than the config says.
+pub(super) fn pass(config: &TraceConfig, packet: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let mut reader = Reader::new(packet);
     let first = reader.next_field().ok().flatten();
     let packed = first.and_then(|field| match (field.number, field.value) {
@@ -151,15 +161,14 @@ pub(super) fn unpack<'p>(
         _ => None,
     });
     let codec = codec(config);
-    if packed.map(|(number, _)| number) != codec {
+    let Some((number, stream)) = packed else { return Ok(None) };
+    if Some(number) != codec {
         return Err(format!("packed as {packed:?}, asked for {codec:?}"));
     }
-    let Some((number, stream)) = packed else { return Ok(vec![packet]) };
     if reader.next_field() != Ok(None) {
         return Err("more than a stream in a packed packet".into());
     }
-    *plain = decompress(number, stream)?;
-    packets(plain)
+    decompress(number, stream).map(Some)
 }
 
 /// The packets of a trace.
@@ -185,7 +194,8 @@ fn decompress(field: u32, stream: &[u8]) -> Result<Vec<u8>, String> {
         let read = flate2::read::ZlibDecoder::new(stream).read_to_end(&mut plain);
         read.map_err(|e| format!("deflate: {e}"))?;
     } else {
-        let mut decoder = structured_zstd::decoding::StreamingDecoder::new(stream);
+        let decoder = ruzstd::decoding::StreamingDecoder::new(stream);
+        let mut decoder = decoder.map_err(|e| format!("zstd: {e}"))?;
         decoder.read_to_end(&mut plain).map_err(|e| format!("zstd: {e}"))?;
     }
     Ok(plain)

@@ -1,0 +1,67 @@
+//! Takes turns between sessions that have something to compress.
+//!
+//! One timeout compresses one piece of one session, whose cost is bounded: the service takes other events between the
+//! pieces, and a session whose packet is as large as its buffer delays no other one for long.
+
+use super::Service;
+use crate::limits;
+use crate::session::compressing::Compressing;
+use crate::session::stop;
+use crate::step::Step;
+use crate::work::Compressions;
+use abi::ids::SessionId;
+
+impl Service {
+    /// Puts a session into the line if it has something to compress.
+    pub(super) fn line_up_compressing(&mut self, id: SessionId) {
+        let session = self.sessions.get(id);
+        let compressing = session.and_then(|session| session.compressing.as_ref());
+        let Some(stream) = compressing.and_then(Compressing::stream) else { return };
+        let Compressions { waiting, begun, .. } = &mut self.compressions;
+        if !waiting.contains(&id) {
+            waiting.push_back(id);
+        }
+        if let Some(begun) = begun {
+            begun.push((self.turn.out.len(), id, stream.to_vec()));
+        }
+    }
+
+    /// Compresses a piece of the next session.
+    pub(super) fn compress_piece(&mut self) {
+        while let Some(id) = self.compressions.waiting.pop_front() {
+            let Some(session) = self.sessions.get_mut(id) else { continue };
+            let compressing = session.compressing.as_mut();
+            let Some(compressing) = compressing.filter(|compressing| compressing.is_due()) else {
+                continue;
+            };
+            match compressing.step(self.compressions.piece_bytes) {
+                Some(bytes) => {
+                    let bytes = bytes as u64;
+                    self.compressions.bytes = self.compressions.bytes.saturating_add(bytes);
+                    self.turn.spend(bytes.saturating_mul(limits::WORK_PER_COMPRESSED_BYTE));
+                }
+                None => {
+                    session.compression = None;
+                    let text = "the codec failed, the trace goes on uncompressed";
+                    self.turn.out.error(format!("session {id}: {text}"));
+                }
+            }
+            if session.freed {
+                stop::limit_file_stall(id, &mut self.turn);
+            }
+            return self.after_piece(id);
+        }
+    }
+
+    /// The pass of a session goes on: to the codec, or to where it was read for.
+    fn after_piece(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        if session.compressing.as_ref().is_some_and(Compressing::is_due) {
+            self.compressions.waiting.push_back(id);
+        } else if session.file.is_some() {
+            self.turn.then(Step::ContinueFile(id));
+        } else if let Some(client) = session.consumer {
+            self.continue_read(client);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A pass on its way through a codec: taken from the buffers, and in no reply or file yet.
+//!
+//! ```text
+//!   pass ─> StreamSink ─> Job ── a piece in each timeout ──> packet ─> ReplySink, FileSink
+//!                          └── given up, or the codec fails: its packets as they are ─┘
+//! ```
+//!
+//! A session has one such pass at most, and makes the next one when this one has left.
+
+use super::encoder::{PacketEncoder, copy_packet};
+use super::sequence::Suffix;
+use super::sink::{PacketSink, Pass, PutResult, len_of};
+use crate::compress::{Codec, Compressed, Job, Progress};
+use crate::limits;
+use abi::ids::CallId;
+
+/// Collects the packets of a pass as fields of a `Trace`.
+#[derive(Default)]
+pub(crate) struct StreamSink(PacketEncoder<false>);
+
+impl PacketSink for StreamSink {
+    fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> PutResult {
+        let len = len_of(slices).saturating_add(suffix.len());
+        let expected = limits::READ_PASS_BYTES;
+        self.0.put(len, true, expected, |to| copy_packet(to, slices, suffix));
+        PutResult::Taken
+    }
+}
+
+/// A pass that is being compressed, or waits to be taken.
+#[derive(Debug)]
+pub(crate) struct Compressing {
+    content: Content,
+    /// The call that it was read for; none: it is for the file.
+    call: Option<CallId>,
+    has_more: bool,
+    bytes_read: usize,
+}
+
+#[derive(Debug)]
+enum Content {
+    Job(Job),
+    Packet(Compressed),
+    Plain(Vec<u8>),
+}
+
+impl Compressing {
+    /// Begins. `call`: the one that it was read for; none for the file.
+    pub(crate) fn new(codec: Codec, sink: StreamSink, pass: Pass, call: Option<CallId>) -> Self {
+        let mut stream = sink.0;
+        let content = match stream.len() {
+            0 => Content::Plain(Vec::new()),
+            _ => Content::Job(Job::new(codec, stream.take_vec())),
+        };
+        Self { content, call, has_more: pass.has_more, bytes_read: pass.bytes_read }
+    }
+
+    /// Whether the codec is not done with it.
+    pub(crate) fn is_due(&self) -> bool {
+        matches!(self.content, Content::Job(_))
+    }
+
+    /// What the codec gets, while it is not done with it.
+    pub(crate) fn stream(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::Job(job) => Some(job.stream()),
+            _ => None,
+        }
+    }
+
+    /// Compresses the next bytes. Returns how many these were; none if the codec failed.
+    pub(crate) fn step(&mut self, bytes_max: usize) -> Option<usize> {
+        let Content::Job(job) = &mut self.content else { return Some(0) };
+        let before = job.bytes_left();
+        let progress = job.step(bytes_max);
+        let done = before.saturating_sub(job.bytes_left());
+        match progress {
+            Progress::More => {}
+            Progress::Compressed(packet) => self.content = Content::Packet(packet),
+            Progress::Failed => {
+                self.give_up();
+                return None;
+            }
+        }
+        Some(done)
+    }
+
+    /// The packets are taken as they are, if the codec is not done with them.
+    pub(crate) fn give_up(&mut self) {
+        if let Content::Job(_) = self.content
+            && let Content::Job(job) =
+                std::mem::replace(&mut self.content, Content::Plain(Vec::new()))
+        {
+            self.content = Content::Plain(job.into_stream());
+        }
+    }
+
+    /// Puts it into `sink`, which may become full.
+    pub(crate) fn put(&self, sink: &mut impl PacketSink) {
+        let stream = match &self.content {
+            Content::Packet(packet) => {
+                let slices: Vec<&[u8]> = packet.slices().collect();
+                sink.put(&slices, &Suffix::EMPTY);
+                return;
+            }
+            Content::Plain(stream) => stream,
+            Content::Job(_) => return,
+        };
+        let mut reader = protozero::Reader::new(stream);
+        while let Ok(Some(field)) = reader.next_field() {
+            if let protozero::Value::Len(packet) = field.value
+                && sink.put(&[packet], &Suffix::EMPTY) == PutResult::Full
+            {
+                return;
+            }
+        }
+    }
+
+    /// The pass, as an answer to `call`: one that did not begin it asks for what came later, too.
+    pub(crate) fn pass(&self, call: CallId) -> Pass {
+        Pass { has_more: self.has_more || self.call != Some(call), bytes_read: self.bytes_read }
+    }
+}
