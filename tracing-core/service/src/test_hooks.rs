@@ -156,9 +156,9 @@ impl Service {
         self.compressions.begun = Some(Vec::new());
     }
 
-    /// The passes that sessions began to compress since the last call: how many effects came before, and the packets
-    /// as fields of a trace. A pass that waits may be there more than once.
-    pub fn take_compressing(&mut self) -> Vec<(usize, SessionId, Vec<u8>)> {
+    /// The passes that sessions began to compress since the last call: how many effects came before, whether it is for
+    /// the file of the session, and the packets as fields of a trace. A pass that waits may be there more than once.
+    pub fn take_compressing(&mut self) -> Vec<(usize, SessionId, bool, Vec<u8>)> {
         self.compressions.begun.as_mut().map(std::mem::take).unwrap_or_default()
     }
 

@@ -93,8 +93,8 @@ pub(crate) struct Compressions {
     pub(crate) piece_bytes: usize,
     /// Bytes that were compressed so far.
     pub(crate) bytes: u64,
-    /// For tests: what sessions began to compress, and how many effects came before.
-    pub(crate) begun: Option<Vec<(usize, SessionId, Vec<u8>)>>,
+    /// For tests: how many effects came before, and what the session began to compress, for its file or not.
+    pub(crate) begun: Option<Vec<(usize, SessionId, bool, Vec<u8>)>>,
 }
 
 impl Default for Compressions {

@@ -16,13 +16,13 @@ impl Service {
     pub(super) fn line_up_compressing(&mut self, id: SessionId) {
         let session = self.sessions.get(id);
         let compressing = session.and_then(|session| session.compressing.as_ref());
-        let Some(stream) = compressing.and_then(Compressing::stream) else { return };
+        let Some((stream, to_file)) = compressing.and_then(Compressing::stream) else { return };
         let Compressions { waiting, begun, .. } = &mut self.compressions;
         if !waiting.contains(&id) {
             waiting.push_back(id);
         }
         if let Some(begun) = begun {
-            begun.push((self.turn.out.len(), id, stream.to_vec()));
+            begun.push((self.turn.out.len(), id, to_file, stream.to_vec()));
         }
     }
 

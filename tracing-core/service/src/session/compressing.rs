@@ -60,10 +60,10 @@ impl Compressing {
         matches!(self.content, Content::Job(_))
     }
 
-    /// What the codec gets, while it is not done with it.
-    pub(crate) fn stream(&self) -> Option<&[u8]> {
+    /// What the codec gets, while it is not done with it, and whether it is for the file.
+    pub(crate) fn stream(&self) -> Option<(&[u8], bool)> {
         match &self.content {
-            Content::Job(job) => Some(job.stream()),
+            Content::Job(job) => Some((job.stream(), self.call.is_none())),
             _ => None,
         }
     }

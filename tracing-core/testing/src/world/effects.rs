@@ -29,8 +29,10 @@ impl World {
         let now = self.clock.boot_ns();
         let mut compressing = self.service.take_compressing().into_iter().peekable();
         for index in 0.. {
-            while let Some((_, id, stream)) = compressing.next_if(|(before, ..)| *before <= index) {
-                self.model.compresses(&mut known!(self), id, &stream)?;
+            while let Some((_, id, to_file, stream)) =
+                compressing.next_if(|(before, ..)| *before <= index)
+            {
+                self.model.compresses(&mut known!(self), id, to_file, &stream)?;
             }
             let Some(output) = self.service.poll_output() else { break };
             self.report.outputs += 1;

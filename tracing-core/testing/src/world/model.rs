@@ -39,6 +39,8 @@ pub(super) struct Model {
     full_files: BTreeSet<u64>,
     /// What sessions compress, as a trace.
     compressing: BTreeMap<u64, Vec<u8>>,
+    /// Those of them whose pass is for the file.
+    for_files: BTreeSet<u64>,
     /// Packets that were as expected.
     pub(super) agreed: u64,
 }
@@ -59,6 +61,7 @@ impl Model {
             own_packets: BTreeMap::new(),
             full_files: BTreeSet::new(),
             compressing: BTreeMap::new(),
+            for_files: BTreeSet::new(),
             agreed: 0,
         }
     }
@@ -114,8 +117,14 @@ impl Model {
         &mut self,
         known: &mut Known<'_>,
         session: SessionId,
+        to_file: bool,
         stream: &[u8],
     ) -> Result<(), String> {
+        if to_file {
+            self.for_files.insert(session.get());
+        } else {
+            self.for_files.remove(&session.get());
+        }
         if self.compressing.get(&session.get()).is_some_and(|waiting| *waiting == stream) {
             return Ok(());
         }
@@ -212,9 +221,8 @@ impl Model {
         }
         for id in self.compressing.keys() {
             let session = known.sessions.get(*id).ok_or("a pass of no session")?;
-            // A consumer may leave before it has read all, and a file may be full. A clone may be without file.
-            let to_file = session.config.write_into_file == Some(true) && !session.is_clone();
-            if to_file && !session.is_limited() {
+            // A consumer may leave before it has read all, and a file may be full.
+            if self.for_files.contains(id) && !session.is_limited() {
                 return Err(format!("a compressed pass of session {id} was lost"));
             }
         }
