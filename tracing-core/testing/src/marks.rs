@@ -103,7 +103,6 @@ const EVENTS: &[&str] = &[
     "an input came while a clone was copied",
     "an input came while work waited",
     "a pass was compressed",
-    "a pass left before it was compressed",
     "a request waited for earlier work of its producer",
     "a config sets the shared memory of a producer",
     "the machine slept",

@@ -147,7 +147,6 @@ impl Model {
         let Some(pass) = shape::pass(&session.config, packet)? else {
             return match self.compressing.get_mut(&session.id) {
                 Some(waiting) => {
-                    known.marks.event("a pass left before it was compressed");
                     let first = shape::packets(waiting)?.first().map_or(0, |first| first.len());
                     let field = 1 + varint::len(first as u64) + first;
                     let left = waiting.split_off(field.min(waiting.len()));
