@@ -16,11 +16,12 @@
 //! check that it is whole.
 
 use std::process::ExitCode;
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use protos::{DataSourceDescriptor, TrackEventType};
-use tracing_core::abi::sync::{Arc, mpsc};
+use tracing_core::abi::sync::Arc;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};

@@ -6,10 +6,11 @@
 //! ```
 
 use std::io::BufRead as _;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use protos::{DataSourceDescriptor, TrackEventType};
-use tracing_core::abi::sync::{Arc, mpsc};
+use tracing_core::abi::sync::Arc;
 use tracing_core::client::data_source::{Ack, DataSource, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};

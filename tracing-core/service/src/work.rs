@@ -85,6 +85,9 @@ impl Default for Line {
     }
 }
 
+/// How many effects came before, and what a session began to compress, for its file or not.
+type BegunPass = (usize, SessionId, bool, Vec<u8>);
+
 /// The sessions that have something to compress, the next one first.
 #[derive(Debug)]
 pub(crate) struct Compressions {
@@ -93,8 +96,8 @@ pub(crate) struct Compressions {
     pub(crate) piece_bytes: usize,
     /// Bytes that were compressed so far.
     pub(crate) bytes: u64,
-    /// For tests: how many effects came before, and what the session began to compress, for its file or not.
-    pub(crate) begun: Option<Vec<(usize, SessionId, bool, Vec<u8>)>>,
+    /// For tests.
+    pub(crate) begun: Option<Vec<BegunPass>>,
 }
 
 impl Default for Compressions {

@@ -537,7 +537,6 @@ fn a_short_fragment_stores_nothing_behind_its_bytes() {
     short.append_slice(&[3; 40]);
     short.append([4; 8], 0);
     short.replace(60, 5);
-    drop(short);
     assert!(chunk.complete());
     let mut payload = Vec::new();
     reader(&smb).read_chunk(0, 0, &mut payload).unwrap();

@@ -10,7 +10,7 @@ fn packet(writer: usize, number: u64) -> TracePacket {
     let event = TestEvent {
         seq_value: Some(writer as u32),
         counter: Some(number),
-        str: Some(content(number).into()),
+        str: Some(content(number)),
         ..Default::default()
     };
     mark(writer, Some(TracePacketData::ForTesting(event)), false)
@@ -57,7 +57,7 @@ fn gaps_need_a_mark() {
 fn bytes_follow_from_the_number() {
     let mut other = packet(0, 0);
     let Some(TracePacketData::ForTesting(event)) = &mut other.data else { unreachable!() };
-    event.str = Some(content(1).into());
+    event.str = Some(content(1));
     assert!(checked(vec![other], [1, 0]).unwrap_err().contains("other bytes"));
     let mut hostile = packet(0, 77);
     hostile.optional_trusted_uid = Some(TracePacketOptionalTrustedUid::TrustedUid(8));
