@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`counter_value`] | the value of a counter |
-//! | [`argument`] | what call sites hand over |
+//! | [`mod@argument`] | what call sites hand over |
 //! | [`annotate`] | values of annotations: the trait, and what a value is written with |
 //! | [`types`] | types of the standard library as annotations |
 

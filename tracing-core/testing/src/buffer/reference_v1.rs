@@ -162,7 +162,11 @@ impl ReferenceV1 {
                     joined
                 } else {
                     match self.fragment(sequence, id) {
-                        Fragment::Data(data) if data.is_empty() => continue,
+                        Fragment::Data(data) if data.is_empty() => {
+                            // The next packet has to report a loss, also in another batch.
+                            self.chunk(sequence, id).unwrap().skipped = dropped;
+                            continue;
+                        }
                         Fragment::Data(data) => Some(data),
                         Fragment::Invalid => None,
                     }

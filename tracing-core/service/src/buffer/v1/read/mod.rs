@@ -187,7 +187,11 @@ impl SequenceScan {
                     self.note_reached(sequence, &chunk);
                     return Outcome::Packet(Some(span));
                 }
-                Fragment::Empty => {}
+                Fragment::Empty => {
+                    // No packet that could report a loss: the next one has to, also in another batch.
+                    chunk.last_skipped = self.dropped;
+                    common.memory.put_chunk(self.off, chunk);
+                }
                 Fragment::Invalid => {
                     chunk.last_skipped = true;
                     common.memory.put_chunk(self.off, chunk);
