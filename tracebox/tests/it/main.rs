@@ -10,6 +10,7 @@ mod events;
 mod examples;
 mod failures;
 mod inspect;
+mod ledger;
 mod outputs;
 mod processes;
 mod record;

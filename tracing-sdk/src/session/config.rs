@@ -10,7 +10,7 @@ use protos::{
     DataSourceConfig, TraceConfig, TraceConfigBufferConfig,
     TraceConfigBufferConfigFillPolicy as FillPolicy, TraceConfigDataSource,
     TraceConfigTriggerConfigTrigger, TraceConfigTriggerConfigTriggerMode as TriggerMode,
-    TrackEventConfig,
+    TraceConfigWriteFlushMode as WriteFlushMode, TrackEventConfig,
 };
 use protozero::Message as _;
 
@@ -282,9 +282,17 @@ impl Config {
     }
 
     /// Makes all producers hand over their events at this interval. Sessions that write into a file need it: the events
-    /// of a thread that records rarely come late otherwise.
+    /// of a thread that records rarely come up to five seconds late otherwise.
     pub fn flush_period(mut self, period: Duration) -> Self {
         self.message.flush_period_ms = Some(ms(period));
+        // With a file, a service ignores the period unless it is told not to choose one itself.
+        self.message.write_flush_mode = Some(WriteFlushMode::WRITE_FLUSH_DISABLED);
+        self
+    }
+
+    /// Makes all producers hand over their events before each write into the file.
+    pub(super) fn flush_before_writes(mut self) -> Self {
+        self.message.write_flush_mode = Some(WriteFlushMode::WRITE_FLUSH_ENABLED);
         self
     }
 

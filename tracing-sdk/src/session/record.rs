@@ -61,7 +61,9 @@ pub fn record_to_file<R>(
         .track_events(categories)
         .write_into_file(path)
         .write_period(second)
-        .flush_period(second);
+        // Services that do not know the next line go by this one.
+        .flush_period(second)
+        .flush_before_writes();
     let session = StopsByPanic(Session::in_process(&config)?);
     session.0.start()?;
     let result = work();

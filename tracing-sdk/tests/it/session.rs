@@ -6,6 +6,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
+use protos::{
+    Trace, TraceConfig, TraceConfigWriteFlushMode as WriteFlushMode, TracePacket, TracePacketData,
+};
+use protozero::Message as _;
 use tracing_sdk::session::{Config, Fill, Session, SessionError, Trigger, record_to_file};
 use tracing_sdk::{Init, InitError, categories, instant};
 
@@ -240,6 +244,33 @@ fn a_file_of_the_service() {
     session.stop().expect("a stop");
     assert_eq!(events(&std::fs::read(&copy.0).expect("a file")), ["instant s again"]);
     assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s again"]);
+}
+
+/// The config that a service wrote into a file.
+fn written_config(path: &std::path::Path) -> TraceConfig {
+    let trace = Trace::decode(&std::fs::read(path).expect("a file")).expect("a trace");
+    let config = |packet: TracePacket| match packet.data {
+        Some(TracePacketData::TraceConfig(config)) => Some(config),
+        _ => None,
+    };
+    TraceConfig::clone(&trace.packet.into_iter().find_map(config).expect("a config"))
+}
+
+/// A service chooses the time of flushes for a session with a file, unless the config says when.
+#[test]
+fn a_file_is_flushed_when_the_program_says() {
+    let _alone = alone();
+    let path = TempPath::new("flushed");
+    record_to_file(&path.0, &["s"], || ()).expect("a recording");
+    let config = written_config(&path.0);
+    assert_eq!(config.write_flush_mode, Some(WriteFlushMode::WRITE_FLUSH_ENABLED));
+    assert_eq!((config.flush_period_ms, config.file_write_period_ms), (Some(1000), Some(1000)));
+
+    let config = Config::new().write_into_file(&path.0).flush_period(Duration::from_secs(2));
+    started(config).stop().expect("a stop");
+    let config = written_config(&path.0);
+    assert_eq!(config.write_flush_mode, Some(WriteFlushMode::WRITE_FLUSH_DISABLED));
+    assert_eq!(config.flush_period_ms, Some(2000));
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! What a program leaves behind is in the ledger of losses, which only our service has.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::Stdio;
+
+use protos::{DataSourceDescriptor, TracePacket, TracePacketData, TrackEventType};
+use rustix::process::Signal;
+use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use tracing_core::client::producer::{Producer, ProducerOptions, Scraping};
+use tracing_core::client::write::BufferExhaustedPolicy;
+use tracing_core::os::socket::Address;
+
+use crate::world::World;
+
+/// What [`program_process`] does once it recorded three events.
+const PROGRAM_ENV: &str = "LEDGER_TEST_PROGRAM";
+
+/// Writes three events. Then it begins one that it never ends, unless it `ends`.
+struct Events {
+    ends: bool,
+}
+
+impl DataSource for Events {
+    fn start(&mut self, instance: &Instance) {
+        let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+        for at in 0..3 {
+            writer.new_packet().track_event().r#type(TrackEventType::TYPE_INSTANT);
+            if at == 0 {
+                // Now the service knows the writer.
+                let (sender, reached) = std::sync::mpsc::channel();
+                writer.flush_with(Some(Box::new(move || sender.send(()).unwrap())));
+                reached.recv().unwrap();
+            }
+        }
+        let mut packet = (!self.ends).then(|| writer.new_packet());
+        if let Some(packet) = &mut packet {
+            packet.timestamp(1);
+        }
+        // The test harness captures `println!`.
+        writeln!(std::io::stdout().lock(), "\nwritten").unwrap();
+        let mut end = String::new();
+        std::io::stdin().read_line(&mut end).unwrap();
+        // Nothing is dropped, and so nothing is committed: the end of a program that does not care.
+        std::process::exit(0);
+    }
+
+    fn stop(&mut self, _instance: &Instance, _done: Ack) {}
+}
+
+/// Not a test: the next one starts it as a program of its own.
+#[test]
+fn program_process() {
+    let Ok(ends) = std::env::var(PROGRAM_ENV) else { return };
+    let mut options = ProducerOptions::new("program");
+    options.scraping = Scraping::On;
+    let producer = Producer::connect(options).unwrap();
+    let descriptor = DataSourceDescriptor {
+        name: Some("track_event".into()),
+        ..DataSourceDescriptor::default()
+    };
+    producer.register(descriptor, Events { ends: ends == "yes" }).unwrap();
+    // The data source ends the process.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A program that is killed while it writes an event is named. One that ends without a word, with nothing half
+/// written, lost nothing, although it never handed over what it had written.
+#[test]
+fn a_program_that_is_killed_and_one_that_ends() {
+    for (ends, is_killed) in [("no", true), ("no", false), ("yes", true), ("yes", false)] {
+        let world = World::new();
+        let _traced = world.traced();
+        world.write("c", "buffers { size_kb: 64 } data_sources { config { name: 'track_event' } }");
+        let this = std::env::current_exe().unwrap();
+        let command = world.command_at_sockets("perfetto");
+        let mut program = std::process::Command::new(this);
+        let sockets = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        program.envs(sockets).env(PROGRAM_ENV, ends).args(["--exact", "ledger::program_process"]);
+        let mut program = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let pid = program.id();
+        world.wait_for(|state| !state.data_sources.is_empty());
+        let mut perfetto = world.start("perfetto -c c --txt -o trace --strict");
+        let lines = BufReader::new(program.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line == "written"));
+        match is_killed {
+            true => program.kill().unwrap(),
+            false => drop(program.stdin.take()),
+        }
+        program.wait().unwrap();
+        perfetto
+            .wait_for(&world, |state| state.producers.iter().all(|p| p.pid != Some(pid as i32)));
+        perfetto.signal(Signal::INT);
+        let ran = perfetto.end();
+        let is_event = |p: &TracePacket| matches!(p.data, Some(TracePacketData::TrackEvent(_)));
+        let events = world.packets("trace").iter().filter(|packet| is_event(packet)).count();
+        assert_eq!(events, 3, "{ran:?}");
+        if ends == "yes" {
+            assert!(ran.good().stderr.contains("Lost: 0\n"));
+        } else {
+            let lost =
+                format!("1 packet that program (pid {pid}) had not handed over when it was gone");
+            assert!(ran.stderr.contains(&lost), "{ran:?}");
+            ran.failed(3, "data was lost, and --strict was asked for");
+        }
+    }
+}
