@@ -1,14 +1,13 @@
 //! What a program leaves behind is in the ledger of losses, which only our service has.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use protos::{DataSourceDescriptor, TracePacket, TracePacketData, TrackEventType};
 use rustix::process::Signal;
-use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use tracing_core::client::data_source::{Ack, DataSource, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions, Scraping};
 use tracing_core::client::write::BufferExhaustedPolicy;
-use tracing_core::os::socket::Address;
 
 use crate::world::World;
 

@@ -1,13 +1,12 @@
 //! `--strict`: a loss is an exit code.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::Stdio;
+use std::io::Read as _;
 
 use flate2::read::ZlibDecoder;
-use protos::{DataSourceDescriptor, TracePacket, TracePacketData, TrackEventType};
+use protos::{DataSourceDescriptor, TracePacket, TracePacketData};
 use rustix::process::Signal;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use tracing_core::client::producer::{Producer, ProducerOptions, Scraping};
+use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::BufferExhaustedPolicy;
 use tracing_core::os::socket::Address;
 

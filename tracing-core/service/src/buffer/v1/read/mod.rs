@@ -187,20 +187,14 @@ impl SequenceScan {
                     self.note_reached(sequence, &chunk);
                     return Outcome::Packet(Some(span));
                 }
-                Fragment::Empty => {
+                Fragment::Empty | Fragment::Invalid => {
+                    self.dropped |= matches!(fragment, Fragment::Invalid);
                     // No packet that could report a loss: the next one has to, also in another batch.
                     chunk.last_skipped = self.dropped;
                     common.memory.put_chunk(self.off, chunk);
                 }
-                Fragment::Invalid => {
-                    chunk.last_skipped = true;
-                    common.memory.put_chunk(self.off, chunk);
-                    self.dropped = true;
-                }
             }
             if budget.charge() {
-                chunk.last_skipped = self.dropped;
-                common.memory.put_chunk(self.off, chunk);
                 self.note_reached(sequence, &chunk);
                 return Outcome::Paused;
             }
