@@ -6,9 +6,9 @@
 //!   after:                   traced                      has what it had after the short time
 //! ```
 //!
-//! Each user is a process of its own ([`honest`], [`mod@attack`]), over real sockets. Honest users check every byte of what
-//! they get back, and measure how long they wait for answers. As root each process has a user of its own; otherwise all
-//! are one user, whose accounts they share, and only the data is checked.
+//! Each user is a process of its own ([`honest`], [`mod@attack`]), over real sockets. Honest users check every byte of
+//! what they get back, and measure how long they wait for answers. As root each process has a user of its own;
+//! otherwise all are one user, whose accounts they share, and only the data is checked.
 
 pub mod attack;
 mod cgroup;
