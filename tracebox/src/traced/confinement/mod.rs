@@ -45,6 +45,7 @@ impl fmt::Display for Confinement {
 }
 
 /// Confines this thread, and those that it starts; system calls are restricted in all threads of the process.
+/// The thread that writes the log runs before, and keeps the rights to files that it does not use.
 pub(super) fn confine(folders: &Folders) -> Confinement {
     let traces: Vec<String> = folders.traces.iter().map(console::name).collect();
     // Landlock's own calls are not among those that are left.
