@@ -105,9 +105,20 @@ fn is_dropped_packet(memory: &Memory, off: u32, chunk: &Record) -> bool {
 /// A fragment's length, and the bytes that the length takes, of which there may be four at most.
 #[inline]
 pub(super) fn fragment_len(bytes: &[u8]) -> Option<(usize, usize)> {
-    if let Some(len) = bytes.first_chunk().copied().and_then(trusted::padded) {
-        return Some((usize::try_from(len).ok()?, 4));
+    // Our client's writers shorten the lengths of small packets to a byte; all others take four.
+    if let Some(&len @ ..0x80) = bytes.first() {
+        return Some((len.into(), 1));
     }
+    match bytes.first_chunk().copied().and_then(trusted::padded) {
+        Some(len) => Some((usize::try_from(len).ok()?, 4)),
+        None => unusual_len(bytes),
+    }
+}
+
+/// [`fragment_len`] of a length in two or three bytes. Out of line: with it, the function is too large to be inlined
+/// into the loop that reads packets.
+#[inline(never)]
+fn unusual_len(bytes: &[u8]) -> Option<(usize, usize)> {
     let (len, rest) = hostile::varint_within::<4>(bytes).ok()?;
     Some((usize::try_from(len).ok()?, bytes.len().saturating_sub(rest.len())))
 }
