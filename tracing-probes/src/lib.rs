@@ -15,6 +15,7 @@
 //! with versions. A line that does not parse is skipped. A file that cannot be read is named once in the log
 //! and not read again. A process that ends while it is read is left out.
 
+mod ftrace;
 mod output;
 mod parse;
 mod process_stats;

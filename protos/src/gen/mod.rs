@@ -366,10 +366,10 @@ pub use perfetto::trace::ftrace::ftrace::*;
 #[cfg(feature = "ftrace")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ftrace::ftrace_event::*;
-#[cfg(feature = "ftrace")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ftrace::ftrace_event_bundle::*;
-#[cfg(feature = "ftrace")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ftrace::ftrace_stats::*;
 #[cfg(feature = "ftrace")]
@@ -1063,9 +1063,9 @@ pub mod perfetto {
             pub mod ftrace;
             #[cfg(feature = "ftrace")]
             pub mod ftrace_event;
-            #[cfg(feature = "ftrace")]
+            #[cfg(feature = "linux")]
             pub mod ftrace_event_bundle;
-            #[cfg(feature = "ftrace")]
+            #[cfg(feature = "linux")]
             pub mod ftrace_stats;
             #[cfg(feature = "ftrace")]
             pub mod fwtp_ftrace;

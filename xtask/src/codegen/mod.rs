@@ -84,6 +84,8 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/trace/track_event/chrome_", "chrome"),
     ("perfetto/trace/translation/", "chrome"),
     ("perfetto/trace/ftrace/", "ftrace"),
+    ("perfetto/trace/ftrace/ftrace_event_bundle.proto", "linux"),
+    ("perfetto/trace/ftrace/ftrace_stats.proto", "linux"),
     ("perfetto/common/gpu_counter_descriptor.proto", "gpu"),
     ("perfetto/trace/gpu/", "gpu"),
     ("perfetto/trace/system_info/gpu_info.proto", "gpu"),

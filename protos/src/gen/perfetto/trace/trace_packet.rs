@@ -120,7 +120,7 @@ rt::compact! { TracePacket;
 /// Content of the packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TracePacketData {
-    #[cfg(feature = "ftrace")]
+    #[cfg(feature = "linux")]
     FtraceEvents(crate::FtraceEventBundle),
     #[cfg(feature = "linux")]
     ProcessTree(crate::ProcessTree),
@@ -139,7 +139,7 @@ pub enum TracePacketData {
     /// The config of the session.
     #[cfg(feature = "consumer")]
     TraceConfig(crate::TraceConfig),
-    #[cfg(feature = "ftrace")]
+    #[cfg(feature = "linux")]
     FtraceStats(crate::FtraceStats),
     /// Counters of the session.
     #[cfg(feature = "consumer")]
@@ -294,7 +294,7 @@ pub enum TracePacketData {
 }
 
 rt::compact_oneof! { TracePacketData;
-    #[cfg(feature = "ftrace")] FtraceEvents = 1 as Nested(crate::FtraceEventBundle);
+    #[cfg(feature = "linux")] FtraceEvents = 1 as Nested(crate::FtraceEventBundle);
     #[cfg(feature = "linux")] ProcessTree = 2 as Nested(crate::ProcessTree);
     #[cfg(feature = "system")] InodeFileMap = 4 as Nested(crate::InodeFileMap);
     #[cfg(feature = "chrome")] ChromeEvents = 5 as Nested(crate::ChromeEventBundle);
@@ -303,7 +303,7 @@ rt::compact_oneof! { TracePacketData;
     #[cfg(feature = "linux")] ProcessStats = 9 as Nested(crate::ProcessStats);
     TrackEvent = 11 as Nested(crate::TrackEvent);
     #[cfg(feature = "consumer")] TraceConfig = 33 as Nested(crate::TraceConfig);
-    #[cfg(feature = "ftrace")] FtraceStats = 34 as Nested(crate::FtraceStats);
+    #[cfg(feature = "linux")] FtraceStats = 34 as Nested(crate::FtraceStats);
     #[cfg(feature = "consumer")] TraceStats = 35 as Nested(crate::TraceStats);
     SynchronizationMarker = 36 as Bytes;
     #[cfg(feature = "profiling")] ProfilePacket = 37 as Nested(crate::ProfilePacket);
@@ -405,7 +405,7 @@ rt::compact_oneof! { TracePacketOptionalTrustedPacketSequenceId;
 }
 
 rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
-    #[cfg(feature = "ftrace")] message ftrace_events(crate::FtraceEventBundleWriter<'_>) = 1, ftrace_events_raw;
+    #[cfg(feature = "linux")] message ftrace_events(crate::FtraceEventBundleWriter<'_>) = 1, ftrace_events_raw;
     #[cfg(feature = "linux")] message process_tree(crate::ProcessTreeWriter<'_>) = 2, process_tree_raw;
     #[cfg(feature = "system")] message inode_file_map(crate::InodeFileMapWriter<'_>) = 4, inode_file_map_raw;
     #[cfg(feature = "chrome")] message chrome_events(crate::ChromeEventBundleWriter<'_>) = 5, chrome_events_raw;
@@ -417,7 +417,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     message track_event(crate::TrackEventWriter<'_>) = 11, track_event_raw;
     /// The config of the session.
     #[cfg(feature = "consumer")] message trace_config(crate::TraceConfigWriter<'_>) = 33, trace_config_raw;
-    #[cfg(feature = "ftrace")] message ftrace_stats(crate::FtraceStatsWriter<'_>) = 34, ftrace_stats_raw;
+    #[cfg(feature = "linux")] message ftrace_stats(crate::FtraceStatsWriter<'_>) = 34, ftrace_stats_raw;
     /// Counters of the session.
     #[cfg(feature = "consumer")] message trace_stats(crate::TraceStatsWriter<'_>) = 35, trace_stats_raw;
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
@@ -583,7 +583,7 @@ rt::reader! {
         MachineId(u32) machine_id = 784 as Uint32;
     }
     oneof data {
-        #[cfg(feature = "ftrace")] FtraceEvents(crate::FtraceEventBundleReader<'a>) ftrace_events = 10 as Message;
+        #[cfg(feature = "linux")] FtraceEvents(crate::FtraceEventBundleReader<'a>) ftrace_events = 10 as Message;
         #[cfg(feature = "linux")] ProcessTree(crate::ProcessTreeReader<'a>) process_tree = 18 as Message;
         #[cfg(feature = "system")] InodeFileMap(crate::InodeFileMapReader<'a>) inode_file_map = 34 as Message;
         #[cfg(feature = "chrome")] ChromeEvents(crate::ChromeEventBundleReader<'a>) chrome_events = 42 as Message;
@@ -595,7 +595,7 @@ rt::reader! {
         TrackEvent(crate::TrackEventReader<'a>) track_event = 90 as Message;
         /// The config of the session.
         #[cfg(feature = "consumer")] TraceConfig(crate::TraceConfigReader<'a>) trace_config = 266 as Message;
-        #[cfg(feature = "ftrace")] FtraceStats(crate::FtraceStatsReader<'a>) ftrace_stats = 274 as Message;
+        #[cfg(feature = "linux")] FtraceStats(crate::FtraceStatsReader<'a>) ftrace_stats = 274 as Message;
         /// Counters of the session.
         #[cfg(feature = "consumer")] TraceStats(crate::TraceStatsReader<'a>) trace_stats = 282 as Message;
         /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
@@ -728,7 +728,7 @@ rt::reader! {
 impl TracePacket {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracePacket", &[
-        #[cfg(feature = "ftrace")]
+        #[cfg(feature = "linux")]
         d::optional("ftrace_events", 1, d::of!(crate ::FtraceEventBundle))
             .of("data"),
         #[cfg(feature = "linux")]
@@ -746,7 +746,7 @@ impl TracePacket {
         d::optional("track_event", 11, d::of!(crate ::TrackEvent)).of("data"),
         #[cfg(feature = "consumer")]
         d::optional("trace_config", 33, d::of!(crate ::TraceConfig)).of("data"),
-        #[cfg(feature = "ftrace")]
+        #[cfg(feature = "linux")]
         d::optional("ftrace_stats", 34, d::of!(crate ::FtraceStats)).of("data"),
         #[cfg(feature = "consumer")]
         d::optional("trace_stats", 35, d::of!(crate ::TraceStats)).of("data"),

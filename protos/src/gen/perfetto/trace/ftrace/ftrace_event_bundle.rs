@@ -37,6 +37,7 @@ protozero::rt::enumeration!(FtraceClock);
 #[derive(PartialEq, Debug, Default)]
 pub struct FtraceEventBundle {
     pub cpu: Option<u32>,
+    #[cfg(feature = "ftrace")]
     pub event: Vec<crate::FtraceEvent>,
     pub lost_events: Option<bool>,
     pub compact_sched: Option<FtraceEventBundleCompactSched>,
@@ -63,13 +64,13 @@ rt::compact! { FtraceEventBundle;
     optional ftrace_clock = 5 as Enum(FtraceClock);
     optional compact_sched = 4 as Nested(FtraceEventBundleCompactSched);
     optional lost_events = 3 as Bool;
-    repeated event = 2 as Nested(crate::FtraceEvent);
+    #[cfg(feature = "ftrace")] repeated event = 2 as Nested(crate::FtraceEvent);
     optional cpu = 1 as Uint32;
 }
 
 rt::writer! { FtraceEventBundleWriter, "perfetto.protos.FtraceEventBundle";
     value cpu(u32) = 1 as uint32;
-    message event(crate::FtraceEventWriter<'_>) = 2, event_raw;
+    #[cfg(feature = "ftrace")] message event(crate::FtraceEventWriter<'_>) = 2, event_raw;
     value lost_events(bool) = 3 as bool;
     message compact_sched(FtraceEventBundleCompactSchedWriter<'_>) = 4, compact_sched_raw;
     enumeration ftrace_clock(FtraceClock) = 5;
@@ -97,7 +98,7 @@ rt::reader! {
         BrokenAbiTracePage(&'a [u8]) broken_abi_trace_page = 4098 as Bytes;
     }
     many {
-        Event(crate::FtraceEventReader<'a>) event = 18 as Message;
+        #[cfg(feature = "ftrace")] Event(crate::FtraceEventReader<'a>) event = 18 as Message;
         Error(FtraceEventBundleFtraceErrorReader<'a>) error = 66 as Message;
         GenericEventDescriptors(FtraceEventBundleGenericEventDescriptorReader<'a>) generic_event_descriptors = 90 as Message;
     }
@@ -108,6 +109,7 @@ impl FtraceEventBundle {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEventBundle", &[
         d::optional("cpu", 1, d::Kind::Uint32),
+        #[cfg(feature = "ftrace")]
         d::repeated("event", 2, d::of!(crate ::FtraceEvent)),
         d::optional("lost_events", 3, d::Kind::Bool),
         d::optional("compact_sched", 4, d::of!(FtraceEventBundleCompactSched)),

@@ -1,0 +1,21 @@
+//! `linux.ftrace`: events of the kernel, which tracefs gives as pages of binary records.
+//!
+//! ```text
+//! our .proto files                tracefs: events/G/E/format       config of a session
+//!       │ cargo xtask codegen           │                                │
+//!  schema::EVENTS                 format::Format                   the events it asks for
+//!       └──────────────┬────────────────┘                                │
+//!                 table::Table ── a Plan for each id of a record ────────┤
+//!                      │                                                 │
+//!  trace_pipe_raw ─> page::Records ─> event, compact ─> Bundle ─> TracePacket of that session
+//! ```
+//!
+//! Everything in this drawing is a pure function of bytes: it has no files, threads and clocks.
+//!
+//! Trust: the kernel is trusted to print what it does, not to have no bugs, and the pages hold names and texts of any
+//! process. Every offset and length is checked. A record that its plan does not fit is skipped and counted; a page that
+//! breaks off is reported with a [`FtraceParseStatus`](protos::FtraceParseStatus); the next page is read.
+
+#![cfg_attr(not(test), expect(dead_code, reason = "no data source uses it yet"))]
+
+mod table;

@@ -1,0 +1,3 @@
+//! The events of this kernel, by the id that begins their records.
+
+pub(super) mod plan;
