@@ -45,7 +45,8 @@ pub(crate) struct Plan {
 pub(crate) enum Body {
     /// A message with the steps' fields: an event of the schema, or a generic event with a descriptor.
     Message(Tag),
-    /// `generic` (327), with the name of the event; each step becomes a `Field` with the name of the same index.
+    /// `generic` (327), with the name of the event; each step becomes a `Field` with the name of the same index. The
+    /// tag of a step is that of the value in its `Field`: `str_value` 3, `int_value` 4 or `uint_value` 5.
     Legacy { name: Box<str>, fields: Box<[Box<str>]> },
     /// `kprobe_event` (542), whose body is encoded already. There are no steps.
     Fixed { tag: Tag, body: Box<[u8]> },
@@ -95,6 +96,12 @@ pub(crate) enum What {
     I16,
     I32,
     I64,
+    /// An integer whose field in the schema has another type. It is written if that type has its value, and left out
+    /// otherwise: a field that does not fit is missing, never another number.
+    Within {
+        from: Integer,
+        to: Range,
+    },
     /// An `i32` that names a thread.
     Pid,
     /// An inode number, of four or eight bytes.
@@ -125,4 +132,26 @@ pub(crate) enum What {
     /// Six integers of four or eight bytes, each a field with this tag.
     Six32,
     Six64,
+}
+
+/// An integer of the kernel: its bytes, little-endian or big-endian as the machine is, and its sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+}
+
+/// The integers that a field of the schema can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Range {
+    U32,
+    U64,
+    I32,
+    I64,
 }
