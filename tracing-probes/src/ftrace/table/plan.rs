@@ -7,6 +7,8 @@
 //!
 //! A plan is made once, from a format and the schema, and followed for each record without a lookup by name.
 
+use protozero::wire::varint;
+
 /// The encoded tag of a field: number and wire type as a varint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
@@ -17,13 +19,24 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
+    /// The tag of a field whose number is known when this is compiled.
+    ///
+    /// # Panics
+    /// If [`Tag::new`] gives `None`: as a constant, it does not compile.
+    pub(crate) const fn of(number: u32, wire_type: u32) -> Self {
+        match Self::new(number, wire_type) {
+            Some(tag) => tag,
+            None => panic!("no number of a field"),
+        }
+    }
+
     /// `None` if the number is 0 or above 2^25 - 1, whose tags have more than four bytes.
-    pub(crate) fn new(number: u32, wire_type: u32) -> Option<Self> {
+    pub(crate) const fn new(number: u32, wire_type: u32) -> Option<Self> {
         if number == 0 || number >= 1 << 25 {
             return None;
         }
-        let (word, len) = protozero::wire::varint::word(u64::from(number << 3 | wire_type));
-        Some(Self { bytes: u32::try_from(word).ok()?, len: u8::try_from(len).ok()? })
+        let (word, len) = varint::word((number << 3 | wire_type) as u64);
+        Some(Self { bytes: word as u32, len: len as u8 })
     }
 }
 
@@ -36,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) size: u16,
     /// What the event tells beside its fields.
     pub(crate) fact: Fact,
+    /// The encoded `GenericEventDescriptor` that readers of the message need; of a generic event.
+    pub(crate) descriptor: Option<Box<[u8]>>,
     /// The fields of the message, in the order of their numbers.
     pub(crate) steps: Box<[Step]>,
 }
@@ -59,8 +74,8 @@ pub(crate) enum Fact {
     None,
     /// `task_rename`: the process of the record has another name now.
     Renamed,
-    /// `raw_syscalls/sys_exit`: a call that opens files returned. The offsets of `id` and `ret`.
-    Returned { id: Number, ret: Number },
+    /// `raw_syscalls/sys_exit`: a system call returned `ret`, a descriptor if `id` is one of `opens`.
+    Returned { id: Number, ret: Number, opens: &'static [u16] },
 }
 
 /// An integer of a record.

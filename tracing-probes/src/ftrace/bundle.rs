@@ -1,0 +1,226 @@
+//! Pages of one CPU become packets of one session.
+//!
+//! ```text
+//! page ──┐    filter: the session's events, syscalls, texts
+//! page ──┼─> compact sched? ─ yes ─> columns ──────────────────┐
+//! page ──┘                  └ no ──> plan ──> encoded events ──┴─> FtraceEventBundle
+//! ```
+//!
+//! A bundle is collected and then written at once. It ends with the pages that were read together, before a page with
+//! lost events, and when it has many names. One without events is not written, unless it says that events were lost.
+//! (spec ftrace, 6.1.)
+
+#[cfg(test)]
+mod tests;
+
+use abi::map::SortedSet;
+use protos::{FtraceClock, FtraceParseStatus as Status, TracePacketWriter};
+use protozero::Writer;
+use protozero::wire::tag;
+
+use super::compact::{Columns, Layout};
+use super::event::{self, Around, Buffer, Invalid};
+use super::page::{Commit, Lost, Page, Record};
+use super::table::plan::Tag;
+use super::table::plans::Plans;
+
+/// Most names of a bundle, before a page: a reader walks them.
+const COMMS_MAX: usize = 64;
+
+/// `FtraceEventBundle.error`, and fields of `FtraceError`.
+const ERROR: Tag = Tag::of(8, tag::LEN);
+const TIMESTAMP: Tag = Tag::of(1, tag::VARINT);
+const STATUS: Tag = Tag::of(2, tag::VARINT);
+
+/// What of the pages a session keeps.
+pub(crate) struct Keep<'a> {
+    /// The ids of its events.
+    pub(crate) events: &'a Events,
+    /// Where the columns come from, if it wants compact sched.
+    pub(crate) compact: Option<&'a Layout>,
+    /// Whether it keeps a record that it has the event of: a filter of texts or of system calls. The id and the record.
+    pub(crate) passes: Option<&'a dyn Fn(u16, &[u8]) -> bool>,
+}
+
+/// A set of ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Events {
+    bits: Vec<u64>,
+}
+
+/// What a session knows of a CPU between bundles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Time of the last event that was written.
+    end: u64,
+    /// Records that did not fit their plan, since the start. They are left out.
+    pub(crate) invalid: u64,
+}
+
+/// Two readings of clocks at one moment, for an instance whose clock is not the boot clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    pub(crate) clock: FtraceClock,
+    /// By the instance's clock.
+    pub(crate) ftrace: i64,
+    /// By the boot clock, ns.
+    pub(crate) boot: i64,
+}
+
+/// A bundle that is being collected. Its memory is used again for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Bundle {
+    /// `event` and `error` fields, in the order of the pages.
+    events: Buffer,
+    columns: Columns,
+    /// Ids of the generic events, which need a descriptor.
+    generic: Vec<u16>,
+    lost: bool,
+    /// Time of the last event of the bundle before, and of this one.
+    before: u64,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self { bits: Vec::new() }
+    }
+
+    pub(crate) fn insert(&mut self, id: u16) {
+        let (at, bit) = (usize::from(id) / 64, id % 64);
+        if self.bits.len() <= at {
+            self.bits.resize(at + 1, 0);
+        }
+        if let Some(word) = self.bits.get_mut(at) {
+            *word |= 1 << bit;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, id: u16) -> bool {
+        self.bits.get(usize::from(id) / 64).is_some_and(|word| word >> (id % 64) & 1 != 0)
+    }
+}
+
+impl Bundle {
+    /// Whether there is anything to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.len() == 0 && self.columns.is_empty() && !self.lost
+    }
+
+    /// Whether the bundle has to be written before this page is added.
+    pub(crate) fn ends_before(&self, page: &[u8], commit: Commit) -> bool {
+        let lost = Page::parse(page, commit).is_ok_and(|page| page.lost != Lost::Nothing);
+        !self.is_empty() && (lost || self.columns.comms() > COMMS_MAX)
+    }
+
+    /// Adds what the session keeps of a page, one read of `trace_pipe_raw`. What is wrong with the page goes into the
+    /// bundle and into `errors`; all records before it are kept.
+    pub(crate) fn add(
+        &mut self,
+        page: &[u8],
+        commit: Commit,
+        plans: &Plans,
+        keep: &Keep<'_>,
+        around: &mut Around<'_>,
+        progress: &mut Progress,
+        errors: &mut SortedSet<Status>,
+    ) {
+        if self.is_empty() {
+            self.before = progress.end;
+        }
+        let time = page.first_chunk().map_or(0, |time| u64::from_le_bytes(*time));
+        let parsed = match Page::parse(page, commit) {
+            Ok(page) => page,
+            Err(status) => return self.error(time, status, errors),
+        };
+        self.lost |= parsed.lost != Lost::Nothing;
+        let mut end = progress.end;
+        for record in parsed.events() {
+            let record = match record {
+                Ok(record) => record,
+                Err(status) => return self.error(time, status, errors),
+            };
+            if !keep.events.contains(record.id) {
+                continue;
+            }
+            match self.record(&record, plans, keep, around) {
+                Ok(true) => end = record.time,
+                Ok(false) => {}
+                Err(Invalid) => progress.invalid += 1,
+            }
+        }
+        progress.end = end;
+    }
+
+    /// Adds a record; false if the session does not keep it.
+    #[inline]
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        plans: &Plans,
+        keep: &Keep<'_>,
+        around: &mut Around<'_>,
+    ) -> Result<bool, Invalid> {
+        if let Some(Layout { switch, waking }) = keep.compact {
+            if record.id == switch.id {
+                return self.columns.switch(record, switch, around.facts).map(|()| true);
+            }
+            if record.id == waking.id {
+                return self.columns.waking(record, waking, around.facts).map(|()| true);
+            }
+        }
+        let Some(plan) = plans.get(record.id) else { return Ok(false) };
+        if keep.passes.is_some_and(|passes| !passes(record.id, record.bytes)) {
+            return Ok(false);
+        }
+        event::write(&mut self.events, record, plan, plans.pid_offset, around)?;
+        if plan.descriptor.is_some() && !self.generic.contains(&record.id) {
+            self.generic.push(record.id);
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn error(&mut self, time: u64, status: Status, errors: &mut SortedSet<Status>) {
+        let body = self.events.begin(ERROR);
+        self.events.uint(TIMESTAMP, time);
+        self.events.uint(STATUS, i64::from(status.0).cast_unsigned());
+        self.events.end(body);
+        errors.insert(status);
+    }
+
+    /// Writes the bundle, and begins the next one.
+    pub(crate) fn write(
+        &mut self,
+        packet: &mut TracePacketWriter<'_>,
+        cpu: u32,
+        clocks: Option<Clocks>,
+        plans: &Plans,
+    ) {
+        let mut bundle = packet.ftrace_events();
+        bundle.cpu(cpu);
+        if self.lost {
+            bundle.lost_events(true);
+        }
+        bundle.previous_bundle_end_timestamp(self.before);
+        if let Some(Clocks { clock, ftrace, boot }) = clocks {
+            bundle.ftrace_clock(clock);
+            bundle.ftrace_timestamp(ftrace);
+            bundle.boot_timestamp(boot);
+        }
+        bundle.scope_mut().raw(self.events.written());
+        if !self.columns.is_empty() {
+            self.columns.write(&mut bundle.compact_sched());
+        }
+        for id in &self.generic {
+            if let Some(descriptor) = plans.get(*id).and_then(|plan| plan.descriptor.as_deref()) {
+                bundle.generic_event_descriptors_raw(descriptor);
+            }
+        }
+        drop(bundle);
+        self.events.clear();
+        self.columns.clear();
+        self.generic.clear();
+        self.lost = false;
+    }
+}
