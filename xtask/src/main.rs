@@ -123,7 +123,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "mutants",
-        arguments: "[--list] [--in-diff REV] [--only TEXT] [--shard K/N]",
+        arguments: "[--list] [--in-diff REV] [--only TEXT] [--shard K/N] [--afresh]",
         about: "tests of tracing-core with a limit or a check of input removed, one at a time",
         run: mutants::run,
     },

@@ -4,6 +4,7 @@ use abi::sync::Arc;
 
 use crate::buffer::{FaultIn, TraceBuffer};
 use crate::compress::Codecs;
+use crate::limits::Limits;
 use abi::ids::BufferId;
 use abi::shm::Region;
 
@@ -94,6 +95,9 @@ pub struct ServiceConfig {
     pub extensions: Vec<ExtensionSet>,
     /// Codecs for traces: usually all that are built in.
     pub codecs: Codecs,
+    /// A seam for tests and simulations, which make limits small.
+    #[doc(hidden)]
+    pub limits: Limits,
 }
 
 impl ServiceConfig {
@@ -111,6 +115,7 @@ impl ServiceConfig {
             scrape_by_default: false,
             extensions: Vec::new(),
             codecs: Codecs::BUILT,
+            limits: Limits::DEFAULT,
         }
     }
 }

@@ -130,7 +130,7 @@ impl Sources {
         turn: &mut Turn,
         descriptor: &DataSourceDescriptor,
     ) -> Option<SourceKey> {
-        let Turn { accounts, out, .. } = turn;
+        let Turn { accounts, out, config, .. } = turn;
         let name = descriptor.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             producer.log_error(out, format_args!("data source without a name"));
@@ -144,7 +144,7 @@ impl Sources {
         }
         let source = Source::new(producer.id, name.into(), descriptor);
         let bytes = source.bytes();
-        if producer.sources.len() >= limits::DATA_SOURCES_PER_PRODUCER_MAX {
+        if producer.sources.len() >= config.limits.data_sources_per_producer_max {
             producer.log_error(out, format_args!("too many data sources"));
             return None;
         }

@@ -7,6 +7,62 @@
 
 pub use abi::limits::*;
 
+/// How many of each kind the service keeps, as a value: tests and the simulator make it small, and reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// See [`PRODUCERS_MAX`].
+    pub producers_max: usize,
+    /// See [`DATA_SOURCES_PER_PRODUCER_MAX`].
+    pub data_sources_per_producer_max: usize,
+    /// See [`WRITERS_PER_PRODUCER_MAX`].
+    pub writers_per_producer_max: usize,
+    /// See [`COMMANDS_UNSENT_MAX`].
+    pub commands_unsent_max: usize,
+    /// See [`INSTANCES_PER_SESSION_MAX`].
+    pub instances_per_session_max: usize,
+    /// See [`SEQUENCES_PER_SESSION_MAX`].
+    pub sequences_per_session_max: usize,
+    /// See [`FLUSHES_PENDING_MAX`].
+    pub flushes_pending_max: usize,
+    /// See [`SNAPSHOTS_PENDING_MAX`].
+    pub snapshots_pending_max: usize,
+    /// See [`LIFECYCLE_EVENTS_MAX`].
+    pub lifecycle_events_max: usize,
+    /// See [`CONCURRENT_EVENTS_MAX`].
+    pub concurrent_events_max: usize,
+    /// See [`TRIGGERS_RECEIVED_MAX`].
+    pub triggers_received_max: usize,
+    /// See [`CLONE_HITS_PENDING_MAX`].
+    pub clone_hits_pending_max: usize,
+    /// See [`TRIGGER_NAMES_MAX`].
+    pub trigger_names_max: usize,
+    /// See [`TRIGGER_HISTORY_MAX`].
+    pub trigger_history_max: usize,
+    /// See [`GUARDRAIL_NAMES_MAX`].
+    pub guardrail_names_max: usize,
+}
+
+impl Limits {
+    /// The limits of the service.
+    pub const DEFAULT: Self = Self {
+        producers_max: PRODUCERS_MAX,
+        data_sources_per_producer_max: DATA_SOURCES_PER_PRODUCER_MAX,
+        writers_per_producer_max: WRITERS_PER_PRODUCER_MAX,
+        commands_unsent_max: COMMANDS_UNSENT_MAX,
+        instances_per_session_max: INSTANCES_PER_SESSION_MAX,
+        sequences_per_session_max: SEQUENCES_PER_SESSION_MAX,
+        flushes_pending_max: FLUSHES_PENDING_MAX,
+        snapshots_pending_max: SNAPSHOTS_PENDING_MAX,
+        lifecycle_events_max: LIFECYCLE_EVENTS_MAX,
+        concurrent_events_max: CONCURRENT_EVENTS_MAX,
+        triggers_received_max: TRIGGERS_RECEIVED_MAX,
+        clone_hits_pending_max: CLONE_HITS_PENDING_MAX,
+        trigger_names_max: TRIGGER_NAMES_MAX,
+        trigger_history_max: TRIGGER_HISTORY_MAX,
+        guardrail_names_max: GUARDRAIL_NAMES_MAX,
+    };
+}
+
 // ---------------------------------------------------------------- protocol: IPC
 
 /// Changes of instances in one reply to an observer, bytes; the rest of the frame is for the other events.

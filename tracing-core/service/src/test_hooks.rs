@@ -6,6 +6,8 @@ use super::core::Service;
 use super::session::state::{Session, SetUpWait};
 use crate::accounts::Resource;
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
+use crate::limits::Limits;
+use crate::producers::Producer;
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use abi::time::BootTime;
 
@@ -127,6 +129,32 @@ impl Service {
             losses: self.sessions.values().map(|s| s.ledger.len()).sum(),
             accounts: self.turn.accounts.len(),
             scratch_bytes: if connections == 0 { 0 } else { self.commits.scratch_bytes() },
+        }
+    }
+
+    /// The most that it keeps of each kind: for a check against its limits.
+    #[must_use]
+    pub fn fullest(&self) -> Limits {
+        let of_producers =
+            |count: fn(&Producer) -> usize| self.producers.values().map(count).max().unwrap_or(0);
+        let of_sessions =
+            |count: fn(&Session) -> usize| self.sessions.values().map(count).max().unwrap_or(0);
+        Limits {
+            producers_max: self.producers.len(),
+            data_sources_per_producer_max: of_producers(|p| p.sources.len()),
+            writers_per_producer_max: of_producers(|p| p.writers.len()),
+            commands_unsent_max: of_producers(Producer::unsent_commands),
+            instances_per_session_max: of_sessions(|s| s.instances.len()),
+            sequences_per_session_max: of_sessions(|s| s.sequences.len()),
+            flushes_pending_max: of_sessions(|s| s.flushes.len()),
+            snapshots_pending_max: of_sessions(|s| s.pending.snapshots.len()),
+            lifecycle_events_max: of_sessions(|s| s.pending.lifecycle_of_one_kind()),
+            concurrent_events_max: of_sessions(|s| s.pending.concurrent.len()),
+            triggers_received_max: of_sessions(|s| s.pending.triggers.len()),
+            clone_hits_pending_max: of_sessions(|s| s.delayed_hits.len()),
+            trigger_names_max: self.triggers.len(),
+            trigger_history_max: self.triggers.longest(),
+            guardrail_names_max: self.sessions.guarded_starts.len(),
         }
     }
 

@@ -22,7 +22,7 @@ use super::session::trigger_config::TriggerMode;
 use super::step::Step;
 use super::timers::TimerKind;
 use super::turn::Turn;
-use crate::limits;
+use crate::limits::{self, Limits};
 use abi::ids::SessionId;
 use abi::map::BlockMap;
 use abi::sync::Arc;
@@ -49,8 +49,8 @@ impl TriggerHistory {
         times.len()
     }
 
-    fn note(&mut self, name: &str, now_ns: u64) {
-        if !self.by_name.contains_key(name) && self.by_name.len() >= limits::TRIGGER_NAMES_MAX {
+    fn note(&mut self, name: &str, now_ns: u64, limits: &Limits) {
+        if !self.by_name.contains_key(name) && self.by_name.len() >= limits.trigger_names_max {
             let latest = |(_, times): &(&String, &VecDeque<u64>)| times.back().copied();
             let oldest = self.by_name.iter().min_by_key(latest).map(|(name, _)| name.clone());
             if let Some(oldest) = oldest {
@@ -58,7 +58,7 @@ impl TriggerHistory {
             }
         }
         let times = self.by_name.get_or_insert_with(name.to_owned(), VecDeque::new);
-        if times.len() >= limits::TRIGGER_HISTORY_MAX {
+        if times.len() >= limits.trigger_history_max {
             times.pop_front();
         }
         times.push_back(now_ns);
@@ -66,6 +66,11 @@ impl TriggerHistory {
 
     pub(crate) fn len(&self) -> usize {
         self.by_name.len()
+    }
+
+    /// The most activations that are remembered of one trigger.
+    pub(crate) fn longest(&self) -> usize {
+        self.by_name.values().map(VecDeque::len).max().unwrap_or(0)
     }
 
     /// A producer activates names.
@@ -98,7 +103,8 @@ impl TriggerHistory {
                     now_ns,
                     exceeded: false,
                 };
-                let found = takes(session, name, &by, (count, draw), &mut matches, &mut cost);
+                let times = (count, turn.config.limits.trigger_history_max);
+                let found = takes(session, name, &by, (times, draw), &mut matches, &mut cost);
                 exceeded |= cost.exceeded;
                 if let Some((name, delay_ms)) = found {
                     taken = true;
@@ -107,10 +113,12 @@ impl TriggerHistory {
                 }
             }
             if taken {
-                self.note(name, now_ns);
+                self.note(name, now_ns, &turn.config.limits);
                 // A producer may repeat this all day long: most activations are not logged.
                 let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
-                if few || (count.is_power_of_two() && count < limits::TRIGGER_HISTORY_MAX) {
+                if few
+                    || (count.is_power_of_two() && count < turn.config.limits.trigger_history_max)
+                {
                     turn.out.info(format!("trigger {name:?} activated by {by:?}"));
                 }
             }
@@ -127,7 +135,7 @@ fn takes(
     session: &Session,
     name: &str,
     producer: &str,
-    (count, draw): (usize, f64),
+    ((count, count_max), draw): ((usize, usize), f64),
     matches: &mut Matches,
     cost: &mut MatchCost<'_>,
 ) -> Option<(Arc<str>, u64)> {
@@ -135,7 +143,7 @@ fn takes(
         return None;
     }
     let (name, trigger) = session.triggers.by_name.get_key_value(name)?;
-    let max = (trigger.max_per_day as usize).min(limits::TRIGGER_HISTORY_MAX);
+    let max = (trigger.max_per_day as usize).min(count_max);
     let is_match = match &trigger.producers {
         None => true,
         Some(regex) => {
@@ -168,7 +176,9 @@ fn hit(session: &mut Session, hit: TriggerHit, turn: &mut Turn) {
         (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
             turn.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.get());
         }
-        (TriggerMode::Clone, _) if session.delayed_hits.len() < limits::CLONE_HITS_PENDING_MAX => {
+        (TriggerMode::Clone, _)
+            if session.delayed_hits.len() < turn.config.limits.clone_hits_pending_max =>
+        {
             let token = turn.next_token();
             session.delayed_hits.insert(token, hit);
             turn.set_timer_ms(delay_ms, TimerKind::CloneHit, token);

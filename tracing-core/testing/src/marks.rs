@@ -101,6 +101,7 @@ const EVENTS: &[&str] = &[
     "data sources were slow to flush",
     "packets of a process that was killed are in the ledger",
     "an input came while a clone was copied",
+    "as much was kept as there may be",
     "an input came while work waited",
     "a pass was compressed",
     "a request waited for earlier work of its producer",

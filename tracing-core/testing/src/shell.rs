@@ -9,6 +9,7 @@ use crate::buffer::{CheckedRegions, EmittedPackets};
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 use abi::time::Now;
+use service::limits::Limits;
 use service::{
     Boost, ConsumerRequest, FileError, FileSync, Input, LogLevel, Output, Peer, ProducerRequest,
     RegionFactory, Service, ServiceConfig,
@@ -92,7 +93,12 @@ pub struct Shell {
     last_client: u64,
     last_call: u64,
     last_file: u64,
+    /// Turns and effects that may still come.
+    steps_left: usize,
 }
+
+/// Turns and effects of one test: far more than any needs. A service that never comes to rest reaches it.
+const STEPS_MAX: usize = 5_000_000;
 
 /// The start of all tests: a time from which subtracting is safe, aligned to all usual periods.
 pub const START_NS: u64 = 1_000_000 * 1_000_000_000;
@@ -113,8 +119,17 @@ impl Shell {
     /// The same with trace buffers that are compared with reference buffers.
     #[must_use]
     pub fn with_checked_buffers() -> Self {
+        Self::with_checked_buffers_and(Limits::DEFAULT)
+    }
+
+    /// The same with limits of what is kept.
+    #[must_use]
+    pub fn with_checked_buffers_and(limits: Limits) -> Self {
         let emitted = EmittedPackets::default();
-        Self::with(|config| config.regions = Arc::new(CheckedRegions::new(HeapRegions, &emitted)))
+        Self::with(|config| {
+            config.regions = Arc::new(CheckedRegions::new(HeapRegions, &emitted));
+            config.limits = limits;
+        })
     }
 
     /// The configuration of the service of [`new`](Self::new).
@@ -154,6 +169,7 @@ impl Shell {
             last_client: 0,
             last_call: 0,
             last_file: 0,
+            steps_left: STEPS_MAX,
         }
     }
 
@@ -177,8 +193,7 @@ impl Shell {
         let end = self.now_ns + ms * 1_000_000;
         while let Some(at) = self.service.poll_timeout().filter(|at| at.as_ns() <= end) {
             self.now_ns = self.now_ns.max(at.as_ns());
-            self.service.handle_timeout(&self.now());
-            self.carry_out();
+            self.turn();
         }
         self.now_ns = end;
     }
@@ -193,8 +208,13 @@ impl Shell {
 
     /// Fires the timers that are due.
     pub fn turn(&mut self) {
+        self.count_step();
         self.service.handle_timeout(&self.now());
         self.carry_out();
+    }
+
+    fn count_step(&mut self) {
+        self.steps_left = self.steps_left.checked_sub(1).expect("the service comes to rest");
     }
 
     /// Ends all sessions, as a daemon does when it stops.
@@ -310,6 +330,7 @@ impl Shell {
 
     fn carry_out(&mut self) {
         while let Some(output) = self.service.poll_output() {
+            self.count_step();
             match output {
                 Output::Reply { client, call, result, has_more, region, .. } => {
                     let reply = Reply { call, response: result.ok(), has_more, region };

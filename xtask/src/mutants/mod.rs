@@ -1,10 +1,12 @@
 //! Whether a test fails when a limit or a check of input is gone.
 //!
 //! All mutants are in one build of a copy below `target/mutants` ([`rewrite`]), so a mutant costs one run of the tests
-//! that reach it. A mutant that no test finds needs a reason in `xtask/mutants.txt` ([`reasons`]), and a reason for one
-//! that a test finds is an error, so that the file shrinks.
+//! that reach it. A mutant that no test finds, or whose tests do not end, needs a reason in `xtask/mutants.txt`
+//! ([`reasons`]), and a reason for one that a test finds is an error, so that the file shrinks. What is found is kept
+//! ([`fates`]), so a run that was ended can be continued.
 
 mod copy;
+mod fates;
 mod reasons;
 mod rewrite;
 mod run;
@@ -13,6 +15,7 @@ mod switch;
 
 use crate::ctx::{Ctx, Outcome, read};
 use crate::pool;
+use fates::Fates;
 use reasons::Reasons;
 use rewrite::Mutant;
 use run::Fate;
@@ -21,7 +24,8 @@ use std::sync::{Mutex, PoisonError};
 
 const REASONS: &str = "xtask/mutants.txt";
 
-const USAGE: &str = "usage: mutants [--list] [--in-diff REV] [--only TEXT] [--shard K/N]";
+const USAGE: &str =
+    "usage: mutants [--list] [--in-diff REV] [--only TEXT] [--shard K/N] [--afresh]";
 
 /// Which mutants.
 #[derive(Default)]
@@ -33,6 +37,8 @@ struct Selection {
     only: Option<String>,
     /// Every `.1`th, from `.0`.
     shard: Option<(usize, usize)>,
+    /// Forget what earlier runs found.
+    afresh: bool,
 }
 
 impl Selection {
@@ -43,6 +49,7 @@ impl Selection {
             let mut value = || words.next().cloned().ok_or(USAGE);
             match word.as_str() {
                 "--list" => selection.list = true,
+                "--afresh" => selection.afresh = true,
                 "--in-diff" => selection.in_diff = Some(value()?),
                 "--only" => selection.only = Some(value()?),
                 "--shard" => {
@@ -96,7 +103,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     } else if chosen.is_empty() {
         ctx.log("no mutant");
     } else {
-        findings.extend(test(ctx, &chosen, &reasons)?);
+        findings.extend(test(ctx, &chosen, &reasons, selection.afresh)?);
     }
     match findings.is_empty() {
         true => Ok(()),
@@ -105,38 +112,53 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
 }
 
 /// Runs the chosen mutants. Returns what is wrong.
-fn test(ctx: &Ctx, chosen: &[usize], reasons: &Reasons) -> Result<Vec<String>, String> {
+fn test(
+    ctx: &Ctx,
+    chosen: &[usize],
+    reasons: &Reasons,
+    afresh: bool,
+) -> Result<Vec<String>, String> {
     let (source, mutants) = copy::make(ctx)?;
-    let programs = run::build(ctx, &source)?;
-    let fates = Mutex::new(Vec::new());
-    pool::all(chosen, |_, number| {
-        let fate = run::run(&programs, *number)?;
-        let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
-        fates.push((*number, fate.clone()));
-        let (done, all) = (fates.len(), chosen.len());
-        ctx.log(format_args!("{done}/{all} {}: {fate:?}", mutants[*number].name));
-        Ok(())
-    })?;
-    let mut fates = fates.into_inner().unwrap_or_else(PoisonError::into_inner);
-    fates.sort_by_key(|(number, _)| *number);
+    let fates = Fates::open(&ctx.target("mutants")?.join("fates.txt"), ctx.root(), afresh)?;
+    let known = |number: &usize| Some((*number, fates.of(&mutants[*number])?));
+    let mut found: Vec<(usize, Fate)> = chosen.iter().filter_map(known).collect();
+    let left: Vec<usize> =
+        chosen.iter().copied().filter(|n| found.iter().all(|(other, _)| other != n)).collect();
+    ctx.log(format_args!("{} of {} mutants are known", found.len(), chosen.len()));
+    if !left.is_empty() {
+        let programs = run::build(ctx, &source)?;
+        let done = Mutex::new((fates, 0));
+        let more = Mutex::new(Vec::new());
+        pool::all(&left, |_, number| {
+            let (fate, mutant) = (run::run(&programs, *number)?, &mutants[*number]);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0.note(mutant, &fate)?;
+            done.1 += 1;
+            ctx.log(format_args!("{}/{} {}: {fate:?}", done.1, left.len(), mutant.name));
+            more.lock().unwrap_or_else(PoisonError::into_inner).push((*number, fate));
+            Ok(())
+        })?;
+        found.extend(more.into_inner().unwrap_or_else(PoisonError::into_inner));
+    }
+    found.sort_by_key(|(number, _)| *number);
     let mut findings = Vec::new();
-    let (mut killed, mut hung, mut excused) = (0, 0, 0);
-    for (number, fate) in &fates {
+    let (mut killed, mut excused) = (0, 0);
+    for (number, fate) in &found {
         let name = &mutants[*number].name;
         match (fate, reasons.of(name)) {
             (Fate::Killed(_), None) => killed += 1,
-            (Fate::Hung(_), None) => hung += 1,
-            (Fate::Killed(by) | Fate::Hung(by), Some(_)) => {
+            (Fate::Killed(by), Some(_)) => {
                 findings.push(format!("{REASONS}: {by} finds it, remove it: {name}"));
             }
-            (Fate::Survived | Fate::NotReached, Some(_)) => excused += 1,
+            (_, Some(_)) => excused += 1,
+            (Fate::Hung(by), None) => findings.push(format!("{by} does not end: {name}")),
             (Fate::Survived, None) => findings.push(format!("no test fails: {name}")),
             (Fate::NotReached, None) => findings.push(format!("no test gets there: {name}")),
         }
     }
-    let all = fates.len();
+    let all = found.len();
     ctx.log(format_args!(
-        "{all} mutants: tests found {killed}, did not end with {hung}; {excused} have a reason, {} are left",
+        "{all} mutants: tests found {killed}; {excused} have a reason, {} are left",
         findings.len()
     ));
     Ok(findings)

@@ -2,10 +2,11 @@
 
 use super::switch::{MUTANT, REACHED};
 use crate::ctx::Ctx;
+use crate::times::cpu_of_children_s;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,9 +18,16 @@ const FEATURES: &str =
     "tracing-core-abi/testing,tracing-core-daemon/host,tracing-core-daemon/realtime";
 /// Memory of a program of tests, KiB: a mutant may take all there is.
 const MEMORY_KB: u64 = 8 * 1024 * 1024;
-/// A test that takes this much longer than without a mutant does not end.
-const TIMEOUT_FACTOR: u32 = 6;
-const TIMEOUT_MIN: Duration = Duration::from_secs(20);
+/// A program that takes this many times the processor time of all its tests without a mutant does not end. What other
+/// programs do on the machine does not count.
+const CPU_FACTOR: f64 = 4.0;
+const CPU_MIN_S: f64 = 10.0;
+/// A program that waits, for so many times as long as all its tests take without a mutant, does not end either.
+const TIMEOUT_FACTOR: u32 = 10;
+const TIMEOUT_MIN: Duration = Duration::from_secs(60);
+
+/// The signal of a process that used up its processor time.
+const SIGXCPU: i32 = 24;
 
 /// A program of tests.
 pub struct Program {
@@ -28,9 +36,9 @@ pub struct Program {
     folder: PathBuf,
     /// How long it takes without a mutant.
     time: Duration,
-    /// Its tests.
-    tests: BTreeSet<String>,
-    /// The numbers of the mutants that it reaches, each with the threads that do: those of tests have their names.
+    /// The same in processor time, s.
+    cpu_s: f64,
+    /// The numbers of the mutants that it reaches, each with the tests that do.
     reached: BTreeMap<usize, BTreeSet<String>>,
 }
 
@@ -79,7 +87,7 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
             path: path.into(),
             folder,
             time: Duration::ZERO,
-            tests: BTreeSet::new(),
+            cpu_s: 0.0,
             reached: BTreeMap::new(),
         });
     }
@@ -97,13 +105,9 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
 pub fn run(programs: &[Program], number: usize) -> Result<Fate, String> {
     let mut fate = Fate::NotReached;
     for program in programs {
-        let Some(threads) = program.reached.get(&number) else { continue };
+        let Some(tests) = program.reached.get(&number) else { continue };
         let mut command = program.command();
-        command.env(MUTANT, number.to_string());
-        // If only threads of tests get there, only these tests can tell.
-        if threads.is_subset(&program.tests) {
-            command.arg("--exact").args(threads);
-        }
+        command.env(MUTANT, number.to_string()).arg("--exact").args(tests);
         let limit = TIMEOUT_MIN + program.time * TIMEOUT_FACTOR;
         match passes(&mut command, limit)? {
             Some(true) => fate = Fate::Survived,
@@ -119,7 +123,12 @@ impl Program {
         let mut command = Command::new("sh");
         // A group of processes, so that what the tests start ends with them.
         command.process_group(0).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        command.args(["-c", &format!("ulimit -v {MEMORY_KB}; exec \"$0\" \"$@\"")]).arg(&self.path);
+        let cpu_s = match self.cpu_s {
+            0.0 => "unlimited".to_owned(),
+            cpu_s => (cpu_s * CPU_FACTOR + CPU_MIN_S).ceil().to_string(),
+        };
+        let script = format!("ulimit -v {MEMORY_KB} -t {cpu_s}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script]).arg(&self.path);
         // No files, and the same random numbers each time.
         command.env("INSTA_UPDATE", "no").env("PROPTEST_RNG_SEED", "1");
         command.env_remove(MUTANT).env_remove(REACHED);
@@ -128,31 +137,59 @@ impl Program {
 
     /// Runs without a mutant: how long it takes, and which mutants it reaches.
     fn learn(&mut self, ctx: &Ctx) -> Result<(), String> {
-        let list = ctx.target("mutants")?.join("reached.txt");
-        // There may be none.
-        let _ = std::fs::remove_file(&list);
         let tests = ctx.output(self.command().arg("--list"))?;
         let tests = tests.lines().filter_map(|line| line.strip_suffix(": test"));
-        self.tests = tests.map(str::to_owned).collect();
-        let began = Instant::now();
-        let mut command = self.command();
-        command.env(REACHED, &list);
-        if passes(&mut command, Duration::MAX)? != Some(true) {
-            return Err(format!(
-                "{}: a test fails without a mutant: {}",
-                self.name,
-                self.path.display()
-            ));
-        }
+        let tests: BTreeSet<String> = tests.map(str::to_owned).collect();
+        let (began, cpu_s) = (Instant::now(), cpu_of_children_s()?);
+        let reached = self.reached_by(ctx, &[])?;
         self.time = began.elapsed();
-        let text = std::fs::read_to_string(&list).unwrap_or_default();
-        for (number, thread) in text.lines().filter_map(|line| line.split_once(' ')) {
-            let number = number.parse().map_err(|e| format!("{}: {e}", list.display()))?;
-            self.reached.entry(number).or_default().insert(thread.to_owned());
+        // What takes none at all has a limit, too.
+        self.cpu_s = (cpu_of_children_s()? - cpu_s).max(0.1);
+        let has_other_threads = reached.iter().any(|(_, thread)| !tests.contains(thread));
+        if has_other_threads {
+            // Threads that tests start have other names: which test it was is known if it runs alone.
+            for test in tests {
+                for (number, _) in self.reached_by(ctx, &["--exact", &test])? {
+                    self.reached.entry(number).or_default().insert(test.clone());
+                }
+            }
+        } else {
+            for (number, test) in reached {
+                self.reached.entry(number).or_default().insert(test);
+            }
         }
         let (name, count) = (&self.name, self.reached.len());
         ctx.log(format_args!("{name}: {:.1} s, {count} places", self.time.as_secs_f32()));
         Ok(())
+    }
+
+    /// Runs tests without a mutant: the mutants that they reach, and the names of the threads that do.
+    fn reached_by(
+        &self,
+        ctx: &Ctx,
+        arguments: &[&str],
+    ) -> Result<BTreeSet<(usize, String)>, String> {
+        let list = ctx.target("mutants")?.join("reached.txt");
+        // There may be none.
+        let _ = std::fs::remove_file(&list);
+        let mut command = self.command();
+        command.env(REACHED, &list).args(arguments);
+        if passes(&mut command, Duration::MAX)? != Some(true) {
+            return Err(format!(
+                "{}: a test fails without a mutant: {} {}",
+                self.name,
+                self.path.display(),
+                arguments.join(" ")
+            ));
+        }
+        let text = std::fs::read_to_string(&list).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines
+            .map(|(number, thread)| {
+                let number = number.parse().map_err(|e| format!("{}: {e}", list.display()))?;
+                Ok((number, thread.to_owned()))
+            })
+            .collect()
     }
 }
 
@@ -181,5 +218,8 @@ fn passes(command: &mut Command, limit: Duration) -> Result<Option<bool>, String
         killed.map_err(|e| format!("cannot end tests: {e}"))?;
     }
     let status = child.wait().map_err(|e| format!("tests: {e}"))?;
+    if status.signal() == Some(SIGXCPU) {
+        return Ok(None);
+    }
     Ok(found.map(|passed| passed && status.success()))
 }

@@ -286,7 +286,7 @@ fn added_bytes(ctx: &Ctx, folder: &Path, sdk: &SdkBuild) -> Result<u64, String> 
 }
 
 /// User and system time of all children that have ended.
-fn cpu_of_children_s() -> Result<f64, String> {
+pub fn cpu_of_children_s() -> Result<f64, String> {
     cpu_s(16)
 }
 

@@ -214,7 +214,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn accept(&mut self, index: usize) -> Result<(), OsError> {
+    pub(super) fn accept(&mut self, index: usize) -> Result<(), OsError> {
         for _ in 0..ACCEPTS_PER_TURN {
             if self.accept_paused_until.is_some() {
                 return Ok(());

@@ -46,7 +46,7 @@ impl fmt::Debug for ServerOptions {
 /// Dropping it closes its sockets and removes their files.
 #[derive(Debug)]
 pub struct Server {
-    daemon: Daemon,
+    pub(super) daemon: Daemon,
 }
 
 impl Server {

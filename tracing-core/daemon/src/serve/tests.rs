@@ -17,7 +17,7 @@ use protozero::Message as _;
 use super::peer::Peer;
 use super::*;
 use crate::in_process::InProcessService;
-use crate::limits::CONSUMER_QUEUE_BYTES_MAX;
+use crate::limits::{ACCEPTS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX};
 use abi::ids::{CallId, ChunkId, WriterId};
 use abi::ipc::port::ConsumerPort;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets};
@@ -117,6 +117,24 @@ fn call(producer: &mut dyn Connection<ProducerPort>, request: ProducerRequest) {
         Received::Reply { call, result: Ok(_), has_more: false } if call == sent => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// Other peers have their turn between.
+#[test]
+fn a_flood_of_connections_takes_several_turns() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-flood", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    let address = Address::Path(directory.join("producer"));
+    let clients: Vec<_> =
+        (0..ACCEPTS_PER_TURN + 10).map(|_| Stream::connect(&address).unwrap()).collect();
+    let connected = |server: &Server| server.handle().stats().connections as usize;
+    server.daemon.accept(0).unwrap();
+    assert_eq!(connected(&server), ACCEPTS_PER_TURN);
+    server.daemon.accept(0).unwrap();
+    assert_eq!(connected(&server), clients.len());
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]

@@ -60,3 +60,16 @@ fn distrust_is_of_one_user() {
     accounts.distrust(USER);
     assert!(accounts.is_distrusted(USER) && !accounts.is_distrusted(User { uid: 1, ..USER }));
 }
+
+/// Beyond the limit users are trusted again, which costs memory of theirs, not of the service.
+#[test]
+fn users_that_are_not_trusted_are_bounded() {
+    let mut accounts = Accounts::new(500, 1);
+    let max = limits::DISTRUSTED_USERS_MAX as u32;
+    for uid in 0..max + 10 {
+        accounts.distrust(User { machine: 0, uid });
+    }
+    assert!(accounts.is_distrusted(User { machine: 0, uid: max - 1 }));
+    assert!(!accounts.is_distrusted(User { machine: 0, uid: max }));
+    assert_eq!(accounts.distrusted.len(), limits::DISTRUSTED_USERS_MAX);
+}

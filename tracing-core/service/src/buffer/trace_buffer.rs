@@ -49,7 +49,7 @@ impl TraceBuffer {
     /// None if there is no such memory, or for 0 or more than 2^32 - 1 bytes.
     #[must_use]
     pub fn new(bytes: usize, policy: Policy, version: Version) -> Option<Self> {
-        Self::with_limits(bytes, policy, version, BufferLimits::default())
+        Self::with_limits(bytes, policy, version, BufferLimits::DEFAULT)
     }
 
     /// The same with limits of the caller's: tests reach small ones with little data.

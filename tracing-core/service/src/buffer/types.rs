@@ -154,32 +154,29 @@ pub(crate) struct BufferLimits {
     /// Fragments without a packet after which [`TraceBuffer::read_while`] asks whether to go on; at least one.
     pub(super) empty_fragments_max: u32,
     /// Sequences without chunks that V1 remembers.
-    pub(super) empty_sequences_max: usize,
+    pub(super) empty_sequences_per_buffer_max: usize,
     /// What an unfinished clone keeps.
     pub(super) clone: SnapshotLimits,
 }
 
 impl BufferLimits {
+    /// Those of the service.
+    pub(crate) const DEFAULT: Self = Self {
+        empty_fragments_max: EMPTY_FRAGMENTS_MAX,
+        empty_sequences_per_buffer_max: EMPTY_SEQUENCES_PER_BUFFER_MAX,
+        clone: SnapshotLimits::DEFAULT,
+    };
+
     /// Small ones, which tests reach with little data.
     pub(crate) const SMALL: Self = Self {
         empty_fragments_max: 3,
-        empty_sequences_max: 8,
+        empty_sequences_per_buffer_max: 8,
         clone: SnapshotLimits {
             block_bytes: 64,
-            saved_bytes_max: 512,
-            copy_per_change_bytes: 1024,
+            clone_saved_bytes_max: 512,
+            clone_copy_per_change_bytes: 1024,
         },
     };
-}
-
-impl Default for BufferLimits {
-    fn default() -> Self {
-        Self {
-            empty_fragments_max: EMPTY_FRAGMENTS_MAX,
-            empty_sequences_max: EMPTY_SEQUENCES_PER_BUFFER_MAX,
-            clone: SnapshotLimits::default(),
-        }
-    }
 }
 
 /// Fragments without a packet that are skipped before the caller is asked whether to go on.

@@ -2,7 +2,6 @@
 
 use super::Service;
 use crate::ledger::{Amount, Loss, Reason};
-use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
@@ -84,7 +83,7 @@ impl Service {
                 // Both are u32 on the wire and 16 bits in the ABI; upstream truncates, and so does this.
                 let writer = WriterId::new(r.trace_writer_id.unwrap_or(0) as u16);
                 let buffer = BufferId::new(r.target_buffer.unwrap_or(0) as u16);
-                if producer.writers.len() < limits::WRITERS_PER_PRODUCER_MAX {
+                if producer.writers.len() < turn.config.limits.writers_per_producer_max {
                     producer.writers.insert(writer, buffer);
                 }
             }

@@ -21,8 +21,9 @@ use super::outbox::{LogLimiter, Outbox};
 use super::turn::Turn;
 use super::work::Work;
 use crate::commands;
+use crate::config::ServiceConfig;
 use crate::input::Peer;
-use crate::limits;
+use crate::limits::{self, Limits};
 use abi::ids::{BufferId, CallId, ClientId, ProducerId, WriterId};
 use abi::map::{BlockMap, BlockSet};
 use abi::shm::{PageSize, Region, Smb, SmbReader};
@@ -51,8 +52,7 @@ pub(crate) struct Producer {
     /// The sizes that it asked for: (whole memory, page), bytes, zero for none.
     pub(crate) smb_hints: (u32, u32),
     pub(crate) smb: Option<SmbReader>,
-    /// Bytes of pages of `smb` read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.
-    smb_touched: usize,
+    smb_touched: Touched,
     /// Bytes of `smb` that are on the account of its user.
     smb_charged: usize,
     /// Chunks until the system is asked again whether a page of `smb` holds data.
@@ -78,6 +78,7 @@ pub(crate) struct Producer {
     pub(crate) work: Work,
     stream: Option<CallId>,
     unsent: VecDeque<(Bytes, Option<Region>)>,
+    commands_unsent_max: usize,
     limiter: LogLimiter,
     /// For matching expressions against its name.
     pub(crate) regex_budget: RegexBudget,
@@ -89,7 +90,7 @@ impl Producer {
         client: ClientId,
         connection: &ProducerConnection,
         request: &InitializeConnectionRequest,
-        scrape_by_default: bool,
+        config: &ServiceConfig,
     ) -> Self {
         let page_hint = request.shared_memory_page_size_hint_bytes.unwrap_or(0);
         let smb_hint = request.shared_memory_size_hint_bytes.unwrap_or(0);
@@ -102,7 +103,7 @@ impl Producer {
             sdk_version: request.sdk_version.clone().unwrap_or_default(),
             smb_hints: (smb_hint, page_hint),
             smb: None,
-            smb_touched: 0,
+            smb_touched: Touched::default(),
             smb_charged: 0,
             asks_again: 0,
             set_up: false,
@@ -114,13 +115,14 @@ impl Producer {
             scraping: match request.smb_scraping_mode {
                 Some(Scraping::SMB_SCRAPING_ENABLED) => true,
                 Some(Scraping::SMB_SCRAPING_DISABLED) => false,
-                _ => scrape_by_default,
+                _ => config.scrape_by_default,
             },
             left: Leftovers::default(),
             gone: false,
             work: Work::default(),
             stream: None,
             unsent: VecDeque::new(),
+            commands_unsent_max: config.limits.commands_unsent_max,
             limiter: LogLimiter::default(),
             regex_budget: RegexBudget::default(),
         }
@@ -139,7 +141,7 @@ impl Producer {
         let response = Bytes::from(response);
         if let Some(call) = self.stream {
             out.command(self.client, call, response, region);
-        } else if self.unsent.len() < limits::COMMANDS_UNSENT_MAX {
+        } else if self.unsent.len() < self.commands_unsent_max {
             self.unsent.push_back((response, region));
         } else {
             // It offers data sources but never asks for commands: sessions would wait for its answers.
@@ -184,13 +186,7 @@ impl Producer {
     pub(crate) fn note_touched(&mut self, page: usize) {
         let Some(smb) = self.smb.as_ref().map(SmbReader::smb) else { return };
         let page_bytes = smb.page_size().bytes();
-        let worth_it = limits::SMB_MAPPED_BYTES.saturating_add(limits::SMB_MAPPED_AGAIN_BYTES);
-        if smb.bytes() <= worth_it || page.saturating_mul(page_bytes) < limits::SMB_MAPPED_BYTES {
-            return;
-        }
-        self.smb_touched = self.smb_touched.saturating_add(page_bytes);
-        if self.smb_touched >= limits::SMB_MAPPED_AGAIN_BYTES {
-            self.smb_touched = 0;
+        if self.smb_touched.add(smb.bytes(), page.saturating_mul(page_bytes), page_bytes) {
             smb.region().advise_unneeded(limits::SMB_MAPPED_BYTES);
         }
     }
@@ -236,6 +232,26 @@ impl Producer {
     /// Whether chunks come inside commits, as no memory can be shared with the producer.
     pub(crate) fn sends_by_value(&self) -> bool {
         (self.peer.by_value || self.peer.machine_id != 0) && !self.in_process
+    }
+}
+
+/// Bytes of pages read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.
+#[derive(Debug, Default)]
+struct Touched(usize);
+
+impl Touched {
+    /// Adds a page at `off` of memory of `whole` bytes. True if there are enough to unmap them.
+    fn add(&mut self, whole: usize, off: usize, page_bytes: usize) -> bool {
+        let worth_it = limits::SMB_MAPPED_BYTES.saturating_add(limits::SMB_MAPPED_AGAIN_BYTES);
+        if whole <= worth_it || off < limits::SMB_MAPPED_BYTES {
+            return false;
+        }
+        self.0 = self.0.saturating_add(page_bytes);
+        if self.0 < limits::SMB_MAPPED_AGAIN_BYTES {
+            return false;
+        }
+        self.0 = 0;
+        true
     }
 }
 
@@ -356,7 +372,7 @@ impl Producers {
         request: &InitializeConnectionRequest,
         region: Option<Region>,
     ) -> Option<Who> {
-        let next_id = self.next_id();
+        let next_id = self.next_id(&turn.config.limits);
         let Some(connection) = self.connections.get_mut(&client).filter(|c| c.id.is_none()) else {
             turn.out.reject(client, call);
             return None;
@@ -380,8 +396,7 @@ impl Producers {
         if connection.in_process && connection.peer.machine_id != 0 {
             turn.machine_id = connection.peer.machine_id;
         }
-        let scrape = turn.config.scrape_by_default;
-        let mut producer = Producer::new(id, client, connection, request, scrape);
+        let mut producer = Producer::new(id, client, connection, request, &turn.config);
         if let Some(region) = region {
             producer.adopt(&mut turn.out, region);
         }
@@ -398,8 +413,8 @@ impl Producers {
     }
 
     /// The next id that is neither zero nor taken.
-    fn next_id(&self) -> Option<ProducerId> {
-        if self.by_id.len() >= limits::PRODUCERS_MAX {
+    fn next_id(&self, limits: &Limits) -> Option<ProducerId> {
+        if self.by_id.len() >= limits.producers_max {
             return None;
         }
         let mut ids =

@@ -151,7 +151,7 @@ fn make_session(
     turn: &mut Turn,
 ) -> Result<Session, SessionError> {
     let config = &admission.config;
-    check_others(config, admission.uid, sessions, turn.now.boot_ns)?;
+    check_others(config, admission.uid, sessions, turn)?;
     let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose();
     let filter = filter.map_err(ConfigError::Filter)?;
     let boost = priority::requested_boost(config)?;
@@ -170,7 +170,8 @@ fn make_session(
     }
     let Admission { client, uid, uuid, config, checked, file } = admission;
     let (config, checked) = (std::mem::take(config), std::mem::take(checked));
-    let mut session = Session::new(id, *uid, *client, config, *uuid, checked);
+    let limits = &turn.config.limits;
+    let mut session = Session::new(id, *uid, *client, config, *uuid, checked, limits);
     if session.wants_concurrent_events() {
         for other in sessions.live() {
             session.pending.concurrent(other.as_concurrent_event());
@@ -301,7 +302,7 @@ fn check_others(
     config: &TraceConfig,
     uid: u32,
     sessions: &mut Sessions,
-    now_ns: u64,
+    turn: &Turn,
 ) -> Result<(), SessionError> {
     let name = config.unique_session_name.as_deref().unwrap_or_default();
     let recording = || sessions.live().filter(|s| s.state() != SessionState::ClonedReadOnly);
@@ -323,7 +324,7 @@ fn check_others(
             return Err(SessionError::Semaphore { name: wanted.to_owned(), count, max });
         }
     }
-    check_spacing(config, name, sessions, now_ns)?;
+    check_spacing(config, name, sessions, turn)?;
     // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
     // wait for those that it ended itself.
     let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
@@ -344,14 +345,15 @@ fn check_spacing(
     config: &TraceConfig,
     name: &str,
     sessions: &mut Sessions,
-    now_ns: u64,
+    turn: &Turn,
 ) -> Result<(), SessionError> {
     if !config.enable_extra_guardrails.unwrap_or(false) {
         return Ok(());
     }
+    let now_ns = turn.now.boot_ns;
     let starts = &mut sessions.guarded_starts;
     starts.retain(|_, at| now_ns.saturating_sub(*at) <= limits::GUARDRAIL_SPACING_NS);
-    if starts.contains_key(name) || starts.len() >= limits::GUARDRAIL_NAMES_MAX {
+    if starts.contains_key(name) || starts.len() >= turn.config.limits.guardrail_names_max {
         return Err(SessionError::TooRecent(name.to_owned()));
     }
     starts.insert(name.to_owned(), now_ns);

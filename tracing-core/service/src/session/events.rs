@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::clocks;
-use crate::limits;
+use crate::limits::Limits;
 use abi::ids::SessionId;
 use abi::sync::Arc;
 use abi::time::Now;
@@ -105,8 +105,9 @@ pub(crate) struct TriggerHit {
 }
 
 /// What the next reading pass adds to the packets of the buffers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct PendingEvents {
+    limits: Limits,
     /// The config, the uuid and the system were written: once per session.
     pub(crate) initial_done: bool,
     pub(crate) first_snapshot: Option<Now>,
@@ -131,9 +132,29 @@ pub(crate) struct PendingEvents {
 }
 
 impl PendingEvents {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            limits: *limits,
+            initial_done: false,
+            first_snapshot: None,
+            snapshots: VecDeque::new(),
+            sync_marker: false,
+            stats: false,
+            lifecycle: Vec::new(),
+            slow_start: None,
+            flush_slow: None,
+            concurrent: VecDeque::new(),
+            triggers: VecDeque::new(),
+            triggers_emitted: 0,
+            clone_trigger: None,
+            clone_started: None,
+            buffers_cloned: Vec::new(),
+        }
+    }
+
     /// Keeps a trigger. If there are too many, those go that are in the trace; else the new one.
     pub(crate) fn trigger(&mut self, hit: TriggerHit) {
-        if self.triggers.len() >= limits::TRIGGERS_RECEIVED_MAX {
+        if self.triggers.len() >= self.limits.triggers_received_max {
             let Some(emitted) = self.triggers_emitted.checked_sub(1) else { return };
             self.triggers.pop_front();
             self.triggers_emitted = emitted;
@@ -155,7 +176,9 @@ impl PendingEvents {
     /// Keeps an event until it is read; of one kind only so many, the oldest goes first.
     pub(crate) fn lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
         let max = match kind {
-            Lifecycle::FlushStarted | Lifecycle::AllSourcesFlushed => limits::LIFECYCLE_EVENTS_MAX,
+            Lifecycle::FlushStarted | Lifecycle::AllSourcesFlushed => {
+                self.limits.lifecycle_events_max
+            }
             _ => 1,
         };
         if self.lifecycle.iter().filter(|(k, _)| *k == kind).count() >= max
@@ -166,12 +189,20 @@ impl PendingEvents {
         self.lifecycle.push((kind, at_ns));
     }
 
+    /// How many events there are of the kind that has the most.
+    pub(crate) fn lifecycle_of_one_kind(&self) -> usize {
+        let count = |(kind, _): &(Lifecycle, u64)| {
+            self.lifecycle.iter().filter(|(other, _)| other == kind).count()
+        };
+        self.lifecycle.iter().map(count).max().unwrap_or(0)
+    }
+
     /// Keeps a snapshot of the clocks unless the newest one says the same.
     pub(crate) fn snapshot(&mut self, now: &Now) {
         if self.snapshots.back().is_some_and(|newest| !clocks::drifted(newest, now)) {
             return;
         }
-        if self.snapshots.len() >= limits::SNAPSHOTS_PENDING_MAX {
+        if self.snapshots.len() >= self.limits.snapshots_pending_max {
             self.snapshots.pop_front();
         }
         self.snapshots.push_back(*now);
@@ -180,7 +211,7 @@ impl PendingEvents {
     /// Keeps an event of another session. When there are too many the newest is dropped: the beginning tells more
     /// than the end.
     pub(crate) fn concurrent(&mut self, event: ConcurrentEvent) {
-        if self.concurrent.len() < limits::CONCURRENT_EVENTS_MAX {
+        if self.concurrent.len() < self.limits.concurrent_events_max {
             self.concurrent.push_back(event);
         }
     }

@@ -61,7 +61,7 @@ pub(crate) fn flush(
         }
     }
     let id = session.id;
-    let refusal = if session.flushes.len() > limits::FLUSHES_PENDING_MAX {
+    let refusal = if session.flushes.len() > turn.config.limits.flushes_pending_max {
         Some(SessionError::TooManyFlushes(id))
     } else if session.state() != SessionState::Started {
         Some(SessionError::FlushNotStarted(id))

@@ -76,7 +76,7 @@ impl Instance {
 
 /// The instances of a session. It counts them by state: whether all have started or stopped is asked after each change
 /// of one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Instances {
     by_key: BlockMap<InstanceKey, Instance>,
     in_state: [usize; InstanceState::COUNT],
@@ -84,6 +84,15 @@ pub(crate) struct Instances {
 }
 
 impl Instances {
+    /// Of a session with at most so many.
+    pub(crate) fn new(instances_per_session_max: usize) -> Self {
+        Self {
+            by_key: BlockMap::new(),
+            in_state: [0; InstanceState::COUNT],
+            quota: Quota::new(instances_per_session_max),
+        }
+    }
+
     /// Whether there may be one more, with a config of so many bytes.
     pub(crate) fn check_quota(&self, owner: Owner, bytes: usize) -> Result<(), Full> {
         self.quota.check(owner, bytes)
@@ -174,7 +183,7 @@ impl Instances {
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.quota.instances_per_session_max());
     }
 
     fn count(&mut self, state: InstanceState, more: bool) {

@@ -3,6 +3,7 @@
 use protos::CloneSessionResponse;
 use protozero::Message as _;
 
+use super::config::Checked;
 use super::copying::{Part, Parts};
 use super::events::{Lifecycle, SessionState, TriggerHit};
 use super::file::SessionFile;
@@ -11,6 +12,7 @@ use super::state::{EndError, Session, Sessions};
 use super::trigger_config::TriggerMode;
 use crate::consumers::Consumers;
 use crate::error::CloneError;
+use crate::limits::Limits;
 use crate::step::Step;
 use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
@@ -61,7 +63,7 @@ pub(crate) fn take_session(
     turn: &mut Turn,
 ) -> Session {
     let msb = turn.random.next() as i64;
-    let mut session = copy_for_clone(source, uid, clone.client, msb);
+    let mut session = copy_for_clone(source, uid, clone.client, msb, &turn.config.limits);
     if clone.skip_filter {
         *session.filter = None;
     }
@@ -81,7 +83,13 @@ pub(crate) fn take_session(
 }
 
 /// All of a session that a clone starts with, but for its number and its buffers.
-fn copy_for_clone(source: &Session, uid: u32, client: ClientId, msb: i64) -> Session {
+fn copy_for_clone(
+    source: &Session,
+    uid: u32,
+    client: ClientId,
+    msb: i64,
+    limits: &Limits,
+) -> Session {
     let mut pending = source.pending.clone();
     pending.initial_done = false;
     pending.sync_marker = false;
@@ -89,7 +97,8 @@ fn copy_for_clone(source: &Session, uid: u32, client: ClientId, msb: i64) -> Ses
     pending.triggers_emitted = 0;
     let uuid = (source.uuid.0, msb);
     let config = source.config.clone();
-    let mut clone = Session::new(source.id, uid, client, config, uuid, Default::default());
+    let checked = Checked::default();
+    let mut clone = Session::new(source.id, uid, client, config, uuid, checked, limits);
     clone.pending = pending;
     clone.start_realtime_ns = source.start_realtime_ns;
     // The same numbers as in the source, so that they fit to those in a file that was copied.

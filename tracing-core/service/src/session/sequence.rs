@@ -2,7 +2,7 @@
 
 use protozero::wire::write::Prefix;
 
-use crate::limits;
+use crate::limits::Limits;
 use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
 
@@ -19,20 +19,25 @@ pub(crate) struct SequenceKey {
 pub(crate) struct SequenceIds {
     ids: BlockMap<SequenceKey, u32>,
     next: u32,
-}
-
-impl Default for SequenceIds {
-    fn default() -> Self {
-        Self { ids: BlockMap::new(), next: 2 }
-    }
+    sequences_per_session_max: usize,
 }
 
 impl SequenceIds {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let sequences_per_session_max = limits.sequences_per_session_max;
+        Self { ids: BlockMap::new(), next: 2, sequences_per_session_max }
+    }
+
+    /// How many are known.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
     pub(crate) fn id(&mut self, key: SequenceKey) -> u32 {
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
-        if self.ids.len() >= limits::SEQUENCES_PER_SESSION_MAX {
+        if self.ids.len() >= self.sequences_per_session_max {
             self.ids.clear();
         }
         let id = self.next;

@@ -87,7 +87,7 @@ pub(crate) fn instance(
 ) -> Option<InstanceId> {
     let source = sources.get(key)?;
     // First of all: one producer and one config can make hundreds of thousands of matches.
-    if session.instances.len() >= limits::INSTANCES_PER_SESSION_MAX {
+    if session.instances.len() >= turn.config.limits.instances_per_session_max {
         let producer = producers.get(source.producer)?;
         lose_instance(session, producer, source, Reason::SessionFull, turn);
         return None;
@@ -138,7 +138,7 @@ pub(crate) fn instance(
     consumers.instance_changed(session.consumer, &instance);
     session.producers.insert(producer.id);
     session.instances.insert(instance);
-    if session.instances.len() == limits::INSTANCES_PER_SESSION_MAX {
+    if session.instances.len() == turn.config.limits.instances_per_session_max {
         // Once, and not for each instance that is left out.
         let text = "as many data source instances as there may be; others are not set up";
         turn.out.error(format!("session {}: {text}", session.id));

@@ -15,6 +15,7 @@ use crate::compress::Codec;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
 use crate::ledger::{Amount, Ledger, Loss, Reason};
+use crate::limits::Limits;
 use crate::matching::clip_name;
 use crate::output::Boost;
 use crate::producers::Producer;
@@ -119,6 +120,7 @@ impl Session {
         config: Arc<TraceConfig>,
         uuid: (i64, i64),
         checked: Checked,
+        limits: &Limits,
     ) -> Self {
         Self {
             id,
@@ -137,15 +139,15 @@ impl Session {
             triggers: Outlined::new(checked.triggers),
             triggered: false,
             delayed_hits: BlockMap::new(),
-            instances: Instances::default(),
+            instances: Instances::new(limits.instances_per_session_max),
             producers: BlockSet::new(),
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
-            pending: Outlined::default(),
+            pending: Outlined::new(PendingEvents::new(limits)),
             all_started_reported: false,
             start_realtime_ns: None,
-            sequences: SequenceIds::default(),
+            sequences: SequenceIds::new(limits),
             counters: SessionCounters::default(),
             ledger: Ledger::default(),
             final_flush: FinalFlush::Unspecified,

@@ -123,6 +123,19 @@ fn filters_must_be_expressions() {
 }
 
 #[test]
+fn expressions_of_a_session_are_bounded() {
+    let with = |count| {
+        let mut config = config(&["ds"]);
+        let regex = |number: usize| number.to_string();
+        config.data_sources[0].producer_name_regex_filter = (0..count).map(regex).collect();
+        config
+    };
+    let max = service::limits::REGEXES_PER_SESSION_MAX;
+    check(with(max), "");
+    check(with(max + 1), "too many regular expressions, at most 1024");
+}
+
+#[test]
 fn one_session_per_consumer() {
     let mut shell = Shell::new();
     let (mut consumer, error) = attempt(&mut shell, 0, config(&[]));

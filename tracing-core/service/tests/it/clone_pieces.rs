@@ -58,6 +58,28 @@ fn of_version(version: usize) -> TraceConfig {
     config
 }
 
+/// The size of a piece is that of the service here.
+#[test]
+fn a_turn_copies_one_piece() {
+    let mut shell = Shell::new();
+    let mut config = config(&["ds"]);
+    config.buffers[0].size_kb = Some(8 * 1024);
+    let (mut producer, _source) = recording(&mut shell, config);
+    let packet = payload(&"x".repeat(5 * service::limits::CLONE_PIECE_BYTES));
+    write_large(&mut shell, &producer, &packet);
+    let (clone, call) = ask(&mut shell, 0, None);
+    producer.commands(&mut shell);
+    producer.ack_flush(&mut shell, 2);
+    let mut turns = 0;
+    while copying(&shell).0 > 0 {
+        assert!(turns < 10, "a clone is never copied");
+        shell.turn();
+        turns += 1;
+    }
+    assert_eq!(turns, 5, "and one piece before");
+    assert!(clone.cloned(&mut shell, call).is_some());
+}
+
 #[test]
 fn what_changes_meanwhile_is_not_in_the_clone() {
     for version in [1, 2] {

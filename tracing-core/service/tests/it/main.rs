@@ -21,6 +21,7 @@ mod filtering;
 mod flushes;
 mod ledger;
 mod lifecycle;
+mod limits;
 mod matching;
 mod metadata;
 mod named_buffers;

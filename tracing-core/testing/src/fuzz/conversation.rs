@@ -20,11 +20,12 @@ use super::line::{Descriptor, Line, Side};
 use crate::rng::Rng;
 use crate::shell::Shell;
 use crate::workload::{SOURCES, TRIGGERS, descriptor, forge_memory, forged_commit};
-use crate::world::{NAMES, held_too_much, random_config};
+use crate::world::{NAMES, held_too_much, kept, random_config};
 use abi::ids::{CallId, ChunkId, FileId, WriterId};
 use abi::ipc::port::{ConsumerPort, ProducerPort};
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets, PageSize, Region, Smb, WritableChunk};
 use service::Peer;
+use service::limits::Limits;
 
 fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
     // SAFETY: a conversation is run on one thread.
@@ -67,8 +68,11 @@ struct Conversation {
 /// # Panics
 /// If the service breaks a rule.
 pub fn conversation(input: &[u8]) {
+    // Nothing of the input is used up for it: inputs that were found once still mean the same.
+    let is_small = input.len() % 2 == 1;
+    let limits = if is_small { kept::small(|| 3) } else { Limits::DEFAULT };
     let mut this = Conversation {
-        shell: Shell::with_checked_buffers(),
+        shell: Shell::with_checked_buffers_and(limits),
         rng: Rng::of_bytes(input),
         producers: Vec::new(),
         consumers: Vec::new(),
@@ -86,6 +90,7 @@ pub fn conversation(input: &[u8]) {
         let connected = this.producers.len() + this.consumers.len();
         let held = this.shell.service.footprint();
         assert!(!held_too_much(&held, connected), "{connected} connections hold {held:?}");
+        kept::check(&this.shell.service.fullest(), &limits).unwrap();
     }
     this.end();
 }

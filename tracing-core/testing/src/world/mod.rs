@@ -7,6 +7,7 @@ mod detach_clone;
 mod effects;
 mod files;
 mod history;
+pub(super) mod kept;
 mod model;
 mod service_packets;
 mod sessions;
@@ -34,7 +35,7 @@ use crate::rng::Rng;
 use crate::shell::HeapRegions;
 use crate::workload::Producer;
 use abi::ids::{CallId, ClientId, FileId};
-use service::limits;
+use service::limits::{self, Limits};
 use service::{Footprint, Input, Service, ServiceConfig};
 
 /// What happened in a run: to print, and to compare two runs of one seed.
@@ -102,6 +103,9 @@ pub fn simulate_with(seed: u64, failing: Option<u64>) -> Result<Report, String> 
 
 const SECOND: u64 = 1_000_000_000;
 
+/// Events and turns of one run: far more than any needs.
+const STEPS_MAX: u64 = 1_000_000;
+
 enum Actor {
     Producer(Box<Producer>),
     Consumer(Box<Consumer>),
@@ -145,6 +149,10 @@ struct World {
     prediction: TriggerPrediction,
     /// When the next piece of a clone is copied, or of other work done.
     piece_at: Option<u64>,
+    /// Events and turns that may still come.
+    steps_left: u64,
+    /// What the service may keep.
+    limits: Limits,
     /// Work of one producer that is done at once.
     per_peer: u64,
     /// Bytes that are compressed at once.
@@ -167,6 +175,8 @@ impl World {
         config.host.machine_name = "sim".into();
         config.seed = rng.next();
         config.scrape_by_default = rng.chance(50);
+        let limits = kept::limits(&mut Rng::new(!seed));
+        config.limits = limits;
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
@@ -184,6 +194,8 @@ impl World {
             history: History::default(),
             prediction: TriggerPrediction::default(),
             piece_at: None,
+            steps_left: STEPS_MAX,
+            limits,
             per_peer,
             compress_piece,
             actors: Vec::new(),
@@ -340,6 +352,8 @@ impl World {
 
     /// Gives the service an event, or lets it handle its timers.
     fn step(&mut self, input: Option<Input>) -> Result<(), String> {
+        self.steps_left =
+            self.steps_left.checked_sub(1).ok_or("the service never comes to rest")?;
         // A shell keeps requests of a producer whose work waits.
         if let Some(Input::ProducerRequest { client, .. }) = &input {
             while self.service.is_busy(*client) {
@@ -391,6 +405,9 @@ impl World {
         let marks = &mut self.report.marks;
         self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
         self.prediction.after(&self.service, &now, by_itself, &mut self.report.marks)?;
+        if kept::check(&self.service.fullest(), &self.limits)? {
+            self.report.marks.event("as much was kept as there may be");
+        }
         self.carry_out()
     }
 

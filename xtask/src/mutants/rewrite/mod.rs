@@ -8,7 +8,8 @@
 //!
 //! So one build serves all mutants. Two kinds of places are mutated:
 //!
-//! - a constant that is a limit, where it is used: 1000 times larger, and zero;
+//! - a constant that is a limit, where it is used: 1000 times larger, and zero. A field with the name of a limit in
+//!   lower case has its value, so reading it is a use, too;
 //! - a condition that decides whether something is refused: it never refuses. These are an `if` one of whose blocks
 //!   ends with `return`, `break`, `continue`, `Err` or `None`, a guard of a `match`, and the receiver of `then`.
 //!
@@ -132,6 +133,14 @@ impl Visitor<'_> {
         self.insertions.push(Insertion { at: range.end, order: -self.opened, text: ")".into() });
     }
 
+    /// Mutates the use of a limit, if `name` is one.
+    fn limit(&mut self, name: &str, span: Span) {
+        let Some(&number) = self.rewriter.limits.get(name) else { return };
+        let place = (self.file.to_owned(), span.start().line);
+        self.rewriter.mutants[number..][..2].iter_mut().for_each(|m| m.places.push(place.clone()));
+        self.wrap(span, &format!("limit({number}, "));
+    }
+
     /// Mutates a condition: `answer` is the one that refuses nothing.
     fn check(&mut self, condition: &Expr, answer: bool) {
         for part in syntax::conjuncts(condition) {
@@ -207,15 +216,26 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         let Some(name) = path.path.segments.last().map(|segment| segment.ident.to_string()) else {
             return;
         };
-        let Some(&number) = self.rewriter.limits.get(&name) else { return };
         // Paths through types are constants of traits.
         if path.qself.is_some() || path.path.segments.iter().any(|segment| segment.ident == "Self")
         {
             return;
         }
-        let place = (self.file.to_owned(), path.span().start().line);
-        self.rewriter.mutants[number..][..2].iter_mut().for_each(|m| m.places.push(place.clone()));
-        self.wrap(path.span(), &format!("limit({number}, "));
+        self.limit(&name, path.span());
+    }
+
+    fn visit_expr_field(&mut self, field: &'ast syn::ExprField) {
+        if let syn::Member::Named(name) = &field.member
+            && name == &name.to_string().to_lowercase()
+        {
+            self.limit(&name.to_string().to_uppercase(), field.span());
+        }
+        visit::visit_expr_field(self, field);
+    }
+
+    // What is assigned to stays a place.
+    fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+        self.visit_expr(&assign.right);
     }
 
     fn visit_expr_if(&mut self, check: &'ast syn::ExprIf) {

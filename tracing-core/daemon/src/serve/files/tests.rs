@@ -62,6 +62,33 @@ fn files_being_created_are_limited() {
     assert_eq!((files.creating.len(), files.open.len()), (FILES_BEING_CREATED_PER_UID_MAX, 0));
 }
 
+/// Each file of a consumer has a thread. A user with as many as there may be takes none from others.
+#[test]
+#[cfg(feature = "host")]
+fn files_of_one_user_are_limited() {
+    use crate::system::closer::{Closer, Origin};
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    let closer = Closer::default();
+    let mut adopt = |uid| {
+        let null = File::options().write(true).open("/dev/null").unwrap();
+        let origin = Origin { client: abi::ids::ClientId::new(1), uid };
+        files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin))
+    };
+    let of_one: Vec<_> = (0..FILES_PER_USER_MAX).filter_map(|_| adopt(7)).collect();
+    assert_eq!(of_one.len(), FILES_PER_USER_MAX);
+    assert_eq!(adopt(7), None);
+    let other = adopt(8).unwrap();
+    // A file that is closed makes a place for another one, once its thread has ended.
+    for id in of_one.into_iter().chain([other]) {
+        files.abandon(id);
+    }
+    files.alive = None;
+    assert_eq!(files.ended.recv(), None);
+    let null = File::options().write(true).open("/dev/null").unwrap();
+    let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
+    assert!(files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin)).is_some());
+}
+
 /// A thread that writes to a pipe without a reader ends when its file is dropped.
 #[test]
 fn a_pipe_that_nobody_reads_is_given_up() {

@@ -28,19 +28,18 @@ pub(super) struct SnapshotLimits {
     /// What is saved at once, bytes; at least one.
     pub(super) block_bytes: usize,
     /// Saved blocks, bytes, beyond which each change of the buffer ...
-    pub(super) saved_bytes_max: usize,
+    pub(super) clone_saved_bytes_max: usize,
     /// ... copies this many bytes of what is left.
-    pub(super) copy_per_change_bytes: usize,
+    pub(super) clone_copy_per_change_bytes: usize,
 }
 
-impl Default for SnapshotLimits {
-    fn default() -> Self {
-        Self {
-            block_bytes: BLOCK_BYTES,
-            saved_bytes_max: CLONE_SAVED_BYTES_MAX,
-            copy_per_change_bytes: CLONE_COPY_PER_CHANGE_BYTES,
-        }
-    }
+impl SnapshotLimits {
+    /// Those of the service.
+    pub(super) const DEFAULT: Self = Self {
+        block_bytes: BLOCK_BYTES,
+        clone_saved_bytes_max: CLONE_SAVED_BYTES_MAX,
+        clone_copy_per_change_bytes: CLONE_COPY_PER_CHANGE_BYTES,
+    };
 }
 
 /// A page: smaller blocks would not save page faults.
@@ -95,9 +94,9 @@ impl Snapshot {
             self.save_block(data, at, block);
             at = at.saturating_add(block);
         }
-        let saved_max = self.limits.saved_bytes_max.checked_div(block).unwrap_or(0);
+        let saved_max = self.limits.clone_saved_bytes_max.checked_div(block).unwrap_or(0);
         if self.saved.len() > before.max(saved_max) {
-            self.copy_more(data, self.limits.copy_per_change_bytes);
+            self.copy_more(data, self.limits.clone_copy_per_change_bytes);
         }
     }
 

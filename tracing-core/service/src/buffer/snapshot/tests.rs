@@ -3,8 +3,11 @@ use proptest::prelude::*;
 use super::*;
 
 /// Small ones, to meet the bounds with little data.
-const LIMITS: SnapshotLimits =
-    SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 };
+const LIMITS: SnapshotLimits = SnapshotLimits {
+    block_bytes: 64,
+    clone_saved_bytes_max: 512,
+    clone_copy_per_change_bytes: 1024,
+};
 const BLOCK: usize = LIMITS.block_bytes;
 
 fn filled(len: usize) -> Vec<u8> {
@@ -47,10 +50,11 @@ fn a_new_copy_is_empty_and_an_unfinished_one_is_no_copy() {
 /// Else a producer that overwrites everything while it is copied would double the memory of a clone.
 #[test]
 fn saved_blocks_are_bounded() {
-    let mut data = filled(64 * LIMITS.saved_bytes_max);
+    let mut data = filled(64 * LIMITS.clone_saved_bytes_max);
     let before = data.clone();
     let mut snapshot = Snapshot::new(1, data.len(), LIMITS, None).expect("memory");
-    let most = LIMITS.saved_bytes_max / BLOCK + data.len() / LIMITS.copy_per_change_bytes + 1;
+    let most =
+        LIMITS.clone_saved_bytes_max / BLOCK + data.len() / LIMITS.clone_copy_per_change_bytes + 1;
     for at in (0..data.len()).rev() {
         snapshot.save(&data, at, at + 1);
         data[at] = !data[at];

@@ -110,7 +110,7 @@ impl Buffer {
             add(&mut self.common.stats.write_wrap_count, 1);
         }
         let gap = self.evict_for(len)?;
-        let empty_max = self.common.limits.empty_sequences_max;
+        let empty_max = self.common.limits.empty_sequences_per_buffer_max;
         let slot = slot
             .or_else(|| self.index.create(meta.producer, meta.writer, meta.identity, empty_max));
         let (Some(slot), Ok(off)) = (slot, u32::try_from(self.common.write_off)) else {

@@ -11,10 +11,7 @@
 //! others: neither to the producers of other users, nor to the probes of root.
 
 use crate::accounts::User;
-use crate::limits::{
-    INSTANCE_CONFIG_BYTES_PER_SESSION_MAX, INSTANCES_PER_SESSION_MAX, QUOTA_PARTS,
-    QUOTA_PARTS_OF_USERS,
-};
+use crate::limits::{INSTANCE_CONFIG_BYTES_PER_SESSION_MAX, QUOTA_PARTS, QUOTA_PARTS_OF_USERS};
 use abi::map::BlockMap;
 
 /// Whose quota counts for an instance.
@@ -57,16 +54,17 @@ impl Held {
     }
 
     /// Whether it is at most so many parts of what a session may have.
-    fn fits(self, parts: usize) -> bool {
+    fn fits(self, instances_max: usize, parts: usize) -> bool {
         let of = |max: usize| (max / QUOTA_PARTS).saturating_mul(parts);
-        self.instances <= of(INSTANCES_PER_SESSION_MAX)
+        self.instances <= of(instances_max)
             && self.bytes <= of(INSTANCE_CONFIG_BYTES_PER_SESSION_MAX)
     }
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Quota {
+    instances_per_session_max: usize,
     all: Held,
     /// Of all limited users.
     of_users: Held,
@@ -74,15 +72,31 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
+    /// Of a session with at most so many instances.
+    pub(crate) fn new(instances_per_session_max: usize) -> Self {
+        Self {
+            instances_per_session_max,
+            all: Held::default(),
+            of_users: Held::default(),
+            by_user: BlockMap::new(),
+        }
+    }
+
     /// Whether one more instance is allowed, with a config of so many bytes.
     pub(crate) fn check(&self, owner: Owner, bytes: usize) -> Result<(), Full> {
-        if !self.all.with(bytes).fits(QUOTA_PARTS) {
+        let max = self.instances_per_session_max;
+        if !self.all.with(bytes).fits(max, QUOTA_PARTS) {
             return Err(Full::Session);
         }
         let held = self.by_user.get(&owner.user).copied().unwrap_or_default();
         let fits = owner.is_unlimited
-            || held.with(bytes).fits(1) && self.of_users.with(bytes).fits(QUOTA_PARTS_OF_USERS);
+            || held.with(bytes).fits(max, 1)
+                && self.of_users.with(bytes).fits(max, QUOTA_PARTS_OF_USERS);
         if fits { Ok(()) } else { Err(Full::User) }
+    }
+
+    pub(crate) fn instances_per_session_max(&self) -> usize {
+        self.instances_per_session_max
     }
 
     /// Bytes of all configs.

@@ -19,8 +19,8 @@ fn fill(quota: &mut Quota, owner: Owner, bytes: usize) -> (usize, Full) {
 
 #[test]
 fn nobody_crowds_out_another() {
-    let part = INSTANCES_PER_SESSION_MAX / QUOTA_PARTS;
-    let mut quota = Quota::default();
+    let part = 5;
+    let mut quota = Quota::new(part * QUOTA_PARTS);
     for uid in 1..=QUOTA_PARTS_OF_USERS as u32 {
         assert_eq!(fill(&mut quota, owner(uid, false), 0), (part, Full::User));
     }
@@ -39,7 +39,7 @@ fn nobody_crowds_out_another() {
 #[test]
 fn the_bytes_of_configs_have_the_same_parts() {
     let bytes = INSTANCE_CONFIG_BYTES_PER_SESSION_MAX / QUOTA_PARTS / 4;
-    let mut quota = Quota::default();
+    let mut quota = Quota::new(1000);
     for uid in 1..=QUOTA_PARTS_OF_USERS as u32 {
         assert_eq!(fill(&mut quota, owner(uid, false), bytes), (4, Full::User));
     }
@@ -49,7 +49,7 @@ fn the_bytes_of_configs_have_the_same_parts() {
 
 #[test]
 fn users_without_instances_are_forgotten() {
-    let mut quota = Quota::default();
+    let mut quota = Quota::new(1000);
     for round in 0..3 {
         let owner = owner(7, round == 1);
         quota.add(owner, 10);

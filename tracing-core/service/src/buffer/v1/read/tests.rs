@@ -6,7 +6,7 @@ use crate::buffer::{BufferLimits, ChunkMeta, Identity, Policy};
 use abi::ids::{ProducerId, WriterId};
 
 fn new_buffer() -> Buffer {
-    Buffer::new(4096, Policy::Ring, BufferLimits::default()).unwrap()
+    Buffer::new(4096, Policy::Ring, BufferLimits::DEFAULT).unwrap()
 }
 
 fn add(buffer: &mut Buffer, id: u32, flags: u8) {

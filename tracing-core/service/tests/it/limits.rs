@@ -1,0 +1,294 @@
+//! Limits of what the service keeps, made small: each is reached, and nothing is kept beyond it.
+
+use super::*;
+use protos::producer_port::Request;
+use protos::{
+    TraceConfigTriggerConfig, TraceConfigTriggerConfigTrigger as Trigger,
+    TraceConfigTriggerConfigTriggerMode as Mode,
+};
+use service::limits::{self, Limits};
+
+fn shell(change: impl FnOnce(&mut Limits)) -> Shell {
+    Shell::with(|config| change(&mut config.limits))
+}
+
+#[test]
+fn producers() {
+    let mut shell = shell(|limits| limits.producers_max = 3);
+    let mut accepted: Vec<_> = (0..3).map(|_| producer(&mut shell, "p")).collect();
+    let refused = producer(&mut shell, "one more");
+    refused.register_name(&mut shell, "ds");
+    assert!(shell.log.iter().any(|(_, line)| line.contains("too many producers")));
+    assert_eq!(shell.service.footprint().sources, 0);
+    assert_eq!(shell.service.fullest().producers_max, 3);
+    accepted.pop().unwrap().disconnect(&mut shell);
+    producer(&mut shell, "in its place").register_name(&mut shell, "ds");
+    assert_eq!(shell.service.footprint().sources, 1);
+}
+
+#[test]
+fn data_sources_of_a_producer() {
+    let mut shell = shell(|limits| limits.data_sources_per_producer_max = 2);
+    let producers = [producer(&mut shell, "p"), producer(&mut shell, "q")];
+    for producer in &producers {
+        for name in ["a", "b", "c"] {
+            producer.register_name(&mut shell, name);
+        }
+    }
+    assert_eq!(shell.service.footprint().sources, 4);
+}
+
+#[test]
+fn trace_writers_of_a_producer() {
+    let mut shell = shell(|limits| limits.writers_per_producer_max = 2);
+    let producer = producer(&mut shell, "p");
+    let register = |shell: &mut Shell, writer| {
+        let (trace_writer_id, target_buffer) = (Some(writer), Some(1));
+        let request = protos::RegisterTraceWriterRequest {
+            trace_writer_id,
+            target_buffer,
+            ..Default::default()
+        };
+        producer.call(shell, Request::RegisterTraceWriter(request));
+        shell.service.fullest().writers_per_producer_max
+    };
+    assert_eq!([1, 2, 3, 4].map(|writer| register(&mut shell, writer)), [1, 2, 2, 2]);
+    let request =
+        protos::UnregisterTraceWriterRequest { trace_writer_id: Some(1), ..Default::default() };
+    producer.call(&mut shell, Request::UnregisterTraceWriter(request));
+    assert_eq!(shell.service.fullest().writers_per_producer_max, 1);
+    assert_eq!(register(&mut shell, 3), 2);
+}
+
+/// Sequences that were forgotten get new numbers, as readers must not take them for what they were.
+#[test]
+fn sequences_of_a_session() {
+    let mut shell = shell(|limits| limits.sequences_per_session_max = 2);
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let mut numbers = Vec::new();
+    for writer in [1, 2, 1, 3, 1] {
+        producer.write(&mut shell, WriterId::new(writer), BUFFER, &[payload("x")]);
+        let packets = consumer.read(&mut shell);
+        numbers.extend(packets.iter().filter(|p| kind(p) == "payload x").filter_map(sequence));
+        assert!(shell.service.fullest().sequences_per_session_max <= 2);
+    }
+    assert_eq!(numbers, [2, 3, 2, 4, 5]);
+}
+
+#[test]
+fn commands_that_nobody_asks_for() {
+    let mut shell = shell(|limits| limits.commands_unsent_max = 2);
+    let client = shell.connect_producer(peer(7), false);
+    let request = protos::InitializeConnectionRequest::default();
+    shell.call_producer(client, Request::InitializeConnection(request), None);
+    let request = protos::RegisterDataSourceRequest {
+        data_source_descriptor: Some(descriptor("ds").into()),
+        ..Default::default()
+    };
+    shell.call_producer(client, Request::RegisterDataSource(request), None);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let deferred = TraceConfig { deferred_start: Some(true), ..config(&["ds"]) };
+    // Its memory and the instance.
+    consumer.enable(&mut shell, deferred, None);
+    assert_eq!(shell.service.fullest().commands_unsent_max, 2);
+    assert_eq!(shell.disconnected, []);
+    consumer.start(&mut shell);
+    assert_eq!(shell.disconnected, [client]);
+    assert_eq!(consumer.ended(&mut shell), None);
+}
+
+#[test]
+fn snapshots_of_clocks() {
+    let mut shell = shell(|limits| limits.snapshots_pending_max = 2);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&[]), None);
+    let mut last = 0;
+    for hour in 1..6 {
+        // The wall clock is set again and again.
+        shell.now_ns += limits::SNAPSHOT_PERIOD_MS * 1_000_000;
+        let mut now = shell.now();
+        now.real_ns += hour * 3_600_000_000_000;
+        last = now.real_ns;
+        shell.service.handle_timeout(&now);
+        assert!(shell.service.fullest().snapshots_pending_max <= 2);
+    }
+    let packets = consumer.read(&mut shell);
+    let real = packets.iter().filter_map(|packet| match &packet.data {
+        Some(TracePacketData::ClockSnapshot(snapshot)) => snapshot.clocks[3].timestamp,
+        _ => None,
+    });
+    let real: Vec<u64> = real.collect();
+    // That of the start, and the newest.
+    assert_eq!((real.len(), real.last()), (3, Some(&last)), "{real:?}");
+}
+
+#[test]
+fn events_of_a_session() {
+    let mut shell = shell(|limits| limits.lifecycle_events_max = 2);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&[]), None);
+    for _ in 0..5 {
+        shell.advance_ms(1);
+        consumer.flush(&mut shell, 100);
+        assert!(shell.service.fullest().lifecycle_events_max <= 2);
+    }
+    let packets = consumer.read(&mut shell);
+    let times = |kind: &str| -> Vec<u64> {
+        let of = packets.iter().filter(|p| self::kind(p) == format!("event {kind}"));
+        of.filter_map(|packet| packet.timestamp).collect()
+    };
+    let newest = [shell.now_ns - 1_000_000, shell.now_ns];
+    assert_eq!(times("FlushStarted"), newest);
+    assert_eq!(times("AllDataSourcesFlushed"), newest);
+}
+
+#[test]
+fn events_of_other_sessions() {
+    let mut shell = shell(|limits| limits.concurrent_events_max = 2);
+    let mut curious = MockConsumer::connect(&mut shell, 0);
+    let builtin = protos::TraceConfigBuiltinDataSource {
+        enable_concurrent_session_events: Some(true),
+        ..Default::default()
+    };
+    let config = TraceConfig { builtin_data_sources: Some(builtin), ..config(&[]) };
+    curious.enable(&mut shell, config, None);
+    for uid in 1..4 {
+        let mut other = MockConsumer::connect(&mut shell, uid);
+        other.enable(&mut shell, self::config(&[]), None);
+        assert_eq!(shell.service.fullest().concurrent_events_max, 2);
+    }
+    let packets = curious.read(&mut shell);
+    let uids = packets.iter().filter_map(|packet| match &packet.data {
+        Some(TracePacketData::ConcurrentSessionEvent(event)) => event.consumer_uid,
+        _ => None,
+    });
+    assert_eq!(uids.collect::<Vec<_>>(), [1, 1], "the beginning tells more than the end");
+}
+
+fn waiting(mode: Mode, triggers: &[(&str, u32)]) -> TraceConfig {
+    let trigger = |(name, max): &(&str, u32)| Trigger {
+        name: Some((*name).into()),
+        stop_delay_ms: Some(60_000),
+        max_per_24_h: Some(*max),
+        ..Default::default()
+    };
+    let trigger_config = TraceConfigTriggerConfig {
+        trigger_mode: Some(mode),
+        triggers: triggers.iter().map(trigger).collect(),
+        trigger_timeout_ms: Some(8_640_000),
+        ..Default::default()
+    };
+    TraceConfig { trigger_config: Some(trigger_config), ..config(&["ds"]) }
+}
+
+/// Fires triggers, a millisecond apart; returns those that the session took.
+fn fire(config: TraceConfig, names: &str, change: impl FnOnce(&mut Limits)) -> String {
+    let mut shell = shell(change);
+    let (producer, consumer) = recording(&mut shell, config);
+    let mut taken = String::new();
+    for name in names.chars() {
+        shell.advance_ms(1);
+        let request = protos::ActivateTriggersRequest {
+            trigger_names: vec![name.into()],
+            ..Default::default()
+        };
+        producer.call(&mut shell, Request::ActivateTriggers(request));
+        let is_trigger = |p: &TracePacket| matches!(p.data, Some(TracePacketData::Trigger(_)));
+        let came = consumer.read(&mut shell).iter().filter(|p| is_trigger(p)).count();
+        taken.extend(std::iter::repeat_n(name, came));
+    }
+    taken
+}
+
+#[test]
+fn names_of_triggers() {
+    let once = waiting(Mode::STOP_TRACING, &[("a", 1), ("b", 1), ("c", 1)]);
+    assert_eq!(fire(once.clone(), "abcabc", |_| {}), "abc");
+    // The oldest name is forgotten, and its trigger is taken again.
+    let two = |limits: &mut Limits| limits.trigger_names_max = 2;
+    assert_eq!(fire(once.clone(), "abcbc", two), "abc");
+    assert_eq!(fire(once.clone(), "abca", two), "abca");
+    assert_eq!(fire(once, "abcacb", two), "abcab");
+}
+
+#[test]
+fn activations_of_a_trigger() {
+    let few = waiting(Mode::STOP_TRACING, &[("a", 3)]);
+    assert_eq!(fire(few.clone(), "aaaaa", |_| {}), "aaa");
+    assert_eq!(fire(few, "aaaaa", |limits| limits.trigger_history_max = 2), "aa");
+    // Without a limit in the config each is taken, and only so many are remembered.
+    let any = waiting(Mode::STOP_TRACING, &[("a", 0)]);
+    assert_eq!(fire(any.clone(), "aaaaa", |limits| limits.trigger_history_max = 2), "aaaaa");
+    let mut shell = shell(|limits| limits.trigger_history_max = 2);
+    let (producer, _consumer) = recording(&mut shell, any);
+    for _ in 0..5 {
+        let request = protos::ActivateTriggersRequest {
+            trigger_names: vec!["a".into()],
+            ..Default::default()
+        };
+        producer.call(&mut shell, Request::ActivateTriggers(request));
+        assert!(shell.service.fullest().trigger_history_max <= 2);
+    }
+}
+
+#[test]
+fn triggers_until_they_are_read() {
+    let mut shell = shell(|limits| {
+        limits.triggers_received_max = 3;
+        limits.clone_hits_pending_max = 2;
+    });
+    let (producer, _consumer) = recording(&mut shell, waiting(Mode::CLONE_SNAPSHOT, &[("a", 0)]));
+    for count in 1..6 {
+        let request = protos::ActivateTriggersRequest {
+            trigger_names: vec!["a".into()],
+            ..Default::default()
+        };
+        producer.call(&mut shell, Request::ActivateTriggers(request));
+        let held = shell.service.fullest();
+        let held = (held.triggers_received_max, held.clone_hits_pending_max);
+        assert_eq!(held, (count.min(3), count.min(2)));
+    }
+}
+
+#[test]
+fn names_of_guarded_sessions() {
+    let mut shell = shell(|limits| limits.guardrail_names_max = 2);
+    let attempt = |name: &str, shell: &mut Shell| {
+        let mut consumer = MockConsumer::connect(shell, 0);
+        let config = TraceConfig {
+            enable_extra_guardrails: Some(true),
+            unique_session_name: Some(name.into()),
+            ..config(&[])
+        };
+        consumer.enable(shell, config, None);
+        let error = consumer.ended(shell);
+        consumer.disconnect(shell);
+        error
+    };
+    assert_eq!(attempt("a", &mut shell), None);
+    shell.advance_ms(1000);
+    assert_eq!(attempt("b", &mut shell), None);
+    assert!(attempt("c", &mut shell).unwrap().contains("too recent"));
+    assert_eq!(shell.service.fullest().guardrail_names_max, 2);
+    // When the first is forgotten, there is a place.
+    shell.advance_ms(limits::GUARDRAIL_SPACING_NS / 1_000_000 - 999);
+    assert_eq!(attempt("c", &mut shell), None);
+}
+
+#[test]
+fn instances_of_a_session() {
+    let mut shell = shell(|limits| limits.instances_per_session_max = 8);
+    let of_user = producer(&mut shell, "p");
+    let of_root = MockProducer::connect(&mut shell, "root", peer(0));
+    for producer in [&of_user, &of_root] {
+        for _ in 0..10 {
+            producer.register_name(&mut shell, "ds");
+        }
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    // A quarter for one user, and the rest for root.
+    assert_eq!(shell.service.fullest().instances_per_session_max, 8);
+    let of_42 = shell.service.set_up().filter(|(uid, _)| *uid == 42).count();
+    assert_eq!(of_42, 2);
+}
