@@ -4,7 +4,7 @@
 
 use abi::map::BlockSet;
 
-/// Most facts of a kind in a pass. Further ones are dropped: whoever needs them scans again.
+/// Most facts of a kind in a pass. Further ones are dropped; the next scan finds what they were about.
 const FACTS_MAX: usize = 64 * 1024;
 /// Threads that were noted last, so that most events find theirs without a search.
 const RECENT: usize = 256;

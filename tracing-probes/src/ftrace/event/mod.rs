@@ -1,4 +1,6 @@
 //! A record becomes an `FtraceEvent`, by the plan of its id.
+//!
+//! Records are little-endian: other machines are not supported.
 
 mod buffer;
 #[cfg(test)]
@@ -12,7 +14,7 @@ use protozero::wire::tag;
 use super::addresses::Addresses;
 use super::facts::Facts;
 use super::page::Record;
-use super::table::plan::{Body, Fact, Number, Plan, Step, Tag, What};
+use super::table::plan::{Body, Fact, Integer, Number, Plan, Range, Step, Tag, What};
 
 /// Offset of `common_pid` where the table does not know better.
 pub(crate) const COMMON_PID: u16 = 4;
@@ -156,6 +158,12 @@ fn write_fields(
             What::I16 => out.uint(tag, signed(u16_at(record, at)?.cast_signed())),
             What::I32 => out.uint(tag, signed(u32_at(record, at)?.cast_signed())),
             What::I64 => out.uint(tag, u64_at(record, at)?),
+            What::Within { from, to } => {
+                let value = integer_at(record, at, from)?;
+                if let Some(value) = within(value, to) {
+                    out.uint(tag, value);
+                }
+            }
             What::Pid => {
                 let named = u32_at(record, at)?.cast_signed();
                 around.facts.pid(named);
@@ -202,6 +210,30 @@ fn write_fields(
 fn device_number(kernel: u64) -> u64 {
     let (major, minor) = (kernel >> 20, kernel & 0xf_ffff);
     (major & !0xfff) << 32 | (major & 0xfff) << 8 | (minor & !0xff) << 12 | minor & 0xff
+}
+
+/// An integer of the kernel. All of them fit.
+fn integer_at(record: &[u8], at: usize, integer: Integer) -> Option<i128> {
+    Some(match integer {
+        Integer::U8 => (*record.get(at)?).into(),
+        Integer::U16 => u16_at(record, at)?.into(),
+        Integer::U32 => u32_at(record, at)?.into(),
+        Integer::U64 => u64_at(record, at)?.into(),
+        Integer::I8 => (*record.get(at)?).cast_signed().into(),
+        Integer::I16 => u16_at(record, at)?.cast_signed().into(),
+        Integer::I32 => u32_at(record, at)?.cast_signed().into(),
+        Integer::I64 => u64_at(record, at)?.cast_signed().into(),
+    })
+}
+
+/// The varint of `value`, if a field of this type has it.
+fn within(value: i128, range: Range) -> Option<u64> {
+    match range {
+        Range::U32 => u32::try_from(value).ok().map(u64::from),
+        Range::U64 => u64::try_from(value).ok(),
+        Range::I32 => i32::try_from(value).ok().map(signed),
+        Range::I64 => i64::try_from(value).ok().map(signed),
+    }
 }
 
 #[inline]

@@ -38,9 +38,13 @@ pub(crate) struct Keep<'a> {
     pub(crate) events: &'a Events,
     /// Where the columns come from, if it wants compact sched.
     pub(crate) compact: Option<&'a Layout>,
-    /// Whether it keeps a record that it has the event of: a filter of texts or of system calls. The id and the record.
-    pub(crate) passes: Option<&'a dyn Fn(u16, &[u8]) -> bool>,
+    /// The filter of its records, if it has one.
+    pub(crate) passes: Option<&'a Passes<'a>>,
 }
+
+/// Whether a session keeps a record, beside having its event: a filter of texts or of system calls. Takes the id and the
+/// record.
+pub(crate) type Passes<'a> = dyn Fn(u16, &[u8]) -> bool + 'a;
 
 /// A set of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +52,22 @@ pub(crate) struct Events {
     bits: Vec<u64>,
 }
 
+/// How the pages of this kernel are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kernel<'a> {
+    pub(crate) commit: Commit,
+    pub(crate) plans: &'a Plans,
+}
+
 /// What a session knows of a CPU between bundles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Time of the last event that was written.
     end: u64,
     /// Records that did not fit their plan, since the start. They are left out.
     pub(crate) invalid: u64,
+    /// What was wrong with pages, since the start.
+    pub(crate) errors: SortedSet<i32>,
 }
 
 /// Two readings of clocks at one moment, for an instance whose clock is not the boot clock.
@@ -76,7 +89,7 @@ pub(crate) struct Bundle {
     /// Ids of the generic events, which need a descriptor.
     generic: Vec<u16>,
     lost: bool,
-    /// Time of the last event of the bundle before, and of this one.
+    /// Time of the last event of the bundle before.
     before: u64,
 }
 
@@ -114,36 +127,34 @@ impl Bundle {
     }
 
     /// Adds what the session keeps of a page, one read of `trace_pipe_raw`. What is wrong with the page goes into the
-    /// bundle and into `errors`; all records before it are kept.
+    /// bundle and into `progress`; all records before it are kept.
     pub(crate) fn add(
         &mut self,
         page: &[u8],
-        commit: Commit,
-        plans: &Plans,
+        kernel: Kernel<'_>,
         keep: &Keep<'_>,
         around: &mut Around<'_>,
         progress: &mut Progress,
-        errors: &mut SortedSet<Status>,
     ) {
         if self.is_empty() {
             self.before = progress.end;
         }
         let time = page.first_chunk().map_or(0, |time| u64::from_le_bytes(*time));
-        let parsed = match Page::parse(page, commit) {
+        let parsed = match Page::parse(page, kernel.commit) {
             Ok(page) => page,
-            Err(status) => return self.error(time, status, errors),
+            Err(status) => return self.error(time, status, progress),
         };
         self.lost |= parsed.lost != Lost::Nothing;
         let mut end = progress.end;
         for record in parsed.events() {
             let record = match record {
                 Ok(record) => record,
-                Err(status) => return self.error(time, status, errors),
+                Err(status) => return self.error(time, status, progress),
             };
             if !keep.events.contains(record.id) {
                 continue;
             }
-            match self.record(&record, plans, keep, around) {
+            match self.record(&record, kernel.plans, keep, around) {
                 Ok(true) => end = record.time,
                 Ok(false) => {}
                 Err(Invalid) => progress.invalid += 1,
@@ -181,12 +192,12 @@ impl Bundle {
     }
 
     #[cold]
-    fn error(&mut self, time: u64, status: Status, errors: &mut SortedSet<Status>) {
+    fn error(&mut self, time: u64, status: Status, progress: &mut Progress) {
         let body = self.events.begin(ERROR);
         self.events.uint(TIMESTAMP, time);
         self.events.uint(STATUS, i64::from(status.0).cast_unsigned());
         self.events.end(body);
-        errors.insert(status);
+        progress.errors.insert(status.0);
     }
 
     /// Writes the bundle, and begins the next one.

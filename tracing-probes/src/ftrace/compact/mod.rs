@@ -1,17 +1,17 @@
 //! Compact sched: switches and wakings of a bundle as columns, a fifth of their size as events.
 //!
 //! ```text
-//! sched_switch   time │ prev_state │ next_pid │ next_prio │ next_comm ─┐
-//! sched_waking   time │ pid │ target_cpu │ prio │ comm │ common_flags  │
-//!                                                  └──> intern_table <─┘
+//! sched_switch   time │ prev_state │ next_pid │ next_prio │ next_comm ──────┐
+//! sched_waking   time │ pid │ target_cpu │ prio │ common_flags │ comm ──────┤
+//!                                                                 intern_table
 //! ```
 //!
-//! A time is the difference to the one before it in its column; the first is whole. Integers are packed varints, negative
-//! ones with ten bytes. A reader takes `prev_pid`, `prev_comm` and `prev_prio` from the switch before.
+//! A time is the difference to the one before it in its column; the first is whole. Integers are packed varints,
+//! negative ones with ten bytes. A reader takes `prev_pid`, `prev_comm` and `prev_prio` from the switch before.
 //! (`FtraceEventBundle.CompactSched`; spec ftrace, 6.3.)
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use protos::FtraceEventBundleCompactSchedWriter;
 use protozero::Writer;
