@@ -6,20 +6,35 @@
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
 //! | `linux.system_info` | `SystemInfoConfig` | `/proc/cpuinfo`, `/sys` | `CpuInfo`, `InterruptInfo` |
 //!
-//! Each source is a *probe*: a value that reads files below a [`Root`] and fills packets. It knows no threads
-//! and no clocks. Each running instance has a thread, which owns the probe and its trace writer. The thread
-//! ticks the probe at multiples of its period and waits for messages in between, so a stop or a flush never
-//! waits for a timer, and a slow file delays only its own instance.
+//! Each source is a kind of *probe*; `probe` says what that consists of. All instances of a kind have one thread:
+//!
+//! ```text
+//!  thread of the producer                       thread of the kind
+//!  source ── admits, or refuses ──> inbox ──> scheduler ──> probe ──> output
+//!            instances              one order    which         reads     fills
+//!                                   for each     instance is   files     packets
+//!                                                due next
+//! ```
+//!
+//! So a config of thousands of sources, and any number of flushes, take a bounded number of threads, descriptors and
+//! bytes (`limits`); and a file that does not answer delays its own kind alone. An instance beyond the bounds records
+//! nothing; the ledger of its session tells so. The bound is one of each session, because a producer does not know the
+//! users of sessions, and the service bounds the sessions of a user.
 //!
 //! Trust: the kernel is trusted, but not the text it prints: any process chooses its name, and formats change
 //! with versions. A line that does not parse is skipped. A file that cannot be read is named once in the log
 //! and not read again. A process that ends while it is read is left out.
 
 mod ftrace;
+mod inbox;
+mod limits;
 mod output;
 mod parse;
+mod polled_files;
+mod probe;
 mod process_stats;
 mod root;
+mod scheduler;
 mod source;
 mod sys_stats;
 mod system_info;
@@ -33,8 +48,9 @@ use std::time::Duration;
 
 use client::producer::{Producer, ProducerError, ProducerOptions};
 
+use self::probe::descriptor;
 use self::process_stats::ProcessStatsProbe;
-use self::source::{Source, descriptor};
+use self::source::Source;
 use self::sys_stats::SysStatsProbe;
 use self::system_info::SystemInfoProbe;
 

@@ -8,6 +8,9 @@ pub(crate) trait Output {
     /// Adds a packet, filled by `fill`, which is called once.
     fn packet(&mut self, fill: &mut dyn FnMut(&mut TracePacketWriter<'_>));
 
+    /// Hands all packets so far to the service.
+    fn commit(&mut self);
+
     /// Reads the boot clock, ns.
     fn clock(&self) -> fn() -> u64;
 }
@@ -15,6 +18,10 @@ pub(crate) trait Output {
 impl Output for TraceWriter {
     fn packet(&mut self, fill: &mut dyn FnMut(&mut TracePacketWriter<'_>)) {
         fill(&mut self.new_packet());
+    }
+
+    fn commit(&mut self) {
+        self.flush();
     }
 
     fn clock(&self) -> fn() -> u64 {

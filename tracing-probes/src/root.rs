@@ -8,11 +8,7 @@ use std::sync::{Arc, Mutex};
 use abi::map::SortedSet;
 use abi::sync::lock;
 
-/// Longest part of a file that is read, bytes. The longest files (`/proc/interrupts`, `/proc/slabinfo`) have a
-/// tenth of it.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Most different warnings. Further ones are dropped.
-const WARNINGS_MAX: usize = 256;
+use crate::limits::{FILE_BYTES_MAX, WARNINGS_MAX};
 
 /// The directory that all paths are below, and the log for warnings.
 #[derive(Clone)]
@@ -97,49 +93,5 @@ impl Root {
 impl std::fmt::Debug for Root {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Root").field(&Path::new(&self.path)).finish()
-    }
-}
-
-/// A file that is opened once and read at every tick. After a failure it is not read again.
-#[derive(Debug)]
-pub(crate) struct PolledFile {
-    path: &'static str,
-    file: Option<File>,
-}
-
-impl PolledFile {
-    pub(crate) fn open(root: &Root, path: &'static str) -> Self {
-        let file = root.open(path);
-        if let Err(error) = &file {
-            root.warn_once(&format!("/{path} is left out: {error}"));
-        }
-        Self { path, file: file.ok() }
-    }
-
-    /// Reads all of the file.
-    pub(crate) fn read<'a>(&mut self, root: &Root, into: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-        use std::os::unix::fs::FileExt;
-        let file = self.file.as_ref()?;
-        into.resize(into.capacity().max(64 * 1024), 0);
-        let mut len = 0;
-        loop {
-            let free = into.get_mut(len..).unwrap_or_default();
-            match file.read_at(free, len as u64) {
-                Ok(0) => return into.get(..len),
-                Ok(count) => len += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    root.warn_once(&format!("/{} is left out from now on: {error}", self.path));
-                    self.file = None;
-                    return None;
-                }
-            }
-            if len == into.len() {
-                if len as u64 >= FILE_BYTES_MAX {
-                    return into.get(..len);
-                }
-                into.resize(len * 2, 0);
-            }
-        }
     }
 }

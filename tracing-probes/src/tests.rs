@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use protos::{TracePacket, TracePacketWriter};
+use protos::{DataSourceConfig, TracePacket, TracePacketWriter};
 use protozero::{HeapSink, Message, Writer};
 
 use crate::Root;
 use crate::output::Output;
 use crate::parse::{hex_or_decimal, key_value, number, signed};
-use crate::source::until_tick;
+use crate::probe::{Probe, Shared};
 
 /// A directory to fill with files, and the warnings about them.
 pub(crate) struct World {
@@ -71,8 +71,43 @@ impl Output for Packets {
         self.0.push(TracePacket::decode(&bytes).expect("what we wrote"));
     }
 
+    fn commit(&mut self) {}
+
     fn clock(&self) -> fn() -> u64 {
         || 1000
+    }
+}
+
+/// The only instance of its kind. Each step is a batch of its own.
+pub(crate) struct Alone<P: Probe> {
+    shared: P::Shared,
+    probe: P,
+}
+
+impl<P: Probe> Alone<P> {
+    pub(crate) fn new(root: &Root, config: &DataSourceConfig) -> Self {
+        let mut shared = P::Shared::new(root);
+        let probe = P::new(&mut shared, config);
+        Self { shared, probe }
+    }
+
+    pub(crate) fn period(&self) -> Option<Duration> {
+        self.probe.period()
+    }
+
+    pub(crate) fn start(&mut self, out: &mut dyn Output) {
+        self.shared.begin_batch();
+        self.probe.start(&mut self.shared, out);
+    }
+
+    pub(crate) fn tick(&mut self, out: &mut dyn Output) {
+        self.shared.begin_batch();
+        self.probe.tick(&mut self.shared, out);
+    }
+
+    pub(crate) fn clear_incremental_state(&mut self, out: &mut dyn Output) {
+        self.shared.begin_batch();
+        self.probe.clear_incremental_state(&mut self.shared, out);
     }
 }
 
@@ -92,15 +127,6 @@ fn numbers() {
     assert_eq!(hex_or_decimal(b"0x"), None);
     assert_eq!(key_value(b"a b\t: c: d "), Some((&b"a b"[..], &b"c: d"[..])));
     assert_eq!(key_value(b"none"), None);
-}
-
-#[test]
-fn ticks_fall_on_multiples_of_the_period() {
-    let period = Duration::from_millis(100);
-    assert_eq!(until_tick(0, period), Duration::from_millis(100));
-    assert_eq!(until_tick(30_000_000, period), Duration::from_millis(70));
-    assert_eq!(until_tick(99_999_999, period), Duration::from_nanos(1));
-    assert_eq!(until_tick(7, Duration::ZERO), Duration::from_nanos(1));
 }
 
 #[test]

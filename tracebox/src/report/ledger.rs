@@ -35,6 +35,9 @@ pub fn line(entry: &LossLedgerEntry) -> String {
         }
         Reason::REASON_NO_MEMORY => absent("there was no shared memory for it"),
         Reason::REASON_NAME_NOT_MATCHED => absent("to match its name took too long"),
+        Reason::REASON_INSTANCE_REFUSED => {
+            absent("it is recorded as many times as it may be, in one session or in all")
+        }
         Reason::REASON_PRODUCER_REFUSED => {
             format!("{who}: not recorded, because the service has as many programs as it can have")
         }

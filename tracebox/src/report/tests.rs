@@ -212,6 +212,11 @@ fn losses_of_the_ledger() {
         let line = line(Reason::REASON_SESSION_FULL, count, false, source);
         assert_eq!(line, format!("{expected}{absent}"));
     }
+    assert_eq!(
+        line(Reason::REASON_INSTANCE_REFUSED, 2, false, Some("ds")),
+        "ds of game (pid 7) and 1 more: not recorded, because it is recorded as many times as it may be, in one \
+         session or in all"
+    );
     assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");
     assert_eq!(line(Reason(99), 4, false, None), "game (pid 7), for reason 99: 4");
 }

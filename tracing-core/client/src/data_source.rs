@@ -18,7 +18,7 @@ use protozero::Message as _;
 
 use crate::write::{Arbiter, BufferExhaustedPolicy, Target, TraceWriter};
 use abi::ids::{BufferId, InstanceId, ReservationId};
-use abi::sync::{Arc, Mutex, OnceLock, lock};
+use abi::sync::{Arc, AtomicBool, Mutex, OnceLock, Ordering, lock};
 
 /// A source of trace data.
 ///
@@ -33,11 +33,14 @@ pub trait DataSource: Send {
     }
 
     /// Record, into writers made with [`Instance::trace_writer`], until `stop`. The service counts the
-    /// instance as started when this returns.
+    /// instance as started when this returns. A source that cannot record calls [`Instance::refuse`].
     fn start(&mut self, instance: &Instance);
 
     /// Commit the recorded data: flush every writer of the instance, then drop `done`. The data of writers that are
     /// not flushed is not sent.
+    ///
+    /// A source that has not begun an earlier flush of the instance may drop `done` at once: flushes are acknowledged
+    /// in order, so the answer waits for the earlier one.
     fn flush(&mut self, instance: &Instance, flush: &FlushRequest, done: Ack) {
         let _ = (instance, flush, done);
     }
@@ -77,7 +80,7 @@ fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
 }
 
 /// Why a flush was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlushRequest {
     /// Bits as in `FlushFlags`: 0-3 reason (1 periodic, 2 trace stop, 3 clone, 4 explicit), 4-7 initiator (1 service,
@@ -89,7 +92,8 @@ pub struct FlushRequest {
 pub struct Ack(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Ack {
-    pub(super) fn new(done: impl FnOnce() + Send + 'static) -> Self {
+    /// An acknowledgement that calls `done`, on the thread that drops it.
+    pub fn new(done: impl FnOnce() + Send + 'static) -> Self {
         Self(Mutex::new(Some(Box::new(done))))
     }
 
@@ -129,6 +133,7 @@ struct Inner {
     /// Of an instance that the producer has started by itself.
     reservation: Option<ReservationId>,
     adopted: OnceLock<(InstanceId, Arc<DataSourceConfig>)>,
+    refused: AtomicBool,
 }
 
 impl PartialEq for Instance {
@@ -145,8 +150,14 @@ impl Instance {
         config: Arc<DataSourceConfig>,
         arbiter: Option<Arbiter>,
     ) -> Self {
-        let adopted = OnceLock::new();
-        Self(Arc::new(Inner { id, config, arbiter, reservation: None, adopted }))
+        Self(Arc::new(Inner {
+            id,
+            config,
+            arbiter,
+            reservation: None,
+            adopted: OnceLock::new(),
+            refused: AtomicBool::new(false),
+        }))
     }
 
     /// An instance that the producer starts by itself.
@@ -161,6 +172,7 @@ impl Instance {
             arbiter: Some(arbiter),
             reservation: Some(reservation),
             adopted: OnceLock::new(),
+            refused: AtomicBool::new(false),
         }))
     }
 
@@ -194,6 +206,18 @@ impl Instance {
     /// [`config`](Self::config), for another instance.
     pub(super) fn shared_config(&self) -> Arc<DataSourceConfig> {
         Arc::clone(self.0.adopted.get().map_or(&self.0.config, |(_, config)| config))
+    }
+
+    /// The data source records nothing for this instance, because a limit of it is reached. To be called in
+    /// [`start`](DataSource::start) at the latest: the service is told with the start, and the ledger of the session
+    /// has it. The service stops the instance as any other.
+    pub fn refuse(&self) {
+        self.0.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`refuse`](Self::refuse) was called.
+    pub(super) fn is_refused(&self) -> bool {
+        self.0.refused.load(Ordering::Relaxed)
     }
 
     /// The buffer for its packets; 0 while no session has adopted it.

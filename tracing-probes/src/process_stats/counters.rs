@@ -4,6 +4,7 @@ use abi::map::SortedMap;
 
 use protos::ProcessStatsProcessWriter as Writer;
 
+use crate::limits::FILE_ENTRY_BYTES;
 use crate::parse::{key_value, lines, number, words};
 
 /// The file of a counter.
@@ -81,6 +82,16 @@ impl LastValues {
     pub(super) fn is_empty(&self) -> bool {
         self.values.iter().all(Option::is_none) && self.oom_score.is_none() && self.files.is_empty()
     }
+
+    /// What the open files take, bytes.
+    pub(super) fn files_bytes(&self) -> usize {
+        self.files.values().map(|path| file_bytes(path)).sum()
+    }
+}
+
+/// What an open file takes, bytes.
+fn file_bytes(path: &str) -> usize {
+    path.len() + FILE_ENTRY_BYTES
 }
 
 /// The values of a process that have changed.
@@ -120,11 +131,15 @@ impl Changes {
         }
     }
 
-    pub(super) fn record_file(&mut self, last: &mut LastValues, fd: u32, path: String) {
-        if last.files.get(&fd) != Some(&path) {
-            self.files.push((fd, path.clone()));
-            last.files.insert(fd, path);
+    /// Takes the path of an open file. Returns what it takes, bytes; 0 if it was known.
+    pub(super) fn record_file(&mut self, last: &mut LastValues, fd: u32, path: String) -> usize {
+        if last.files.get(&fd) == Some(&path) {
+            return 0;
         }
+        let bytes = file_bytes(&path);
+        self.files.push((fd, path.clone()));
+        last.files.insert(fd, path);
+        bytes
     }
 
     pub(super) fn write(&self, process: &mut Writer<'_>) {

@@ -25,18 +25,15 @@ use protos::{
 use self::counters::{Changes, CounterFile, LastValues};
 use self::status::{Stat, Status};
 use crate::Root;
+use crate::limits::{
+    CMDLINE_BYTES_MAX, FDS_PER_PROCESS_MAX, FILES_BYTES_PER_INSTANCE_MAX,
+    PROCESS_STATS_POLL_MS_MIN as POLL_MS_MIN,
+};
 use crate::output::Output;
 use crate::parse::{signed, text};
-use crate::source::Probe;
+use crate::probe::Probe;
 use crate::sys_stats::tick_ns;
 use abi::map::SortedSet;
-
-/// Shorter poll periods are raised to this.
-const POLL_MS_MIN: u32 = 100;
-/// Arguments of a process are cut after this many bytes: a process may have megabytes of them.
-const CMDLINE_BYTES_MAX: usize = 32 * 1024;
-/// Most open files of a process that are recorded.
-const FDS_MAX: usize = 16 * 1024;
 
 /// One instance.
 #[derive(Debug)]
@@ -56,6 +53,8 @@ pub(crate) struct ProcessStatsProbe {
     without_memory: SortedSet<i32>,
     /// The values that were written last.
     last_values: BTreeMap<i32, LastValues>,
+    /// What the open files among them take, bytes.
+    files_bytes: usize,
     text: Vec<u8>,
 }
 
@@ -63,7 +62,9 @@ impl Probe for ProcessStatsProbe {
     const NAME: &'static str = "linux.process_stats";
     const HAS_INCREMENTAL_STATE: bool = true;
 
-    fn new(root: &Root, config: &DataSourceConfig) -> Self {
+    type Shared = Root;
+
+    fn new(root: &mut Root, config: &DataSourceConfig) -> Self {
         let config = config.process_stats_config.clone().unwrap_or_default();
         let poll_ms = match config.proc_stats_poll_ms {
             None | Some(0) => 0,
@@ -90,11 +91,12 @@ impl Probe for ProcessStatsProbe {
             described: SortedSet::new(),
             without_memory: SortedSet::new(),
             last_values: BTreeMap::new(),
+            files_bytes: 0,
             text: Vec::new(),
         }
     }
 
-    fn start(&mut self, out: &mut dyn Output) {
+    fn start(&mut self, _: &mut Root, out: &mut dyn Output) {
         let wanted = self.config.scan_all_processes_on_start == Some(true);
         if wanted && !self.config.quirks.contains(&Quirks::DISABLE_INITIAL_DUMP) {
             let pids = self.pids();
@@ -106,7 +108,7 @@ impl Probe for ProcessStatsProbe {
         (self.poll_ms > 0).then(|| Duration::from_millis(self.poll_ms.into()))
     }
 
-    fn tick(&mut self, out: &mut dyn Output) {
+    fn tick(&mut self, _: &mut Root, out: &mut dyn Output) {
         let clock = out.clock();
         let begin_ns = clock();
         let pids = self.pids();
@@ -115,6 +117,7 @@ impl Probe for ProcessStatsProbe {
         self.described.retain(|pid| alive.contains(pid));
         self.without_memory.retain(|pid| alive.contains(pid));
         self.last_values.retain(|pid, _| alive.contains(pid));
+        self.files_bytes = self.last_values.values().map(LastValues::files_bytes).sum();
 
         let mut changed = Vec::new();
         let mut new = Vec::new();
@@ -152,12 +155,12 @@ impl Probe for ProcessStatsProbe {
         }
     }
 
-    fn clear_incremental_state(&mut self, out: &mut dyn Output) {
+    fn clear_incremental_state(&mut self, root: &mut Root, out: &mut dyn Output) {
         self.described.clear();
         self.without_memory.clear();
         self.last_values.clear();
         self.cleared = true;
-        self.start(out);
+        self.start(root, out);
     }
 }
 
@@ -307,13 +310,16 @@ impl ProcessStatsProbe {
         }
     }
 
-    fn files(&self, pid: i32, last: &mut LastValues, changes: &mut Changes) {
+    fn files(&mut self, pid: i32, last: &mut LastValues, changes: &mut Changes) {
         let dir = format!("proc/{pid}/fd");
         // Files of other users cannot be read without privilege, which is no reason for a warning.
         let fds = self.root.numbers(&dir, "").unwrap_or_default();
-        for fd in fds.into_iter().take(FDS_MAX) {
+        for fd in fds.into_iter().take(FDS_PER_PROCESS_MAX) {
+            if self.files_bytes >= FILES_BYTES_PER_INSTANCE_MAX {
+                return self.root.warn_once("process_stats: open files are left out: too many");
+            }
             if let Some(path) = self.root.link(&format!("{dir}/{fd}")) {
-                changes.record_file(last, fd, path);
+                self.files_bytes += changes.record_file(last, fd, path);
             }
         }
     }

@@ -5,8 +5,8 @@ use protos::{
 
 use super::ProcessStatsProbe;
 use super::status::{Stat, Status};
-use crate::source::Probe;
-use crate::tests::{Packets, World};
+use crate::limits::{FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX};
+use crate::tests::{Alone, Packets, World};
 
 const STATUS: &str = "Name:\tser ver\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t42\nPid:\t42\n\
     PPid:\t1\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nKthread:\t0\nVmPeak:\t    9999 kB\n\
@@ -33,9 +33,9 @@ fn world() -> World {
     world
 }
 
-fn probe(world: &World, config: ProcessStatsConfig) -> ProcessStatsProbe {
+fn probe(world: &World, config: ProcessStatsConfig) -> Alone<ProcessStatsProbe> {
     let config = DataSourceConfig { process_stats_config: Some(config), ..Default::default() };
-    ProcessStatsProbe::new(&world.root, &config)
+    Alone::<ProcessStatsProbe>::new(&world.root, &config)
 }
 
 fn tree(packet: protos::TracePacket) -> ProcessTree {
@@ -267,6 +267,34 @@ fn open_files() {
     let files = &stats(out.one()).processes[0].fds;
     assert_eq!(files.len(), 1);
     assert_eq!(files[0].path.as_deref(), Some("/tmp/x"));
+}
+
+/// What is remembered of open files has a bound.
+#[test]
+fn too_many_open_files() {
+    let world = world();
+    let fds = world.dir.path().join("proc/42/fd");
+    std::fs::create_dir_all(&fds).unwrap();
+    // Longer than the paths of most files, so that few are enough.
+    let path = format!("/{}", "x/".repeat(2000));
+    let bytes = path.len() + FILE_ENTRY_BYTES;
+    let count = FILES_BYTES_PER_INSTANCE_MAX.div_ceil(bytes);
+    for fd in 0..count + 5 {
+        std::os::unix::fs::symlink(&path, fds.join(fd.to_string())).unwrap();
+    }
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig {
+        proc_stats_poll_ms: Some(100),
+        resolve_process_fds: Some(true),
+        ..Default::default()
+    };
+    let mut probe = probe(&world, config);
+    probe.tick(&mut out);
+    assert_eq!(stats(out.take().remove(1)).processes[0].fds.len(), count);
+    assert_eq!(world.log().len(), 1);
+    // What is remembered counts at each tick.
+    probe.tick(&mut out);
+    assert_eq!(out.take(), []);
 }
 
 #[test]

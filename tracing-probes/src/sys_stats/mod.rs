@@ -18,12 +18,10 @@ pub(crate) use self::readers::tick_ns;
 use self::memory_counters::MemoryCounters;
 use self::readers::StatReader;
 use crate::Root;
+use crate::limits::SYS_STATS_PERIOD_MS_MIN as PERIOD_MS_MIN;
 use crate::output::Output;
-use crate::root::PolledFile;
-use crate::source::Probe;
-
-/// Shorter periods are raised to this.
-const PERIOD_MS_MIN: u32 = 10;
+use crate::polled_files::PolledFiles;
+use crate::probe::Probe;
 
 /// Counters that are read together, in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,77 +90,69 @@ impl Schedule {
         groups.iter_mut().for_each(|(_, ms)| *ms /= shortest);
         Self { period_ms: shortest, groups }
     }
+}
 
-    fn has(&self, group: Group) -> bool {
-        self.groups.iter().any(|(g, _)| *g == group)
+impl Group {
+    /// The files that it reads and that stay open.
+    fn polled_files(self) -> &'static [&'static str] {
+        match self {
+            Self::Meminfo => &[MEMINFO],
+            Self::Vmstat => &[VMSTAT],
+            Self::Stat => &[STAT],
+            Self::Buddyinfo => &[BUDDYINFO],
+            Self::Diskstat => &[DISKSTATS],
+            Self::Slab => &[SLABINFO],
+            Self::Psi => &PSI_PATHS,
+            Self::Devfreq | Self::Cpufreq | Self::Thermal | Self::Cpuidle | Self::Gpufreq => &[],
+        }
     }
 }
 
-/// Files that stay open.
-#[derive(Debug)]
-struct Files {
-    meminfo: Option<PolledFile>,
-    vmstat: Option<PolledFile>,
-    stat: Option<PolledFile>,
-    buddyinfo: Option<PolledFile>,
-    diskstat: Option<PolledFile>,
-    slab: Option<PolledFile>,
-    psi: Vec<(readers::PsiFile, PolledFile)>,
-}
+const MEMINFO: &str = "proc/meminfo";
+const VMSTAT: &str = "proc/vmstat";
+const STAT: &str = "proc/stat";
+const BUDDYINFO: &str = "proc/buddyinfo";
+const DISKSTATS: &str = "proc/diskstats";
+const SLABINFO: &str = "proc/slabinfo";
+const PSI_PATHS: [&str; 3] = readers::PSI_PATHS;
 
 /// One instance.
 #[derive(Debug)]
 pub(crate) struct SysStatsProbe {
-    root: Root,
     schedule: Schedule,
     memory: MemoryCounters,
     stat: StatReader,
-    files: Files,
     tick: u32,
-    /// The file that was read last. It is kept for its memory.
-    text: Vec<u8>,
 }
 
 impl Probe for SysStatsProbe {
     const NAME: &'static str = "linux.sys_stats";
     const HAS_INCREMENTAL_STATE: bool = false;
 
-    fn new(root: &Root, config: &DataSourceConfig) -> Self {
+    type Shared = PolledFiles;
+
+    fn new(files: &mut PolledFiles, config: &DataSourceConfig) -> Self {
         let config = config.sys_stats_config.clone().unwrap_or_default();
-        let schedule = Schedule::new(root, &config);
-        let open = |group, path| schedule.has(group).then(|| PolledFile::open(root, path));
-        let files = Files {
-            meminfo: open(Group::Meminfo, "proc/meminfo"),
-            vmstat: open(Group::Vmstat, "proc/vmstat"),
-            stat: open(Group::Stat, "proc/stat"),
-            buddyinfo: open(Group::Buddyinfo, "proc/buddyinfo"),
-            diskstat: open(Group::Diskstat, "proc/diskstats"),
-            slab: open(Group::Slab, "proc/slabinfo"),
-            psi: readers::PSI
-                .iter()
-                .filter(|_| schedule.has(Group::Psi))
-                .map(|file| (*file, PolledFile::open(root, file.path)))
-                .collect(),
-        };
+        let schedule = Schedule::new(files.root(), &config);
+        for (group, _) in &schedule.groups {
+            group.polled_files().iter().for_each(|path| files.open(path));
+        }
         Self {
-            root: root.clone(),
             schedule,
             memory: MemoryCounters::new(&config),
             stat: StatReader::new(&config),
-            files,
             tick: 0,
-            text: Vec::new(),
         }
     }
 
-    fn start(&mut self, _: &mut dyn Output) {}
+    fn start(&mut self, _: &mut PolledFiles, _: &mut dyn Output) {}
 
     fn period(&self) -> Option<Duration> {
         let period_ms = self.schedule.period_ms;
         (period_ms > 0).then(|| Duration::from_millis(period_ms.into()))
     }
 
-    fn tick(&mut self, out: &mut dyn Output) {
+    fn tick(&mut self, files: &mut PolledFiles, out: &mut dyn Output) {
         let due: Vec<Group> = self
             .schedule
             .groups
@@ -172,12 +162,12 @@ impl Probe for SysStatsProbe {
             .collect();
         self.tick = self.tick.wrapping_add(1);
         let clock = out.clock();
-        let begin_ns = clock();
+        let begin_ns = files.begin_ns(clock);
         out.packet(&mut |packet| {
             packet.timestamp(begin_ns);
             let mut stats = packet.sys_stats();
             for group in &due {
-                self.write(*group, &mut stats);
+                self.write(*group, files, &mut stats);
             }
             stats.collection_end_timestamp(clock());
         });
@@ -185,32 +175,30 @@ impl Probe for SysStatsProbe {
 }
 
 impl SysStatsProbe {
-    fn write(&mut self, group: Group, stats: &mut SysStatsWriter<'_>) {
-        let Self { root, memory, files, text, .. } = self;
-        let mut reread = |file: &mut Option<PolledFile>, write: &mut dyn FnMut(&[u8])| {
-            if let Some(text) = file.as_mut().and_then(|f| f.read(root, text)) {
+    fn write(&self, group: Group, files: &mut PolledFiles, stats: &mut SysStatsWriter<'_>) {
+        let Self { memory, stat, .. } = self;
+        let mut reread = |path: &str, write: &mut dyn FnMut(&[u8])| {
+            if let Some(text) = files.read(path) {
                 write(text);
             }
         };
         match group {
-            Group::Meminfo => reread(&mut files.meminfo, &mut |t| memory.meminfo(t, stats)),
-            Group::Vmstat => reread(&mut files.vmstat, &mut |t| memory.vmstat(t, stats)),
-            Group::Stat => reread(&mut files.stat, &mut |t| self.stat.write(t, stats)),
-            Group::Buddyinfo => reread(&mut files.buddyinfo, &mut |t| readers::buddyinfo(t, stats)),
-            Group::Diskstat => reread(&mut files.diskstat, &mut |t| readers::diskstat(t, stats)),
-            Group::Slab => reread(&mut files.slab, &mut |t| readers::slab(t, stats)),
+            Group::Meminfo => reread(MEMINFO, &mut |t| memory.meminfo(t, stats)),
+            Group::Vmstat => reread(VMSTAT, &mut |t| memory.vmstat(t, stats)),
+            Group::Stat => reread(STAT, &mut |t| stat.write(t, stats)),
+            Group::Buddyinfo => reread(BUDDYINFO, &mut |t| readers::buddyinfo(t, stats)),
+            Group::Diskstat => reread(DISKSTATS, &mut |t| readers::diskstat(t, stats)),
+            Group::Slab => reread(SLABINFO, &mut |t| readers::slab(t, stats)),
             Group::Psi => {
-                for (resource, file) in &mut files.psi {
-                    if let Some(text) = file.read(root, text) {
-                        readers::psi(*resource, text, stats);
-                    }
+                for file in readers::PSI {
+                    reread(file.path, &mut |t| readers::psi(file, t, stats));
                 }
             }
-            Group::Devfreq => readers::devfreq(root, stats),
-            Group::Cpufreq => readers::cpufreq(root, stats),
-            Group::Thermal => readers::thermal(root, stats),
-            Group::Cpuidle => readers::cpuidle(root, stats),
-            Group::Gpufreq => readers::gpufreq(root, stats),
+            Group::Devfreq => readers::devfreq(files.root(), stats),
+            Group::Cpufreq => readers::cpufreq(files.root(), stats),
+            Group::Thermal => readers::thermal(files.root(), stats),
+            Group::Cpuidle => readers::cpuidle(files.root(), stats),
+            Group::Gpufreq => readers::gpufreq(files.root(), stats),
         }
     }
 }

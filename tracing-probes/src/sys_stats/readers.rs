@@ -122,19 +122,23 @@ pub(super) struct PsiFile {
     full: Resource,
 }
 
+/// The paths of [`PSI`].
+pub(super) const PSI_PATHS: [&str; 3] =
+    ["proc/pressure/cpu", "proc/pressure/io", "proc/pressure/memory"];
+
 pub(super) const PSI: [PsiFile; 3] = [
     PsiFile {
-        path: "proc/pressure/cpu",
+        path: PSI_PATHS[0],
         some: Resource::PSI_RESOURCE_CPU_SOME,
         full: Resource::PSI_RESOURCE_CPU_FULL,
     },
     PsiFile {
-        path: "proc/pressure/io",
+        path: PSI_PATHS[1],
         some: Resource::PSI_RESOURCE_IO_SOME,
         full: Resource::PSI_RESOURCE_IO_FULL,
     },
     PsiFile {
-        path: "proc/pressure/memory",
+        path: PSI_PATHS[2],
         some: Resource::PSI_RESOURCE_MEMORY_SOME,
         full: Resource::PSI_RESOURCE_MEMORY_FULL,
     },

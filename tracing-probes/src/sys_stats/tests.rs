@@ -5,15 +5,16 @@ use protos::{
 };
 
 use super::SysStatsProbe;
-use crate::source::Probe;
-use crate::tests::{Packets, World};
+use crate::polled_files::PolledFiles;
+use crate::probe::{Probe, Shared};
+use crate::tests::{Alone, Packets, World};
 
-fn probe(world: &World, config: SysStatsConfig) -> SysStatsProbe {
+fn probe(world: &World, config: SysStatsConfig) -> Alone<SysStatsProbe> {
     let config = DataSourceConfig { sys_stats_config: Some(config), ..Default::default() };
-    SysStatsProbe::new(&world.root, &config)
+    Alone::<SysStatsProbe>::new(&world.root, &config)
 }
 
-fn tick(probe: &mut SysStatsProbe) -> SysStats {
+fn tick(probe: &mut Alone<SysStatsProbe>) -> SysStats {
     let mut out = Packets::default();
     probe.tick(&mut out);
     let packet = out.one();
@@ -236,6 +237,34 @@ fn files_are_read_anew_at_each_tick_whatever_their_length() {
     assert_eq!(tick(&mut probe).meminfo[0].value, Some(2));
     world.put("proc/meminfo", "");
     assert_eq!(tick(&mut probe).meminfo, []);
+}
+
+/// One read for all that tick at the same time, with the time before it; files that are open once for all.
+#[test]
+fn instances_share_what_is_read() {
+    let world = World::new();
+    world.put("proc/meminfo", "MemTotal: 1 kB\n");
+    let mut files = PolledFiles::new(&world.root);
+    let sys_stats = SysStatsConfig { meminfo_period_ms: Some(100), ..Default::default() };
+    let config = DataSourceConfig { sys_stats_config: Some(sys_stats), ..Default::default() };
+    let mut probes = [(); 2].map(|()| SysStatsProbe::new(&mut files, &config));
+    let mut tick = |at: usize, files: &mut PolledFiles| {
+        let mut out = Packets::default();
+        probes[at].tick(files, &mut out);
+        match out.one().data {
+            Some(TracePacketData::SysStats(stats)) => stats.meminfo[0].value,
+            other => panic!("{other:?}"),
+        }
+    };
+    files.begin_batch();
+    assert_eq!(files.begin_ns(|| 5), 5);
+    assert_eq!(tick(0, &mut files), Some(1));
+    world.put("proc/meminfo", "MemTotal: 2 kB\n");
+    assert_eq!((tick(1, &mut files), files.begin_ns(|| 6)), (Some(1), 5));
+    files.begin_batch();
+    assert_eq!((tick(1, &mut files), files.begin_ns(|| 6)), (Some(2), 1000));
+    assert_eq!(tick(0, &mut files), Some(2));
+    assert_eq!(files.open_count(), 1);
 }
 
 proptest! {

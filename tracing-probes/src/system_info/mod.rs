@@ -11,7 +11,7 @@ use protos::{CpuInfoWriter, DataSourceConfig};
 use crate::Root;
 use crate::output::Output;
 use crate::parse::{hex_or_decimal, key_value, lines, number, text, words};
-use crate::source::Probe;
+use crate::probe::Probe;
 
 /// One instance.
 #[derive(Debug)]
@@ -24,12 +24,14 @@ impl Probe for SystemInfoProbe {
     const NAME: &'static str = "linux.system_info";
     const HAS_INCREMENTAL_STATE: bool = false;
 
-    fn new(root: &Root, config: &DataSourceConfig) -> Self {
+    type Shared = Root;
+
+    fn new(root: &mut Root, config: &DataSourceConfig) -> Self {
         let config = config.system_info_config.as_ref();
         Self { root: root.clone(), irq_names: config.is_some_and(|c| c.irq_names == Some(true)) }
     }
 
-    fn start(&mut self, out: &mut dyn Output) {
+    fn start(&mut self, _: &mut Root, out: &mut dyn Output) {
         let now_ns = out.clock()();
         let mut contents = Vec::new();
         match self.root.read("proc/cpuinfo", &mut contents) {
@@ -61,7 +63,7 @@ impl Probe for SystemInfoProbe {
         None
     }
 
-    fn tick(&mut self, _: &mut dyn Output) {}
+    fn tick(&mut self, _: &mut Root, _: &mut dyn Output) {}
 }
 
 /// A section of `/proc/cpuinfo`.

@@ -1,8 +1,7 @@
 use protos::{DataSourceConfig, SystemInfoConfig, TracePacketData};
 
 use super::{Cpu, SystemInfoProbe, parse_cpus};
-use crate::source::Probe;
-use crate::tests::{Packets, World};
+use crate::tests::{Alone, Packets, World};
 
 const ARM: &str = "processor\t: 0\nBogoMIPS\t: 38.40\nFeatures\t: fp asimd mte aes\n\
     CPU implementer\t: 0x51\nCPU architecture: 8\nCPU variant\t: 0xf\nCPU part\t: 0x804\n\
@@ -41,7 +40,7 @@ fn x86_with_frequencies_and_interrupts() {
         ..Default::default()
     };
     let mut out = Packets::default();
-    SystemInfoProbe::new(&world.root, &config).start(&mut out);
+    Alone::<SystemInfoProbe>::new(&world.root, &config).start(&mut out);
     let packets = out.take();
     let [Some(TracePacketData::CpuInfo(cpus)), Some(TracePacketData::InterruptInfo(irqs))] =
         [packets[0].data.clone(), packets[1].data.clone()]
@@ -60,7 +59,7 @@ fn x86_with_frequencies_and_interrupts() {
 fn nothing_to_read() {
     let world = World::new();
     let mut out = Packets::default();
-    SystemInfoProbe::new(&world.root, &DataSourceConfig::default()).start(&mut out);
+    Alone::<SystemInfoProbe>::new(&world.root, &DataSourceConfig::default()).start(&mut out);
     assert_eq!(out.0, []);
     assert_eq!(world.log().len(), 1);
 }

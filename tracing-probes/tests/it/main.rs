@@ -1,5 +1,8 @@
 //! The sources of this machine, recorded through a service in this process.
 
+mod hostile;
+
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use client::consumer::{Consumer, Waited};
@@ -13,6 +16,12 @@ use protos::{
 use protozero::Message;
 
 const FOREVER: Duration = Duration::MAX;
+
+/// One test at a time: threads of this process are counted.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 fn config() -> TraceConfig {
     let period = Some(100);
@@ -108,6 +117,7 @@ impl Recorded {
 
 #[test]
 fn this_machine_is_recorded() {
+    let _alone = alone();
     let service = service_config("test").expect("this machine is known");
     let service = InProcessService::start(service, Box::new(|_, _: &str| {})).expect("a service");
     let producer = Producer::attach(service.producer(), tracing_probes::options());

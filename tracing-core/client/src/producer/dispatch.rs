@@ -182,6 +182,7 @@ impl Dispatcher {
         if let Some(arbiter) = &running.arbiter {
             arbiter.send(Request::NotifyDataSourceStarted(NotifyDataSourceStartedRequest {
                 data_source_id: Some(id.get()),
+                refused: running.instance.is_refused().then_some(true),
                 ..Default::default()
             }));
         }
@@ -234,7 +235,7 @@ impl Dispatcher {
     }
 
     fn flush(&mut self, arbiter: Arbiter, id: FlushId, instances: &[InstanceId], flags: u64) {
-        lock(&self.flushes).waiting.push_back((id, false));
+        lock(&self.flushes).add(id);
         let flushes = self.flushes.clone();
         // All instances share it, and the last one to finish drops it. Unknown instances are acknowledged, too, or the
         // service would wait for them until its timeout.
@@ -256,17 +257,40 @@ impl Dispatcher {
 }
 
 /// Flushes that are not acknowledged, in order. An acknowledgement covers all older flushes, so a flush that is done
-/// waits for an older one that is not.
-#[derive(Default)]
-struct Flushes {
+/// waits for an older one that is not. Of several in a row that are done the newest stands for all, so that their
+/// number does not matter.
+#[derive(Debug, Default)]
+pub(super) struct Flushes {
     waiting: VecDeque<(FlushId, bool)>,
 }
 
 impl Flushes {
+    pub(super) fn add(&mut self, id: FlushId) {
+        self.waiting.push_back((id, false));
+    }
+
+    /// How many are remembered.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Marks flush `id` as done. Returns the newest flush that can be acknowledged now.
-    fn complete(&mut self, id: FlushId) -> Option<FlushId> {
-        if let Some(entry) = self.waiting.iter_mut().find(|entry| entry.0 == id) {
-            entry.1 = true;
+    pub(super) fn complete(&mut self, id: FlushId) -> Option<FlushId> {
+        if let Some(at) = self.waiting.iter().position(|entry| entry.0 == id) {
+            let is_done = |at: Option<usize>| {
+                at.and_then(|at| self.waiting.get(at)).is_some_and(|entry| entry.1)
+            };
+            let (before, after) = (is_done(at.checked_sub(1)), is_done(at.checked_add(1)));
+            if let Some(entry) = self.waiting.get_mut(at) {
+                entry.1 = true;
+            }
+            if after {
+                self.waiting.remove(at);
+            }
+            if before {
+                self.waiting.remove(at - 1);
+            }
         }
         let mut newest = None;
         while self.waiting.front().is_some_and(|entry| entry.1) {

@@ -91,8 +91,10 @@ impl Service {
                 producer.writers.remove(&WriterId::new(r.trace_writer_id.unwrap_or(0) as u16));
             }
             Request::NotifyDataSourceStarted(r) => {
-                let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
-                start::instance_started(key, &mut self.sessions, &mut self.consumers, turn);
+                let instance = (&*producer, InstanceId::new(r.data_source_id.unwrap_or(0)));
+                let refused = r.refused == Some(true);
+                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+                start::instance_started(instance, refused, sessions, consumers, turn);
             }
             Request::NotifyDataSourceStopped(r) => {
                 let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));

@@ -3,7 +3,7 @@
 //! ```text
 //!   producers that leave, are cut or refused ──┐                    ┌──> TraceStats, in the trace and on request
 //!   chunks that are refused ───────────────────┼──> Ledger ─────────┼──> the state of the service
-//!   instances that are not set up ─────────────┘    (of a session)  └──> clones of the session
+//!   instances not set up, or not recorded ─────┘    (of a session)  └──> clones of the session
 //! ```
 //!
 //! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
@@ -46,6 +46,8 @@ pub(crate) enum Reason {
     NoMemory,
     /// ... to match the name of its producer took too long.
     NameNotMatched,
+    /// A producer does not record an instance: it has as many of the data source as there may be.
+    InstanceRefused,
     /// A producer was refused: the service has as many as it can have.
     ProducerRefused,
     /// Chunks were refused: they were for a buffer that is not their producer's.
@@ -75,6 +77,7 @@ impl Reason {
             Self::UserFull => LossLedgerReason::REASON_USER_FULL,
             Self::NoMemory => LossLedgerReason::REASON_NO_MEMORY,
             Self::NameNotMatched => LossLedgerReason::REASON_NAME_NOT_MATCHED,
+            Self::InstanceRefused => LossLedgerReason::REASON_INSTANCE_REFUSED,
             Self::ProducerRefused => LossLedgerReason::REASON_PRODUCER_REFUSED,
             Self::ChunksRefused => LossLedgerReason::REASON_CHUNKS_REFUSED,
             Self::Others => LossLedgerReason::REASON_OTHERS,
@@ -85,9 +88,11 @@ impl Reason {
         match self {
             Self::LeftUnfinished => LossLedgerUnit::UNIT_PACKETS,
             Self::ChunksRefused => LossLedgerUnit::UNIT_CHUNKS,
-            Self::SessionFull | Self::UserFull | Self::NoMemory | Self::NameNotMatched => {
-                LossLedgerUnit::UNIT_INSTANCES
-            }
+            Self::SessionFull
+            | Self::UserFull
+            | Self::NoMemory
+            | Self::NameNotMatched
+            | Self::InstanceRefused => LossLedgerUnit::UNIT_INSTANCES,
             Self::CutProtocol
             | Self::CutNotReading
             | Self::CutDescriptors

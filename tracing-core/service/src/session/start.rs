@@ -7,10 +7,12 @@ use super::state::{Session, Sessions};
 use crate::commands;
 use crate::consumers::Consumers;
 use crate::error::SessionError;
+use crate::ledger::{Loss, Reason};
 use crate::limits;
-use crate::producers::Producers;
+use crate::producers::{Producer, Producers};
 use crate::timers::{Clock, TimerKind};
 use crate::turn::Turn;
+use abi::ids::InstanceId;
 
 /// Starts a configured session; harmless if it was started before.
 pub(crate) fn session(
@@ -104,13 +106,16 @@ pub(crate) fn instance(
     consumers.instance_changed(session.consumer, instance);
 }
 
-/// A producer says that an instance of its runs.
+/// A producer says that an instance of its runs, or that it `refused` it: then it counts as started, and the ledger of
+/// its session has it.
 pub(crate) fn instance_started(
-    key: InstanceKey,
+    (producer, id): (&Producer, InstanceId),
+    refused: bool,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
+    let key = (producer.id, id);
     let Some(session) = sessions.values_mut().find(|s| s.instances.contains(&key)) else {
         return;
     };
@@ -119,6 +124,11 @@ pub(crate) fn instance_started(
     if is_started && session.instances.get(&key).is_some_and(is_starting) {
         if let Some(instance) = session.instances.set_state(key, |_| InstanceState::Started) {
             consumers.instance_changed(session.consumer, instance);
+            if refused {
+                let source = Some(instance.source.clone());
+                let loss = Loss { source, ..producer.loss(Reason::InstanceRefused) };
+                session.note_loss(loss, turn);
+            }
         }
         check_all_started(session, consumers, turn);
     }

@@ -283,6 +283,38 @@ fn started(shell: &mut Shell, producer: &MockProducer, id: u64) {
     producer.call(shell, ProducerRequest::NotifyDataSourceStarted(request));
 }
 
+/// An instance that its producer does not record counts as started, and the ledger has it, once.
+#[test]
+fn an_instance_that_is_refused() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    producer.register(&mut shell, notifying("ds"));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_ALL_DATA_SOURCES_STARTED]);
+    consumer.enable(&mut shell, config(&["ds", "ds"]), None);
+    started(&mut shell, &producer, 1);
+    for id in [2, 2, 3] {
+        let request = protos::NotifyDataSourceStartedRequest {
+            data_source_id: Some(id),
+            refused: Some(true),
+            ..Default::default()
+        };
+        producer.call(&mut shell, ProducerRequest::NotifyDataSourceStarted(request));
+    }
+    assert_eq!(all_started(&mut shell, &consumer, call), 1);
+    let lost = super::ledger::ledger(&mut shell, &consumer);
+    assert_eq!(lost.len(), 1);
+    assert_eq!(
+        (lost[0].reason, lost[0].unit, lost[0].count, lost[0].data_source_name.as_deref()),
+        (
+            Some(protos::LossLedgerReason::REASON_INSTANCE_REFUSED),
+            Some(protos::LossLedgerUnit::UNIT_INSTANCES),
+            Some(1),
+            Some("ds")
+        )
+    );
+}
+
 /// How often "all started" was observed since the last call.
 fn all_started(shell: &mut Shell, consumer: &MockConsumer, call: CallId) -> usize {
     let events = observed(shell, consumer, call);

@@ -144,7 +144,7 @@ fn sequence_of(packet: &TracePacket) -> u32 {
     }
 }
 
-fn ledger(shell: &mut Shell, consumer: &MockConsumer) -> Vec<LossLedgerEntry> {
+pub(super) fn ledger(shell: &mut Shell, consumer: &MockConsumer) -> Vec<LossLedgerEntry> {
     let request = protos::consumer_port::Request::GetTraceStats(GetTraceStatsRequest::default());
     let reply = consumer.call(shell, request).remove(0).response.unwrap();
     let stats = protos::GetTraceStatsResponse::decode(&reply).unwrap().trace_stats.unwrap();

@@ -33,6 +33,8 @@ impl LossLedgerReason {
     pub const REASON_CHUNKS_REFUSED: Self = Self(10);
     /// The ledger was full: the sum of what has no entry of its own.
     pub const REASON_OTHERS: Self = Self(11);
+    /// A producer did not record a data source: it has as many instances of it as there may be.
+    pub const REASON_INSTANCE_REFUSED: Self = Self(12);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -50,6 +52,7 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_PRODUCER_REFUSED", 9),
         ("REASON_CHUNKS_REFUSED", 10),
         ("REASON_OTHERS", 11),
+        ("REASON_INSTANCE_REFUSED", 12),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }

@@ -507,17 +507,23 @@ impl CommitDataResponse {
 pub struct NotifyDataSourceStartedRequest {
     /// The instance's id, as in StartDataSource.
     pub data_source_id: Option<u64>,
+    /// The instance records nothing: its data source has as many as it may have. Upstream has no such field, and its
+    /// services skip it.
+    pub refused: Option<bool>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { NotifyDataSourceStartedRequest;
+    optional refused = 50001 as Bool;
     optional data_source_id = 1 as Uint64;
 }
 
 rt::writer! { NotifyDataSourceStartedRequestWriter, "perfetto.protos.NotifyDataSourceStartedRequest";
     /// The instance's id, as in StartDataSource.
     value data_source_id(u64) = 1 as uint64;
+    /// The instance records nothing: its data source has as many as it may have.
+    value refused(bool) = 50001 as bool;
 }
 
 #[cfg(feature = "readers")]
@@ -526,16 +532,18 @@ rt::reader! {
     one {
         /// The instance's id, as in StartDataSource.
         DataSourceId(u64) data_source_id = 8 as Uint64;
+        /// The instance records nothing: its data source has as many as it may have.
+        Refused(bool) refused = 400008 as Bool;
     }
 }
 
 #[cfg(feature = "text")]
 impl NotifyDataSourceStartedRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.NotifyDataSourceStartedRequest",
-        &[d::optional("data_source_id", 1, d::Kind::Uint64)],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.NotifyDataSourceStartedRequest", &[
+        d::optional("data_source_id", 1, d::Kind::Uint64),
+        d::optional("refused", 50001, d::Kind::Bool),
+    ]);
 }
 
 /// Done.

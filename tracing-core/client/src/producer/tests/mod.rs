@@ -6,7 +6,7 @@ mod startup;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use abi::ids::CallId;
+use abi::ids::{CallId, FlushId};
 use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
 use abi::shm::Region;
@@ -16,6 +16,7 @@ use protos::producer_port::Request;
 use protozero::Message as _;
 
 use super::connection::{ProducerConnection, Stepped};
+use super::dispatch::Flushes;
 use super::io::ParkThread;
 use super::shared::{Control, Shared};
 use super::*;
@@ -136,4 +137,21 @@ fn pauses_grow_until_a_connection_lasts() {
     assert_eq!(ms(backoff.lost(true, short)), 2000, "taken, but not for long");
     assert_eq!(ms(backoff.lost(true, Duration::from_secs(3))), 100);
     assert_eq!(ms(backoff.absent()), 100, "and nobody is there now");
+}
+
+/// An acknowledgement covers all older flushes, so it waits for them; the number of those that wait does not matter.
+#[test]
+fn flushes_are_acknowledged_in_order() {
+    const MANY: u64 = 1000;
+    let mut flushes = Flushes::default();
+    (1..=MANY).for_each(|id| flushes.add(FlushId::new(id)));
+    // Some order in which each of 2 to `MANY` comes once: 7 and the divisor have no common factor.
+    for at in 0..MANY - 1 {
+        assert_eq!(flushes.complete(FlushId::new(at * 7 % (MANY - 1) + 2)), None);
+    }
+    assert_eq!(flushes.len(), 2);
+    flushes.add(FlushId::new(MANY + 1));
+    assert_eq!(flushes.complete(FlushId::new(1)), Some(FlushId::new(MANY)));
+    assert_eq!(flushes.complete(FlushId::new(MANY + 1)), Some(FlushId::new(MANY + 1)));
+    assert_eq!((flushes.len(), flushes.complete(FlushId::new(MANY))), (0, None));
 }

@@ -1,0 +1,111 @@
+use std::time::Duration;
+
+use abi::ids::InstanceId;
+use abi::sync::{Arc, AtomicUsize, Ordering};
+use client::data_source::{Ack, Instance};
+use protos::DataSourceConfig;
+
+use super::{Inbox, Order, Refused, Taken};
+use crate::limits::{INSTANCES_MAX, INSTANCES_PER_SESSION_MAX};
+
+/// Counts acknowledgements.
+#[derive(Default)]
+struct Acks(Arc<AtomicUsize>);
+
+impl Acks {
+    fn one(&self) -> Ack {
+        let count = Arc::clone(&self.0);
+        Ack::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn instance() -> Instance {
+    Instance::detached(InstanceId::new(1), DataSourceConfig::default())
+}
+
+fn orders(inbox: &Inbox<()>) -> Vec<Order<()>> {
+    match inbox.take(Some(Duration::ZERO)) {
+        Taken::Orders(orders) => orders.into_values().collect(),
+        Taken::Finished => panic!("finished"),
+    }
+}
+
+#[test]
+fn flushes_that_wait_are_one() {
+    let (inbox, acks) = (Inbox::default(), Acks::default());
+    let key = inbox.admit(1).unwrap();
+    inbox.start(key, instance(), ());
+    (0..900).for_each(|_| inbox.flush(key, acks.one()));
+    assert_eq!((inbox.waiting(), acks.count()), (1, 899));
+    let order = orders(&inbox).remove(0);
+    assert!(order.start.is_some() && order.stop.is_none());
+    // One that was begun does not cover what comes now.
+    inbox.flush(key, acks.one());
+    assert_eq!((inbox.waiting(), acks.count()), (1, 899));
+    drop(order);
+    assert_eq!(acks.count(), 900);
+    assert!(orders(&inbox).remove(0).flush.is_some());
+    assert_eq!(acks.count(), 901);
+}
+
+#[test]
+fn a_session_cannot_use_up_the_instances_of_others() {
+    let inbox = Inbox::<()>::default();
+    let sessions_max = 15;
+    assert!(INSTANCES_PER_SESSION_MAX * sessions_max <= INSTANCES_MAX);
+    for session in 0..sessions_max as u64 {
+        for _ in 0..INSTANCES_PER_SESSION_MAX {
+            inbox.admit(session).unwrap();
+        }
+        assert_eq!(inbox.admit(session), Err(Refused::Session));
+    }
+    for _ in INSTANCES_PER_SESSION_MAX * sessions_max..INSTANCES_MAX {
+        inbox.admit(100).unwrap();
+    }
+    assert_eq!(inbox.admit(200), Err(Refused::All));
+}
+
+#[test]
+fn an_instance_counts_until_its_stop_is_carried_out() {
+    let (inbox, acks) = (Inbox::<()>::default(), Acks::default());
+    let keys: Vec<_> = (0..INSTANCES_PER_SESSION_MAX).map(|_| inbox.admit(7).unwrap()).collect();
+    inbox.stop(keys[0], acks.one());
+    assert_eq!((inbox.admit(7), acks.count()), (Err(Refused::Session), 0));
+    drop(orders(&inbox));
+    assert_eq!((inbox.admit(7), acks.count()), (Err(Refused::Session), 1));
+    inbox.release(keys[0]);
+    assert!(inbox.admit(7).is_ok_and(|key| !keys.contains(&key)));
+    // Requests for one that is gone are acknowledged.
+    inbox.stop(keys[0], acks.one());
+    inbox.clear(keys[0]);
+    assert_eq!((acks.count(), inbox.waiting()), (2, 0));
+}
+
+#[test]
+fn nobody_waits_for_a_thread_that_is_gone() {
+    let (inbox, acks) = (Inbox::<()>::default(), Acks::default());
+    let key = inbox.admit(1).unwrap();
+    inbox.start(key, instance(), ());
+    inbox.flush(key, acks.one());
+    inbox.stop(key, acks.one());
+    inbox.abandon();
+    assert_eq!(acks.count(), 2);
+    inbox.flush(key, acks.one());
+    assert_eq!((acks.count(), inbox.admit(1)), (3, Err(Refused::Gone)));
+}
+
+#[test]
+fn the_last_orders_are_taken() {
+    let inbox = Inbox::<()>::default();
+    let key = inbox.admit(1).unwrap();
+    inbox.clear(key);
+    inbox.finish();
+    assert!(orders(&inbox).remove(0).clear);
+    assert!(matches!(inbox.take(None), Taken::Finished));
+}

@@ -1,0 +1,29 @@
+//! Every bound of the data sources, with its unit and the reason for its value.
+
+/// Instances of one kind that one session may have. Sessions of other users lose nothing by it: this times the sessions
+/// that a service may have (15) is less than [`INSTANCES_MAX`].
+pub(crate) const INSTANCES_PER_SESSION_MAX: usize = 8;
+/// Instances of one kind. Each holds a trace writer, and what it wrote last.
+pub(crate) const INSTANCES_MAX: usize = 128;
+/// Running instances of one kind that keep a chunk of shared memory between ticks. All others hand it over after each
+/// tick: there are 32 chunks, and an instance that waits for one would stop all others of its kind.
+pub(crate) const CHUNK_HOLDERS_MAX: usize = 4;
+/// Age of what was read for another instance of the kind, ns, up to which it is used again. It is the shortest period.
+pub(crate) const SHARED_AGE_NS_MAX: u64 = 10_000_000;
+/// Longest part of a file that is read, bytes. The longest files (`/proc/interrupts`, `/proc/slabinfo`) have a
+/// tenth of it.
+pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Most different warnings. Further ones are dropped.
+pub(crate) const WARNINGS_MAX: usize = 256;
+/// Shortest period of `linux.sys_stats`, ms. Shorter ones are raised to it, as upstream does.
+pub(crate) const SYS_STATS_PERIOD_MS_MIN: u32 = 10;
+/// Shortest poll period of `linux.process_stats`, ms. Shorter ones are raised to it, as upstream does.
+pub(crate) const PROCESS_STATS_POLL_MS_MIN: u32 = 100;
+/// Arguments of a process are cut after this many bytes: a process may have megabytes of them.
+pub(crate) const CMDLINE_BYTES_MAX: usize = 32 * 1024;
+/// Most open files of a process that are recorded.
+pub(crate) const FDS_PER_PROCESS_MAX: usize = 16 * 1024;
+/// What one instance remembers of the open files of all processes, bytes. Further files are not recorded.
+pub(crate) const FILES_BYTES_PER_INSTANCE_MAX: usize = 4 * 1024 * 1024;
+/// What it needs for a file beside its path, bytes.
+pub(crate) const FILE_ENTRY_BYTES: usize = 64;

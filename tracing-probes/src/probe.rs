@@ -1,0 +1,70 @@
+//! What a data source of this crate consists of: a kind of probe.
+//!
+//! ```text
+//!   a kind (linux.sys_stats)     one thread, one `Probe::Shared`: files that stay open, what was read just now
+//!     ├─ an instance (session 1) one `Probe`: its config, its period, what it wrote last; and its trace writer
+//!     └─ an instance (session 2)
+//! ```
+//!
+//! To add one, implement [`Probe`], and register it in `register_all_at`. A probe knows no threads, no clocks but that
+//! of its [`Output`], and no other instances. It may block: that delays its kind alone.
+
+use std::time::Duration;
+
+use protos::{DataSourceConfig, DataSourceDescriptor};
+
+use crate::Root;
+use crate::output::Output;
+
+/// One instance of a kind: reads files and fills packets.
+pub(crate) trait Probe: Send + Sized + 'static {
+    /// Name of the data source.
+    const NAME: &'static str;
+    /// Whether a reader must remember its earlier packets to understand a later one.
+    const HAS_INCREMENTAL_STATE: bool;
+
+    /// What all instances of the kind read with. [`Root`] if they share nothing.
+    type Shared: Shared;
+
+    /// A probe for one instance. It must not read yet.
+    fn new(shared: &mut Self::Shared, config: &DataSourceConfig) -> Self;
+
+    /// Called once, when recording starts.
+    fn start(&mut self, shared: &mut Self::Shared, out: &mut dyn Output);
+
+    /// Time between ticks. `None`: there are no ticks. A config can ask for any period, so the probe has a shortest
+    /// one.
+    fn period(&self) -> Option<Duration>;
+
+    /// Called right after the start, then at each multiple of the period. A multiple that passes meanwhile is left out.
+    fn tick(&mut self, shared: &mut Self::Shared, out: &mut dyn Output);
+
+    /// A reader may have lost the packets so far: write again what it must remember.
+    fn clear_incremental_state(&mut self, shared: &mut Self::Shared, out: &mut dyn Output) {
+        let _ = (shared, out);
+    }
+}
+
+/// What the instances of a kind share. It exists while there are any.
+pub(crate) trait Shared: Send + 'static {
+    /// For files below `root`.
+    fn new(root: &Root) -> Self;
+
+    /// What was read until now is old. Between two calls, instances tick at the same time and may use one read.
+    fn begin_batch(&mut self) {}
+}
+
+impl Shared for Root {
+    fn new(root: &Root) -> Self {
+        root.clone()
+    }
+}
+
+/// The descriptor that a kind registers.
+pub(crate) fn descriptor<P: Probe>() -> DataSourceDescriptor {
+    DataSourceDescriptor {
+        name: Some(P::NAME.to_owned()),
+        handles_incremental_state_clear: P::HAS_INCREMENTAL_STATE.then_some(true),
+        ..Default::default()
+    }
+}
