@@ -24,4 +24,5 @@ mod compact;
 mod event;
 mod facts;
 mod page;
+mod symbols;
 mod table;

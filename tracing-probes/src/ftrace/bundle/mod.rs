@@ -42,8 +42,8 @@ pub(crate) struct Keep<'a> {
     pub(crate) passes: Option<&'a Passes<'a>>,
 }
 
-/// Whether a session keeps a record, beside having its event: a filter of texts or of system calls. Takes the id and the
-/// record.
+/// Whether a session keeps a record, beside having its event: a filter of texts or of system calls. Takes the id and
+/// the record.
 pub(crate) type Passes<'a> = dyn Fn(u16, &[u8]) -> bool + 'a;
 
 /// A set of ids.
