@@ -21,8 +21,10 @@
 mod addresses;
 mod bundle;
 mod compact;
+mod drain;
 mod event;
 mod facts;
 mod page;
+mod subscriber;
 mod symbols;
 mod table;

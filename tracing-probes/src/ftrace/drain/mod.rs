@@ -1,0 +1,148 @@
+//! Reads the pages of all CPUs of an instance of tracefs: a *pass*.
+//!
+//! ```text
+//! pass      CPU 0 ─> batches ─> CPU 1 ─> batches ─> ...        at most PAGES_MAX pages of each CPU
+//! batch     read, read, ... up to 32 pages ─> given to each subscriber
+//! ```
+//!
+//! A batch ends early at a page that is less than half full: the kernel is writing it, and reading on would take each
+//! event as a page. The first page of a CPU in a pass is taken as it is. (spec ftrace, 5.1, 5.4.)
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use protos::FtraceParseStatus as Status;
+use rustix::io::Errno;
+
+use super::page::{Commit, Page};
+
+/// Pages that are read before they are parsed.
+pub(crate) const BATCH_PAGES: usize = 32;
+/// Pages of a CPU in a pass. If it has more, there is another pass, after the other CPUs.
+pub(crate) const PAGES_MAX: usize = 256;
+
+/// Smallest and largest page of a ring buffer that is read.
+const PAGE_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 20;
+
+/// `per_cpu/cpuN/trace_pipe_raw`, opened without waiting.
+pub(crate) trait Pipe {
+    /// Takes a page from the ring buffer.
+    ///
+    /// # Errors
+    /// Those of `read`; [`io::ErrorKind::WouldBlock`] if there is none.
+    fn read(&mut self, page: &mut [u8]) -> io::Result<usize>;
+}
+
+/// Pages of a CPU that were read together.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    memory: Box<[u8]>,
+    page_bytes: usize,
+    len: usize,
+}
+
+/// How a batch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// There may be more.
+    Full,
+    /// The CPU has no more pages worth reading.
+    Drained,
+    /// The kernel refused, for a reason that is not expected.
+    Failed(Status),
+}
+
+/// What a pass found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// A CPU had more pages than a pass reads: the next pass is due at once.
+    pub(crate) has_more: bool,
+    /// Pages that were read.
+    pub(crate) pages: usize,
+}
+
+/// What is done with what is read.
+pub(crate) trait Take {
+    /// Pages of a CPU, in their order.
+    fn batch(&mut self, cpu: u32, batch: &Batch);
+
+    /// A read failed, for a reason that is not expected.
+    fn failed(&mut self, cpu: u32, status: Status);
+}
+
+impl Batch {
+    /// Memory for pages of this size, which is rounded into what a kernel has: 4 KiB to 1 MiB.
+    pub(crate) fn new(page_bytes: usize) -> Self {
+        let page_bytes = page_bytes.clamp(*PAGE_BYTES.start(), *PAGE_BYTES.end());
+        Self { memory: vec![0; BATCH_PAGES * page_bytes].into(), page_bytes, len: 0 }
+    }
+
+    /// The pages.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = &[u8]> {
+        self.memory.chunks_exact(self.page_bytes).take(self.len)
+    }
+
+    /// Reads up to `max` pages. `is_first`: nothing was read of this CPU in this pass.
+    fn fill(&mut self, pipe: &mut dyn Pipe, commit: Commit, max: usize, is_first: bool) -> End {
+        self.len = 0;
+        let max = max.min(BATCH_PAGES);
+        for page in self.memory.chunks_exact_mut(self.page_bytes).take(max) {
+            match pipe.read(page) {
+                Ok(0) => return End::Drained,
+                Ok(len) if len == page.len() => self.len += 1,
+                Ok(_) => return End::Failed(Status::FTRACE_STATUS_PARTIAL_PAGE_READ),
+                Err(error) if is_expected(&error) => return End::Drained,
+                Err(_) => return End::Failed(Status::FTRACE_STATUS_UNEXPECTED_READ_ERROR),
+            }
+            // A page that is no page is for the parser to tell.
+            let filled = Page::parse(page, commit).map_or(page.len(), |page| page.records.len());
+            if filled < page.len() / 2 && !(is_first && self.len == 1) {
+                return End::Drained;
+            }
+        }
+        End::Full
+    }
+}
+
+/// Nothing there; no memory, or the ring buffer is being changed; the CPU is off.
+fn is_expected(error: &io::Error) -> bool {
+    let expected = [Errno::NOMEM, Errno::BUSY, Errno::NODEV];
+    error.kind() == io::ErrorKind::WouldBlock
+        || Errno::from_io_error(error).is_some_and(|number| expected.contains(&number))
+}
+
+/// Reads at most `pages_max` pages of each CPU. A pipe that could not be opened is `None`.
+pub(crate) fn pass<P: Pipe>(
+    pipes: &mut [Option<P>],
+    batch: &mut Batch,
+    commit: Commit,
+    pages_max: usize,
+    take: &mut dyn Take,
+) -> Passed {
+    let mut passed = Passed { has_more: false, pages: 0 };
+    for (cpu, pipe) in (0..).zip(pipes) {
+        let Some(pipe) = pipe else { continue };
+        let mut left = pages_max;
+        loop {
+            let end = batch.fill(pipe, commit, left, left == pages_max);
+            left -= batch.len;
+            passed.pages += batch.len;
+            if batch.len > 0 {
+                take.batch(cpu, batch);
+            }
+            if let End::Failed(status) = end {
+                take.failed(cpu, status);
+            }
+            if end != End::Full {
+                break;
+            }
+            if left == 0 {
+                passed.has_more = true;
+                break;
+            }
+        }
+    }
+    passed
+}
