@@ -24,6 +24,7 @@ mod compact;
 mod drain;
 mod event;
 mod facts;
+mod pace;
 mod page;
 mod subscriber;
 mod symbols;

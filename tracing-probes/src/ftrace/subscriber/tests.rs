@@ -57,6 +57,8 @@ impl Output for Packets {
     fn clock(&self) -> fn() -> u64 {
         || 0
     }
+
+    fn commit(&mut self) {}
 }
 
 /// Plays pages.

@@ -10,8 +10,11 @@
 //!
 //! Types `t` and `T` are functions. Without rights, all addresses are zero. (spec ftrace, 7.)
 
+mod restrict;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use restrict::{Restrict, Revealed};
 
 /// Bytes of a name that are kept.
 const NAME_MAX: usize = 128;

@@ -1,6 +1,9 @@
+use std::cell::RefCell;
+use std::io;
+
 use proptest::prelude::*;
 
-use super::{Parser, Symbols};
+use super::{Parser, Restrict, Revealed, Symbols};
 
 fn parse(text: &str) -> Symbols {
     let mut parser = Parser::default();
@@ -52,6 +55,69 @@ fn hidden_addresses_and_nothing() {
     assert_eq!(symbols.name(0x1000), Some("x".repeat(128).as_str()));
     assert_eq!(symbols.name(0x2000), Some("x".repeat(128).as_str()), "no symbol is so long");
     assert_eq!(symbols.name(0x3000), Some("next"));
+}
+
+/// A setting that hides addresses from `hides_from` on; writes are logged, and those of `refused` fail.
+struct Setting {
+    level: RefCell<u32>,
+    hides_from: u32,
+    refused: Option<u32>,
+    written: RefCell<Vec<u32>>,
+}
+
+impl Setting {
+    fn new(level: u32, hides_from: u32) -> Self {
+        let (level, written) = (RefCell::new(level), RefCell::default());
+        Self { level, hides_from, refused: None, written }
+    }
+}
+
+impl Restrict for Setting {
+    fn is_hidden(&self) -> io::Result<bool> {
+        Ok(*self.level.borrow() >= self.hides_from)
+    }
+
+    fn level(&self) -> io::Result<u32> {
+        Ok(*self.level.borrow())
+    }
+
+    fn set_level(&self, level: u32) -> io::Result<()> {
+        if self.refused == Some(level) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        self.written.borrow_mut().push(level);
+        *self.level.borrow_mut() = level;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_restriction_is_lowered_and_put_back() {
+    let shown = Setting::new(1, 2);
+    drop(Revealed::new(&shown));
+    assert_eq!(shown.written.take(), [0; 0], "addresses show as it is");
+
+    let hidden = Setting::new(2, 1);
+    let revealed = Revealed::new(&hidden);
+    assert!(revealed.is_ok() && !hidden.is_hidden().unwrap_or(true));
+    drop(revealed);
+    assert_eq!(hidden.written.take(), [1, 0, 2]);
+
+    // However it ends.
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _revealed = Revealed::new(&hidden);
+        panic!("while the file is read");
+    }));
+    assert!(panics.is_err());
+    assert_eq!(hidden.written.take(), [1, 0, 2]);
+
+    let helpless = Setting::new(2, 0);
+    assert!(Revealed::new(&helpless).is_err_and(|why| why.contains("no lower value helps")));
+    assert_eq!(helpless.written.take(), [1, 0, 2]);
+
+    let refused = Setting { refused: Some(0), ..Setting::new(2, 1) };
+    assert!(Revealed::new(&refused).is_err_and(|why| why.contains("run as root")));
+    assert_eq!(refused.written.take(), [1, 2]);
 }
 
 proptest! {

@@ -1,0 +1,68 @@
+//! `kptr_restrict`: while it is above 0, `/proc/kallsyms` may show zeros for addresses. It is lowered while the file is
+//! read, and put back on every way out, also by a panic.
+
+use std::io;
+
+/// The setting, and what it does.
+pub(crate) trait Restrict {
+    /// Whether `kallsyms` shows zeros alone.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn is_hidden(&self) -> io::Result<bool>;
+
+    /// The setting.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no number.
+    fn level(&self) -> io::Result<u32>;
+
+    /// Changes the setting.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn set_level(&self, level: u32) -> io::Result<()>;
+}
+
+/// Addresses show while this lives.
+pub(crate) struct Revealed<'a> {
+    restrict: &'a dyn Restrict,
+    found: Option<u32>,
+}
+
+impl<'a> Revealed<'a> {
+    /// Lowers the setting step by step until addresses show.
+    ///
+    /// # Errors
+    /// What is in the way, and what to do. The setting is as it was, then.
+    pub(crate) fn new(restrict: &'a dyn Restrict) -> Result<Self, String> {
+        let failed = |error: io::Error| {
+            format!(
+                "kernel symbols: /proc/kallsyms hides addresses: {error}; run as root, or without symbolize_ksyms"
+            )
+        };
+        let mut revealed = Self { restrict, found: None };
+        if !restrict.is_hidden().map_err(failed)? {
+            return Ok(revealed);
+        }
+        let level = restrict.level().map_err(failed)?;
+        for lower in (0..level).rev() {
+            restrict.set_level(lower).map_err(failed)?;
+            revealed.found = Some(level);
+            if !restrict.is_hidden().map_err(failed)? {
+                return Ok(revealed);
+            }
+        }
+        let why = io::Error::other(format!("kptr_restrict is {level}, and no lower value helps"));
+        Err(failed(why))
+    }
+}
+
+impl Drop for Revealed<'_> {
+    fn drop(&mut self) {
+        if let Some(found) = self.found {
+            // Nothing is left to be done if the kernel refuses what it had.
+            _ = self.restrict.set_level(found);
+        }
+    }
+}
