@@ -21,7 +21,7 @@ use protozero::wire::tag;
 use super::compact::{Columns, Layout};
 use super::event::{self, Around, Buffer, Invalid};
 use super::page::{Commit, Lost, Page, Record};
-use super::table::plan::Tag;
+use super::table::plan::{Plan, Tag};
 use super::table::plans::Plans;
 
 /// Most names of a bundle, before a page: a reader walks them.
@@ -32,12 +32,12 @@ const ERROR: Tag = Tag::of(8, tag::LEN);
 const TIMESTAMP: Tag = Tag::of(1, tag::VARINT);
 const STATUS: Tag = Tag::of(2, tag::VARINT);
 
-/// What of the pages a session keeps.
+/// What of the pages a session keeps, and how it reads them.
 pub(crate) struct Keep<'a> {
-    /// The ids of its events.
-    pub(crate) events: &'a Events,
-    /// Where the columns come from, if it wants compact sched.
-    pub(crate) compact: Option<&'a Layout>,
+    /// How wide a part of the page headers is.
+    pub(crate) commit: Commit,
+    /// Its events.
+    pub(crate) plans: &'a Plans,
     /// The filter of its records, if it has one.
     pub(crate) passes: Option<&'a Passes<'a>>,
 }
@@ -45,19 +45,6 @@ pub(crate) struct Keep<'a> {
 /// Whether a session keeps a record, beside having its event: a filter of texts or of system calls. Takes the id and
 /// the record.
 pub(crate) type Passes<'a> = dyn Fn(u16, &[u8]) -> bool + 'a;
-
-/// A set of ids.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Events {
-    bits: Vec<u64>,
-}
-
-/// How the pages of this kernel are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernel<'a> {
-    pub(crate) commit: Commit,
-    pub(crate) plans: &'a Plans,
-}
 
 /// What a session knows of a CPU between bundles.
 #[derive(Debug, Default)]
@@ -93,27 +80,6 @@ pub(crate) struct Bundle {
     before: u64,
 }
 
-impl Events {
-    pub(crate) fn new() -> Self {
-        Self { bits: Vec::new() }
-    }
-
-    pub(crate) fn insert(&mut self, id: u16) {
-        let (at, bit) = (usize::from(id) / 64, id % 64);
-        if self.bits.len() <= at {
-            self.bits.resize(at + 1, 0);
-        }
-        if let Some(word) = self.bits.get_mut(at) {
-            *word |= 1 << bit;
-        }
-    }
-
-    #[inline]
-    pub(crate) fn contains(&self, id: u16) -> bool {
-        self.bits.get(usize::from(id) / 64).is_some_and(|word| word >> (id % 64) & 1 != 0)
-    }
-}
-
 impl Bundle {
     /// Whether there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
@@ -131,7 +97,6 @@ impl Bundle {
     pub(crate) fn add(
         &mut self,
         page: &[u8],
-        kernel: Kernel<'_>,
         keep: &Keep<'_>,
         around: &mut Around<'_>,
         progress: &mut Progress,
@@ -140,7 +105,7 @@ impl Bundle {
             self.before = progress.end;
         }
         let time = page.first_chunk().map_or(0, |time| u64::from_le_bytes(*time));
-        let parsed = match Page::parse(page, kernel.commit) {
+        let parsed = match Page::parse(page, keep.commit) {
             Ok(page) => page,
             Err(status) => return self.error(time, status, progress),
         };
@@ -151,10 +116,8 @@ impl Bundle {
                 Ok(record) => record,
                 Err(status) => return self.error(time, status, progress),
             };
-            if !keep.events.contains(record.id) {
-                continue;
-            }
-            match self.record(&record, kernel.plans, keep, around) {
+            let Some(plan) = keep.plans.get(record.id) else { continue };
+            match self.record(&record, plan, keep, around) {
                 Ok(true) => end = record.time,
                 Ok(false) => {}
                 Err(Invalid) => progress.invalid += 1,
@@ -168,11 +131,11 @@ impl Bundle {
     fn record(
         &mut self,
         record: &Record<'_>,
-        plans: &Plans,
+        plan: &Plan,
         keep: &Keep<'_>,
         around: &mut Around<'_>,
     ) -> Result<bool, Invalid> {
-        if let Some(Layout { switch, waking }) = keep.compact {
+        if let Some(Layout { switch, waking }) = &keep.plans.compact {
             if record.id == switch.id {
                 return self.columns.switch(record, switch, around.facts).map(|()| true);
             }
@@ -180,11 +143,10 @@ impl Bundle {
                 return self.columns.waking(record, waking, around.facts).map(|()| true);
             }
         }
-        let Some(plan) = plans.get(record.id) else { return Ok(false) };
         if keep.passes.is_some_and(|passes| !passes(record.id, record.bytes)) {
             return Ok(false);
         }
-        event::write(&mut self.events, record, plan, plans.pid_offset, around)?;
+        event::write(&mut self.events, record, plan, keep.plans.pid_offset, around)?;
         if plan.descriptor.is_some() && !self.generic.contains(&record.id) {
             self.generic.push(record.id);
         }

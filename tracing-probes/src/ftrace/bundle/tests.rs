@@ -12,7 +12,7 @@ use super::super::page::made::Made;
 use super::super::page::{Commit, Lost};
 use super::super::table::plan::{Body, Fact, Plan, Step, Tag, What};
 use super::super::table::plans::Plans;
-use super::{Bundle, Clocks, Events, Keep, Kernel, Passes, Progress};
+use super::{Bundle, Clocks, Keep, Passes, Progress};
 
 /// A page of Linux 6.18, and what upstream's probes made of it: sched_switch, print and task_rename.
 const PAGE: &[u8] = include_bytes!("sample.page");
@@ -34,9 +34,14 @@ fn plan(number: u32, size: u16, steps: &[(u32, u16, What)]) -> Plan {
     Plan { body, size, fact: Fact::None, descriptor: None, steps: steps.collect() }
 }
 
-/// The events of the sample, and some more.
-fn plans() -> Plans {
-    let mut plans = Plans::new(4, Some(LAYOUT));
+/// Those of the events of the sample, and of some more, that have these ids.
+fn plans(ids: &[u16], is_compact: bool) -> Plans {
+    let mut plans = Plans::new(4, is_compact.then_some(LAYOUT));
+    let mut insert = |id, plan| {
+        if ids.contains(&id) {
+            plans.insert(id, plan);
+        }
+    };
     let switch = [
         (1, 8, What::Text(16)),
         (2, 24, What::Pid),
@@ -46,24 +51,22 @@ fn plans() -> Plans {
         (6, 56, What::Pid),
         (7, 60, What::I32),
     ];
-    plans.insert(SWITCH, plan(4, 64, &switch));
+    insert(SWITCH, plan(4, 64, &switch));
     let waking =
         [(1, 8, What::Text(16)), (2, 24, What::Pid), (3, 28, What::I32), (5, 32, What::I32)];
-    plans.insert(WAKING, plan(20, 36, &waking));
-    plans.insert(PRINT, plan(3, 16, &[(2, 16, What::TextToEnd)]));
+    insert(WAKING, plan(20, 36, &waking));
+    insert(PRINT, plan(3, 16, &[(2, 16, What::TextToEnd)]));
     let rename =
         [(1, 8, What::Pid), (2, 12, What::Text(16)), (3, 28, What::Text(16)), (4, 44, What::I16)];
-    plans.insert(RENAME, plan(236, 46, &rename));
+    insert(RENAME, plan(236, 46, &rename));
     let generic = Plan { descriptor: Some(Box::from(&b"\x08\x01"[..])), ..plan(65536, 8, &[]) };
-    plans.insert(GENERIC, generic);
+    insert(GENERIC, generic);
     plans
 }
 
 /// A session with these events.
 struct Session {
     plans: Plans,
-    events: Events,
-    is_compact: bool,
     printk: SortedMap<u64, Box<[u8]>>,
     addresses: Addresses,
     facts: Facts,
@@ -73,12 +76,8 @@ struct Session {
 
 impl Session {
     fn new(ids: &[u16], is_compact: bool) -> Self {
-        let mut events = Events::new();
-        ids.iter().for_each(|id| events.insert(*id));
         Self {
-            plans: plans(),
-            events,
-            is_compact,
+            plans: plans(ids, is_compact),
             printk: SortedMap::new(),
             addresses: Addresses::default(),
             facts: Facts::default(),
@@ -92,16 +91,14 @@ impl Session {
     }
 
     fn add_if(&mut self, page: &[u8], passes: Option<&Passes<'_>>) {
-        let compact = self.plans.compact.as_ref().filter(|_| self.is_compact);
-        let keep = Keep { events: &self.events, compact, passes };
-        let kernel = Kernel { commit: Commit::Eight, plans: &self.plans };
+        let keep = Keep { commit: Commit::Eight, plans: &self.plans, passes };
         let mut around = Around {
             printk: &self.printk,
             addresses: &mut self.addresses,
             facts: &mut self.facts,
             own_pid: 0,
         };
-        self.bundle.add(page, kernel, &keep, &mut around, &mut self.progress);
+        self.bundle.add(page, &keep, &mut around, &mut self.progress);
     }
 
     /// The body of the bundle.
@@ -330,14 +327,17 @@ fn a_session_filters_records() {
 }
 
 #[test]
-fn ids_of_a_session() {
-    let mut events = Events::new();
-    assert!(!events.contains(0));
-    for id in [0, 63, 64, u16::MAX] {
-        events.insert(id);
+fn plans_by_id() {
+    let mut plans = Plans::new(4, None);
+    assert_eq!(plans.get(0), None);
+    for id in [3, u16::MAX, 64] {
+        plans.insert(id, plan(id.into(), 8, &[]));
     }
-    let found: Vec<u16> = (0..=u16::MAX).filter(|id| events.contains(*id)).collect();
-    assert_eq!(found, [0, 63, 64, u16::MAX]);
+    plans.insert(64, plan(7, 9, &[]));
+    let found: Vec<u16> = (0..=u16::MAX).filter(|id| plans.get(*id).is_some()).collect();
+    assert_eq!(found, [3, 64, u16::MAX]);
+    assert_eq!(plans.get(64).map(|plan| plan.size), Some(9));
+    assert_eq!(plans.get(3), Some(&plan(3, 8, &[])));
 }
 
 proptest! {

@@ -8,16 +8,19 @@ use abi::map::{SortedMap, SortedSet};
 use protos::{FtraceParseStatus as Status, TracePacketSequenceFlags, TracePacketWriter};
 
 use super::addresses::Addresses;
-use super::bundle::{Bundle, Clocks, Events, Keep, Kernel, Passes, Progress};
+use super::bundle::{Bundle, Clocks, Keep, Passes, Progress};
 use super::drain::Batch;
 use super::event::Around;
 use super::facts::Facts;
+use super::page::Commit;
 use super::symbols::Symbols;
+use super::table::plans::Plans;
 use crate::output::Output;
 
 /// What all subscribers of a pass share.
 pub(crate) struct Shared<'a> {
-    pub(crate) kernel: Kernel<'a>,
+    /// How wide a part of the page headers is.
+    pub(crate) commit: Commit,
     /// Strings by their address in the kernel.
     pub(crate) printk: &'a SortedMap<u64, Box<[u8]>>,
     /// The readings of a pass, if the clock is not the boot clock.
@@ -30,10 +33,8 @@ pub(crate) struct Shared<'a> {
 
 /// What an instance wants.
 pub(crate) struct Wishes {
-    /// The ids of its events.
-    pub(crate) events: Events,
-    /// Columns for scheduling, where the kernel allows them.
-    pub(crate) is_compact: bool,
+    /// Its events.
+    pub(crate) plans: Plans,
     /// Names for addresses.
     pub(crate) has_symbols: bool,
     /// The filter of its records.
@@ -75,13 +76,12 @@ impl Subscriber {
         out: &mut dyn Output,
     ) {
         for page in batch.pages() {
-            if self.bundle.ends_before(page, shared.kernel.commit) {
+            if self.bundle.ends_before(page, shared.commit) {
                 self.write(cpu, shared, out);
             }
-            let plans = shared.kernel.plans;
             let keep = Keep {
-                events: &self.wishes.events,
-                compact: plans.compact.as_ref().filter(|_| self.wishes.is_compact),
+                commit: shared.commit,
+                plans: &self.wishes.plans,
                 passes: self.wishes.passes.as_deref(),
             };
             let mut around = Around {
@@ -95,7 +95,7 @@ impl Subscriber {
                 self.cpus.resize_with(at + 1, Progress::default);
             }
             if let Some(progress) = self.cpus.get_mut(at) {
-                self.bundle.add(page, shared.kernel, &keep, &mut around, progress);
+                self.bundle.add(page, &keep, &mut around, progress);
             }
         }
         if !self.bundle.is_empty() {
@@ -132,8 +132,8 @@ impl Subscriber {
     }
 
     fn write(&mut self, cpu: u32, shared: &Shared<'_>, out: &mut dyn Output) {
-        let symbols = shared.symbols.filter(|_| self.wishes.has_symbols);
-        let Self { bundle, addresses, is_cleared, .. } = self;
+        let Self { wishes, bundle, addresses, is_cleared, .. } = self;
+        let symbols = shared.symbols.filter(|_| wishes.has_symbols);
         out.packet(&mut |packet| {
             // An index means another function in each pass.
             if symbols.is_some() && !addresses.is_empty() && !*is_cleared {
@@ -142,7 +142,7 @@ impl Subscriber {
                 );
                 *is_cleared = true;
             }
-            bundle.write(packet, cpu, shared.clocks, shared.kernel.plans);
+            bundle.write(packet, cpu, shared.clocks, &wishes.plans);
             if let Some(symbols) = symbols {
                 write_names(packet, addresses, symbols);
             }

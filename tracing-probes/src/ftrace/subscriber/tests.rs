@@ -6,7 +6,6 @@ use protos::{FtraceParseStatus as Status, TracePacket, TracePacketData, TracePac
 use protozero::wire::tag::{LEN, VARINT};
 use protozero::{FixedSink, Message, Writer};
 
-use super::super::bundle::{Events, Kernel};
 use super::super::drain::{self, Batch, PAGES_MAX, Pipe, Take};
 use super::super::page::made::Made;
 use super::super::page::{Commit, Lost};
@@ -20,7 +19,7 @@ use crate::output::Output;
 const TIMER: u16 = 40;
 const MARK: u16 = 41;
 
-fn plans() -> Plans {
+fn plans(ids: &[u16]) -> Plans {
     let plan = |number, steps: &[(u32, u16, What, u32)]| Plan {
         body: Body::Message(Tag::of(number, LEN)),
         size: 8,
@@ -36,8 +35,11 @@ fn plans() -> Plans {
             .collect(),
     };
     let mut plans = Plans::new(4, None);
-    plans.insert(TIMER, plan(100, &[(2, 8, What::Address64, VARINT)]));
-    plans.insert(MARK, plan(3, &[(2, 8, What::TextToEnd, LEN)]));
+    let timer = (TIMER, plan(100, &[(2, 8, What::Address64, VARINT)]));
+    let mark = (MARK, plan(3, &[(2, 8, What::TextToEnd, LEN)]));
+    for (id, plan) in [timer, mark].into_iter().filter(|(id, _)| ids.contains(id)) {
+        plans.insert(id, plan);
+    }
     plans
 }
 
@@ -95,20 +97,18 @@ fn pass(
     cpus: &[Vec<Made>],
     symbols: Option<&Symbols>,
 ) -> Vec<TracePacket> {
-    let (plans, printk, mut out) = (plans(), SortedMap::new(), Packets::default());
-    let kernel = Kernel { commit: Commit::Eight, plans: &plans };
+    let (printk, mut out) = (SortedMap::new(), Packets::default());
     let pages = |made: &Vec<Made>| made.iter().map(|made| made.page(4096, Commit::Eight)).collect();
     let mut pipes: Vec<_> = cpus.iter().map(|made| Some(Pages(pages(made)))).collect();
-    let shared = Shared { kernel, printk: &printk, clocks: None, symbols, own_pid: 0 };
+    let shared =
+        Shared { commit: Commit::Eight, printk: &printk, clocks: None, symbols, own_pid: 0 };
     let mut one = One { subscriber, shared, out: &mut out };
     drain::pass(&mut pipes, &mut Batch::new(4096), Commit::Eight, PAGES_MAX, &mut one);
     out.0
 }
 
 fn subscriber(ids: &[u16]) -> Subscriber {
-    let mut events = Events::new();
-    ids.iter().for_each(|id| events.insert(*id));
-    Subscriber::new(Wishes { events, is_compact: true, has_symbols: true, passes: None })
+    Subscriber::new(Wishes { plans: plans(ids), has_symbols: true, passes: None })
 }
 
 fn timer(function: u64) -> Vec<u8> {

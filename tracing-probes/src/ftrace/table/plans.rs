@@ -1,9 +1,9 @@
-//! The plans of a kernel's events, found by id.
+//! The plans of a session's events, found by id.
 
 use super::plan::Plan;
 use crate::ftrace::compact::Layout;
 
-/// Plans by id. An id is a number of this boot, and means the same in all instances of tracefs.
+/// Plans by id: the events that a session has, each encoded as the session wants it.
 #[derive(Debug)]
 pub(crate) struct Plans {
     /// For each id one more than an index into `plans`, or 0.
@@ -11,7 +11,7 @@ pub(crate) struct Plans {
     plans: Vec<Plan>,
     /// Offset of `common_pid`, an `i32`.
     pub(crate) pid_offset: u16,
-    /// Where the columns of compact sched come from, if the kernel has them as expected.
+    /// Where the columns of compact sched come from, if the session wants them and the kernel has them as expected.
     pub(crate) compact: Option<Layout>,
 }
 
