@@ -61,6 +61,15 @@ fn distrust_is_of_one_user() {
     assert!(accounts.is_distrusted(USER) && !accounts.is_distrusted(User { uid: 1, ..USER }));
 }
 
+#[test]
+fn shared_memory_of_a_user_is_bounded() {
+    let mut accounts = Accounts::new(500, 1);
+    let max = limits::SMB_BYTES_PER_USER_MAX;
+    assert!(!accounts.charge(USER, Resource::Memory, max + 1));
+    assert!(accounts.charge(USER, Resource::Memory, max));
+    assert!(!accounts.charge(USER, Resource::Memory, 1));
+}
+
 /// Beyond the limit users are trusted again, which costs memory of theirs, not of the service.
 #[test]
 fn users_that_are_not_trusted_are_bounded() {

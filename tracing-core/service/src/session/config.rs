@@ -249,9 +249,9 @@ impl Regexes {
             reason,
         })?;
         self.bytes = self.bytes.saturating_add(made.bytes());
-        const MAX_KIB: usize = limits::REGEX_BYTES_PER_SESSION_MAX / 1024;
-        if self.bytes > MAX_KIB * 1024 {
-            return Err(ConfigError::RegexesTooLarge { max_kib: MAX_KIB });
+        let max = limits::REGEX_BYTES_PER_SESSION_MAX;
+        if self.bytes > max {
+            return Err(ConfigError::RegexesTooLarge { max_kib: max / 1024 });
         }
         Ok(made)
     }

@@ -133,6 +133,15 @@ fn expressions_of_a_session_are_bounded() {
     let max = service::limits::REGEXES_PER_SESSION_MAX;
     check(with(max), "");
     check(with(max + 1), "too many regular expressions, at most 1024");
+    // About 60 KiB each, once compiled.
+    let large = |count| {
+        let mut config = config(&["ds"]);
+        let regex = "(a|ab|abc|b){100}x?(a|ab|abc|b|.)*".to_owned();
+        config.data_sources[0].producer_name_regex_filter = vec![regex; count];
+        config
+    };
+    check(large(16), "");
+    check(large(17), "too large: at most 1024 KiB");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! So one build serves all mutants. Two kinds of places are mutated:
 //!
 //! - a constant that is a limit, where it is used: 1000 times larger, and zero. A field with the name of a limit in
-//!   lower case has its value, so reading it is a use, too;
+//!   lower case has its value if it ends with `_max` or belongs to `limits`, so reading it is a use, too;
 //! - a condition that decides whether something is refused: it never refuses. These are an `if` one of whose blocks
 //!   ends with `return`, `break`, `continue`, `Err` or `None`, a guard of a `match`, and the receiver of `then`.
 //!
@@ -226,7 +226,9 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 
     fn visit_expr_field(&mut self, field: &'ast syn::ExprField) {
         if let syn::Member::Named(name) = &field.member
-            && name == &name.to_string().to_lowercase()
+            // Messages of peers have fields with such names, too.
+            && (name.to_string().ends_with("_max")
+                || self.text[field.base.span().byte_range()].ends_with("limits"))
         {
             self.limit(&name.to_string().to_uppercase(), field.span());
         }

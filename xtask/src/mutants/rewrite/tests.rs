@@ -20,8 +20,8 @@ fn same(text: &str) {
 fn limits_are_mutated_where_they_are_used() {
     let (text, _) = rewrite("fn f(n: usize) -> bool { n > limits::FEW && FEW < n }");
     assert_eq!(text, "fn f(n: usize) -> bool { n > limit(0, limits::FEW) && limit(0, FEW) < n }");
-    let (text, _) = rewrite("fn f(&mut self) { self.few = 1; g(self.limits.few, few) }");
-    assert_eq!(text, "fn f(&mut self) { self.few = 1; g(limit(0, self.limits.few), few) }");
+    let (text, _) = rewrite("fn f(&mut self) { self.few = 1; g(self.limits.few, few, x.few) }");
+    assert_eq!(text, "fn f(&mut self) { self.few = 1; g(limit(0, self.limits.few), few, x.few) }");
     same("fn f() -> &'static str { NAME }");
     same("use limits::FEW; const MORE: usize = FEW + 1; static S: usize = FEW;");
     same("const fn f() -> usize { FEW } fn g(a: [u8; FEW]) -> [u8; 4] { [0; FEW] }");

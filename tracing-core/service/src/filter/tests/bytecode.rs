@@ -130,6 +130,17 @@ fn parser_strings() {
 }
 
 #[test]
+fn overlays_are_bounded() {
+    let overlay = |fields: u32| -> Vec<u32> {
+        (1..=fields).flat_map(|field| [0, simple(field), 0]).collect()
+    };
+    let most = crate::limits::FILTER_OVERLAY_WORDS_MAX as u32 / 3;
+    let program = with(&[EOM], &overlay(most)).unwrap();
+    assert_eq!(program.rule(0, most), Rule::Pass);
+    assert_eq!(with(&[EOM], &overlay(most + 1)).err(), Some(ProgramError::TooLarge));
+}
+
+#[test]
 fn words_are_32_bits() {
     let long = [0xff, 0xff, 0xff, 0xff, 0x1f];
     assert_eq!(Program::parse(&long, None), Err(ProgramError::Varint { offset: 0 }));
