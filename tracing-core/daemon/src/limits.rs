@@ -15,6 +15,8 @@ pub const FILES_BEING_CREATED_PER_UID_MAX: usize = 4;
 /// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
 /// peers.
 pub const ACCEPTS_PER_TURN: usize = 64;
+/// Requests of one connection handled in one turn of the loop, whatever they ask for: about 100 microseconds.
+pub const REQUESTS_PER_TURN: usize = 128;
 /// Threads that close what peers passed. If users with descriptors that do not close occupy all of them, what other
 /// users passed waits, too; the loop does not.
 pub const CLOSER_THREADS_MAX: usize = 32;

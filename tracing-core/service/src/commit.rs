@@ -159,15 +159,17 @@ impl CommitState {
         });
     }
 
-    /// Copies what registered writers of a producer have not committed yet into the buffers of a session. Nothing in
-    /// the shared memory changes: the later commit of the same chunk overrides the copy.
+    /// Copies what registered writers of a producer have not committed yet into the buffers of a session, from page
+    /// `from` on, until the work of `turn` is `end`. Returns the page to go on with, if there is one. Nothing in the
+    /// shared memory changes: the later commit of the same chunk overrides the copy.
     fn scrape(
         &mut self,
         session: &[BufferId],
         producer: &mut Producer,
+        (from, end): (usize, u64),
         buffers: &mut Buffers,
         turn: &mut Turn,
-    ) -> Option<()> {
+    ) -> Option<usize> {
         if !producer.scraping
             || producer.sends_by_value()
             || producer.writers.is_empty()
@@ -176,7 +178,10 @@ impl CommitState {
             return None;
         }
         let smb = producer.smb.as_ref()?.smb().clone();
-        for page in smb.written_pages(0) {
+        for page in smb.written_pages(from) {
+            if turn.work >= end {
+                return Some(page);
+            }
             producer.note_touched(page);
             turn.spend(limits::WORK_PER_ENTRY);
             for chunk in 0..smb.chunk_count(page) {
@@ -198,22 +203,32 @@ impl CommitState {
                 count(&mut self.chunks_discarded, usize::from(copied.is_err()));
             }
         }
-        Some(())
+        None
     }
 
-    /// Scrapes all producers of a session for it.
+    /// Scrapes the producers of a session for it, from `at` on, until the work of `turn` is `end`. Returns the producer
+    /// and the page to go on with, if there is one.
     pub(crate) fn scrape_all(
         &mut self,
         session: &Session,
+        (at, end): ((ProducerId, usize), u64),
         producers: &mut Producers,
         buffers: &mut Buffers,
         turn: &mut Turn,
-    ) {
-        for producer in session.producers.iter() {
-            if let Some(producer) = producers.get_mut(*producer) {
-                self.scrape(&session.buffers, producer, buffers, turn);
+    ) -> Option<(ProducerId, usize)> {
+        for id in session.producers.iter().copied().skip_while(|id| *id < at.0) {
+            if turn.work >= end {
+                return Some((id, 0));
+            }
+            let from = if id == at.0 { at.1 } else { 0 };
+            let Some(producer) = producers.get_mut(id) else { continue };
+            turn.spend(limits::WORK_PER_ENTRY);
+            let range = (from, end);
+            if let Some(page) = self.scrape(&session.buffers, producer, range, buffers, turn) {
+                return Some((id, page));
             }
         }
+        None
     }
 }
 

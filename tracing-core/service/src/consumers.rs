@@ -15,6 +15,7 @@ use super::observe::Observer;
 use super::outbox::{LogLimiter, Outbox};
 use super::session::events::TriggerHit;
 use super::session::instance::Instance;
+use super::work::Work;
 use crate::input::Peer;
 use abi::ids::{CallId, ClientId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
@@ -33,6 +34,8 @@ pub(crate) struct Consumer {
     /// empty.
     pub(crate) in_flight_bytes: usize,
     pub(crate) queries: VecDeque<Query>,
+    /// What it asked for and waits for.
+    pub(crate) work: Work,
     observer: Observer,
     limiter: LogLimiter,
 }
@@ -90,6 +93,7 @@ impl Consumers {
             read_call: None,
             in_flight_bytes: 0,
             queries: VecDeque::new(),
+            work: Work::default(),
             observer: Observer::default(),
             limiter: LogLimiter::default(),
         };

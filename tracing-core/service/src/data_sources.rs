@@ -24,8 +24,16 @@ use abi::sync::Arc;
 pub(crate) struct SourceKey(ProducerId, u64);
 
 impl SourceKey {
+    pub(crate) fn new(producer: ProducerId, number: u64) -> Self {
+        Self(producer, number)
+    }
+
     pub(crate) fn producer(self) -> ProducerId {
         self.0
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.1
     }
 }
 
@@ -91,9 +99,20 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Registrations of exactly that name, oldest first.
-    pub(crate) fn of_name(&self, name: &str) -> Vec<SourceKey> {
-        of_name(&self.by_name, name).map(|(key, producer)| SourceKey(*producer, key.1)).collect()
+    /// Registrations of exactly that name, oldest first, behind the one with the number `after`.
+    pub(crate) fn of_name_after(
+        &self,
+        name: &str,
+        after: u64,
+    ) -> impl Iterator<Item = SourceKey> + use<'_> {
+        let name: Arc<str> = name.into();
+        let range = (name.clone(), after.saturating_add(1))..=(name, u64::MAX);
+        self.by_name.range(range).map(|(key, producer)| SourceKey(*producer, key.1))
+    }
+
+    /// The number of the newest registration.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
     }
 
     pub(crate) fn get(&self, key: SourceKey) -> Option<&Source> {

@@ -138,9 +138,23 @@ pub const SOURCE_BYTES: usize = 320;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;
-/// Work of one producer in one turn; it waits with what is more. About 40 microseconds.
+/// What a request counts for, beside what it causes: decoding it, and its answer.
+pub const WORK_PER_REQUEST: u64 = 2 * 1024;
+/// What a trigger that a session waits for counts for: clocks and the trigger are noted in its trace.
+pub const WORK_PER_TRIGGER: u64 = 16 * 1024;
+/// Triggers of one request that are activated at once, whatever that costs: all that an honest producer names.
+pub const TRIGGERS_AT_ONCE: usize = 16;
+/// What a step of matching a regular expression counts for.
+pub const WORK_PER_REGEX_STEP: u64 = 8;
+/// What a byte of an answer that is encoded counts for ...
+pub const WORK_PER_ENCODED_BYTE: u64 = 8;
+/// ... and the histograms of one writer in the statistics of a session.
+pub const WORK_PER_WRITER_STATS: u64 = 2 * 1024;
+/// What a byte that is read from a buffer for a reply or a file counts for.
+pub const WORK_PER_READ_BYTE: u64 = 4;
+/// Work of one peer or session in one turn; it waits with what is more. About 40 microseconds.
 pub const WORK_PER_PEER: u64 = 128 * 1024;
-/// Work of all producers that wait in one turn. About a third of a millisecond.
+/// Work of all that wait in one turn. About a third of a millisecond.
 pub const WORK_PER_TURN: u64 = 1024 * 1024;
 /// Bytes that are compressed in one turn, of one session; sessions take turns. A third of a millisecond, and five times
 /// that for data that a producer chose to be slow.
@@ -212,8 +226,8 @@ pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 /// Cost of matching the expressions of one user against the name of one producer in a second: states of the
 /// expression times bytes of the name, some nanoseconds each. Beyond it expressions do not match.
 pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
-/// The same for all producers in one turn. A session that needs more is refused.
-pub const REGEX_STEPS_PER_TURN_MAX: u64 = 64 * 1024 * 1024;
+/// The same for the names of all producers. A session that needs more is refused.
+pub const REGEX_STEPS_PER_USER_MAX: u64 = 64 * 1024 * 1024;
 /// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
 pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;
 /// Regular expressions kept compiled in one session.

@@ -2,7 +2,7 @@
 //!
 //! A consumer chooses the expression and a producer chooses the name, and either can make a match slow. So each
 //! match has a cost: states of the expression times bytes of the name. A user has a budget for each producer and
-//! second, and one for all producers in a turn; an expression whose cost exceeds it does not match. Neither a
+//! second, and one for all producers; an expression whose cost exceeds it does not match. Neither a
 //! user nor a producer can make others pay.
 
 use abi::map::SortedMap;
@@ -65,21 +65,31 @@ impl NameRegex {
     }
 }
 
-/// Steps by user.
-pub(crate) type StepsByUser = SortedMap<u32, u64>;
-
-/// The steps that users took for the name of one producer in this second.
+/// The steps that users took in this second.
 #[derive(Debug, Default)]
 pub(crate) struct RegexBudget {
     since_ns: u64,
-    used: StepsByUser,
+    used: SortedMap<u32, u64>,
+}
+
+impl RegexBudget {
+    /// What a user has used at this instant.
+    fn used(&mut self, uid: u32, now_ns: u64) -> &mut u64 {
+        if now_ns.saturating_sub(self.since_ns) >= 1_000_000_000 {
+            *self = Self { since_ns: now_ns, used: SortedMap::new() };
+        }
+        self.used.get_or_insert_with(uid, || 0)
+    }
 }
 
 /// Charges matches for one producer and one session to their budgets.
 pub(crate) struct MatchCost<'a> {
+    /// For the name of this producer.
     pub(crate) budget: &'a mut RegexBudget,
-    /// Used in this turn, for all producers.
-    pub(crate) turn: &'a mut StepsByUser,
+    /// For the names of all producers.
+    pub(crate) all: &'a mut RegexBudget,
+    /// The work of the turn.
+    pub(crate) work: &'a mut u64,
     /// The user of the session.
     pub(crate) uid: u32,
     pub(crate) now_ns: u64,
@@ -89,19 +99,17 @@ pub(crate) struct MatchCost<'a> {
 
 impl MatchCost<'_> {
     fn charge(&mut self, steps: u64) -> bool {
-        if self.now_ns.saturating_sub(self.budget.since_ns) >= 1_000_000_000 {
-            *self.budget = RegexBudget { since_ns: self.now_ns, used: StepsByUser::new() };
-        }
-        let own = self.budget.used.get_or_insert_with(self.uid, || 0);
-        let all = self.turn.get_or_insert_with(self.uid, || 0);
+        let own = self.budget.used(self.uid, self.now_ns);
+        let all = self.all.used(self.uid, self.now_ns);
         let (next, next_all) = (own.saturating_add(steps), all.saturating_add(steps));
         if next > limits::REGEX_STEPS_PER_PRODUCER_MAX
-            || next_all > limits::REGEX_STEPS_PER_TURN_MAX
+            || next_all > limits::REGEX_STEPS_PER_USER_MAX
         {
             self.exceeded = true;
             return false;
         }
         (*own, *all) = (next, next_all);
+        *self.work = self.work.saturating_add(steps.saturating_mul(limits::WORK_PER_REGEX_STEP));
         true
     }
 }

@@ -71,30 +71,29 @@ pub(crate) fn ask(
 }
 
 /// Answers questions of a consumer until all are answered or enough is in flight: a question about thousands of data
-/// sources must not cost more memory than one about ten.
+/// sources must not cost more memory than one about ten. Returns the bytes of the answers.
 pub(crate) fn continue_answers(
     client: ClientId,
     consumers: &mut Consumers,
     state: &StateSources<'_>,
     out: &mut Outbox,
-) {
-    let Some(consumer) = consumers.get_mut(client) else { return };
+) -> usize {
+    let Some(consumer) = consumers.get_mut(client) else { return 0 };
     let uid = consumer.peer.uid;
-    loop {
-        // Beyond so many open questions answers are queued whatever that costs: the transport sees that they are
-        // not read and takes no more questions.
-        if consumer.in_flight_bytes >= limits::READ_WINDOW_BYTES
-            && consumer.queries.len() <= limits::QUERIES_PER_CONSUMER_MAX
-        {
-            return;
-        }
-        let Some(query) = consumer.queries.front_mut() else { return };
+    let mut sum = 0usize;
+    // Beyond so many open questions each further one is worth a window more, whatever is in flight: the transport sees
+    // that answers are not read, and takes no more questions.
+    let mut one_more = consumer.queries.len() > limits::QUERIES_PER_CONSUMER_MAX;
+    while (consumer.in_flight_bytes < limits::READ_WINDOW_BYTES || std::mem::take(&mut one_more))
+        && let Some(query) = consumer.queries.front_mut()
+    {
         let call = query.call;
         let mut parts = Parts::new(call);
         let is_complete = state.describe_from(query, uid, &mut parts, out);
         let mut parts = parts.finish().into_iter().peekable();
         while let Some(part) = parts.next() {
             let reply = wrap(&part);
+            sum = sum.saturating_add(reply.len());
             consumer.in_flight_bytes = consumer.in_flight_bytes.saturating_add(reply.len());
             out.stream(client, call, reply.into(), !is_complete || parts.peek().is_some());
         }
@@ -102,6 +101,7 @@ pub(crate) fn continue_answers(
             consumer.queries.pop_front();
         }
     }
+    sum
 }
 
 impl StateSources<'_> {

@@ -8,6 +8,7 @@ use super::error::{CloneError, SessionError};
 use super::session::admission::Admission;
 use super::session::events::ConcurrentEvent;
 use super::session::flush_request::{BufferGroup, FlushFlags, FlushThen};
+use super::work::{ScrapeThen, SetUp};
 use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
 
 /// One thing to do, with all that it needs to know.
@@ -27,6 +28,13 @@ pub(crate) enum Step {
     CreateFile(SessionId),
     /// Sets an admitted session up.
     Configure(SessionId),
+    /// Sets up the data sources of its config.
+    SetUp {
+        session: SessionId,
+        job: Box<SetUp>,
+    },
+    /// All of them are set up.
+    Configured(SessionId),
     /// Removes a session that could not be set up.
     FailEnabling {
         session: SessionId,
@@ -74,7 +82,11 @@ pub(crate) enum Step {
     DisableOrFree(SessionId),
     /// All instances of a session stopped: the steps of its end.
     Finalise(SessionId),
-    Scrape(SessionId),
+    /// Takes what the writers of all producers still hold.
+    Scrape {
+        session: SessionId,
+        then: ScrapeThen,
+    },
     /// Notes the end of the recording in the session.
     NoteEnd(SessionId),
     /// Writes what is left into the file and closes it.
@@ -146,6 +158,8 @@ impl Step {
         match self {
             Self::CreateFile(session)
             | Self::Configure(session)
+            | Self::SetUp { session, .. }
+            | Self::Configured(session)
             | Self::Start(session)
             | Self::Flush { session, .. }
             | Self::FinishFlush { session, .. }
@@ -154,7 +168,7 @@ impl Step {
             | Self::Disable { session, .. }
             | Self::DisableOrFree(session)
             | Self::Finalise(session)
-            | Self::Scrape(session)
+            | Self::Scrape { session, .. }
             | Self::NoteEnd(session)
             | Self::FinishFile(session)
             | Self::ReportEnd(session)

@@ -73,19 +73,30 @@ impl TriggerHistory {
         self.by_name.values().map(VecDeque::len).max().unwrap_or(0)
     }
 
-    /// A producer activates names.
+    /// A producer activates names, from the one at `from` on, until the work of `turn` is `end`. Returns the index to
+    /// go on with, if there is one.
     pub(crate) fn activate(
         &mut self,
         producer: &mut Producer,
         names: &[String],
+        (from, end): (usize, u64),
         sessions: &mut Sessions,
         turn: &mut Turn,
-    ) {
+    ) -> Option<usize> {
         let by = producer.name.clone();
         let (uid, now_ns) = (producer.peer.uid, turn.now.boot_ns);
         let mut matches = Matches::new();
         let mut exceeded = false;
-        for name in names {
+        let mut next = None;
+        for (index, name) in names.iter().enumerate().skip(from) {
+            let done = index.saturating_sub(from);
+            if turn.work >= end && done >= limits::TRIGGERS_AT_ONCE {
+                next = Some(index);
+                break;
+            }
+            // Each session looks the name up.
+            turn.spend(limits::WORK_PER_ENTRY);
+            turn.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
             let count = self.count(name, now_ns);
             let mut taken = false;
             let waits = |s: &&mut Session| {
@@ -98,7 +109,8 @@ impl TriggerHistory {
                 let draw = turn.random.draw();
                 let mut cost = MatchCost {
                     budget: &mut producer.regex_budget,
-                    turn: &mut turn.match_steps,
+                    all: &mut turn.match_steps,
+                    work: &mut turn.work,
                     uid: session.uid,
                     now_ns,
                     exceeded: false,
@@ -107,12 +119,14 @@ impl TriggerHistory {
                 let found = takes(session, name, &by, (times, draw), &mut matches, &mut cost);
                 exceeded |= cost.exceeded;
                 if let Some((name, delay_ms)) = found {
+                    turn.spend(limits::WORK_PER_TRIGGER);
                     taken = true;
                     let producer = Arc::clone(&by);
                     hit(session, TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms }, turn);
                 }
             }
             if taken {
+                turn.spend(limits::WORK_PER_TRIGGER);
                 self.note(name, now_ns, &turn.config.limits);
                 // A producer may repeat this all day long: most activations are not logged.
                 let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
@@ -126,6 +140,7 @@ impl TriggerHistory {
         if exceeded {
             producer.log_error(&mut turn.out, format_args!("{BUDGET_EXCEEDED}"));
         }
+        next
     }
 }
 

@@ -2,7 +2,7 @@
 //! numbers given out, and the steps that follow.
 
 use super::accounts::Accounts;
-use super::matching::StepsByUser;
+use super::matching::RegexBudget;
 use super::outbox::Outbox;
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
@@ -20,8 +20,8 @@ pub(crate) struct Turn {
     pub(crate) random: Random,
     /// Machine of the packets that the service writes itself: that of a producer in this process.
     pub(crate) machine_id: u32,
-    /// Cost of matching names in this turn.
-    pub(crate) match_steps: StepsByUser,
+    /// Cost of matching names, of all producers.
+    pub(crate) match_steps: RegexBudget,
     /// What all turns cost so far; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
     pub(crate) work: u64,
     /// What users hold.
@@ -43,7 +43,7 @@ impl Turn {
             out: Outbox::default(),
             timers: Timers::default(),
             machine_id: 0,
-            match_steps: StepsByUser::new(),
+            match_steps: RegexBudget::default(),
             last_instance: 0,
             last_flush: 0,
             last_token: 0,

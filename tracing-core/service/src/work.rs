@@ -7,31 +7,118 @@
 //!   handle_timeout: each of the line in turn gets another allowance <───────┘
 //! ```
 //!
-//! Work is counted in bytes that are copied ([`limits::WORK_PER_ENTRY`]). A producer may cause as much at once as its
-//! allowance, which grows with time. What exceeds it waits, and with it all that the producer sends behind: its
-//! requests keep their order, and a flush is acknowledged after the chunks before it. The service is due while
-//! a producer is in line. One timeout does a bounded amount of the work, and takes turns between the producers, so each
-//! gets the same share, and a producer that asks for little never waits for one that asks for much.
+//! Work is counted in bytes that are copied ([`limits::WORK_PER_ENTRY`]). A producer, a consumer or a session may cause
+//! as much at once as its allowance, which grows with time. What exceeds it waits, and with it all that the peer sends
+//! behind: its requests keep their order, and a flush is acknowledged after the chunks before it. The service is due
+//! while anyone is in line. One timeout does a bounded amount of the work, and takes turns between those in line, so
+//! each gets the same share, and a peer that asks for little never waits for one that asks for much.
+//!
+//! What a session does has its place in line beside its consumer, who may be gone: set-up, and the scrape of its
+//! producers' memory. Requests of the consumer wait for it.
 
 use std::collections::VecDeque;
 
 use protos::CommitDataRequest;
 
 use crate::limits;
-use crate::port::ProducerRequest;
-use abi::ids::{CallId, ProducerId, SessionId};
+use crate::port::{ConsumerRequest, ProducerRequest};
+use crate::session::flush_request::FlushThen;
+use abi::ids::{CallId, ClientId, FileId, ProducerId, SessionId};
+use abi::map::BlockSet;
 
-/// Something that a producer asked for, and that waits.
+/// Something that is to be done, and that waits.
 #[derive(Debug)]
 pub(crate) enum Todo {
     Request(Option<CallId>, Box<ProducerRequest>),
     /// A commit whose first entries are done: so many.
     Commit(Option<CallId>, Box<CommitDataRequest>, usize),
-    /// It left. Its memory is scraped up to this page.
+    /// A producer left. Its memory is scraped up to this page.
     Leave(usize),
+    /// A request of a consumer, with its file.
+    Ask(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
+    /// A consumer left.
+    Part,
+    /// The memory of the producers of a session is scraped.
+    Scrape(Scrape),
+    /// Data sources are set up for a session.
+    SetUp(SetUp),
+    /// A new data source is set up for all sessions.
+    Match(Option<CallId>, Match),
+    /// A data source of that name is not offered any more: its instances are removed.
+    Remove(Option<CallId>, String),
+    /// Triggers are activated, the first ones are done.
+    Triggers(Option<CallId>, Vec<String>, usize),
 }
 
-/// The work of one producer.
+/// The set-up of the data sources that a config asks for.
+#[derive(Debug, Default)]
+pub(crate) struct SetUp {
+    /// Where it goes on: the index in the config, and the number of the registration that was done last.
+    pub(crate) index: usize,
+    pub(crate) after: u64,
+    /// The last registration that it is for; later ones are set up when they come.
+    pub(crate) last: u64,
+    /// For a config that was changed: what is set up already, by index in the config.
+    pub(crate) served: Option<BlockSet<(usize, ProducerId)>>,
+}
+
+/// Where the set-up of a new registration goes on.
+#[derive(Debug)]
+pub(crate) struct Match {
+    /// Its number.
+    pub(crate) number: u64,
+    pub(crate) session: SessionId,
+    /// In the config of the session.
+    pub(crate) index: usize,
+}
+
+impl Match {
+    /// The beginning.
+    pub(crate) fn new(number: u64) -> Self {
+        Self { number, session: SessionId::new(0), index: 0 }
+    }
+}
+
+/// A scrape of the memory of all producers of a session.
+#[derive(Debug)]
+pub(crate) struct Scrape {
+    /// Where it goes on: the producer, and its page.
+    pub(crate) at: (ProducerId, usize),
+    /// What it is for.
+    pub(crate) then: Vec<ScrapeThen>,
+}
+
+impl Scrape {
+    /// One that has not begun.
+    pub(crate) fn new(then: ScrapeThen) -> Self {
+        Self { at: Self::BEGIN, then: vec![then] }
+    }
+
+    const BEGIN: (ProducerId, usize) = (ProducerId::new(0), 0);
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.at != Self::BEGIN
+    }
+}
+
+/// What follows a scrape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ScrapeThen {
+    /// The rest of a flush, and whether all producers acknowledged it.
+    Flush(FlushThen, bool),
+    /// The rest of the end of the session.
+    End,
+}
+
+/// Who can stand in line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiter {
+    Producer(ProducerId),
+    Consumer(ClientId),
+    Session(SessionId),
+}
+
+/// The work of one peer or session.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) todo: VecDeque<Todo>,
@@ -61,16 +148,23 @@ impl Work {
         allowance.saturating_sub(self.used)
     }
 
+    /// Whether the end of a session waits for its scrape.
+    pub(crate) fn scrapes_for_end(&self) -> bool {
+        let for_end = |then: &ScrapeThen| matches!(then, ScrapeThen::End);
+        let scrapes = |todo: &Todo| matches!(todo, Todo::Scrape(s) if s.then.iter().any(for_end));
+        self.todo.iter().any(scrapes)
+    }
+
     /// Whether it has to wait.
     pub(crate) fn must_wait(&self, allowance: u64) -> bool {
         !self.todo.is_empty() || self.used >= allowance
     }
 }
 
-/// The producers that wait, the next one first.
+/// Those that wait, the next one first.
 #[derive(Debug)]
 pub(crate) struct Line {
-    pub(crate) waiting: VecDeque<ProducerId>,
+    pub(crate) waiting: VecDeque<Waiter>,
     pub(crate) per_peer: u64,
     pub(crate) per_turn: u64,
 }

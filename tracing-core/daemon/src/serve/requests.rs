@@ -5,6 +5,7 @@ use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
 use super::user::User;
+use crate::limits::REQUESTS_PER_TURN;
 use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
@@ -86,14 +87,18 @@ impl Engine {
         self.announce(client, side, who, false);
     }
 
-    /// Passes the requests of a peer to the service, until it has too many unread replies or waits for its turn.
+    /// Passes the requests of a peer to the service, until it has too many unread replies or waits for its turn. Many
+    /// are left for the next turn of the loop.
     pub(crate) fn process_events(&mut self, client: ClientId) {
-        while !self.service.is_busy(client)
+        let mut left = REQUESTS_PER_TURN;
+        while left > 0
+            && !self.service.is_busy(client)
             && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
             && (host.write_closed || !host.is_paused())
             && let Some(event) = host.poll_event()
         {
             self.handle_event(client, event);
+            left -= 1;
         }
         self.dirty.insert(client);
         let Some(peer) = self.peers.get_mut(&client) else { return };
@@ -101,6 +106,9 @@ impl Engine {
             |host: &mut HostLink| host.has_events() && (host.write_closed || !host.is_paused());
         if peer.link.host().is_some_and(waits) {
             self.backlog.insert(client);
+            if left == 0 {
+                self.wake.wake();
+            }
         } else if let Some(reason) = peer.ended.take() {
             self.end_connection(client, &reason);
         }

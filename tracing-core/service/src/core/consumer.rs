@@ -7,7 +7,8 @@ use crate::session::admission::RequestFile;
 use crate::session::flush_request::{FlushFlags, FlushThen};
 use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
-use crate::{query, stats};
+use crate::work::{Todo, Waiter};
+use crate::{limits, query, stats};
 use abi::ids::{CallId, ClientId, SessionId};
 
 impl Service {
@@ -16,9 +17,56 @@ impl Service {
         client: ClientId,
         call: Option<CallId>,
         request: Request,
+        mut file: RequestFile,
+    ) {
+        let waiter = Waiter::Consumer(client);
+        if self.is_consumer_busy(client)
+            && let Some(consumer) = self.consumers.get_mut(client)
+        {
+            consumer.work.todo.push_back(Todo::Ask(call, Box::new(request), file.take()));
+            return self.line_up(waiter);
+        }
+        if let Some(consumer) = self.consumers.get_mut(client) {
+            // It may take all at once, whatever is left: it waits afterwards.
+            consumer.work.left(self.turn.now.boot_ns, self.line.per_peer);
+        }
+        let before = self.turn.work;
+        self.run_consumer_request(client, call, request, file);
+        self.run_steps();
+        self.settle(waiter, self.turn.work.saturating_sub(before));
+    }
+
+    /// The connection of a consumer is closed.
+    pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
+        match self.consumers.get_mut(client) {
+            // What it sent before its end is done first.
+            Some(consumer) if !consumer.work.todo.is_empty() => {
+                consumer.work.todo.push_back(Todo::Part);
+            }
+            _ => self.part(client),
+        }
+    }
+
+    /// Forgets a consumer and ends its session.
+    pub(super) fn part(&mut self, client: ClientId) {
+        let turn = &mut self.turn;
+        let session = self.consumers.disconnected(client, &mut turn.out);
+        self.clones.abandon_of(client, turn);
+        if let Some(session) = session {
+            turn.then(Step::Free { session, reason: None });
+        }
+    }
+
+    /// Does what a consumer asks for.
+    pub(super) fn run_consumer_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: Request,
         file: RequestFile,
     ) {
         let turn = &mut self.turn;
+        turn.spend(limits::WORK_PER_REQUEST);
         let Some(consumer) = self.consumers.get(client) else {
             file.close(&mut turn.out);
             return turn.out.reject(client, call);
@@ -31,16 +79,8 @@ impl Service {
             }
             Request::CloneSession(r) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                let buffers = &mut self.buffers;
-                let request = (&r, file);
-                return self.clones.request(
-                    (client, call),
-                    request,
-                    sessions,
-                    consumers,
-                    buffers,
-                    turn,
-                );
+                let (who, request, buffers) = ((client, call), (&r, file), &mut self.buffers);
+                return self.clones.request(who, request, sessions, consumers, buffers, turn);
             }
             _ => file.close(&mut turn.out),
         }
@@ -108,7 +148,11 @@ impl Service {
             return self.turn.out.reject(client, call);
         };
         let stats = stats::of(session, &self.buffers, &self.producers, &totals);
-        self.turn.out.reply(client, call, stats::response(stats).into());
+        let writers = stats.writer_stats.len() as u64;
+        let response = stats::response(stats);
+        self.turn.spend(writers.saturating_mul(limits::WORK_PER_WRITER_STATS));
+        self.turn.spend((response.len() as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
+        self.turn.out.reply(client, call, response.into());
     }
 
     fn detach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
@@ -135,11 +179,10 @@ impl Service {
         session: Option<SessionId>,
         asked: &protos::TraceConfig,
     ) {
-        let (sources, producers) = (&self.sources, &mut self.producers);
         let (consumers, turn) = (&mut self.consumers, &mut self.turn);
         let session = session.and_then(|id| self.sessions.get_mut(id));
         let result = session.ok_or(SessionError::NoSession).and_then(|session| {
-            set_up::change_trace_config(session, asked, sources, producers, consumers, turn)
+            set_up::change_trace_config(session, asked, &self.sources, consumers, turn)
         });
         self.reply_result(client, call, "ChangeTraceConfig", result);
     }

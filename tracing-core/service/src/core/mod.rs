@@ -31,6 +31,7 @@ use super::turn::Turn;
 use super::work::{Compressions, Line};
 use crate::config::ServiceConfig;
 use crate::input::Input;
+use crate::limits;
 use crate::output::Output;
 use abi::ids::{ClientId, FlushId, SessionId};
 use abi::time::{BootTime, Now};
@@ -48,7 +49,7 @@ pub struct Service {
     pub(crate) triggers: TriggerHistory,
     pub(crate) commits: CommitState,
     priority: Priority,
-    /// Producers whose work waits.
+    /// Peers and sessions whose work waits.
     pub(crate) line: Line,
     /// Sessions that have something to compress.
     pub(crate) compressions: Compressions,
@@ -96,13 +97,7 @@ impl Service {
             Input::ConsumerRequest { client, call, request, file } => {
                 self.consumer_request(client, call, request, RequestFile::new(file));
             }
-            Input::ConsumerDisconnected { client } => {
-                let session = self.consumers.disconnected(client, &mut turn.out);
-                self.clones.abandon_of(client, turn);
-                if let Some(session) = session {
-                    turn.then(Step::Free { session, reason: None });
-                }
-            }
+            Input::ConsumerDisconnected { client } => self.consumer_disconnected(client),
             Input::FileCreated { token, result } => {
                 enable::file_created(token, result, &mut self.sessions, turn);
             }
@@ -160,7 +155,6 @@ impl Service {
             self.turn.out.disconnect(client);
         }
         self.consumers.send_observed(&mut self.turn.out);
-        self.turn.match_steps.clear();
         self.clones.end_turn();
     }
 
@@ -199,7 +193,9 @@ impl Service {
             producers: &self.producers,
             sources: &self.sources,
         };
-        query::continue_answers(client, &mut self.consumers, &state, &mut self.turn.out);
+        let bytes =
+            query::continue_answers(client, &mut self.consumers, &state, &mut self.turn.out);
+        self.turn.spend((bytes as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
     }
 
     fn continue_read(&mut self, client: ClientId) {
@@ -207,8 +203,11 @@ impl Service {
         let Self { turn, consumers, sessions, producers, buffers, .. } = self;
         let Turn { config, now, machine_id, out, .. } = turn;
         let machine_id = *machine_id;
-        let mut context = PassContext { config, now, machine_id, producers, buffers, totals };
+        let mut context =
+            PassContext { config, now, machine_id, producers, buffers, totals, bytes_read: 0 };
         read::continue_stream(client, consumers, sessions, &mut context, out);
+        let bytes = context.bytes_read as u64;
+        turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));
         if let Some(id) = self.consumers.session_of(client) {
             self.line_up_compressing(id);
         }

@@ -1,12 +1,14 @@
 //! Requests of producers.
 
 use super::Service;
+use crate::data_sources::SourceKey;
 use crate::ledger::{Amount, Loss, Reason};
+use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
-use crate::work::Todo;
-use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId, WriterId};
+use crate::work::{Match, Todo, Waiter};
+use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, WriterId};
 use abi::shm::Region;
 use protos::CommitDataRequest;
 
@@ -25,6 +27,10 @@ impl Service {
                 let loss = Loss::new(who, Reason::ProducerRefused);
                 self.sessions.note_loss(None, &loss, turn);
             }
+            if let Some(id) = self.producers.id_of(client) {
+                self.turn.spend(limits::WORK_PER_REQUEST);
+                self.settle(Waiter::Producer(id), limits::WORK_PER_REQUEST);
+            }
             return;
         }
         let Some(id) = self.producers.id_of(client) else { return turn.out.reject(client, call) };
@@ -36,13 +42,10 @@ impl Service {
         let before = turn.work;
         self.run_request(id, call, request, left);
         self.run_steps();
-        let cost = self.turn.work.saturating_sub(before);
-        if cost > 0 {
-            self.settle(id, cost);
-        }
+        self.settle(Waiter::Producer(id), self.turn.work.saturating_sub(before));
     }
 
-    /// Does what a producer asks for; of a commit as much as `left` allows.
+    /// Does what a producer asks for, as far as `left` allows.
     pub(super) fn run_request(
         &mut self,
         id: ProducerId,
@@ -53,10 +56,15 @@ impl Service {
         let turn = &mut self.turn;
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
+        turn.spend(limits::WORK_PER_REQUEST);
+        let left = left.saturating_sub(limits::WORK_PER_REQUEST);
         match request {
             Request::RegisterDataSource(r) => {
-                self.register(id, &r.data_source_descriptor.unwrap_or_default());
-                return self.turn.then(Step::ReplySuccess { client, call });
+                let descriptor = r.data_source_descriptor.unwrap_or_default();
+                if let Some(key) = self.sources.register(producer, turn, &descriptor) {
+                    let at = Match::new(key.number());
+                    return self.match_registration(id, call, at, left);
+                }
             }
             Request::UpdateDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
@@ -66,7 +74,7 @@ impl Service {
                 let name = r.data_source_name.unwrap_or_default();
                 if let Some(key) = self.sources.find(producer, &name) {
                     self.sources.unregister(producer, turn, key);
-                    stop::remove_instances(id, Some(&name), usize::MAX, &self.sessions, turn);
+                    return self.remove(id, call, name, left);
                 }
             }
             Request::CommitData(r) => {
@@ -80,12 +88,9 @@ impl Service {
                 return producer.open_command_stream(&mut turn.out, call);
             }
             Request::RegisterTraceWriter(r) => {
-                // Both are u32 on the wire and 16 bits in the ABI; upstream truncates, and so does this.
-                let writer = WriterId::new(r.trace_writer_id.unwrap_or(0) as u16);
-                let buffer = BufferId::new(r.target_buffer.unwrap_or(0) as u16);
-                if producer.writers.len() < turn.config.limits.writers_per_producer_max {
-                    producer.writers.insert(writer, buffer);
-                }
+                let (writer, buffer) = (r.trace_writer_id, r.target_buffer);
+                let max = turn.config.limits.writers_per_producer_max;
+                producer.register_writer(writer.unwrap_or(0), buffer.unwrap_or(0), max);
             }
             Request::UnregisterTraceWriter(r) => {
                 producer.writers.remove(&WriterId::new(r.trace_writer_id.unwrap_or(0) as u16));
@@ -101,7 +106,7 @@ impl Service {
                 stop::instance_stopped(key, &mut self.sessions, &mut self.consumers, turn);
             }
             Request::ActivateTriggers(r) => {
-                self.triggers.activate(producer, &r.trigger_names, &mut self.sessions, turn);
+                return self.activate(id, call, r.trigger_names, 0, left);
             }
             // The reply comes after all effects of earlier requests.
             Request::Sync(_) | Request::InitializeConnection(_) => {}
@@ -109,15 +114,61 @@ impl Service {
         turn.then(Step::ReplySuccess { client, call });
     }
 
-    /// Registers a data source, and sets it up for the sessions that want it.
-    fn register(&mut self, id: ProducerId, descriptor: &protos::DataSourceDescriptor) {
-        let turn = &mut self.turn;
-        let Some(producer) = self.producers.get_mut(id) else { return };
-        let Some(key) = self.sources.register(producer, turn, descriptor) else { return };
+    /// Sets a new registration up for the sessions that want it, as far as `left` allows.
+    pub(super) fn match_registration(
+        &mut self,
+        id: ProducerId,
+        call: Option<CallId>,
+        mut at: Match,
+        left: u64,
+    ) {
+        let end = self.turn.work.saturating_add(left);
+        let key = SourceKey::new(id, at.number);
+        let (sources, turn) = (&self.sources, &mut self.turn);
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        for session in self.sessions.values_mut() {
-            set_up::registered(session, key, &self.sources, producers, consumers, turn);
+        for session in self.sessions.values_mut().filter(|s| s.id >= at.session) {
+            let from = if session.id == at.session { at.index } else { 0 };
+            let range = (from, end);
+            let next = set_up::registered(session, key, range, sources, producers, consumers, turn);
+            if let Some(index) = next {
+                (at.session, at.index) = (session.id, index);
+                let Some(producer) = producers.get_mut(id) else { return };
+                return producer.work.todo.push_front(Todo::Match(call, at));
+            }
         }
+        let Some(producer) = producers.get_mut(id) else { return };
+        turn.then(Step::ReplySuccess { client: producer.client, call });
+    }
+
+    /// Removes the instances of a data source that a producer does not offer any more, as far as `left` allows.
+    pub(super) fn remove(&mut self, id: ProducerId, call: Option<CallId>, name: String, left: u64) {
+        let end = self.turn.work.saturating_add(left);
+        let all = self.remove_instances(id, Some(&name), end);
+        let Some(producer) = self.producers.get_mut(id) else { return };
+        if !all {
+            return producer.work.todo.push_front(Todo::Remove(call, name));
+        }
+        self.turn.then(Step::ReplySuccess { client: producer.client, call });
+    }
+
+    /// Activates triggers from the one at `from` on, as far as `left` allows.
+    pub(super) fn activate(
+        &mut self,
+        id: ProducerId,
+        call: Option<CallId>,
+        names: Vec<String>,
+        from: usize,
+        left: u64,
+    ) {
+        let turn = &mut self.turn;
+        let end = turn.work.saturating_add(left);
+        let Some(producer) = self.producers.get_mut(id) else { return };
+        let range = (from, end);
+        let next = self.triggers.activate(producer, &names, range, &mut self.sessions, turn);
+        if let Some(next) = next {
+            return producer.work.todo.push_front(Todo::Triggers(call, names, next));
+        }
+        turn.then(Step::ReplySuccess { client: producer.client, call });
     }
 
     /// The connection of a producer is closed; by us, if there is a reason.
@@ -135,7 +186,7 @@ impl Service {
         }
         let left = producer.work.left(self.turn.now.boot_ns, self.line.per_peer);
         self.leave(id, 0, left);
-        self.line_up(id);
+        self.line_up(Waiter::Producer(id));
     }
 
     /// Takes a commit from entry `from` on, as far as `left` allows. What follows from it comes when all is taken.

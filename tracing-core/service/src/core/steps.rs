@@ -6,6 +6,7 @@ use crate::session::read::PassContext;
 use crate::session::{enable, flush, pending_clone, start, stop, write};
 use crate::step::Step;
 use crate::turn::Turn;
+use crate::work::Todo;
 use abi::ids::{FlushId, SessionId};
 
 impl Service {
@@ -57,6 +58,9 @@ impl Service {
             | Step::FailAllClones(_)
             | Step::LimitCopyTime(_) => self.run_clone_step(step),
             Step::Erase(id) => self.erase(id),
+            Step::Scrape { session, then } => self.begin_scrape(session, then),
+            Step::SetUp { session, job } => self.add_session_work(session, Todo::SetUp(*job)),
+            Step::Free { session, reason } => self.free(session, reason),
             step => self.run_session_step(step),
         }
     }
@@ -67,18 +71,19 @@ impl Service {
             return flush::refuse_without_session(step, &mut self.turn);
         };
         let (turn, producers) = (&mut self.turn, &mut self.producers);
-        let (consumers, buffers) = (&mut self.consumers, &mut self.buffers);
+        let consumers = &mut self.consumers;
         match step {
             Step::CreateFile(_) => enable::create_file(session, turn),
             Step::Configure(_) => {
-                enable::configure(session, &self.sources, producers, consumers, turn);
+                enable::configure(session, &self.sources, turn);
             }
+            Step::Configured(_) => enable::configured(session, consumers, turn),
             Step::Start(_) => start::session(session, producers, consumers, turn),
             Step::Flush { timeout_ms, flags, then, .. } => {
                 flush::flush(session, (timeout_ms, flags), then, producers, consumers, turn);
             }
             Step::FinishFlush { flush, .. } => {
-                flush::finish(session, flush, producers, buffers, &mut self.commits, turn);
+                flush::finish(session, flush, producers, turn);
             }
             Step::FailFlushes(_) => flush::fail_all(session, producers, turn),
             Step::RemoveInstance { key, .. } => {
@@ -89,13 +94,9 @@ impl Service {
             }
             Step::DisableOrFree(_) => stop::disable_or_free(session, turn),
             Step::Finalise(_) => stop::finalise(session, consumers, turn),
-            Step::Scrape(_) => {
-                self.commits.scrape_all(session, producers, buffers, turn);
-            }
             Step::NoteEnd(_) => stop::note_end(session, turn),
             Step::FinishFile(_) => write::finish(session, turn),
             Step::ReportEnd(_) => stop::report_end(session, consumers, turn),
-            Step::Free { reason, .. } => stop::free(session, reason, turn),
             Step::Release { reason, .. } => {
                 stop::release(session, reason, producers, consumers, turn);
             }
@@ -142,8 +143,12 @@ impl Service {
         let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
         let Turn { config, now, machine_id, out, timers, .. } = turn;
         let machine_id = *machine_id;
-        let mut context = PassContext { config, now, machine_id, producers, buffers, totals };
-        if write::passes(session, &mut context, out, timers) {
+        let mut context =
+            PassContext { config, now, machine_id, producers, buffers, totals, bytes_read: 0 };
+        let is_full = write::passes(session, &mut context, out, timers);
+        let bytes = context.bytes_read as u64;
+        turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));
+        if is_full {
             turn.then(Step::Disable { session: id, immediate: false, error: None });
         }
         self.line_up_compressing(id);

@@ -1,82 +1,225 @@
-//! Takes turns between producers whose work waits.
+//! Takes turns between peers and sessions whose work waits.
 
 use super::Service;
 use crate::limits;
-use crate::session::stop;
+use crate::session::admission::RequestFile;
+use crate::session::state::{EndError, SetUpWait};
+use crate::session::{flush, set_up, stop};
 use crate::step::Step;
-use crate::work::Todo;
-use abi::ids::{ClientId, ProducerId};
+use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Waiter, Work};
+use abi::ids::{ClientId, ProducerId, SessionId};
 
 impl Service {
-    /// Whether requests of a producer wait. Its next ones should stay with the shell meanwhile: the service keeps them,
+    /// Whether requests of a peer wait. Its next ones should stay with the shell meanwhile: the service keeps them,
     /// however many there are.
     #[must_use]
     pub fn is_busy(&self, client: ClientId) -> bool {
-        let producer = || self.producers.get(self.producers.id_of(client)?);
-        self.has_work() && producer().is_some_and(|p| p.work.in_line)
+        if self.line.waiting.is_empty() {
+            return false;
+        }
+        let producer = self.producers.id_of(client).and_then(|id| self.producers.get(id));
+        producer.is_some_and(|p| p.work.in_line) || self.is_consumer_busy(client)
     }
 
-    /// Whether work of any producer, or what is to be compressed, waits for the next
+    /// Whether requests of a consumer wait, for earlier ones or for its session.
+    pub(super) fn is_consumer_busy(&self, client: ClientId) -> bool {
+        let Some(consumer) = self.consumers.get(client) else { return false };
+        let session = || self.sessions.get(consumer.session?);
+        consumer.work.in_line || session().is_some_and(|session| session.work.in_line)
+    }
+
+    /// Whether work of any peer or session, or what is to be compressed, waits for the next
     /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
         !self.line.waiting.is_empty() || !self.compressions.waiting.is_empty()
     }
 
-    /// Charges a producer what its event has cost.
-    pub(super) fn settle(&mut self, id: ProducerId, work: u64) {
-        let Some(producer) = self.producers.get_mut(id) else { return };
-        producer.work.spend(work);
-        self.line_up(id);
+    pub(super) fn work_of(&mut self, waiter: Waiter) -> Option<&mut Work> {
+        match waiter {
+            Waiter::Producer(id) => self.producers.get_mut(id).map(|producer| &mut producer.work),
+            Waiter::Consumer(client) => {
+                self.consumers.get_mut(client).map(|consumer| &mut consumer.work)
+            }
+            Waiter::Session(id) => self.sessions.get_mut(id).map(|session| &mut session.work),
+        }
     }
 
-    /// Puts a producer into the line if it has to wait.
-    pub(super) fn line_up(&mut self, id: ProducerId) {
-        let Some(producer) = self.producers.get_mut(id) else { return };
-        if producer.work.must_wait(self.line.per_peer) && !producer.work.in_line {
-            producer.work.in_line = true;
-            self.line.waiting.push_back(id);
+    /// Charges a peer what its event has cost.
+    pub(super) fn settle(&mut self, waiter: Waiter, work: u64) {
+        let Some(of) = self.work_of(waiter) else { return };
+        of.spend(work);
+        self.line_up(waiter);
+    }
+
+    /// Puts a peer or session into the line if it has to wait.
+    pub(super) fn line_up(&mut self, waiter: Waiter) {
+        let per_peer = self.line.per_peer;
+        let Some(work) = self.work_of(waiter) else { return };
+        if work.must_wait(per_peer) && !work.in_line {
+            work.in_line = true;
+            self.line.waiting.push_back(waiter);
         }
     }
 
     /// Does a turn's share of the work that waits.
     pub(super) fn work_off(&mut self) {
         let end = self.turn.work.saturating_add(self.line.per_turn);
+        let mut blocked = 0usize;
         while self.turn.work < end
-            && let Some(id) = self.line.waiting.pop_front()
+            && blocked < self.line.waiting.len()
+            && let Some(waiter) = self.line.waiting.pop_front()
         {
-            let per_peer = self.line.per_peer;
-            let Some(producer) = self.producers.get_mut(id) else { continue };
-            let mut left = producer.work.next_turn(per_peer);
-            while left > 0
-                && self.turn.work < end
-                && let Some(producer) = self.producers.get_mut(id)
-                && let Some(todo) = producer.work.todo.pop_front()
-            {
-                let before = self.turn.work;
-                self.run_todo(id, todo, left.min(end.saturating_sub(before)));
-                self.run_steps();
-                let cost = self.turn.work.saturating_sub(before).max(limits::WORK_PER_ENTRY);
-                left = left.saturating_sub(cost);
-                if let Some(producer) = self.producers.get_mut(id) {
-                    producer.work.spend(cost);
-                }
+            blocked = if self.waits_for_session(waiter) { blocked.saturating_add(1) } else { 0 };
+            self.give_turn(waiter, end);
+        }
+    }
+
+    /// Does as much of the work of one peer or session as its allowance lets it, until the work of all is `end`.
+    fn give_turn(&mut self, waiter: Waiter, end: u64) {
+        let per_peer = self.line.per_peer;
+        let Some(work) = self.work_of(waiter) else { return };
+        let mut left = work.next_turn(per_peer);
+        while left > 0
+            && self.turn.work < end
+            && !self.waits_for_session(waiter)
+            && let Some(todo) = self.work_of(waiter).and_then(|work| work.todo.pop_front())
+        {
+            let before = self.turn.work;
+            self.run_todo(waiter, todo, left.min(end.saturating_sub(before)));
+            self.run_steps();
+            let cost = self.turn.work.saturating_sub(before).max(limits::WORK_PER_ENTRY);
+            left = left.saturating_sub(cost);
+            if let Some(work) = self.work_of(waiter) {
+                work.spend(cost);
             }
-            if let Some(producer) = self.producers.get_mut(id) {
-                producer.work.in_line = producer.work.must_wait(per_peer);
-                if producer.work.in_line {
-                    self.line.waiting.push_back(id);
-                }
+        }
+        if let Some(work) = self.work_of(waiter) {
+            work.in_line = work.must_wait(per_peer);
+            if work.in_line {
+                self.line.waiting.push_back(waiter);
             }
         }
     }
 
-    fn run_todo(&mut self, id: ProducerId, todo: Todo, left: u64) {
-        match todo {
-            Todo::Request(call, request) => self.run_request(id, call, *request, left),
-            Todo::Commit(call, request, from) => self.commit(id, call, *request, from, left),
-            Todo::Leave(page) => self.leave(id, page, left),
+    /// Whether it is a consumer whose session has work to do first.
+    fn waits_for_session(&self, waiter: Waiter) -> bool {
+        let Waiter::Consumer(client) = waiter else { return false };
+        let session = self.consumers.session_of(client).and_then(|id| self.sessions.get(id));
+        session.is_some_and(|session| session.work.in_line)
+    }
+
+    fn run_todo(&mut self, waiter: Waiter, todo: Todo, left: u64) {
+        match (waiter, todo) {
+            (Waiter::Producer(id), Todo::Request(call, request)) => {
+                self.run_request(id, call, *request, left);
+            }
+            (Waiter::Producer(id), Todo::Commit(call, request, from)) => {
+                self.commit(id, call, *request, from, left);
+            }
+            (Waiter::Producer(id), Todo::Leave(page)) => self.leave(id, page, left),
+            (Waiter::Consumer(client), Todo::Ask(call, request, file)) => {
+                self.run_consumer_request(client, call, *request, RequestFile::new(file));
+            }
+            (Waiter::Consumer(client), Todo::Part) => self.part(client),
+            (Waiter::Session(id), Todo::Scrape(scrape)) => self.scrape(id, scrape, left),
+            (Waiter::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
+            (Waiter::Producer(id), Todo::Match(call, at)) => {
+                self.match_registration(id, call, at, left);
+            }
+            (Waiter::Producer(id), Todo::Remove(call, name)) => self.remove(id, call, name, left),
+            (Waiter::Producer(id), Todo::Triggers(call, names, from)) => {
+                self.activate(id, call, names, from, left);
+            }
+            // Nobody else has such work.
+            _ => {}
         }
+    }
+
+    /// Adds work of a session, and does as much of it as the session may at once.
+    pub(super) fn add_session_work(&mut self, id: SessionId, todo: Todo) {
+        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.work.in_line {
+            return session.work.todo.push_back(todo);
+        }
+        let left = session.work.left(now_ns, per_peer);
+        if left == 0 {
+            session.work.todo.push_back(todo);
+        } else {
+            let before = self.turn.work;
+            self.run_todo(Waiter::Session(id), todo, left);
+            let cost = self.turn.work.saturating_sub(before);
+            return self.settle(Waiter::Session(id), cost);
+        }
+        self.line_up(Waiter::Session(id));
+    }
+
+    /// Begins to scrape the memory of the producers of a session.
+    pub(super) fn begin_scrape(&mut self, id: SessionId, then: ScrapeThen) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.is_ending {
+            return self.scrape(id, Scrape::new(then), u64::MAX);
+        }
+        if let Some(Todo::Scrape(last)) = session.work.todo.back_mut()
+            && !last.has_begun()
+        {
+            // One scrape is enough for both.
+            return last.then.push(then);
+        }
+        self.add_session_work(id, Todo::Scrape(Scrape::new(then)));
+    }
+
+    /// Scrapes as far as `left` allows. What follows from it comes when all is scraped.
+    fn scrape(&mut self, id: SessionId, scrape: Scrape, left: u64) {
+        let end = self.turn.work.saturating_add(left);
+        let (turn, buffers) = (&mut self.turn, &mut self.buffers);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        // Nobody reads what is in the buffers of a session that is freed, but for its file.
+        let is_read = !session.is_ending || session.file.is_some();
+        let range = (scrape.at, end);
+        if is_read
+            && let Some(at) =
+                self.commits.scrape_all(session, range, &mut self.producers, buffers, turn)
+        {
+            return session.work.todo.push_front(Todo::Scrape(Scrape { at, ..scrape }));
+        }
+        for then in scrape.then {
+            match then {
+                ScrapeThen::Flush(then, success) => flush::scraped(session, then, success, turn),
+                ScrapeThen::End => stop::scraped(session, turn),
+            }
+        }
+    }
+
+    /// Sets up data sources for a session, as far as `left` allows.
+    fn continue_set_up(&mut self, id: SessionId, mut job: SetUp, left: u64) {
+        let end = self.turn.work.saturating_add(left);
+        let Some(session) = self.sessions.get_mut(id).filter(|s| !s.is_ending) else { return };
+        let (producers, consumers) = (&mut self.producers, &mut self.consumers);
+        let (sources, turn) = (&self.sources, &mut self.turn);
+        if !set_up::all(session, &mut job, end, sources, producers, consumers, turn) {
+            return session.work.todo.push_front(Todo::SetUp(job));
+        }
+        if session.waits_for == Some(SetUpWait::Sources) {
+            session.waits_for = None;
+            turn.then(Step::Configured(id));
+        }
+    }
+
+    /// Destroys a session, after what it has begun.
+    pub(super) fn free(&mut self, id: SessionId, reason: EndError) {
+        let Some(session) = self.sessions.get_mut(id).filter(|session| !session.freed) else {
+            return;
+        };
+        session.is_ending = true;
+        if session.work.todo.is_empty() {
+            return stop::free(session, reason, &mut self.turn);
+        }
+        while let Some(todo) = self.sessions.get_mut(id).and_then(|s| s.work.todo.pop_front()) {
+            self.run_todo(Waiter::Session(id), todo, u64::MAX);
+        }
+        self.turn.then(Step::Free { session: id, reason });
     }
 
     /// Removes what a producer leaves behind, as far as `left` allows.
@@ -95,23 +238,33 @@ impl Service {
         }
         self.sessions.note_leftovers(producer, turn);
         self.sources.unregister_all(producer, turn);
-        const PIECE: usize = 16;
-        loop {
-            let all = stop::remove_instances(id, None, PIECE, &self.sessions, &mut self.turn);
-            self.run_steps();
-            if all {
-                break;
-            }
-            if self.turn.work >= end
-                && let Some(producer) = self.producers.get_mut(id)
-            {
-                // The pages are scraped.
-                return producer.work.todo.push_front(Todo::Leave(usize::MAX));
-            }
+        if !self.remove_instances(id, None, end)
+            && let Some(producer) = self.producers.get_mut(id)
+        {
+            // The pages are scraped.
+            return producer.work.todo.push_front(Todo::Leave(usize::MAX));
         }
         if let Some(producer) = self.producers.get_mut(id) {
             producer.release_memory(&mut self.turn.accounts);
         }
         self.turn.then(Step::ForgetProducer(id));
+    }
+
+    /// Removes instances of a producer, of all its data sources or of one name, until the work of the turn is `end`.
+    /// Returns whether these were all.
+    pub(super) fn remove_instances(
+        &mut self,
+        id: ProducerId,
+        name: Option<&str>,
+        end: u64,
+    ) -> bool {
+        const PIECE: usize = 16;
+        loop {
+            let all = stop::remove_instances(id, name, PIECE, &self.sessions, &mut self.turn);
+            self.run_steps();
+            if all || self.turn.work >= end {
+                return all;
+            }
+        }
     }
 }

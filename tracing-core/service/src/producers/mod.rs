@@ -128,6 +128,14 @@ impl Producer {
         }
     }
 
+    /// Notes which buffer a writer writes to. Both numbers have 32 bits on the wire and 16 in the ABI: they are cut, as
+    /// upstream does. Beyond `max` writers it is ignored.
+    pub(crate) fn register_writer(&mut self, writer: u32, buffer: u32, max: usize) {
+        if self.writers.len() < max {
+            self.writers.insert(WriterId::new(writer as u16), BufferId::new(buffer as u16));
+        }
+    }
+
     /// A loss of this producer, of one unit of the reason.
     pub(crate) fn loss(&self, reason: Reason) -> Loss {
         Loss::new(Who::new((self.client, self.id), self.name.clone(), &self.peer), reason)

@@ -11,13 +11,13 @@
 use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
 
 use super::admission::{Admission, RequestFile};
+use super::config;
 use super::events::SessionState;
 use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
 use super::priority::{self, Priority};
 use super::state::{Session, Sessions, SetUpWait};
 use super::trigger_config::TriggerMode;
-use super::{config, set_up};
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
 use crate::data_sources::Sources;
@@ -29,6 +29,7 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
+use crate::work::SetUp;
 use abi::ids::{CallId, ClientId, FileId, SessionId};
 use abi::sync::Arc;
 
@@ -360,22 +361,33 @@ fn check_spacing(
     Ok(())
 }
 
-/// Sets a session up, with all data sources that its config means.
-pub(crate) fn configure(
-    session: &mut Session,
-    sources: &Sources,
-    producers: &mut Producers,
-    consumers: &mut Consumers,
-    turn: &mut Turn,
-) {
+/// Begins to set a session up, with all data sources that its config means.
+pub(crate) fn configure(session: &mut Session, sources: &Sources, turn: &mut Turn) {
     let (strategy, note) = FlushStrategy::choose(&session.config);
     session.strategy = strategy;
-    let mode = session.triggers.mode;
     let trigger = session.config.trigger_config.as_ref();
     let trigger_timeout_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0);
-    if matches!(mode, TriggerMode::Stop | TriggerMode::Clone) {
+    if matches!(session.triggers.mode, TriggerMode::Stop | TriggerMode::Clone) {
         // Before the set-up, so that all data sources are told the same.
         Arc::make_mut(&mut session.config).duration_ms = Some(trigger_timeout_ms);
+    }
+    if let Some(note) = note {
+        turn.out.info(note);
+    }
+    session.waits_for = Some(SetUpWait::Sources);
+    session.known_sources = sources.last();
+    let job = Box::new(SetUp { last: sources.last(), ..SetUp::default() });
+    turn.then(Step::SetUp { session: session.id, job });
+}
+
+/// All data sources are set up.
+pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
+    session.set_state(turn, SessionState::Configured);
+    if session.match_budget_exceeded {
+        let error = SessionError::MatchCostExceeded;
+        let text = format_args!("EnableTracing: {error}");
+        consumers.log_session_error(session.consumer, &mut turn.out, text);
+        return turn.then(Step::Free { session: session.id, reason: Some(error) });
     }
     let sizes_kb = session.config.buffers.iter().map(|b| u64::from(b.size_kb.unwrap_or(0)));
     let line = format!(
@@ -387,24 +399,10 @@ pub(crate) fn configure(
         sizes_kb.sum::<u64>(),
         session.config.duration_ms.unwrap_or(0),
     );
-    if let Some(note) = note {
-        turn.out.info(note);
-    }
-    for index in 0..session.config.data_sources.len() {
-        for key in sources.of_name(set_up::source_name(session, index)) {
-            set_up::instance(session, index, key, sources, producers, consumers, turn);
-        }
-    }
-    session.set_state(turn, SessionState::Configured);
-    if session.match_budget_exceeded {
-        let error = SessionError::MatchCostExceeded;
-        let text = format_args!("EnableTracing: {error}");
-        consumers.log_session_error(session.consumer, &mut turn.out, text);
-        return turn.then(Step::Free { session: session.id, reason: Some(error) });
-    }
     turn.out.info(line);
-    if mode == TriggerMode::Start {
-        let wait_ms = trigger_timeout_ms.into();
+    if session.triggers.mode == TriggerMode::Start {
+        let trigger = session.config.trigger_config.as_ref();
+        let wait_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0).into();
         turn.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.get());
     } else if !session.config.deferred_start.unwrap_or(false) {
         turn.then(Step::Start(session.id));

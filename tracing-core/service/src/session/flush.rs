@@ -13,9 +13,7 @@ use super::flush_request::{
 };
 use super::instance::{Instance, InstanceState};
 use super::state::{Session, Sessions};
-use crate::buffers::Buffers;
 use crate::commands;
-use crate::commit::CommitState;
 use crate::consumers::Consumers;
 use crate::error::SessionError;
 use crate::limits;
@@ -23,6 +21,7 @@ use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
+use crate::work::ScrapeThen;
 use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
@@ -39,26 +38,8 @@ pub(crate) fn flush(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
-    let mut asked = Asked::new();
-    if let FlushThen::Clone(_, group) = then {
-        // Those that write to the buffers that the clone takes together.
-        let is_in = |i: &&Instance| {
-            let config = session.config.buffers.get(i.buffer_index);
-            !i.behaviour.no_flush && config.is_some_and(|config| BufferGroup::of(config) == group)
-        };
-        for instance in session.instances.values().filter(is_in) {
-            asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
-        }
-    } else {
+    if !matches!(then, FlushThen::Clone(..)) {
         session.pending.lifecycle(Lifecycle::FlushStarted, turn.now.boot_ns);
-        for instance in session.instances.values() {
-            if !instance.behaviour.no_flush {
-                asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
-            } else if producers.get(instance.producer).is_some_and(|p| p.scrapes_itself()) {
-                // It only sends what its writers hold, which the service cannot read.
-                asked.get_or_insert_with(instance.producer, Vec::new);
-            }
-        }
     }
     let id = session.id;
     let refusal = if session.flushes.len() > turn.config.limits.flushes_pending_max {
@@ -72,6 +53,9 @@ pub(crate) fn flush(
         consumers.log_session_error(session.consumer, &mut turn.out, format_args!("{error}"));
         return turn.then(Step::AfterFlush { session: id, then, success: false });
     }
+    let asked = asked(session, then, producers);
+    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    turn.spend(limits::WORK_PER_REQUEST.saturating_mul(asked.len() as u64));
     let timeout_ms = match (timeout_ms, session.config.flush_timeout_ms.unwrap_or(0)) {
         (0, 0) => limits::FLUSH_TIMEOUT_MS,
         (0, ms) => ms.into(),
@@ -93,6 +77,31 @@ pub(crate) fn flush(
     } else {
         turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.get());
     }
+}
+
+/// The producers that a flush asks.
+fn asked(session: &Session, then: FlushThen, producers: &Producers) -> Asked {
+    let mut asked = Asked::new();
+    if let FlushThen::Clone(_, group) = then {
+        // Those that write to the buffers that the clone takes together.
+        let is_in = |i: &&Instance| {
+            let config = session.config.buffers.get(i.buffer_index);
+            !i.behaviour.no_flush && config.is_some_and(|config| BufferGroup::of(config) == group)
+        };
+        for instance in session.instances.values().filter(is_in) {
+            asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
+        }
+    } else {
+        for instance in session.instances.values() {
+            if !instance.behaviour.no_flush {
+                asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
+            } else if producers.get(instance.producer).is_some_and(|p| p.scrapes_itself()) {
+                // It only sends what its writers hold, which the service cannot read.
+                asked.get_or_insert_with(instance.producer, Vec::new);
+            }
+        }
+    }
+    asked
 }
 
 /// The session of a step is gone: its flush fails.
@@ -144,13 +153,11 @@ pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, turn: &mut Turn) {
     }
 }
 
-/// A flush is over: notes how it went, and takes what writers still hold.
+/// A flush is over: notes how it went. What writers still hold is taken next.
 pub(crate) fn finish(
     session: &mut Session,
     flush: FlushId,
     producers: &mut Producers,
-    buffers: &mut Buffers,
-    commits: &mut CommitState,
     turn: &mut Turn,
 ) {
     turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
@@ -166,9 +173,14 @@ pub(crate) fn finish(
         }
     }
     session.pending.lifecycle(Lifecycle::AllSourcesFlushed, turn.now.boot_ns);
-    commits.scrape_all(session, producers, buffers, turn);
+    let then = ScrapeThen::Flush(pending.then, success);
+    turn.then(Step::Scrape { session: session.id, then });
+}
+
+/// The end of a flush: what writers held is taken.
+pub(crate) fn scraped(session: &mut Session, then: FlushThen, success: bool, turn: &mut Turn) {
     session.snapshot_clocks(&turn.now);
-    turn.then(Step::AfterFlush { session: session.id, then: pending.then, success });
+    turn.then(Step::AfterFlush { session: session.id, then, success });
 }
 
 /// Notes the data sources of producers that did not acknowledge the last flush.

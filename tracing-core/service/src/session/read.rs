@@ -43,6 +43,8 @@ pub(crate) struct PassContext<'a> {
     pub(crate) producers: &'a Producers,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) totals: ServiceTotals,
+    /// Bytes that passes read so far, or what their filters cost instead.
+    pub(crate) bytes_read: usize,
 }
 
 /// A consumer asks for packets; an older stream of it ends with a rejection. Returns whether there is a stream now.
@@ -117,11 +119,14 @@ pub(crate) fn pass(
     sink: &mut impl PacketSink,
 ) -> Pass {
     let packets = service_packets(session, context);
-    if session.filter.is_some() {
-        return pass_filtered(session, context, threshold, sink, &packets);
-    }
-    let mut pass = PassSource::new(session, &packets).gather(context, threshold, sink);
-    if !pass.has_more
+    let mut pass = if session.filter.is_some() {
+        pass_filtered(session, context, threshold, sink, &packets)
+    } else {
+        PassSource::new(session, &packets).gather(context, threshold, sink)
+    };
+    context.bytes_read = context.bytes_read.saturating_add(pass.bytes_read);
+    if session.filter.is_none()
+        && !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
         pass.has_more = is_full(sink, &packet);

@@ -11,7 +11,7 @@ use super::events::SessionState;
 use super::instance::Instance;
 use super::quota::{Full, Owner};
 use super::start;
-use super::state::Session;
+use super::state::{Session, SetUpWait};
 use crate::accounts::User;
 use crate::commands;
 use crate::consumers::Consumers;
@@ -21,9 +21,11 @@ use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
+use crate::step::Step;
 use crate::turn::Turn;
-use abi::ids::{BufferId, InstanceId, ProducerId, SessionId};
-use abi::map::BlockSet;
+use crate::work::SetUp;
+use abi::ids::{BufferId, InstanceId, SessionId};
+use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
 
 /// The name of a data source of the config.
@@ -35,26 +37,75 @@ fn name(source: &protos::TraceConfigDataSource) -> &str {
     source.config.as_ref().and_then(|c| c.name.as_deref()).unwrap_or_default()
 }
 
-/// Sets up a new registration for a session, if its config means it.
+/// Whether data sources are set up for a session now.
+fn is_open(session: &Session) -> bool {
+    matches!(session.state(), SessionState::Configured | SessionState::Started)
+        || session.waits_for == Some(SetUpWait::Sources)
+}
+
+/// Sets up a new registration for a session, if its config means it, from data source `from` of the config on, until
+/// the work of `turn` is `end`. Returns the index to go on with, if there is one.
 pub(crate) fn registered(
     session: &mut Session,
     key: SourceKey,
+    (from, end): (usize, u64),
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
     turn: &mut Turn,
-) {
-    if !matches!(session.state(), SessionState::Configured | SessionState::Started) {
-        return;
+) -> Option<usize> {
+    if !is_open(session) || key.number() <= session.known_sources {
+        return None;
     }
-    let Some(source) = sources.get(key) else { return };
-    // One word of each config is looked at.
-    turn.spend((session.config.data_sources.len() as u64).saturating_mul(16));
-    for index in 0..session.config.data_sources.len() {
+    let source = sources.get(key)?;
+    for index in from..session.config.data_sources.len() {
+        if turn.work >= end {
+            return Some(index);
+        }
+        turn.spend(WORK_PER_NAME);
         if source_name(session, index) == &*source.name {
+            turn.spend(limits::WORK_PER_ENTRY);
             instance_and_start(session, index, key, sources, producers, consumers, turn);
         }
     }
+    None
+}
+
+/// One word of each config is looked at.
+const WORK_PER_NAME: u64 = 16;
+
+/// Sets up what a config asks for, until the work of `turn` is `end`. Returns whether that was all.
+pub(crate) fn all(
+    session: &mut Session,
+    job: &mut SetUp,
+    end: u64,
+    sources: &Sources,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) -> bool {
+    while job.index < session.config.data_sources.len() && is_open(session) {
+        if turn.work >= end {
+            return false;
+        }
+        turn.spend(limits::WORK_PER_ENTRY);
+        for key in sources.of_name_after(source_name(session, job.index), job.after) {
+            if key.number() > job.last {
+                break;
+            }
+            if turn.work >= end {
+                return false;
+            }
+            job.after = key.number();
+            turn.spend(limits::WORK_PER_ENTRY);
+            let is_served = |served: &BlockSet<_>| served.contains(&(job.index, key.producer()));
+            if !job.served.as_ref().is_some_and(is_served) {
+                instance_and_start(session, job.index, key, sources, producers, consumers, turn);
+            }
+        }
+        (job.index, job.after) = (job.index.saturating_add(1), 0);
+    }
+    true
 }
 
 /// Sets up an instance, and starts it if the session has started.
@@ -235,7 +286,8 @@ fn is_meant(
     }
     let mut cost = MatchCost {
         budget: &mut producer.regex_budget,
-        turn: &mut turn.match_steps,
+        all: &mut turn.match_steps,
+        work: &mut turn.work,
         uid: session.uid,
         now_ns: turn.now.boot_ns,
         exceeded: false,
@@ -284,7 +336,6 @@ pub(crate) fn change_trace_config(
     session: &mut Session,
     asked: &TraceConfig,
     sources: &Sources,
-    producers: &mut Producers,
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) -> Result<(), SessionError> {
@@ -297,9 +348,13 @@ pub(crate) fn change_trace_config(
     let mut regexes = Regexes::default();
     let mut filters = Vec::with_capacity(changed.data_sources.len());
     let mut problems = Vec::new();
+    let mut by_name = BlockMap::new();
+    for source in &asked.data_sources {
+        by_name.get_or_insert_with(name(source), || source);
+    }
     for source in &mut changed.data_sources {
         let wanted = name(source);
-        match asked.data_sources.iter().find(|s| name(s) == wanted) {
+        match by_name.get(wanted) {
             Some(new) => {
                 source.producer_name_filter.clone_from(&new.producer_name_filter);
                 source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
@@ -318,14 +373,9 @@ pub(crate) fn change_trace_config(
         let text = format_args!("ChangeTraceConfig: {error}");
         consumers.log_session_error(session.consumer, &mut turn.out, text);
     }
-    for index in 0..session.config.data_sources.len() {
-        let of_index = session.instances.values().filter(|i| i.source_index == index);
-        let served: BlockSet<ProducerId> = of_index.map(|i| i.producer).collect();
-        for key in sources.of_name(source_name(session, index)) {
-            if !served.contains(&key.producer()) {
-                instance_and_start(session, index, key, sources, producers, consumers, turn);
-            }
-        }
-    }
+    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    let served = session.instances.values().map(|i| (i.source_index, i.producer)).collect();
+    let job = SetUp { last: sources.last(), served: Some(served), ..SetUp::default() };
+    turn.then(Step::SetUp { session: session.id, job: Box::new(job) });
     Ok(())
 }

@@ -101,6 +101,7 @@ pub(crate) fn instance(
         false => InstanceState::Started,
     };
     let Some(instance) = session.instances.set_state(key, started) else { return };
+    turn.spend(limits::WORK_PER_INSTANCE);
     let command = commands::start_data_source(instance.id, &instance.config);
     producers.command(key.0, &mut turn.out, command);
     consumers.instance_changed(session.consumer, instance);

@@ -21,6 +21,7 @@ use crate::output::Boost;
 use crate::producers::Producer;
 use crate::step::Step;
 use crate::turn::Turn;
+use crate::work::Work;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet, SortedMap};
 use abi::outlined::Outlined;
@@ -36,11 +37,13 @@ pub(crate) struct SessionCounters {
     pub(crate) flushes_failed: u64,
 }
 
-/// What an admitted session waits for before it is set up, by the token of the request.
+/// What an admitted session waits for before it is configured, by the token of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetUpWait {
     File(u64),
     Priority(u64),
+    /// Not for the shell: its data sources are being set up.
+    Sources,
 }
 
 /// The error that a consumer is told with the end of its session; none if it ended as it should.
@@ -73,6 +76,10 @@ pub(crate) struct Session {
     state: SessionState,
     state_since_ns: u64,
     pub(crate) waits_for: Option<SetUpWait>,
+    /// The number of the last registration that its set-up looks at.
+    pub(crate) known_sources: u64,
+    /// What it does in pieces.
+    pub(crate) work: Work,
     pub(crate) buffers: Vec<BufferId>,
     /// One for each data source of the config.
     pub(crate) filters: Outlined<Vec<SourceFilter>>,
@@ -108,6 +115,8 @@ pub(crate) struct Session {
     pub(crate) pending_end_error: Option<EndError>,
     /// What the consumer was told: a consumer that attaches later is told the same.
     pub(crate) reported_end_error: EndError,
+    /// It is about to be freed: what it does in pieces is done at once.
+    pub(crate) is_ending: bool,
     /// Freed, but its file is not closed yet. No request reaches it any more.
     pub(crate) freed: bool,
 }
@@ -134,6 +143,8 @@ impl Session {
             state: SessionState::Disabled,
             state_since_ns: 0,
             waits_for: None,
+            known_sources: 0,
+            work: Work::default(),
             buffers: Vec::new(),
             filters: Outlined::new(checked.filters),
             triggers: Outlined::new(checked.triggers),
@@ -158,6 +169,7 @@ impl Session {
             boost: None,
             pending_end_error: None,
             reported_end_error: None,
+            is_ending: false,
             freed: false,
         }
     }

@@ -15,6 +15,7 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
+use crate::work::ScrapeThen;
 use abi::ids::{ProducerId, SessionId};
 
 /// Flushes, then ends.
@@ -23,11 +24,9 @@ pub(crate) fn flush_and_disable(session: SessionId) -> Step {
     Step::Flush { session, timeout_ms: 0, flags, then }
 }
 
-/// The end of a session whose instances all stopped.
-fn finalise_steps(session: SessionId) -> [Step; 5] {
+/// The end of a session whose instances all stopped, once what writers still held was taken.
+fn final_steps(session: SessionId) -> [Step; 4] {
     [
-        // What writers still hold, before the last statistics are made.
-        Step::Scrape(session),
         Step::NoteEnd(session),
         Step::LimitCopyTime(session),
         Step::FinishFile(session),
@@ -47,12 +46,10 @@ fn free_steps(session: SessionId, reason: EndError) -> [Step; 5] {
     ]
 }
 
-/// Destroys a session, unless that was begun before.
+/// Destroys a session.
 pub(crate) fn free(session: &Session, reason: EndError, turn: &mut Turn) {
-    if !session.freed {
-        for step in free_steps(session.id, reason) {
-            turn.then(step);
-        }
+    for step in free_steps(session.id, reason) {
+        turn.then(step);
     }
 }
 
@@ -97,6 +94,7 @@ pub(crate) fn disable(
         false => InstanceState::Stopped,
     };
     session.instances.set_states(stopped, |instance, _| {
+        turn.spend(limits::WORK_PER_REQUEST);
         let command = commands::stop_data_source(instance.id);
         producers.command(instance.producer, &mut turn.out, command);
         consumers.instance_changed(session.consumer, instance);
@@ -201,13 +199,20 @@ pub(crate) fn finalise(session: &mut Session, consumers: &mut Consumers, turn: &
     session.instances.set_states(
         |_| InstanceState::Stopped,
         |instance, was| {
+            turn.spend(limits::WORK_PER_ENTRY);
             if was != InstanceState::Stopped {
                 consumers.instance_changed(session.consumer, instance);
             }
         },
     );
     session.set_state(turn, SessionState::Disabled);
-    for step in finalise_steps(session.id) {
+    // Before the last statistics are made.
+    turn.then(Step::Scrape { session: session.id, then: ScrapeThen::End });
+}
+
+/// What writers still held is taken: the rest of the end.
+pub(crate) fn scraped(session: &Session, turn: &mut Turn) {
+    for step in final_steps(session.id) {
         turn.then(step);
     }
 }
@@ -234,7 +239,10 @@ pub(crate) fn note_end(session: &mut Session, turn: &mut Turn) {
 
 /// Tells the consumer of the end, once, when the file (if any) is closed.
 pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
-    if session.state() != SessionState::Disabled || session.file.is_some() {
+    if session.state() != SessionState::Disabled
+        || session.file.is_some()
+        || session.work.scrapes_for_end()
+    {
         return;
     }
     // A detached session has no consumer, and a consumer that attached may not have asked yet.

@@ -29,6 +29,7 @@ mod query;
 mod read_buffers;
 mod registry;
 mod triggers;
+mod turns;
 mod work;
 
 use protos::GetAsyncCommandResponseCmd as Cmd;

@@ -67,6 +67,11 @@ fn a_turn_has_an_end_whatever_the_config() {
     assert!(consumer.ended(&mut shell).unwrap().contains("exceeds its budget"));
     assert!(shell.service.is_idle());
     assert_eq!(words(&mut shell, &mut many[0]), ["setup 101", "stop 101"]);
+    // Also the next one, in the same second.
+    consumer.enable(&mut shell, with_filter(".*a", 1), None);
+    assert!(consumer.ended(&mut shell).unwrap().contains("exceeds its budget"));
+    many[0].commands(&mut shell);
+    shell.advance_ms(1000);
     consumer.enable(&mut shell, with_filter(".*a", 1), None);
     assert_eq!(consumer.ended(&mut shell), None);
 }

@@ -153,8 +153,9 @@ struct World {
     steps_left: u64,
     /// What the service may keep.
     limits: Limits,
-    /// Work of one producer that is done at once.
+    /// Work of one peer that is done at once, and of all that wait.
     per_peer: u64,
+    per_turn: u64,
     /// Bytes that are compressed at once.
     compress_piece: usize,
     report: Report,
@@ -181,7 +182,8 @@ impl World {
         let mut service = Service::new(config);
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
         let per_peer = rng.pick(&[1024, 8 * 1024, limits::WORK_PER_PEER]);
-        service.set_work(per_peer, per_peer * rng.pick(&[1, 3, 8]));
+        let per_turn = per_peer * rng.pick(&[1, 3, 8]);
+        service.set_work(per_peer, per_turn);
         let compress_piece = rng.pick(&[4096, 16 * 1024, limits::COMPRESS_PIECE_BYTES]);
         service.set_compress_piece(compress_piece);
         let model = Model::new(emitted);
@@ -197,6 +199,7 @@ impl World {
             steps_left: STEPS_MAX,
             limits,
             per_peer,
+            per_turn,
             compress_piece,
             actors: Vec::new(),
             connections: BTreeMap::new(),
@@ -354,10 +357,17 @@ impl World {
     fn step(&mut self, input: Option<Input>) -> Result<(), String> {
         self.steps_left =
             self.steps_left.checked_sub(1).ok_or("the service never comes to rest")?;
-        // A shell keeps requests of a producer whose work waits.
-        if let Some(Input::ProducerRequest { client, .. }) = &input {
+        // A shell keeps requests of a peer whose work waits.
+        if let Some(Input::ProducerRequest { client, .. } | Input::ConsumerRequest { client, .. }) =
+            &input
+        {
             while self.service.is_busy(*client) {
-                self.report.marks.event("a request waited for earlier work of its producer");
+                self.report.marks.event(match &input {
+                    Some(Input::ProducerRequest { .. }) => {
+                        "a request waited for earlier work of its producer"
+                    }
+                    _ => "a request waited for earlier work of its consumer",
+                });
                 self.step(None)?;
             }
         }
@@ -380,22 +390,26 @@ impl World {
                     self.report.marks.event("an input came while work waited");
                 }
                 let most = self.cost_max(&input);
-                let (work, flushes) = (self.service.work(), self.service.footprint().flushes);
+                let work = self.service.work();
                 let before = self.service.compressed_bytes();
                 self.service.handle(&now, input);
                 if self.service.compressed_bytes() > before {
                     return Err("an input led to compression at once".into());
                 }
                 let cost = self.service.work() - work;
-                // The end of a flush scrapes the memory of all producers of its session.
-                if cost > most && self.service.footprint().flushes >= flushes {
+                if cost > most {
                     return Err(format!("an input cost {cost}, and may cost {most}"));
                 }
             }
             None => {
                 self.piece_at = None;
                 let before = self.service.compressed_bytes();
+                let (most, work) = (self.timeout_cost_max(), self.service.work());
                 self.service.handle_timeout(&now);
+                let cost = self.service.work() - work;
+                if cost > most {
+                    return Err(format!("a timeout cost {cost}, and may cost {most}"));
+                }
                 let compressed = self.service.compressed_bytes() - before;
                 if compressed > self.compress_piece as u64 {
                     return Err(format!("{compressed} bytes were compressed in one turn"));
@@ -413,17 +427,43 @@ impl World {
 
     /// The most that an input may cost.
     fn cost_max(&self, input: &Input) -> u64 {
-        const CHUNK: u64 = limits::COMMIT_CHUNK_BYTES_MAX as u64;
-        // What a registration or its end may lead to.
-        let instances = self.service.footprint().instances as u64 + 64;
         match input {
             Input::ProducerRequest { .. }
             | Input::ProducerDisconnected { .. }
             | Input::ProducerCut { .. } => {
-                self.per_peer + 2 * CHUNK + instances * 2 * limits::WORK_PER_INSTANCE
+                // It may end a flush of each session.
+                self.piece_max() + self.service.footprint().sessions as u64 * self.session_max()
             }
-            _ => u64::MAX,
+            Input::ProducerConnected { .. }
+            | Input::ConsumerConnected { .. }
+            | Input::PrioritySet { .. } => self.session_max(),
+            // An exclusive session ends all others.
+            _ => (self.service.footprint().sessions as u64 + 1) * self.session_max(),
         }
+    }
+
+    /// The most that a timeout may cost.
+    fn timeout_cost_max(&self) -> u64 {
+        let compressed = self.compress_piece as u64 * limits::WORK_PER_COMPRESSED_BYTE;
+        let sessions = (self.service.footprint().sessions as u64 + 1) * self.session_max();
+        self.per_turn + self.piece_max() + compressed + sessions
+    }
+
+    /// The most that a peer may cause at once: its allowance, and one thing more.
+    fn piece_max(&self) -> u64 {
+        const CHUNK: u64 = limits::COMMIT_CHUNK_BYTES_MAX as u64;
+        // Its own regular expressions, and what follows from an instance.
+        self.per_peer + 2 * CHUNK + 16 * limits::WORK_PER_INSTANCE + limits::WORK_PER_REQUEST
+    }
+
+    /// The most that one session may cause at once: a piece of its work, a start or an end, and what is read for its
+    /// consumer and its file.
+    fn session_max(&self) -> u64 {
+        let instances = self.service.footprint().instances as u64 + 64;
+        let read = (limits::READ_WINDOW_BYTES + limits::FILE_PASS_BYTES) as u64;
+        self.piece_max()
+            + instances * 2 * limits::WORK_PER_INSTANCE
+            + 2 * read * limits::WORK_PER_ENCODED_BYTE
     }
 
     fn check_memory(&self) -> Result<(), String> {

@@ -81,8 +81,6 @@ pub(super) struct Sessions {
 pub(super) enum Seen {
     /// A consumer asked for a session.
     Enabled(Arc<TraceConfig>),
-    /// Data sources may have been set up.
-    SetUp,
     /// A client introduces itself as a producer.
     Hello(ClientId),
     Nothing,
@@ -100,13 +98,8 @@ impl Seen {
                 {
                     Self::Hello(*client)
                 }
-                protos::producer_port::Request::RegisterDataSource(_)
-                | protos::producer_port::Request::UpdateDataSource(_) => Self::SetUp,
                 _ => Self::Nothing,
             },
-            Input::ConsumerRequest { request: Request::ChangeTraceConfig(_), .. }
-            | Input::FileCreated { .. }
-            | Input::PrioritySet { .. } => Self::SetUp,
             _ => Self::Nothing,
         }
     }
@@ -182,12 +175,10 @@ impl Sessions {
             self.by_id.insert(id, facts);
         }
         self.last = last;
-        if matches!(seen, Seen::Enabled(_) | Seen::SetUp) {
-            let before = self.granted.len();
-            self.granted.extend(service.set_up());
-            if self.lockdown && self.granted.len() > before {
-                return Err("producers were set up during a lockdown".into());
-            }
+        let before = self.granted.len();
+        self.granted.extend(service.set_up());
+        if self.lockdown && self.granted.len() > before {
+            return Err("producers were set up during a lockdown".into());
         }
         Ok(())
     }

@@ -1,0 +1,381 @@
+//! What one turn may cost: work of a session and of a consumer is cut into pieces, and others come between them.
+
+use protos::consumer_port::Request as Ask;
+use protos::producer_port::Request;
+
+use crate::{MockConsumer, MockProducer, Shell, config, named, payloads, peer, producer};
+use service::limits;
+
+/// What a turn may cost beside its budget: the largest thing that is not cut.
+const UNCUT: u64 = 40 * 1024;
+
+/// Does turns until nothing waits. Returns how many there were; none cost more than it may.
+fn turns(shell: &mut Shell) -> usize {
+    let mut turns = 0;
+    while shell.service.has_work() {
+        let before = shell.service.work();
+        shell.turn();
+        let cost = shell.service.work() - before;
+        assert!(cost <= limits::WORK_PER_TURN + UNCUT, "{cost} in one turn");
+        turns += 1;
+    }
+    turns
+}
+
+/// Runs `input`, which may cost an allowance at once.
+fn bounded<T>(shell: &mut Shell, input: impl FnOnce(&mut Shell) -> T) -> T {
+    let before = shell.service.work();
+    let result = input(shell);
+    let cost = shell.service.work() - before;
+    assert!(cost <= limits::WORK_PER_PEER + UNCUT, "{cost} at once");
+    result
+}
+
+/// A producer whose memory has `pages` pages of 32 KiB with complete chunks that it does not commit, and with `name`
+/// as its data source. The writer is registered for buffer 1.
+fn holding(shell: &mut Shell, name: &str, pages: usize) -> MockProducer {
+    const PAGE: usize = 32 * 1024;
+    let mode = protos::InitializeConnectionRequestProducerSMBScrapingMode::SMB_SCRAPING_ENABLED;
+    let init = protos::InitializeConnectionRequest {
+        producer_name: Some(name.into()),
+        shared_memory_page_size_hint_bytes: Some(PAGE as u32),
+        smb_scraping_mode: Some(mode),
+        producer_provided_shmem: Some(true),
+        ..Default::default()
+    };
+    let region = abi::shm::Region::heap(pages * PAGE);
+    let mut producer = MockProducer::connect_with(shell, peer(42), init, Some(region));
+    let descriptor =
+        protos::DataSourceDescriptor { no_flush: Some(true), ..crate::descriptor(name) };
+    producer.register(shell, descriptor);
+    producer.call(
+        shell,
+        Request::RegisterTraceWriter(protos::RegisterTraceWriterRequest {
+            trace_writer_id: Some(crate::WRITER.get().into()),
+            target_buffer: Some(crate::BUFFER.get().into()),
+            ..Default::default()
+        }),
+    );
+    for _ in 0..pages {
+        producer.fill_chunk(crate::WRITER, crate::BUFFER, &[crate::payload(name)]);
+    }
+    producer
+}
+
+fn large_buffer(sources: &[&str]) -> protos::TraceConfig {
+    let mut config = config(sources);
+    config.buffers[0].size_kb = Some(32 * 1024);
+    config
+}
+
+#[test]
+fn a_flush_scrapes_in_pieces() {
+    const PAGES: usize = 256;
+    let mut shell = Shell::new();
+    let _producer = holding(&mut shell, "ds", PAGES);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    shell.work_waits = true;
+    let call = bounded(&mut shell, |shell| consumer.flush(shell, 0));
+    assert_eq!(consumer.flushed(&mut shell, call), None);
+    // Its next requests wait until then, and those of another consumer do not.
+    let read = bounded(&mut shell, |shell| {
+        shell.call_consumer(consumer.client, Ask::ReadBuffers(Default::default()), None)
+    });
+    let other = MockConsumer::connect(&mut shell, 0);
+    assert!(shell.service.is_busy(consumer.client) && !shell.service.is_busy(other.client));
+    assert_eq!(other.call(&mut shell, Ask::QueryCapabilities(Default::default())).len(), 1);
+    let turns = turns(&mut shell);
+    assert!(turns >= PAGES * 32 / 1024 - 1, "{turns} turns");
+    shell.work_waits = false;
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+    let mut replies = shell.take_replies_to(consumer.client, read);
+    shell.drain_consumers();
+    replies.extend(shell.take_replies_to(consumer.client, read));
+    assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
+}
+
+/// Many flushes that end together share a scrape.
+#[test]
+fn flushes_that_wait_share_a_scrape() {
+    const PAGES: usize = 64;
+    let mut shell = Shell::new();
+    let _holding = holding(&mut shell, "holding", PAGES);
+    let asked = producer(&mut shell, "asked");
+    asked.register_name(&mut shell, "asked");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["holding", "asked"]), None);
+    let calls: Vec<_> = (0..100).map(|_| consumer.flush(&mut shell, 0)).collect();
+    let before = shell.service.work();
+    shell.work_waits = true;
+    bounded(&mut shell, |shell| asked.ack_flush(shell, u64::MAX));
+    turns(&mut shell);
+    let scrape = PAGES as u64 * (32 * 1024 + limits::WORK_PER_ENTRY);
+    let cost = shell.service.work() - before;
+    assert!(cost >= scrape && cost <= 3 * scrape, "{cost} is not one or two of {scrape}");
+    let flushed = |shell: &mut Shell, call| consumer.flushed(shell, call);
+    assert!(calls.iter().all(|call| flushed(&mut shell, *call) == Some(true)));
+}
+
+/// The end of a session comes after its last scrape, which is cut into pieces, too.
+#[test]
+fn the_end_waits_for_its_scrape() {
+    const PAGES: usize = 128;
+    let mut shell = Shell::new();
+    let _producer = holding(&mut shell, "ds", PAGES);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    shell.work_waits = true;
+    bounded(&mut shell, |shell| consumer.disable(shell));
+    assert_eq!(consumer.ended(&mut shell), None);
+    assert!(turns(&mut shell) > 1);
+    assert_eq!(consumer.ended(&mut shell), Some(String::new()));
+    shell.work_waits = false;
+    assert_eq!(payloads(&consumer.read(&mut shell)).len(), PAGES);
+}
+
+/// A consumer that leaves in the middle of that: nothing of its session is left. Its file gets all.
+#[test]
+fn a_session_that_is_freed_while_it_scrapes_ends_at_once() {
+    const PAGES: usize = 128;
+    for with_file in [false, true] {
+        let mut shell = Shell::new();
+        let _producer = holding(&mut shell, "ds", PAGES);
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let mut config = large_buffer(&["ds"]);
+        config.write_into_file = Some(with_file);
+        let file = with_file.then(|| shell.open_file());
+        consumer.enable(&mut shell, config, file);
+        shell.work_waits = true;
+        consumer.flush(&mut shell, 0);
+        assert!(shell.service.has_work());
+        let before = shell.service.work();
+        consumer.disconnect(&mut shell);
+        let cost = shell.service.work() - before;
+        assert_eq!(with_file, cost > PAGES as u64 * 16 * 1024, "{cost}");
+        turns(&mut shell);
+        assert_eq!(shell.service.footprint().sessions, 0);
+        if let Some(file) = file {
+            let bytes = &shell.files[&file].bytes;
+            assert_eq!(payloads(&testing::mock::decode_file(bytes)).len(), PAGES);
+        }
+    }
+}
+
+/// One data source in the config many times, and offered many times.
+#[test]
+fn a_session_is_set_up_in_pieces() {
+    const OFFERED: usize = 1000;
+    const ASKED: usize = 100;
+    let mut shell = Shell::new();
+    let offering = producer(&mut shell, "offering");
+    for _ in 0..OFFERED {
+        offering.register_name(&mut shell, "ds");
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let deferred = protos::TraceConfig { deferred_start: Some(true), ..config(&["ds"; ASKED]) };
+    shell.work_waits = true;
+    bounded(&mut shell, |shell| consumer.enable(shell, deferred, None));
+    let id = shell.service.session_of(consumer.client).unwrap();
+    assert!(shell.service.view(id).unwrap().is_being_made);
+    // What comes meanwhile is set up once. A request for the session waits.
+    let late = producer(&mut shell, "late");
+    bounded(&mut shell, |shell| late.register_name(shell, "ds"));
+    bounded(&mut shell, |shell| consumer.start(shell));
+    let other = MockConsumer::connect(&mut shell, 0);
+    assert_eq!(other.call(&mut shell, Ask::QueryCapabilities(Default::default())).len(), 1);
+    let mut turns = 0;
+    while shell.service.view(id).unwrap().is_being_made {
+        let before = shell.service.work();
+        shell.turn();
+        let cost = shell.service.work() - before;
+        // The start of what was set up is not cut.
+        let start = shell.service.footprint().instances as u64 * limits::WORK_PER_INSTANCE;
+        assert!(cost <= limits::WORK_PER_TURN + UNCUT + start, "{cost} in one turn");
+        turns += 1;
+    }
+    assert!(turns > 50, "{turns} turns");
+    while shell.service.has_work() {
+        shell.turn();
+    }
+    let view = shell.service.view(id).unwrap();
+    assert_eq!(view.state, "STARTED");
+    // The late one is root's no more than the other: both share the quota of their user.
+    let quota = limits::INSTANCES_PER_SESSION_MAX / limits::QUOTA_PARTS;
+    assert_eq!(shell.service.footprint().instances, quota);
+}
+
+/// A new registration is set up for sessions in pieces, and once for each data source of the config.
+#[test]
+fn a_registration_is_set_up_in_pieces() {
+    const ASKED: usize = 500;
+    const SESSIONS: usize = 4;
+    let mut shell = Shell::new();
+    let mut consumers = Vec::new();
+    for _ in 0..SESSIONS {
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&["ds"; ASKED]), None);
+        consumers.push(consumer);
+    }
+    let offering = producer(&mut shell, "offering");
+    shell.work_waits = true;
+    let request = Request::RegisterDataSource(protos::RegisterDataSourceRequest {
+        data_source_descriptor: Some(crate::descriptor("ds").into()),
+        ..Default::default()
+    });
+    let call = bounded(&mut shell, |shell| shell.call_producer(offering.client, request, None));
+    assert!(shell.take_replies_to(offering.client, call).is_empty());
+    // A session that is made meanwhile sets it up itself.
+    let mut late = MockConsumer::connect(&mut shell, 0);
+    late.enable(&mut shell, config(&["ds"]), None);
+    assert!(turns(&mut shell) > 1);
+    assert_eq!(shell.take_replies_to(offering.client, call).len(), 1);
+    assert_eq!(shell.service.footprint().instances, SESSIONS * ASKED + 1);
+    // They are removed in pieces.
+    let request = Request::UnregisterDataSource(protos::UnregisterDataSourceRequest {
+        data_source_name: Some("ds".into()),
+        ..Default::default()
+    });
+    let before = shell.service.work();
+    let call = shell.call_producer(offering.client, request, None);
+    // Sixteen at a time.
+    let piece = 17 * 2 * limits::WORK_PER_INSTANCE;
+    assert!(shell.service.work() - before <= limits::WORK_PER_PEER + piece);
+    while shell.service.has_work() {
+        let before = shell.service.work();
+        shell.turn();
+        assert!(shell.service.work() - before <= limits::WORK_PER_TURN + piece);
+    }
+    assert_eq!(shell.take_replies_to(offering.client, call).len(), 1);
+    assert_eq!(shell.service.footprint().instances, 0);
+}
+
+/// Names of triggers are taken in pieces, and each once.
+#[test]
+fn triggers_are_activated_in_pieces() {
+    const NAMES: usize = 5000;
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    let request = |names: usize| {
+        Request::ActivateTriggers(protos::ActivateTriggersRequest {
+            trigger_names: (0..names).map(|n| format!("trigger {n}")).collect(),
+            ..Default::default()
+        })
+    };
+    shell.work_waits = true;
+    let before = shell.service.work();
+    let call =
+        bounded(&mut shell, |shell| shell.call_producer(producer.client, request(NAMES), None));
+    assert!(shell.take_replies_to(producer.client, call).is_empty());
+    turns(&mut shell);
+    assert_eq!(shell.take_replies_to(producer.client, call).len(), 1);
+    let cost = shell.service.work() - before;
+    let each = limits::WORK_PER_ENTRY;
+    assert!((NAMES as u64 * each..=NAMES as u64 * each * 2).contains(&cost), "{cost}");
+}
+
+/// A consumer that asks for much waits, and the answers keep their order.
+#[test]
+fn a_consumer_that_asks_for_much_waits() {
+    const ASKED: usize = 500;
+    let mut shell = Shell::new();
+    let greedy = MockConsumer::connect(&mut shell, 0);
+    let other = MockConsumer::connect(&mut shell, 0);
+    shell.work_waits = true;
+    let before = shell.service.work();
+    let ask = |shell: &mut Shell| {
+        shell.call_consumer(greedy.client, Ask::QueryCapabilities(Default::default()), None)
+    };
+    let calls: Vec<_> = (0..ASKED).map(|_| ask(&mut shell)).collect();
+    let cost = shell.service.work() - before;
+    assert!(cost <= limits::WORK_PER_PEER + UNCUT, "{cost} at once");
+    assert!(shell.service.is_busy(greedy.client) && !shell.service.is_busy(other.client));
+    turns(&mut shell);
+    let answered: Vec<_> = shell.take_replies(greedy.client).iter().map(|r| r.call).collect();
+    assert_eq!(answered, calls);
+}
+
+/// What a consumer asked for before it left is done, and files that came with it are closed.
+#[test]
+fn a_consumer_that_leaves_is_removed_after_its_requests() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&[]), None);
+    shell.work_waits = true;
+    while !shell.service.is_busy(consumer.client) {
+        consumer.call(&mut shell, Ask::QueryCapabilities(Default::default()));
+    }
+    let file = shell.open_file();
+    let detach = protos::DetachRequest { key: Some("key".into()), ..Default::default() };
+    shell.call_consumer(consumer.client, Ask::QueryCapabilities(Default::default()), Some(file));
+    shell.call_consumer(consumer.client, Ask::Detach(detach), None);
+    consumer.disconnect(&mut shell);
+    turns(&mut shell);
+    assert_eq!(shell.service.detached().len(), 1);
+    assert!(shell.files[&file].closed);
+    assert_eq!(shell.service.footprint().connections, 0);
+}
+
+/// Each question about thousands of data sources is worth a window, however many are open.
+#[test]
+fn questions_that_are_not_read_are_worth_a_window_each() {
+    let mut shell = Shell::new();
+    let offering = producer(&mut shell, "p");
+    for _ in 0..100 {
+        let mut descriptor = crate::descriptor("ds");
+        descriptor.track_event_descriptor = Some(protos::TrackEventDescriptor {
+            available_categories: vec![
+                protos::TrackEventCategory {
+                    name: Some("a long name of a category".into()),
+                    ..Default::default()
+                };
+                2000
+            ],
+            ..Default::default()
+        });
+        offering.register(&mut shell, descriptor);
+    }
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    shell.consumers_are_slow = true;
+    for _ in 0..limits::QUERIES_PER_CONSUMER_MAX + 4 {
+        let call =
+            shell.call_consumer(consumer.client, Ask::QueryServiceState(Default::default()), None);
+        let replies = shell.take_replies(consumer.client);
+        let bytes: usize =
+            replies.iter().filter_map(|r| r.response.as_ref()).map(|b| b.len()).sum();
+        assert!(bytes <= 2 * limits::READ_WINDOW_BYTES, "{bytes} at {call:?}");
+    }
+}
+
+/// A config with many data sources is changed in pieces.
+#[test]
+fn filters_are_changed_in_pieces() {
+    const ASKED: usize = 300;
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let names: Vec<String> = (0..ASKED).map(|n| format!("ds{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut asked = config(&names);
+    for source in &mut asked.data_sources {
+        source.producer_name_filter = vec!["nobody".into()];
+    }
+    consumer.enable(&mut shell, asked, None);
+    let offering = producer(&mut shell, "somebody");
+    for name in &names {
+        offering.register_name(&mut shell, name);
+    }
+    assert_eq!(shell.service.footprint().instances, 0);
+    shell.work_waits = true;
+    let request = protos::ChangeTraceConfigRequest {
+        trace_config: Some(
+            protos::TraceConfig { data_sources: named(&names), ..config(&names) }.into(),
+        ),
+        ..Default::default()
+    };
+    bounded(&mut shell, |shell| {
+        shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None)
+    });
+    assert!(shell.service.is_busy(consumer.client));
+    assert!(turns(&mut shell) > 1);
+    assert_eq!(shell.service.footprint().instances, ASKED);
+}
