@@ -24,8 +24,12 @@ mod compact;
 mod drain;
 mod event;
 mod facts;
+mod format;
 mod pace;
 mod page;
+#[cfg(test)]
+mod recorded;
+mod schema;
 mod subscriber;
 mod symbols;
 mod table;

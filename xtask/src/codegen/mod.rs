@@ -1,19 +1,27 @@
-//! `cargo xtask codegen [--check | --time]`: generates `protos/src/gen/**/*.rs` from `protos/perfetto/**/*.proto`.
+//! `cargo xtask codegen [--check | --time]`: generates `protos/src/gen/**/*.rs` from `protos/perfetto/**/*.proto`, and
+//! the table of ftrace's events in `tracing-probes`.
 //!
 //! Generated files are committed, so that a build needs no generator. They must always equal the generator's output,
-//! and their folder must contain no other files.
+//! and `protos/src/gen` must contain no other files.
+
+mod ftrace;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::times;
-use protozero_codegen::{ApiKinds, Config, Source, descriptor_set, generate};
+use protozero_codegen::{ApiKinds, Config, Source, descriptor_set, generate, rows};
+
+pub use self::ftrace::PATH as FTRACE_EVENTS;
 
 const COMMAND: &str = "cargo xtask codegen";
 
-/// The whole schema as a descriptor set, in the folder of the code.
-const SET: &str = "schema.binpb";
+/// The folder of the code.
+const GEN: &str = "protos/src/gen";
+
+/// The whole schema as a descriptor set.
+const SET: &str = "protos/src/gen/schema.binpb";
 
 /// Contents of files by their path below a folder.
 type Files = BTreeMap<String, Vec<u8>>;
@@ -114,7 +122,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         _ => return Err(format!("usage: {COMMAND} [--check | --time]")),
     };
     let wanted = wanted(&root)?;
-    let present = read_all(&root.join("protos/src/gen"), &["rs", "binpb"])?;
+    let present = present(&root)?;
     if check { compare(&wanted, &present) } else { write(&root, &wanted, &present) }
 }
 
@@ -138,13 +146,29 @@ fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// The files that the generated folder must contain.
+/// The generated files that are there, and all others in the folder of the code.
+fn present(root: &Path) -> Result<Files, String> {
+    let found = read_all(&root.join(GEN), &["rs", "binpb"])?;
+    let mut present: Files =
+        found.into_iter().map(|(path, bytes)| (format!("{GEN}/{path}"), bytes)).collect();
+    match fs::read(root.join(ftrace::PATH)) {
+        Ok(bytes) => drop(present.insert(ftrace::PATH.into(), bytes)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => return Err(format!("{}: {e}", ftrace::PATH)),
+    }
+    Ok(present)
+}
+
+/// The files that there must be, by their path below the root.
 fn wanted(root: &Path) -> Result<Files, String> {
     let config = config(root)?;
     let files = generate(&config).map_err(|e| format!("protos/{e}"))?;
-    let mut wanted: Files = files.into_iter().map(|f| (f.path, f.text.into_bytes())).collect();
+    let mut wanted: Files =
+        files.into_iter().map(|f| (format!("{GEN}/{}", f.path), f.text.into_bytes())).collect();
     let set = descriptor_set(&config.sources).map_err(|e| format!("protos/{e}"))?;
     wanted.insert(SET.into(), set);
+    let rows = rows(&config.sources).map_err(|e| format!("protos/{e}"))?;
+    wanted.insert(ftrace::PATH.into(), ftrace::table(&rows, COMMAND)?.into_bytes());
     Ok(wanted)
 }
 
@@ -202,13 +226,13 @@ fn compare(wanted: &Files, present: &Files) -> Result<(), String> {
     let mut wrong = Vec::new();
     for (path, bytes) in wanted {
         match present.get(path) {
-            None => wrong.push(format!("protos/src/gen/{path} is missing")),
-            Some(is) if is != bytes => wrong.push(format!("protos/src/gen/{path} is stale")),
+            None => wrong.push(format!("{path} is missing")),
+            Some(is) if is != bytes => wrong.push(format!("{path} is stale")),
             Some(_) => {}
         }
     }
     for path in present.keys().filter(|path| !wanted.contains_key(*path)) {
-        wrong.push(format!("protos/src/gen/{path} comes from no .proto"));
+        wrong.push(format!("{path} comes from no .proto"));
     }
     if wrong.is_empty() {
         return Ok(());
@@ -218,11 +242,10 @@ fn compare(wanted: &Files, present: &Files) -> Result<(), String> {
 }
 
 fn write(root: &Path, wanted: &Files, present: &Files) -> Result<(), String> {
-    let folder = root.join("protos/src/gen");
     let fail = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     let (mut written, mut removed) = (0, 0);
     for (path, bytes) in wanted.iter().filter(|(path, is)| present.get(*path) != Some(*is)) {
-        let path = folder.join(path);
+        let path = root.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|e| fail(parent, e))?;
         }
@@ -230,7 +253,7 @@ fn write(root: &Path, wanted: &Files, present: &Files) -> Result<(), String> {
         written += 1;
     }
     for path in present.keys().filter(|path| !wanted.contains_key(*path)) {
-        let path = folder.join(path);
+        let path = root.join(path);
         fs::remove_file(&path).map_err(|e| fail(&path, e))?;
         removed += 1;
     }

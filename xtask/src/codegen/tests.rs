@@ -18,8 +18,7 @@ fn says_what_is_missing_stale_and_orphaned() {
     );
     assert_eq!(
         wrong.unwrap_err(),
-        "protos/src/gen/b.rs is stale\nprotos/src/gen/c.rs is missing\n\
-         protos/src/gen/d.rs comes from no .proto\nrun `cargo xtask codegen`"
+        "b.rs is stale\nc.rs is missing\nd.rs comes from no .proto\nrun `cargo xtask codegen`"
     );
 }
 

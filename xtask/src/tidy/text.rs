@@ -20,6 +20,7 @@ impl Text {
     /// Written by `cargo xtask codegen`, or a golden file of a generator.
     pub fn is_generated(&self) -> bool {
         self.path.contains("/src/gen/")
+            || self.path == crate::codegen::FTRACE_EVENTS
             || self.path.contains("/golden/")
             || self.path.contains("/snapshots/")
             || self.path.contains("/expand/")
