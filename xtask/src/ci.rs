@@ -10,8 +10,8 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, deny, differential, fuzz, interop, load, loom, machine,
-    manual, miri, model, msrv, no_panic, no_std, off, parity, pool, sim, size, tidy, toolchain,
-    tsan, units,
+    manual, miri, model, msrv, no_panic, no_std, off, parity, pool, sim, size, strace, tidy,
+    toolchain, tsan, units,
 };
 use serde_json::Value;
 use std::fs::File;
@@ -40,6 +40,7 @@ const STEPS: &[Step] = &[
     }),
     ("load", "debug", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
     ("siege", "debug", |ctx| load::siege(ctx, &["--short", "--seconds", "20"].map(str::to_owned))),
+    ("strace", "debug", |ctx| strace::run(ctx, &[])),
     ("interop", "debug", |ctx| interop::run(ctx, &[])),
     ("off", "debug", |ctx| off::run(ctx, &[])),
     ("test-bare", "debug", |ctx| protozero(ctx, &["--no-default-features"])),

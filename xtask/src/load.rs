@@ -1,5 +1,7 @@
 //! A daemon under load and with hostile producers; `tracing-core/testing/src/bin/load` says what is checked.
 
+use std::path::Path;
+
 use crate::ctx::{Ctx, Outcome};
 
 /// A daemon with narrow limits among hostile users: `--minutes N`, or `--short` for a few seconds of it.
@@ -13,6 +15,12 @@ pub fn siege(ctx: &Ctx, arguments: &[String]) -> Outcome {
     };
     arguments.push("--siege".to_owned());
     run(ctx, &arguments)
+}
+
+/// The siege of another program than `traced`, which starts that. Everything is built.
+pub fn siege_of(ctx: &Ctx, traced: &Path, arguments: &[String]) -> Outcome {
+    let mut command = ctx.command(ctx.root().join("target/debug/load"));
+    ctx.run(command.arg("--traced").arg(traced).args(arguments).arg("--siege"))
 }
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {

@@ -31,6 +31,7 @@ mod report;
 mod sim;
 mod size;
 mod source;
+mod strace;
 mod tidy;
 mod times;
 mod toolchain;
@@ -162,6 +163,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--minutes N | --short --seconds N]",
         about: "a real traced with narrow limits, hostile users, and honest users who check every byte",
         run: load::siege,
+    },
+    Command {
+        name: "strace",
+        arguments: "[--list]",
+        about: "the loop of traced makes no call that may wait; --list prints what it may call, and why",
+        run: strace::run,
     },
     Command {
         name: "load",

@@ -101,7 +101,9 @@ fn a_pipe_whose_reader_comes_late() {
     let _traced = world.traced();
     let fifo = world.fifo("fifo");
     for output in ["", INTO_FILE] {
-        let mut perfetto = into_pipe(&world, &format!("{ENDLESS} duration_ms: 100 {output}"));
+        // Its session may be over before anybody asks for it.
+        world.write("c", &format!("{ENDLESS} duration_ms: 100 {output}"));
+        let mut perfetto = world.start("perfetto -c c --txt -o fifo");
         perfetto.read_until("No reader has opened fifo yet");
         let trace = std::fs::read(&fifo).unwrap();
         assert!(has(&packets(&trace), is_config));

@@ -65,7 +65,7 @@ fn it(ctx: &Ctx, names: &[&str]) -> Command {
 }
 
 /// Tests, as the step before built them.
-fn tests_called(ctx: &Ctx, target: &str) -> Command {
+pub fn tests_called(ctx: &Ctx, target: &str) -> Command {
     let mut command = ctx.cargo();
     command.args(["test", "--workspace", "--test", target]).args(FEATURES);
     for name in ["TRACED_UNDER_TEST", "SCENARIO_OUT", "TRACES_OUT"] {
@@ -75,7 +75,7 @@ fn tests_called(ctx: &Ctx, target: &str) -> Command {
 }
 
 /// An empty folder, also if an earlier run left something in it.
-fn fresh(folder: &Path) -> Result<PathBuf, String> {
+pub fn fresh(folder: &Path) -> Result<PathBuf, String> {
     let failed = |e| format!("{}: {e}", folder.display());
     if folder.exists() {
         std::fs::remove_dir_all(folder).map_err(failed)?;

@@ -18,9 +18,11 @@ mod trace;
 
 use crate::ctx::{Ctx, Outcome};
 use crate::machine;
+pub use against::{fresh, tests_called};
 use cell::Cell;
 use place::{Place, Side, Source};
 use play::Play;
+pub use process::wait_until;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Instant;

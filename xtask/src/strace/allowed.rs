@@ -1,0 +1,169 @@
+//! The calls that the loop may make, each with the reason why it does not wait.
+
+use super::line::{Call, file, has_flag};
+use std::collections::BTreeSet;
+
+/// When a call is allowed.
+enum Only {
+    Always,
+    /// On files of these kinds: the beginnings of their names. Argument number `.0` is the descriptor.
+    On(usize, &'static [&'static str]),
+    /// On a descriptor whose calls never wait (`O_NONBLOCK`), which is the first argument.
+    NonBlocking,
+    /// With one of these words in argument number `.0`.
+    With(usize, &'static [&'static str]),
+    /// On a connection that was accepted and that nothing was done with but to ask who it is.
+    Untouched,
+    /// It wakes others, or waits for a lock.
+    Locks,
+    /// Memory of no file, or of shared memory.
+    Memory,
+}
+
+use Only::{Always, Locks, Memory, NonBlocking, On, Untouched, With};
+
+struct Allowed {
+    calls: &'static [&'static str],
+    only: Only,
+    reason: &'static str,
+    /// The tests and the hostile users make the loop use all of these calls.
+    is_needed: bool,
+}
+
+const fn needed(calls: &'static [&'static str], only: Only, reason: &'static str) -> Allowed {
+    Allowed { calls, only, reason, is_needed: true }
+}
+
+const fn seldom(calls: &'static [&'static str], only: Only, reason: &'static str) -> Allowed {
+    Allowed { calls, only, reason, is_needed: false }
+}
+
+/// Shared memory: sealed files in memory, which no disk and no program answers for.
+const SHARED: &[&str] = &["/memfd:"];
+
+/// What the loop sleeps in: one of these.
+pub const SLEEP: [&str; 3] = ["epoll_wait", "epoll_pwait", "epoll_pwait2"];
+
+const ALLOWED: &[Allowed] = &[
+    seldom(&SLEEP, Always, "the sleep of the loop: events, the alarm and other threads end it"),
+    needed(&["epoll_ctl"], Always, "changes a list of the kernel"),
+    needed(&["accept4"], NonBlocking, "fails if no connection waits"),
+    needed(&["recvmsg"], With(2, &["MSG_DONTWAIT"]), "fails if nothing has arrived"),
+    needed(&["sendmsg"], With(2, &["MSG_DONTWAIT"]), "fails if the socket is full"),
+    needed(&["getsockopt", "setsockopt", "shutdown"], Always, "change the state of a socket"),
+    needed(
+        &["read", "write"],
+        NonBlocking,
+        "wake-ups, the alarm and signals: fail if there is none",
+    ),
+    needed(&["timerfd_settime"], Always, "changes the state of the alarm"),
+    needed(&["mmap"], Memory, "makes a mapping, and reads no file"),
+    needed(&["munmap", "mprotect", "madvise"], Always, "changes mappings"),
+    seldom(&["mremap", "brk"], Always, "changes mappings"),
+    needed(&["memfd_create"], Always, "makes a file in memory"),
+    needed(
+        &["ftruncate", "fcntl", "lseek", "close"],
+        On(0, SHARED),
+        "neither a disk nor a program answers",
+    ),
+    seldom(&["fcntl"], With(1, &["F_GETFD"]), "a flag of this process"),
+    needed(
+        &["close"],
+        Untouched,
+        "the listener takes no descriptors, so none waits in the connection",
+    ),
+    seldom(&["statx", "fstat", "newfstatat", "fstatfs"], On(0, SHARED), "the same"),
+    seldom(
+        &["statx", "stat", "newfstatat"],
+        With(1, &["\"/proc/self/fd\""]),
+        "the kernel has it in memory",
+    ),
+    seldom(&["stat"], With(0, &["\"/proc/self/fd\""]), "the kernel has it in memory"),
+    needed(&["prlimit64"], Always, "a number of this process"),
+    seldom(&["geteuid", "getpid"], Always, "a number of this process"),
+    seldom(&["getrandom"], Always, "random numbers are there since the machine started"),
+    seldom(&["setpriority", "getpriority"], Always, "the priority of this thread"),
+    seldom(&["sched_setscheduler", "sched_getscheduler"], Always, "the priority of this thread"),
+    seldom(&["rt_sigreturn"], Always, "the end of the handler of a signal"),
+    seldom(
+        &["sendto"],
+        With(3, &["MSG_DONTWAIT"]),
+        "what that handler does: fails if the socket is full",
+    ),
+    needed(&["clone3", "rt_sigprocmask"], Always, "starts a thread"),
+    seldom(&["clone"], Always, "the same, where there is no clone3"),
+    needed(
+        &["futex"],
+        Locks,
+        "wakes a thread, or waits for one that holds a lock: that one makes no call meanwhile",
+    ),
+];
+
+/// A line for each entry: its calls, and why they do not wait.
+pub fn list() -> impl Iterator<Item = String> {
+    ALLOWED.iter().map(|allowed| format!("{}: {}", allowed.calls.join(", "), allowed.reason))
+}
+
+/// The calls that must have been seen.
+pub fn needed_calls() -> impl Iterator<Item = &'static str> {
+    ALLOWED.iter().filter(|allowed| allowed.is_needed).flat_map(|allowed| allowed.calls).copied()
+}
+
+/// What a thread did with descriptors so far.
+#[derive(Default)]
+pub struct Descriptors {
+    /// Calls on these never wait.
+    non_blocking: BTreeSet<String>,
+    /// Connections with which nothing was done.
+    untouched: BTreeSet<String>,
+}
+
+impl Descriptors {
+    /// Notes what `call` does.
+    pub fn note(&mut self, call: &Call<'_>) {
+        if call.name == "accept4" {
+            self.untouched.insert(call.result.to_owned());
+        } else if !["close", "fcntl", "getsockopt"].contains(&call.name) {
+            for argument in &call.arguments {
+                self.untouched.remove(*argument);
+            }
+        }
+        let by_flag = |index| has_flag(call.argument(index), &["O_NONBLOCK"]);
+        let is_changed = match call.name {
+            "ioctl" => call.argument(1) == "FIONBIO" && call.argument(2) == "[1]",
+            "fcntl" => call.argument(1) == "F_SETFL" && by_flag(2),
+            _ => false,
+        };
+        let made = ["SOCK_NONBLOCK", "EFD_NONBLOCK", "TFD_NONBLOCK", "O_NONBLOCK"];
+        let is_made = call.arguments.iter().any(|argument| has_flag(argument, &made));
+        if is_changed {
+            self.non_blocking.insert(call.argument(0).to_owned());
+        } else if is_made && file(call.result).is_some() {
+            self.non_blocking.insert(call.result.to_owned());
+        }
+    }
+}
+
+/// Whether the loop may make this call.
+pub fn is_allowed(call: &Call<'_>, descriptors: &Descriptors) -> bool {
+    let is_it = |allowed: &&Allowed| allowed.calls.contains(&call.name);
+    ALLOWED.iter().filter(is_it).any(|allowed| match allowed.only {
+        Always => true,
+        On(index, kinds) => {
+            file(call.argument(index)).is_some_and(|f| kinds.iter().any(|k| f.starts_with(k)))
+        }
+        NonBlocking => descriptors.non_blocking.contains(call.argument(0)),
+        Untouched => descriptors.untouched.contains(call.argument(0)),
+        With(index, flags) => has_flag(call.argument(index), flags),
+        Locks => {
+            let is_wake = has_flag(call.argument(1), &["FUTEX_WAKE_PRIVATE", "FUTEX_WAKE"]);
+            // The value of a lock that is held and waited for, and no limit of time.
+            is_wake || (call.argument(2) == "2" && call.argument(3) == "NULL")
+        }
+        Memory => {
+            let descriptor = call.argument(4);
+            let is_shared = |f: &str| SHARED.iter().any(|kind| f.starts_with(kind));
+            descriptor == "-1" || file(descriptor).is_some_and(is_shared)
+        }
+    })
+}
