@@ -59,6 +59,12 @@ fn main() -> ExitCode {
         ["--honest", producers, consumers, time_ms] => {
             return end(siege::honest::process(producers, consumers, time_ms));
         }
+        ["--leave", producers, source, scraping] => {
+            return end(siege::honest::leaver::process(producers, source, scraping));
+        }
+        ["--small", kind, producers, consumers] => {
+            return end(siege::memory::child(kind, producers, consumers));
+        }
         ["--attack", producers, consumers, seed] => {
             return end(siege::attack::process(producers, consumers, seed));
         }

@@ -239,7 +239,9 @@ fn account(stats: &TraceStats) -> Outcome {
     if written == 0 || written != read + overwritten || of(buffer.bytes_written) != bytes {
         return Err(format!("chunks or bytes that are not counted: {buffer:?}"));
     }
-    if other_losses != [0; 4] {
+    // All producers are there, and keep to the protocol.
+    let in_ledger = stats.loss_ledger.iter().any(|ledger| !ledger.entries.is_empty());
+    if other_losses != [0; 4] || in_ledger {
         return Err(format!("losses of another kind: {stats:?}"));
     }
     Ok(())

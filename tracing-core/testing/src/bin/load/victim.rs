@@ -19,6 +19,7 @@ use crate::daemon::{Daemon, FOREVER};
 use crate::producers::descriptor;
 
 pub const SOURCE: &str = "load.victim";
+const NAME: &str = "victim";
 /// Its buffer, which is the second one of the session.
 pub const BUFFER_KB: u32 = 64 * 1024;
 /// Packets, at most: they fit into the buffer.
@@ -71,7 +72,7 @@ pub struct Victim {
 impl Victim {
     /// Connects it.
     pub fn start(daemon: &Daemon) -> Outcome<Self> {
-        let mut options = ProducerOptions::new("victim");
+        let mut options = ProducerOptions::new(NAME);
         options.address = Some(daemon.producers.clone());
         options.reconnect = false;
         let producer = Producer::connect(options).map_err(|error| error.to_string())?;
@@ -125,7 +126,16 @@ impl Victim {
             return Err(format!("{next} of {written} packets of the honest producer"));
         }
         let buffer = stats.buffer_stats.get(1).ok_or("the honest producer has no buffer")?;
-        let others = [buffer.abi_violations, buffer.chunks_overwritten, buffer.chunks_discarded];
+        let others = [
+            buffer.abi_violations,
+            buffer.chunks_overwritten,
+            buffer.chunks_discarded,
+            buffer.trace_writer_packet_loss,
+        ];
+        let ledger = stats.loss_ledger.iter().flat_map(|ledger| &ledger.entries);
+        if let Some(entry) = ledger.into_iter().find(|e| e.producer_name.as_deref() == Some(NAME)) {
+            return Err(format!("all packets came, but the ledger says otherwise: {entry:?}"));
+        }
         // A buffer of one sequence.
         let one = stats.writer_stats.iter().filter(|writer| writer.buffer == Some(1)).count();
         if others.iter().any(|count| count.unwrap_or(0) != 0) || one > 1 {

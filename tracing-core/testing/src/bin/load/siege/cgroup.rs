@@ -45,6 +45,13 @@ impl Cgroup {
         self.folder.join("cgroup.procs")
     }
 
+    /// What is used now, bytes.
+    pub fn current(&self) -> Outcome<u64> {
+        let names = ["memory.usage_in_bytes", "memory.current"];
+        let text = names.iter().find_map(|name| fs::read_to_string(self.folder.join(name)).ok());
+        text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| "no use of memory".to_owned())
+    }
+
     /// The most that was used at a time, bytes.
     pub fn peak(&self) -> Outcome<u64> {
         let text =

@@ -13,6 +13,7 @@
 pub mod attack;
 mod cgroup;
 pub mod honest;
+pub mod memory;
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -60,6 +61,7 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
         cgroup: cgroup.as_ref().ok().map(Cgroup::processes),
     };
     let daemon = Daemon::start(program, &limits)?;
+    memory::run(&daemon, cgroup.as_ref())?;
     let outcome = besiege(&daemon, plan, cgroup.as_ref().ok());
     let (quiet, besieged) = outcome.map_err(|error| format!("{error}\n{}", daemon.log_end()))?;
     daemon.stop()?;

@@ -2,6 +2,10 @@
 //!
 //! Rounds follow each other: a session starts, two writers write numbered packets whose bytes follow from their number,
 //! the session stops, and the consumer reads. Each packet is there, or a mark in the trace says that some are missing.
+//! There are as many marks as times that writers began to drop packets, and the service has counted as many at least.
+//! Between the rounds a process is killed ([`leaver`]).
+
+pub mod leaver;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +20,10 @@ use client::producer::{Producer, ProducerOptions};
 use client::write::BufferExhaustedPolicy;
 use os::socket::Address;
 use protos::producer_port::Request;
-use protos::{SyncRequest, TestEventField, TraceField, TracePacketField, TraceReader};
+use protos::{
+    LossLedgerEntry, SyncRequest, TestEventField, TraceField, TracePacketField, TraceReader,
+    TraceStats,
+};
 
 use crate::Outcome;
 use crate::daemon::FOREVER;
@@ -99,7 +106,7 @@ pub fn process(producers: &str, consumers: &str, time_ms: &str) -> Outcome {
     answers.sort_unstable();
     let at = |part: usize| {
         let index = answers.len() * part / 1000;
-        answers.get(index.min(answers.len() - 1)).copied().unwrap_or_default()
+        answers.get(index.min(answers.len().saturating_sub(1))).copied().unwrap_or_default()
     };
     report.answers = answers.len() as u64;
     (report.p50, report.p999, report.most) = (at(500), at(999), at(1000));
@@ -125,12 +132,18 @@ fn ask(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Vec<Du
     Ok(answers)
 }
 
-/// The two counts of packets that the writers have written.
-type Written = [AtomicU64; WRITERS];
+/// Counts of the writers.
+#[derive(Default)]
+struct Counts {
+    /// Packets that each has written.
+    written: [AtomicU64; WRITERS],
+    /// How often packets began to be dropped.
+    drops: AtomicU64,
+}
 
 /// Writes with two threads while it runs.
 struct Numbers {
-    written: Arc<Written>,
+    counts: Arc<Counts>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -141,15 +154,16 @@ impl DataSource for Numbers {
         self.threads = (0..WRITERS)
             .map(|index| {
                 let mut writer = instance.trace_writer(BufferExhaustedPolicy::StallThenDrop);
-                let (written, stop) = (self.written.clone(), self.stop.clone());
+                let (counts, stop) = (self.counts.clone(), self.stop.clone());
                 std::thread::spawn(move || {
                     let numbers = 0..PACKETS_MAX;
                     for number in numbers.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                        written[index].store(number + 1, Ordering::Relaxed);
+                        counts.written[index].store(number + 1, Ordering::Relaxed);
                         let mut packet = writer.new_packet();
                         let mut event = packet.for_testing();
                         event.seq_value(index as u32).counter(number).str(&content(number));
                     }
+                    counts.drops.fetch_add(writer.drop_count(), Ordering::Relaxed);
                 })
             })
             .collect();
@@ -179,8 +193,8 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
     options.address = Some(producers.clone());
     options.reconnect = false;
     let producer = Producer::connect(options).map_err(|error| error.to_string())?;
-    let written: Arc<Written> = Arc::default();
-    let numbers = Numbers { written: written.clone(), stop: Arc::default(), threads: Vec::new() };
+    let counts: Arc<Counts> = Arc::default();
+    let numbers = Numbers { counts: counts.clone(), stop: Arc::default(), threads: Vec::new() };
     producer.register(descriptor(&source), numbers).map_err(|error| error.to_string())?;
     if !producer.sync(FOREVER) {
         return Err("the producer is not answered".into());
@@ -188,7 +202,8 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
     let mut consumer = Consumer::connect(consumers).map_err(|error| error.to_string())?;
     let mut report = Report::default();
     while Instant::now() < end {
-        written.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        let all = counts.written.iter().chain([&counts.drops]);
+        all.for_each(|count| count.store(0, Ordering::Relaxed));
         let mut config = config(&source, BUFFER_KB);
         config.duration_ms = Some(ROUND.as_millis() as u32);
         consumer.enable_tracing(&config, None).map_err(|error| format!("a session: {error}"))?;
@@ -197,13 +212,49 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
         {}
         let mut trace = Vec::new();
         consumer.read_into(&mut trace, FOREVER).map_err(|error| format!("a read: {error}"))?;
+        let stats = consumer.get_trace_stats().map_err(|error| error.to_string())?;
         consumer.free_buffers().map_err(|error| error.to_string())?;
-        let counts = written.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let written = counts.written.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let lost = check(&trace, uid, &written)?;
+        check_told(&lost, counts.drops.load(Ordering::Relaxed), &stats)?;
         report.rounds += 1;
-        report.written += counts.iter().sum::<u64>();
-        report.lost += check(&trace, uid, &counts)?;
+        report.written += written.iter().sum::<u64>();
+        report.lost += lost.packets;
+        let left = leaver::round(&mut consumer, producers, report.rounds)?;
+        report.written += left.written;
+        report.lost += left.lost;
     }
     Ok(report)
+}
+
+/// What is not in a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lost {
+    packets: u64,
+    /// Places where packets are missing, the ends of sequences included.
+    gaps: u64,
+    /// Packets that say so.
+    marks: u64,
+}
+
+/// Checks that the trace has a mark for each gap, and the service has counted them.
+fn check_told(lost: &Lost, drops: u64, stats: &TraceStats) -> Outcome {
+    // A hostile producer may have registered the same data source.
+    let counted = stats.buffer_stats.iter().filter_map(|buffer| buffer.trace_writer_packet_loss);
+    let counted: u64 = counted.sum();
+    if (lost.gaps, lost.marks) != (drops, drops) || counted < drops {
+        return Err(format!("writers dropped packets {drops} times; {lost:?}, {counted} counted"));
+    }
+    match entries_of(stats, std::process::id()).next() {
+        None => Ok(()),
+        Some(entry) => Err(format!("nothing was lost, but the ledger says so: {entry:?}")),
+    }
+}
+
+/// What the ledger of a session has of process `pid`.
+fn entries_of(stats: &TraceStats, pid: u32) -> impl Iterator<Item = &LossLedgerEntry> {
+    let ledger = stats.loss_ledger.iter().flat_map(|ledger| &ledger.entries);
+    ledger.filter(move |entry| entry.pid == Some(pid.cast_signed()))
 }
 
 /// Where the check of a writer's packets is.
@@ -214,12 +265,12 @@ struct Seen {
     marked: bool,
 }
 
-/// Checks that every packet is there, or that a mark tells of the gap. Returns how many are missing.
-fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<u64> {
+/// Checks that every packet is there, or that a mark tells of the gap. Returns what is missing.
+fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<Lost> {
     let mut seen: [Seen; WRITERS] = Default::default();
     // Which writer a sequence is of; marks that came before its first packet.
     let (mut writers, mut early) = (BTreeMap::<u32, usize>::new(), BTreeMap::new());
-    let mut missing = 0;
+    let mut lost = Lost::default();
     for packet in TraceReader::new(trace) {
         let Ok(TraceField::Packet(packet)) = packet else { return Err("a broken trace".into()) };
         let (mut sequence, mut dropped, mut of, mut event) = (0, false, None, None);
@@ -248,6 +299,7 @@ fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<u64> {
             continue;
         }
         let Some((index, number, text)) = event else {
+            lost.marks += u64::from(dropped);
             match writers.get(&sequence) {
                 Some(&index) => seen[index % WRITERS].marked |= dropped,
                 None => _ = early.insert(sequence, dropped),
@@ -264,7 +316,8 @@ fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<u64> {
             let next = writer.next;
             return Err(format!("writer {index}: {number} came in place of {next}, and no mark"));
         }
-        missing += number - writer.next;
+        lost.packets += number - writer.next;
+        lost.gaps += u64::from(number > writer.next);
         *writer = Seen { next: number + 1, marked: false };
     }
     for (index, (writer, &count)) in seen.iter().zip(written).enumerate() {
@@ -272,9 +325,10 @@ fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<u64> {
         if writer.next != count && !marked {
             return Err(format!("writer {index}: {count} packets, {} came, no mark", writer.next));
         }
-        missing += count - writer.next;
+        lost.packets += count - writer.next;
+        lost.gaps += u64::from(count > writer.next);
     }
-    Ok(missing)
+    Ok(lost)
 }
 
 #[cfg(test)]

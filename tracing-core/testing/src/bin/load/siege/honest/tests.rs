@@ -1,8 +1,9 @@
 use protos::TracePacketOptionalTrustedPacketSequenceId as Sequence;
+use protos::{LossLedger, LossLedgerEntry, TraceStats, TraceStatsBufferStats};
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
-use super::{Report, WRITERS, check, content};
+use super::{Lost, Report, WRITERS, check, check_told, content};
 
 const UID: u32 = 7;
 
@@ -28,9 +29,13 @@ fn mark(writer: usize, data: Option<TracePacketData>, dropped: bool) -> TracePac
     }
 }
 
-fn checked(packets: Vec<TracePacket>, written: [u64; WRITERS]) -> Result<u64, String> {
+fn losses(packets: Vec<TracePacket>, written: [u64; WRITERS]) -> Result<Lost, String> {
     let trace = Trace { packet: packets, ..Default::default() };
     check(&trace.encode_to_vec(), UID, &written)
+}
+
+fn checked(packets: Vec<TracePacket>, written: [u64; WRITERS]) -> Result<u64, String> {
+    losses(packets, written).map(|lost| lost.packets)
 }
 
 #[test]
@@ -51,6 +56,26 @@ fn gaps_need_a_mark() {
     assert!(gap(false).unwrap_err().contains("no mark"));
     assert!(checked(vec![packet(0, 1), packet(0, 0)], [2, 0]).is_err(), "out of order");
     assert!(checked(vec![packet(0, 0), packet(0, 0)], [1, 0]).is_err(), "twice");
+}
+
+#[test]
+fn each_gap_has_one_mark() {
+    let packets = vec![packet(0, 0), mark(0, None, true), packet(0, 5), mark(0, None, true)];
+    let lost = losses(packets, [9, 0]).unwrap();
+    assert_eq!(lost, Lost { packets: 4 + 3, gaps: 2, marks: 2 });
+    let stats = |counted, pid| {
+        let buffer =
+            TraceStatsBufferStats { trace_writer_packet_loss: Some(counted), ..Default::default() };
+        let entry = LossLedgerEntry { pid: Some(pid), ..Default::default() };
+        let ledger = LossLedger { entries: vec![entry], ..Default::default() };
+        TraceStats { buffer_stats: vec![buffer], loss_ledger: Some(ledger), ..Default::default() }
+    };
+    let own = std::process::id().cast_signed();
+    assert_eq!(check_told(&lost, 2, &stats(2, own + 1)), Ok(()));
+    assert!(check_told(&lost, 2, &stats(1, own + 1)).is_err(), "not counted");
+    assert!(check_told(&lost, 2, &stats(2, own)).is_err(), "told, but not lost");
+    assert!(check_told(&lost, 1, &stats(2, own + 1)).is_err(), "a gap where nothing was dropped");
+    assert!(check_told(&Lost { marks: 1, ..lost }, 2, &stats(2, own + 1)).is_err(), "no mark");
 }
 
 #[test]

@@ -1,0 +1,151 @@
+//! A process that is killed while a session records it: each of its packets is in the trace, or the ledger of the session
+//! counts it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use client::consumer::{Consumer, Waited};
+use client::data_source::{Ack, DataSource, Instance};
+use client::producer::{Producer, ProducerOptions, Scraping};
+use client::write::BufferExhaustedPolicy;
+use os::socket::Address;
+use protos::{TestEventField, TraceField, TracePacketField, TraceReader};
+
+use super::{content, entries_of};
+use crate::Outcome;
+use crate::daemon::FOREVER;
+use crate::producers::{config, descriptor};
+
+const BUFFER_KB: u32 = 4 * 1024;
+
+/// How many packets the process writes; up to the size of its shared memory and more.
+fn packets(round: u64) -> u64 {
+    1 + round * 331 % 2000
+}
+
+/// Writes packets, says so, and keeps its writer.
+struct Leaver {
+    packets: u64,
+}
+
+impl DataSource for Leaver {
+    fn start(&mut self, instance: &Instance) {
+        let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+        let packets = self.packets;
+        std::thread::spawn(move || {
+            for number in 0..packets {
+                let mut packet = writer.new_packet();
+                packet.for_testing().counter(number).str(&content(number));
+            }
+            println!("{packets}");
+            loop {
+                std::thread::park();
+            }
+        });
+    }
+
+    fn stop(&mut self, _: &Instance, _done: Ack) {}
+}
+
+/// `--leave PRODUCERS SOURCE PACKETS`: writes so many packets, and waits until it is killed. The service may take what
+/// it left if the number is even.
+pub fn process(producers: &str, source: &str, packets: &str) -> Outcome {
+    let packets = packets.parse().map_err(|_| "PACKETS")?;
+    let mut options = ProducerOptions::new("leaver");
+    options.address = Some(Address::parse(producers).map_err(|error| error.to_string())?);
+    options.reconnect = false;
+    options.scraping = if packets % 2 == 0 { Scraping::On } else { Scraping::Off };
+    let producer = Producer::connect(options).map_err(|error| error.to_string())?;
+    producer.register(descriptor(source), Leaver { packets }).map_err(|error| error.to_string())?;
+    producer.wait_ended(FOREVER);
+    Err("the service has gone".into())
+}
+
+/// Where the packets of a process are.
+pub struct Left {
+    pub written: u64,
+    pub lost: u64,
+}
+
+/// Records a process, kills it, and looks for its packets.
+pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcome<Left> {
+    let written = packets(round);
+    let source = format!("siege.left.{}.{round}", std::process::id());
+    consumer
+        .enable_tracing(&config(&source, BUFFER_KB), None)
+        .map_err(|e| format!("a session: {e}"))?;
+    let mut child = Command::new("/proc/self/exe")
+        .args(["--leave", &producers.to_string(), &source, &written.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("a process that is to be killed: {error}"))?;
+    let stdout = child.stdout.take().ok_or("no stdout")?;
+    let said = BufReader::new(stdout).lines().map_while(Result::ok).next();
+    let _ = child.kill();
+    let _ = child.wait();
+    if said != Some(written.to_string()) {
+        return Err(format!("a process that is to be killed ended before: {said:?}"));
+    }
+    let pid = Some(child.id().cast_signed());
+    let failed = |error| format!("a session of a process that was killed: {error}");
+    // There is no event for this.
+    while consumer
+        .query_service_state(false)
+        .map_err(failed)?
+        .producers
+        .iter()
+        .any(|p| p.pid == pid)
+    {}
+    consumer.disable_tracing().map_err(failed)?;
+    while consumer.wait(Some(FOREVER)).map_err(failed)? != Waited::Ended {}
+    let mut trace = Vec::new();
+    consumer.read_into(&mut trace, FOREVER).map_err(failed)?;
+    let stats = consumer.get_trace_stats().map_err(failed)?;
+    consumer.free_buffers().map_err(failed)?;
+    let received = received(&trace, child.id())?;
+    let entries: Vec<_> = entries_of(&stats, child.id()).collect();
+    let in_ledger = entries.iter().filter_map(|entry| entry.count).sum::<u64>();
+    // Behind a packet whose length is missing nothing can be read, and so not be counted.
+    let is_exact = entries.iter().all(|entry| entry.at_least != Some(true));
+    let told = received + in_ledger;
+    if told > written || is_exact && told != written {
+        let text = "a process that was killed";
+        return Err(format!("{text}: {written} packets, {received} in the trace, {entries:?}"));
+    }
+    Ok(Left { written, lost: written - received })
+}
+
+/// How many packets of process `pid` are there, without a gap.
+fn received(trace: &[u8], pid: u32) -> Outcome<u64> {
+    let mut next = 0;
+    for packet in TraceReader::new(trace) {
+        let Ok(TraceField::Packet(packet)) = packet else { return Err("a broken trace".into()) };
+        let (mut of, mut event) = (None, None);
+        for field in packet {
+            match field.map_err(|error| error.to_string())? {
+                TracePacketField::TrustedPid(id) => of = Some(id),
+                TracePacketField::ForTesting(fields) => {
+                    let (mut number, mut text) = (0, "");
+                    for field in fields {
+                        match field.map_err(|error| error.to_string())? {
+                            TestEventField::Counter(value) => number = value,
+                            TestEventField::Str(value) => text = value,
+                            _ => {}
+                        }
+                    }
+                    event = Some((number, text.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        let Some((number, text)) = event.filter(|_| of == Some(pid.cast_signed())) else {
+            continue;
+        };
+        if number != next || text != content(number) {
+            return Err(format!("packet {next} of a process that was killed: {number}, {text:?}"));
+        }
+        next += 1;
+    }
+    Ok(next)
+}
