@@ -7,8 +7,8 @@
 //!                                    scraped when the producer is gone ───────┘
 //! ```
 //!
-//! One loss stays unknown: a process that is killed after a writer began to drop packets, and before its mark left the
-//! process, tells nobody. It is named here (`unsaid`), so that it cannot grow: nothing else may be lost in silence.
+//! A process that is killed after a writer began to drop packets, and before its mark left the process, sends nothing
+//! of it. How often writers began to drop is counted in the memory, too: the service compares.
 
 use stateright::{Model, Property};
 
@@ -23,14 +23,15 @@ const PACKETS: usize = 2;
 pub enum Rule {
     /// `tracing-core/client/src/write/sink.rs`, `start_dropping`: a mark is sent when dropping begins.
     MarkWhenDropping,
+    /// `tracing-core/client/src/write/state.rs`, `add_mark`: the memory has a count of marks. The service compares it
+    /// with those that came (`tracing-core/service/src/producers/mod.rs`, `has_untold_losses`).
+    MarksAreCounted,
     /// `tracing-core/service/src/leftovers/scrape.rs`: what a producer left complete is taken.
     LeftoversAreTaken,
     /// `tracing-core/service/src/leftovers/scrape.rs`: a packet that was begun leaves a mark.
     BegunIsMarked,
     /// `tracing-core/service/src/ledger/mod.rs`: that a producer was cut is in the ledger.
     CutIsInLedger,
-    /// `tracing-core/daemon/src/serve/peer.rs`: what arrived before the hang-up is handled before it.
-    DataBeforeHangUp,
     /// `tracing-core/abi/src/shm/reader.rs`, `scrape_chunk`: only finished fragments are copied.
     OnlyFinished,
     /// `tracing-core/service/src/buffer/v1/write.rs`: a commit replaces what was scraped of its chunk.
@@ -41,10 +42,10 @@ impl Rule {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::MarkWhenDropping,
+        Self::MarksAreCounted,
         Self::LeftoversAreTaken,
         Self::BegunIsMarked,
         Self::CutIsInLedger,
-        Self::DataBeforeHangUp,
         Self::OnlyFinished,
         Self::CommitReplaces,
     ];
@@ -83,6 +84,7 @@ pub enum Message {
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Default)]
 pub struct State {
     begun: u8,
+    /// While the service had the producer.
     ended: Set,
     next_chunk: u8,
     is_dropping: bool,
@@ -94,7 +96,10 @@ pub struct State {
     /// The service knows that the producer is gone.
     is_gone: bool,
     is_in_ledger: bool,
-    unsaid: bool,
+    /// Marks that were sent or are to be, as the memory says.
+    marks_counted: u8,
+    /// Marks that came.
+    marks: u8,
     trace: Vec<Chunk>,
 }
 
@@ -115,7 +120,7 @@ pub enum Action {
     Scrape,
     /// The process is killed, or ends without a word.
     Kill,
-    /// `tracing-core/service/src/leftovers/mod.rs`: the service sees the hang-up.
+    /// `tracing-core/service/src/leftovers/mod.rs`: the service sees the hang-up, behind all that arrived before.
     HangUp,
     /// `tracing-core/service/src/core/producer.rs`: the service cuts the connection.
     Cut,
@@ -154,6 +159,7 @@ impl State {
     fn start_dropping(&mut self, model: &Loss) {
         if !std::mem::replace(&mut self.is_dropping, true) && model.keeps(Rule::MarkWhenDropping) {
             let id = self.new_id();
+            self.marks_counted += u8::from(model.keeps(Rule::MarksAreCounted));
             self.outbox.push(Message::Mark(id));
         }
     }
@@ -175,6 +181,7 @@ impl State {
             }
             Message::Mark(id) => {
                 let finished = Set::default();
+                self.marks += 1;
                 self.store(model, Chunk { id, finished, open: None, is_mark: true });
             }
         }
@@ -199,6 +206,7 @@ impl State {
 
     fn leave(&mut self, model: &Loss) {
         self.is_gone = true;
+        self.is_in_ledger |= self.marks_counted > self.marks;
         self.socket.clear();
         for chunk in std::mem::take(&mut self.complete) {
             if model.keeps(Rule::LeftoversAreTaken) {
@@ -224,7 +232,7 @@ impl State {
             }
             is_marked |= chunk.is_mark;
         }
-        next == self.begun || is_marked || self.is_in_ledger || self.unsaid
+        next == self.begun || is_marked || self.is_in_ledger
     }
 }
 
@@ -245,16 +253,15 @@ impl Model for Loss {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         let open = state.current.as_ref().is_some_and(|chunk| chunk.open.is_some());
         let is_alive = !state.is_killed;
-        let is_read = state.socket.is_empty() || !self.keeps(Rule::DataBeforeHangUp);
         let can = [
             (Action::Begin, is_alive && !open && state.begun < self.packets),
             (Action::End, is_alive && open),
             (Action::GiveUp, is_alive && open && state.used() == CHUNKS),
-            (Action::Send, is_alive && !state.outbox.is_empty()),
+            (Action::Send, is_alive && !state.is_gone && !state.outbox.is_empty()),
             (Action::Receive, !state.is_gone && !state.socket.is_empty()),
             (Action::Scrape, !state.is_gone && state.current.is_some()),
             (Action::Kill, is_alive),
-            (Action::HangUp, state.is_killed && !state.is_gone && is_read),
+            (Action::HangUp, state.is_killed && !state.is_gone && state.socket.is_empty()),
             (Action::Cut, !state.is_gone),
         ];
         actions.extend(can.into_iter().filter(|(_, can)| *can).map(|(action, _)| action));
@@ -268,7 +275,9 @@ impl Model for Loss {
                 let chunk = next.current.as_mut()?;
                 let packet = Set::of(chunk.open.take()?);
                 chunk.finished.add(packet);
-                next.ended.add(packet);
+                if !next.is_gone {
+                    next.ended.add(packet);
+                }
             }
             Action::GiveUp => {
                 let chunk = next.current.as_mut()?;
@@ -288,13 +297,12 @@ impl Model for Loss {
             }
             Action::Kill => {
                 next.is_killed = true;
-                next.unsaid = next.outbox.iter().any(|m| matches!(m, Message::Mark(_)));
                 next.outbox.clear();
             }
             Action::HangUp => next.leave(self),
             Action::Cut => {
-                next.is_in_ledger = self.keeps(Rule::CutIsInLedger);
-                next.is_killed = true;
+                // The process goes on, and what it writes is lost.
+                next.is_in_ledger |= self.keeps(Rule::CutIsInLedger);
                 next.outbox.clear();
                 next.leave(self);
             }
@@ -321,11 +329,11 @@ impl Model for Loss {
                 },
             ),
             Property::sometimes("example: a packet is dropped, and told", |_, state: &State| {
-                state.is_gone && !state.unsaid && state.trace.iter().any(|chunk| chunk.is_mark)
+                state.is_gone && state.trace.iter().any(|chunk| chunk.is_mark)
             }),
             Property::sometimes(
                 "example: a mark does not leave its process",
-                |_, state: &State| state.is_gone && state.unsaid,
+                |_, state: &State| state.is_gone && state.marks_counted > state.marks,
             ),
         ]
     }

@@ -20,7 +20,7 @@ use super::turn::Turn;
 use crate::buffer::{ChunkMeta, ChunkPatches, Identity, Patch};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
-use abi::shm::ChunkHeader;
+use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX};
 
 /// What commits need beside producers and buffers.
 #[derive(Debug, Default)]
@@ -87,6 +87,9 @@ impl CommitState {
         self.scratch.clear();
         let (header, payload) = match (&chunk.data, &mut producer.smb) {
             (Some(data), _) => {
+                if producer.smb.is_some() && chunk.chunk == Some(LOSS_MARK_CHUNK_IDX as u32) {
+                    producer.loss_marks = producer.loss_marks.wrapping_add(1);
+                }
                 let legal = limits::COMMIT_CHUNK_BYTES_MIN..=limits::COMMIT_CHUNK_BYTES_MAX;
                 let header = ChunkHeader::from_bytes(data).filter(|_| legal.contains(&data.len()));
                 (header, data.get(limits::COMMIT_CHUNK_BYTES_MIN..).unwrap_or_default())

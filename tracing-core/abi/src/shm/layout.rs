@@ -122,6 +122,12 @@ pub enum Layout {
     Div14 = 5,
 }
 
+/// Where a commit says that a *mark* is, which travels by value: it tells that packets of its writer are missing.
+///
+/// Services that know chunks by value only check that there is such a page. Older ones look there, and find no
+/// complete chunk, because no page has so many.
+pub const LOSS_MARK_CHUNK_IDX: usize = Layout::Div14.chunk_count() - 1;
+
 impl Layout {
     /// Every layout.
     pub const ALL: [Self; 5] = [Self::Div1, Self::Div2, Self::Div4, Self::Div7, Self::Div14];

@@ -8,7 +8,7 @@
 //! SMB: page | page | page | ...            equal pages, 4 KiB x 2^n; all-zero memory is a valid free SMB
 //!
 //! page +0  u32 word (atomic)               +8 chunk 0 | chunk 1 | ... | slack
-//!      +4  u32 reserved, 0                 chunk size = ((page - 8) / n) rounded down to 4
+//!      +4  u32 losses of page 0, else 0    chunk size = ((page - 8) / n) rounded down to 4
 //!
 //! word  31  30..28  27 26 ... 3 2  1 0
 //!       0   layout  c13   ...  c1   c0     layout: 0 none, 1 Div1, 2 Div2, 3 Div4, 4 Div7, 5 Div14
@@ -26,6 +26,9 @@
 //!    +------------------------------ free ----------+----------------------------+
 //!                               (emulation only)                 free
 //! ```
+//!
+//! Losses are how often writers of the producer began to drop packets. Upstream reserves this word: its producers leave
+//! it zero, and its services do not read it.
 //!
 //! The count rises when a packet *starts*: in a chunk being written only `count - 1` fragments are
 //! finished, in a complete one all are. When a free leaves every chunk free, the page word becomes
@@ -80,7 +83,7 @@ mod tests;
 pub use self::chunk::{ReadableChunk, ShortFragment, WritableChunk};
 pub use self::fragment::{FRAGMENT_HEADER_BYTES, RESERVED_BYTES};
 pub use self::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
-pub use self::layout::{Layout, PageSize, ShmError};
+pub use self::layout::{LOSS_MARK_CHUNK_IDX, Layout, PageSize, ShmError};
 pub use self::lengths::patch as store_patch;
 pub use self::reader::{Leftover, SmbReader};
 pub use self::region::{Mapping, Region};

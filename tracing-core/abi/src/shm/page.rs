@@ -107,6 +107,24 @@ pub fn free(words: &impl PageWords, grant: Grant, from: ChunkState) -> bool {
     transition(words, grant.idx, Some(grant.layout), from, ChunkState::Free).is_some()
 }
 
+/// The word behind the page word: on the first page, how often packets began to be lost.
+fn losses(words: &impl PageWords) -> Option<&AtomicU32> {
+    words.word(4)
+}
+
+/// Counts that packets begin to be lost.
+pub fn note_loss(words: &impl PageWords) {
+    if let Some(word) = losses(words) {
+        // A process that is killed tells nothing else, so no other memory depends on the order.
+        word.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// How often that was.
+pub fn losses_noted(words: &impl PageWords) -> u32 {
+    losses(words).map_or(0, |word| word.load(Ordering::Relaxed))
+}
+
 /// The header of a chunk, with acquire on its second half: bytes of the fragments it counts are
 /// visible after it.
 pub fn load_header(words: &impl PageWords, grant: Grant) -> ChunkHeader {

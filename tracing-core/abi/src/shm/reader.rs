@@ -90,6 +90,14 @@ impl SmbReader {
         page_idx < self.smb.page_count() && self.present.prefix(self.smb.region(), off, 8) == 8
     }
 
+    /// How often writers began to drop packets, as the peer [counted](Smb::note_loss).
+    pub fn losses_noted(&mut self) -> u32 {
+        if !self.holds_data(0) {
+            return 0;
+        }
+        self.smb.page(0).map_or(0, |page| page::losses_noted(&page))
+    }
+
     /// Takes a complete chunk for reading.
     pub fn try_read(&self, page_idx: usize, chunk_idx: usize) -> Option<ReadableChunk<'_>> {
         let page = self.smb.page(page_idx)?;

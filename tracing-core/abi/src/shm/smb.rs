@@ -123,6 +123,13 @@ impl Smb {
         self.page(idx).is_some_and(|page| page::try_partition(&page, layout))
     }
 
+    /// Counts, where the other side can read it, that a writer begins to drop packets.
+    pub fn note_loss(&self) {
+        if let Some(page) = self.page(0) {
+            page::note_loss(&page);
+        }
+    }
+
     /// Chunks of page `idx` that are in use, as a scrape visits them: how many chunks the page has now,
     /// 0 if it is not partitioned.
     pub fn chunk_count(&self, idx: usize) -> usize {

@@ -162,7 +162,7 @@ impl Arbiter {
             if !buffer.is_none() {
                 writers.into_iter().for_each(|id| state.send_registration(id, buffer));
             }
-            Some(state.commit_held(held, buffer))
+            Some(state.commit_held(&self.0.smb, held, buffer))
         });
         // Dropping a callback can run any code, so it is not dropped under the lock.
         drop(dropped);
@@ -403,7 +403,7 @@ impl Arbiter {
 
     /// Tells the service, behind everything that the writer has returned, that it drops packets.
     pub(super) fn mark_loss(&self, mark: LossMark, target: Target) {
-        let wake = self.with(|state| state.add_mark(mark, target));
+        let wake = self.with(|state| state.add_mark(&self.0.smb, mark, target));
         if wake {
             self.0.waker.wake();
         }

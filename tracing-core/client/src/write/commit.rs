@@ -11,7 +11,7 @@ use crate::write::patches::FilledPatch;
 use abi::ids::{BufferId, ChunkId, FlushId, WriterId};
 use abi::limits::PATCHES_PER_CHUNK_MAX;
 use abi::shm::header::PACKET_DROPPED;
-use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets, SmbReader, WritableChunk};
+use abi::shm::{ChunkFlags, ChunkHeader, LOSS_MARK_CHUNK_IDX, Packets, SmbReader, WritableChunk};
 
 /// Estimated size at which a commit is split: a frame of the socket less room for its envelope
 /// (`shared_memory_arbiter_impl.cc`). Upstream splits only commits that carry chunks by value; ours are
@@ -58,10 +58,6 @@ pub(super) struct LossMark {
 /// A packet with `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free shared memory
 /// (256). Its length stands before it.
 const LOSS_PACKET: [u8; 5] = [4, 0xd0, 0x02, 0x81, 0x02];
-
-/// Place of a mark. Services that know chunks by value only check that there is such a page. Older ones look there,
-/// and find no complete chunk, because no page has so many.
-const MARK_CHUNK_IDX: usize = Layout::Div14.chunk_count() - 1;
 
 impl LossMark {
     /// The mark as a chunk: for readers of the trace a packet, and for the counters of the service a packet that was
@@ -127,13 +123,18 @@ impl PendingCommit {
     /// Adds a mark behind the chunks of its writer.
     pub(super) fn add_mark(&mut self, mark: LossMark, buffer: BufferId) {
         let content = Content::Mark(mark);
-        self.moves.push(Move { page_idx: 0, chunk_idx: MARK_CHUNK_IDX, buffer, content });
+        self.moves.push(Move { page_idx: 0, chunk_idx: LOSS_MARK_CHUNK_IDX, buffer, content });
     }
 
     /// Adds all of `other` for `buffer`. It must not acknowledge a flush, nor have patches.
     pub(super) fn append(&mut self, other: Self, buffer: BufferId) {
         self.chunk_bytes += other.chunk_bytes;
         self.moves.extend(other.moves.into_iter().map(|entry| Move { buffer, ..entry }));
+    }
+
+    /// How many marks are in it.
+    pub(super) fn mark_count(&self) -> usize {
+        self.moves.iter().filter(|entry| matches!(entry.content, Content::Mark(_))).count()
     }
 
     /// Packets in chunks that it holds.

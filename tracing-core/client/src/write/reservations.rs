@@ -52,6 +52,11 @@ impl Held {
         self.commit.add_mark(mark, BufferId::new(0));
     }
 
+    /// How many marks there are.
+    pub(super) fn mark_count(&self) -> usize {
+        self.commit.mark_count()
+    }
+
     /// Keeps `done`, or returns it if there are too many.
     pub(super) fn add_callback(&mut self, done: FlushCallback) -> Option<FlushCallback> {
         if self.callbacks.len() >= HELD_CALLBACKS_MAX {

@@ -142,7 +142,15 @@ impl ArbiterState {
     }
 
     /// Commits what was held for a reservation. Returns callbacks to be dropped.
-    pub(super) fn commit_held(&mut self, held: Held, buffer: BufferId) -> Vec<FlushCallback> {
+    pub(super) fn commit_held(
+        &mut self,
+        smb: &Smb,
+        held: Held,
+        buffer: BufferId,
+    ) -> Vec<FlushCallback> {
+        if !buffer.is_none() {
+            (0..held.mark_count()).for_each(|_| smb.note_loss());
+        }
         let callbacks = held.move_to(self.pending(), buffer);
         self.due = Due::Now;
         if buffer.is_none() || callbacks.is_empty() {
@@ -196,7 +204,9 @@ impl ArbiterState {
     }
 
     /// Takes the mark of a writer of `target`. True if the transport has to know.
-    pub(super) fn add_mark(&mut self, mark: LossMark, target: Target) -> bool {
+    ///
+    /// A mark that is to be sent is counted in the memory, too: a process that is killed before tells so of the loss.
+    pub(super) fn add_mark(&mut self, smb: &Smb, mark: LossMark, target: Target) -> bool {
         match self.reservations.buffer(target) {
             _ if self.disconnected => false,
             None => {
@@ -209,6 +219,7 @@ impl ArbiterState {
             // What it writes is discarded.
             Some(buffer) if buffer.is_none() => false,
             Some(buffer) => {
+                smb.note_loss();
                 self.pending().add_mark(mark, buffer);
                 self.set_due(self.options.by_value || self.options.batch_commits_ms == 0)
             }

@@ -41,6 +41,9 @@ impl CommitState {
         if producer.sends_by_value() {
             return None;
         }
+        if from == 0 && producer.has_untold_losses() {
+            producer.left.lose_of_no_buffer(Amount { count: 0, at_least: true });
+        }
         let mut payload = Vec::new();
         loop {
             let smb = producer.smb.as_ref()?.smb();
@@ -60,7 +63,8 @@ impl CommitState {
                     let Some(left) = left else { continue };
                     turn.spend(payload.len() as u64);
                     let Some(buffer) = producer.writers.get(&left.header.writer).copied() else {
-                        producer.left.lose_of_no_buffer(packets_left(&left, &payload));
+                        let packets = packets_left(&left, &payload);
+                        producer.left.lose_of_no_buffer(Amount::exactly(packets));
                         continue;
                     };
                     if !producer.allowed.contains(&buffer) {

@@ -10,8 +10,8 @@ pub(crate) struct Leftovers {
     /// Writers whose chunks were not copied: what they lost, and the first of these chunks.
     pub(super) writers: BlockMap<WriterId, (u64, ChunkId)>,
     lost: SortedMap<BufferId, Amount>,
-    /// Packets of writers that are not registered.
-    of_no_buffer: u64,
+    /// Of writers that are not registered, or not known.
+    of_no_buffer: Amount,
 }
 
 impl Leftovers {
@@ -22,11 +22,11 @@ impl Leftovers {
 
     /// Packets of writers whose buffer is not known.
     pub(crate) fn of_no_buffer(&self) -> Amount {
-        Amount::exactly(self.of_no_buffer)
+        self.of_no_buffer
     }
 
-    pub(super) fn lose_of_no_buffer(&mut self, packets: u64) {
-        self.of_no_buffer = self.of_no_buffer.saturating_add(packets);
+    pub(super) fn lose_of_no_buffer(&mut self, amount: Amount) {
+        self.of_no_buffer.add(amount);
     }
 
     pub(super) fn lose(&mut self, buffer: BufferId, amount: Amount) {

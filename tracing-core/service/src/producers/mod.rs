@@ -55,6 +55,8 @@ pub(crate) struct Producer {
     smb_touched: Touched,
     /// Bytes of `smb` that are on the account of its user.
     smb_charged: usize,
+    /// Marks that came: writers began to drop packets.
+    pub(crate) loss_marks: u32,
     /// Chunks until the system is asked again whether a page of `smb` holds data.
     pub(crate) asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
@@ -105,6 +107,7 @@ impl Producer {
             smb: None,
             smb_touched: Touched::default(),
             smb_charged: 0,
+            loss_marks: 0,
             asks_again: 0,
             set_up: false,
             allowed: BlockSet::new(),
@@ -225,6 +228,13 @@ impl Producer {
         if self.limiter.allow() {
             out.error(format!("producer {} ({}): {text}", self.id, self.name));
         }
+    }
+
+    /// Whether writers counted in its memory that they began to drop packets, more often than it told.
+    pub(crate) fn has_untold_losses(&mut self) -> bool {
+        let noted = self.smb.as_mut().map_or(0, SmbReader::losses_noted);
+        // Both wrap around.
+        noted.wrapping_sub(self.loss_marks).cast_signed() > 0
     }
 
     /// Zero for this machine.

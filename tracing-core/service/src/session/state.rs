@@ -351,9 +351,13 @@ impl Sessions {
                 continue;
             }
             let (id, name, count) = (session.id, &producer.name, sum.count);
-            let more = if sum.at_least { "at least " } else { "" };
+            let count = match (count, sum.at_least) {
+                (0, _) => "perhaps".to_owned(),
+                (count, true) => format!("at least {count}"),
+                (count, false) => count.to_string(),
+            };
             turn.out.error(format!(
-                "session {id}: producer {} ({name}) is gone, and {more}{count} packets of it are lost",
+                "session {id}: producer {} ({name}) is gone, and {count} packets of it are lost",
                 producer.id
             ));
             let loss = Loss { amount: sum, ..producer.loss(Reason::LeftUnfinished) };

@@ -10,7 +10,7 @@ use protozero::Message as _;
 
 use super::*;
 use abi::ids::ChunkId;
-use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets, WritableChunk};
+use abi::shm::{ChunkFlags, ChunkHeader, LOSS_MARK_CHUNK_IDX, Layout, Packets, WritableChunk};
 use service::{Cut, Input};
 
 const WRITER: WriterId = WriterId::new(1);
@@ -276,6 +276,44 @@ fn a_writer_that_is_not_registered() {
     let (texts, ledger) = world.leave();
     assert!(texts.is_empty());
     assert_eq!(ledger.iter().map(|entry| entry.count).collect::<Vec<_>>(), [Some(2)]);
+}
+
+/// A process may be killed when a writer has begun to drop packets, before the mark that tells it was sent. The memory
+/// has the number of marks.
+#[test]
+fn a_mark_that_did_not_come() {
+    for (counted, came, is_told) in [(0, 0, false), (2, 2, false), (1, 0, true), (2, 1, true)] {
+        let mut world = world(true, V1);
+        world.commit(&["a"], NONE);
+        for _ in 0..counted {
+            world.producer.smb.as_ref().unwrap().note_loss();
+        }
+        for at in 0..came {
+            let header = ChunkHeader {
+                chunk: ChunkId::new(1 + at),
+                writer: WRITER,
+                packets: Packets::new(1, NONE),
+            };
+            let mark = CommitDataRequestChunksToMove {
+                page: Some(0),
+                chunk: Some(LOSS_MARK_CHUNK_IDX as u32),
+                target_buffer: Some(BUFFER.get().into()),
+                // TracePacket.previous_packet_dropped (42): 1
+                data: Some([&header.to_bytes()[..], &[3, 0xd0, 0x02, 0x01]].concat()),
+                ..Default::default()
+            };
+            world.producer.commit(&mut world.shell, mark);
+        }
+        let (texts, ledger) = world.leave();
+        assert_eq!(texts.len(), 1 + came as usize);
+        let amounts: Vec<_> = ledger.iter().map(|e| (e.reason, e.count, e.at_least)).collect();
+        let perhaps = (Some(Reason::REASON_LEFT_UNFINISHED), Some(0), Some(true));
+        assert_eq!(
+            amounts,
+            is_told.then_some(perhaps).into_iter().collect::<Vec<_>>(),
+            "{counted}"
+        );
+    }
 }
 
 #[test]

@@ -280,6 +280,11 @@ fn first_packet_is_marked_once() {
     }
 }
 
+/// How many marks the memory counts.
+fn losses_noted(arbiter: &Arbiter) -> u32 {
+    arbiter.smb().reader().unwrap().losses_noted()
+}
+
 /// What a writer that begins to drop packets tells: `previous_packet_dropped`, and why.
 fn loss_mark() -> Vec<u8> {
     hex("d0028102")
@@ -412,6 +417,7 @@ fn dropping_more_than_once() {
     let marks = reader.packets(id).into_iter().flatten();
     let marks = marks.filter(|packet| *packet == loss_mark()).count();
     assert_eq!(marks, 3);
+    assert_eq!(losses_noted(&arbiter), 3, "for a service that does not get them");
 }
 
 /// The sleeps of a stall, and that a writer gives up in the end.

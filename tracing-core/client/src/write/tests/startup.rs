@@ -194,9 +194,11 @@ fn no_writer_waits_while_a_reservation_holds_memory() {
     lost(&mut unwanted);
     arbiter.attach(false, false);
     lost(&mut writer);
+    assert_eq!(losses_noted(&arbiter), 0, "no buffer has lost it yet");
     lost(&mut arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Stall));
-    assert_eq!(in_use(&arbiter), 4);
+    assert_eq!((in_use(&arbiter), losses_noted(&arbiter)), (4, 1));
     arbiter.bind(reservation, BufferId::new(1));
+    assert_eq!((losses_noted(&arbiter), losses_noted(&aborted)), (2, 0));
     Reader::default().drain(&arbiter);
     writer.flush();
     str_packet(&mut writer, "there is memory again");
