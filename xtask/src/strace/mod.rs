@@ -6,8 +6,8 @@
 //!   hostile users ──────────┘
 //! ```
 //!
-//! The loop's thread is the one that waits in `epoll`. Between its first and its last wait each of its calls must be one
-//! of [`allowed`]: calls that return at once, whatever peers and disks do. All others belong to other threads.
+//! The loop's thread is the one that waits in `epoll`. Between its first and its last wait each of its calls must be
+//! one of [`allowed`]: calls that return at once, whatever peers and disks do. All others belong to other threads.
 
 mod allowed;
 mod check;

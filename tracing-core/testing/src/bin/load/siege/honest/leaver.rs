@@ -1,5 +1,5 @@
-//! A process that is killed while a session records it: each of its packets is in the trace, or the ledger of the session
-//! counts it.
+//! A process that is killed while a session records it: each of its packets is in the trace, or the ledger of the
+//! session counts it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -81,11 +81,11 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
         .spawn()
         .map_err(|error| format!("a process that is to be killed: {error}"))?;
     let stdout = child.stdout.take().ok_or("no stdout")?;
-    let said = BufReader::new(stdout).lines().map_while(Result::ok).next();
+    let printed = BufReader::new(stdout).lines().map_while(Result::ok).next();
     let _ = child.kill();
     let _ = child.wait();
-    if said != Some(written.to_string()) {
-        return Err(format!("a process that is to be killed ended before: {said:?}"));
+    if printed != Some(written.to_string()) {
+        return Err(format!("a process that is to be killed ended before: {printed:?}"));
     }
     let pid = Some(child.id().cast_signed());
     let failed = |error| format!("a session of a process that was killed: {error}");
