@@ -126,7 +126,7 @@ pub enum Layout {
 ///
 /// Services that know chunks by value only check that there is such a page. Older ones look there, and find no
 /// complete chunk, because no page has so many.
-pub const LOSS_MARK_CHUNK_IDX: usize = Layout::Div14.chunk_count() - 1;
+pub const LOSS_MARK_CHUNK_IDX: usize = 13;
 
 impl Layout {
     /// Every layout.

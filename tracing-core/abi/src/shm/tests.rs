@@ -73,6 +73,22 @@ fn chunk_sizes_are_those_of_the_abi() {
     }
 }
 
+/// Services that do not know marks find no chunk at their place.
+#[test]
+fn marks_are_where_no_complete_chunk_is() {
+    assert_eq!(LOSS_MARK_CHUNK_IDX, Layout::Div14.chunk_count() - 1);
+}
+
+#[test]
+fn losses_are_counted_in_the_first_page() {
+    let smb = Smb::new(Region::heap(2 * 4096), PageSize::DEFAULT).unwrap();
+    let mut reader = smb.reader().unwrap();
+    assert_eq!(reader.losses_noted(), 0);
+    (0..3).for_each(|_| smb.note_loss());
+    assert_eq!(reader.losses_noted(), 3);
+    assert!(smb.page_hint(0).is_free(), "no word of the page changes");
+}
+
 #[test]
 fn page_sizes_are_checked() {
     for bytes in [0, 1, 4095, 4097, 6144, 65536 + 4096, usize::MAX] {

@@ -77,6 +77,8 @@ pub fn states(memory: &Memory) -> Option<u32> {
     let cut = layout().is_some_and(|layout| page::try_partition(memory, layout));
     let grant: Grant = black_box(grant);
     let writer = page::load_header(memory, grant).writer.get();
+    page::note_loss(memory);
+    let cut = cut ^ (page::losses_noted(memory) == 0);
     let done = page::complete(memory, grant) ^ page::free(memory, grant, state()) ^ cut;
     Some(page::hint(memory).0 ^ u32::from(writer) ^ u32::from(done) ^ grant.payload_len() as u32)
 }
