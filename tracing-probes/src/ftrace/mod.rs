@@ -12,19 +12,27 @@
 //!
 //! Everything in this drawing is a pure function of bytes: it has no files, threads and clocks.
 //!
+//! ```text
+//! FtraceConfig ─> config::Config ─> mux::Mux ─> dyn tracefs::Tracefs     one Mux for each instance of tracefs
+//! ```
+//!
+//! A `Mux` sets tracefs for all sessions together, and puts back what it found.
+//!
 //! Trust: the kernel is trusted to print what it does, not to have no bugs, and the pages hold names and texts of any
 //! process. Every offset and length is checked. A record that its plan does not fit is skipped and counted; a page that
 //! breaks off is reported with a [`FtraceParseStatus`](protos::FtraceParseStatus); the next page is read.
 
-#![allow(dead_code, reason = "no data source uses it yet")]
+#![allow(dead_code, unused_imports, reason = "no data source uses it yet")]
 
 mod addresses;
 mod bundle;
 mod compact;
+mod config;
 mod drain;
 mod event;
 mod facts;
 mod format;
+mod mux;
 mod pace;
 mod page;
 #[cfg(test)]
@@ -33,3 +41,4 @@ mod schema;
 mod subscriber;
 mod symbols;
 mod table;
+mod tracefs;

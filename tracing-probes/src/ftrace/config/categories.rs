@@ -1,0 +1,142 @@
+//! Categories of atrace, and the events of each that a mainline kernel can have. Facts from `atrace.cpp` of Android,
+//! which defines the categories; `*` stands for the events of the schema in a group.
+
+/// The events of a category: groups, with the names in each. Empty for a category that is not known.
+pub(super) fn events(category: &str) -> &'static [(&'static str, &'static [&'static str])] {
+    CATEGORIES.iter().find(|(name, _)| *name == category).map_or(&[], |(_, events)| events)
+}
+
+const ALL: &[&str] = &["*"];
+
+/// Category, groups, names.
+type Category = (&'static str, &'static [(&'static str, &'static [&'static str])]);
+
+const CATEGORIES: &[Category] = &[
+    (
+        "binder_driver",
+        &[(
+            "binder",
+            &[
+                "binder_transaction",
+                "binder_transaction_received",
+                "binder_transaction_alloc_buf",
+                "binder_set_priority",
+            ],
+        )],
+    ),
+    ("binder_lock", &[("binder", &["binder_lock", "binder_locked", "binder_unlock"])]),
+    ("camera", &[("lwis", ALL)]),
+    (
+        "disk",
+        &[
+            ("block", &["block_bio_queue", "block_bio_complete"]),
+            (
+                "ext4",
+                &[
+                    "ext4_da_write_begin",
+                    "ext4_da_write_end",
+                    "ext4_sync_file_enter",
+                    "ext4_sync_file_exit",
+                ],
+            ),
+            (
+                "f2fs",
+                &[
+                    "f2fs_sync_file_enter",
+                    "f2fs_sync_file_exit",
+                    "f2fs_write_begin",
+                    "f2fs_write_end",
+                    "f2fs_iostat",
+                    "f2fs_iostat_latency",
+                ],
+            ),
+            ("ufs", &["ufshcd_command"]),
+        ],
+    ),
+    (
+        "freq",
+        &[
+            (
+                "power",
+                &[
+                    "cpu_frequency",
+                    "gpu_frequency",
+                    "clock_set_rate",
+                    "clock_enable",
+                    "clock_disable",
+                    "cpu_frequency_limits",
+                    "suspend_resume",
+                ],
+            ),
+            ("clk", &["clk_set_rate", "clk_enable", "clk_disable"]),
+            ("cpuhp", &["cpuhp_enter", "cpuhp_exit", "cpuhp_pause"]),
+            ("msm_bus", ALL),
+        ],
+    ),
+    (
+        "gfx",
+        &[("mdss", ALL), ("sde", ALL), ("dpu", ALL), ("mali", ALL), ("g2d", ALL), ("panel", ALL)],
+    ),
+    ("i2c", &[("i2c", ALL)]),
+    ("idle", &[("power", &["cpu_idle"])]),
+    ("ion", &[("kmem", &["ion_alloc_buffer_start"])]),
+    ("irq", &[("irq", ALL), ("ipi", ALL)]),
+    ("irqoff", &[("preemptirq", &["irq_enable", "irq_disable"])]),
+    ("load", &[("cpufreq_interactive", ALL)]),
+    ("membus", &[("memory_bus", ALL)]),
+    (
+        "memory",
+        &[
+            ("kmem", &["rss_stat", "ion_heap_grow", "ion_heap_shrink"]),
+            ("ion", &["ion_stat"]),
+            ("mm_event", &["mm_event_record"]),
+            ("dmabuf_heap", &["dma_heap_stat"]),
+            ("gpu_mem", &["gpu_mem_total"]),
+        ],
+    ),
+    (
+        "memreclaim",
+        &[
+            (
+                "vmscan",
+                &[
+                    "mm_vmscan_direct_reclaim_begin",
+                    "mm_vmscan_direct_reclaim_end",
+                    "mm_vmscan_memcg_reclaim_begin",
+                    "mm_vmscan_memcg_reclaim_end",
+                    "mm_vmscan_kswapd_wake",
+                    "mm_vmscan_kswapd_sleep",
+                ],
+            ),
+            ("lowmemorykiller", ALL),
+        ],
+    ),
+    ("mmc", &[("mmc", ALL)]),
+    ("pagecache", &[("filemap", ALL)]),
+    ("preemptoff", &[("preemptirq", &["preempt_enable", "preempt_disable"])]),
+    ("regulators", &[("regulator", ALL)]),
+    (
+        "sched",
+        &[
+            (
+                "sched",
+                &[
+                    "sched_switch",
+                    "sched_waking",
+                    "sched_blocked_reason",
+                    "sched_cpu_hotplug",
+                    "sched_pi_setprio",
+                    "sched_process_exit",
+                ],
+            ),
+            ("cgroup", ALL),
+            ("oom", &["oom_score_adj_update"]),
+            ("task", &["task_rename", "task_newtask"]),
+            ("systrace", ALL),
+            ("scm", ALL),
+        ],
+    ),
+    ("sync", &[("dma_fence", ALL), ("fence", ALL), ("sync", ALL)]),
+    ("thermal", &[("thermal", &["thermal_temperature", "cdev_update"])]),
+    ("workq", &[("workqueue", ALL)]),
+];

@@ -1,0 +1,96 @@
+//! Changes to files of tracefs, and how they are undone.
+
+use std::io;
+
+use crate::ftrace::tracefs::Tracefs;
+
+/// What is done to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The value is written.
+    Write { path: String, value: String },
+    /// The file is cleared; then the value is written, unless it is empty.
+    Fill { path: String, value: String },
+    /// The value is added.
+    Append { path: String, value: String },
+    /// The file is cleared.
+    Truncate { path: String },
+}
+
+impl Change {
+    pub(crate) fn write(path: String, value: &str) -> Self {
+        Self::Write { path, value: value.to_owned() }
+    }
+
+    pub(crate) fn fill(path: String, value: &str) -> Self {
+        Self::Fill { path, value: value.to_owned() }
+    }
+
+    pub(crate) fn append(path: String, value: &str) -> Self {
+        Self::Append { path, value: value.to_owned() }
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::Write { path, .. }
+            | Self::Fill { path, .. }
+            | Self::Append { path, .. }
+            | Self::Truncate { path } => path,
+        }
+    }
+
+    /// Does it.
+    pub(crate) fn apply(&self, tracefs: &dyn Tracefs) -> io::Result<()> {
+        match self {
+            Self::Write { path, value } => tracefs.write(path, value.as_bytes()),
+            Self::Append { path, value } => tracefs.append(path, value.as_bytes()),
+            Self::Truncate { path } => tracefs.truncate(path),
+            Self::Fill { path, value } => {
+                tracefs.truncate(path)?;
+                if value.is_empty() { Ok(()) } else { tracefs.append(path, value.as_bytes()) }
+            }
+        }
+    }
+
+    /// Do both put back the same thing? The one that was found first counts.
+    pub(super) fn is_of_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Append { .. }, _) | (_, Self::Append { .. }) => self == other,
+            (Self::Truncate { .. }, _) | (_, Self::Truncate { .. }) => self == other,
+            _ => self.path() == other.path(),
+        }
+    }
+}
+
+/// Undoes `changes`, the last first. What could not be put back is told in `notes`.
+pub(crate) fn undo(tracefs: &dyn Tracefs, changes: &[Change], notes: &mut Vec<String>) {
+    stop_recording(tracefs, changes);
+    for change in changes.iter().rev() {
+        let Err(error) = change.apply(tracefs) else { continue };
+        // The event, probe or instance is gone, and its settings with it; or another instance has the probe.
+        let is_probe = matches!(change, Change::Append { .. });
+        let is_gone = error.kind() == io::ErrorKind::NotFound
+            || is_probe && error.kind() == io::ErrorKind::ResourceBusy;
+        if !is_gone {
+            notes.push(format!("{} is not put back: {error}; see {change:?}", change.path()));
+        }
+    }
+}
+
+/// Events that others have come back before the ring is cleared: nothing may record until then.
+fn stop_recording(tracefs: &dyn Tracefs, changes: &[Change]) {
+    for change in changes {
+        if let Change::Truncate { path } = change
+            && let Some(prefix) = path.strip_suffix("trace")
+        {
+            // A failure has no consequence but some events of others, which are cleared or kept.
+            _ = tracefs.write(&format!("{prefix}tracing_on"), b"0");
+        }
+    }
+}
+
+/// The text of a file, without white space around it.
+pub(crate) fn text(tracefs: &dyn Tracefs, path: &str) -> io::Result<String> {
+    let bytes = tracefs.read(path)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+}

@@ -1,0 +1,155 @@
+//! The records of the values found: what puts tracefs back after this process was killed.
+//!
+//! Each instance has a file, which is written before the first change and removed at a clean end. The file of a killed
+//! process is found at the next start.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::change::undo;
+use super::journal::RecordStore;
+use super::lines::{header, parse};
+use crate::ftrace::tracefs::{Directory, Tracefs};
+
+/// Longest record that is read, bytes: the largest has a line for each event.
+const RECORD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Names of records end so.
+const SUFFIX: &str = ".ftrace";
+
+/// The directory of the records of one daemon. No second daemon uses it while this value exists.
+#[derive(Debug)]
+pub(crate) struct Records {
+    folder: PathBuf,
+    boot: String,
+    _lock: File,
+}
+
+impl Records {
+    /// Uses `folder`, which is made if it is missing, and should be one that a reboot clears. `boot` names the boot:
+    /// `/proc/sys/kernel/random/boot_id`.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or another daemon uses it.
+    pub(crate) fn open(folder: &Path, boot: &str) -> Result<Self, String> {
+        let shown = folder.display();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(|e| format!("{shown} cannot be made: {e}; name a directory that can"))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let lock = options.open(folder.join("lock")).map_err(|e| {
+            format!("{shown}/lock cannot be opened: {e}; make the directory writable")
+        })?;
+        match lock.try_lock() {
+            Ok(()) => {
+                Ok(Self { folder: folder.to_owned(), boot: boot.trim().to_owned(), _lock: lock })
+            }
+            Err(TryLockError::WouldBlock) => {
+                Err(format!("another daemon with linux.ftrace uses {shown}; stop it first"))
+            }
+            Err(TryLockError::Error(e)) => Err(format!("{shown}/lock cannot be locked: {e}")),
+        }
+    }
+
+    /// The record of an instance.
+    pub(crate) fn store(&self, directory: &Directory) -> Box<dyn RecordStore> {
+        let name = match directory.is_root() {
+            true => directory.name().to_owned(),
+            false => format!("instance-{}", directory.name()),
+        };
+        let path = self.folder.join(format!("{name}{SUFFIX}"));
+        Box::new(RecordFile { path, header: header(&self.boot), file: None })
+    }
+
+    /// Puts back what daemons that were killed have left, and removes their records. The texts tell what was put back,
+    /// and what could not be.
+    pub(crate) fn restore(&self, tracefs: &dyn Tracefs) -> Vec<String> {
+        let mut notes = Vec::new();
+        for path in self.left() {
+            let changes = match read(&path) {
+                Ok(record) => parse(&record, &self.boot),
+                Err(error) => {
+                    notes.push(format!("{} cannot be read: {error}", path.display()));
+                    continue;
+                }
+            };
+            if !changes.is_empty() {
+                notes.push(format!(
+                    "a daemon was killed while it recorded: {} settings of tracefs are put back from {}",
+                    changes.len(),
+                    path.display()
+                ));
+            }
+            undo(tracefs, &changes, &mut notes);
+            if let Err(error) = std::fs::remove_file(&path) {
+                notes.push(format!("{} cannot be removed: {error}", path.display()));
+            }
+        }
+        notes
+    }
+
+    /// The records that are there, sorted by name.
+    fn left(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_record = |path: &PathBuf| path.to_string_lossy().ends_with(SUFFIX);
+        let mut paths: Vec<PathBuf> = paths.filter(is_record).collect();
+        paths.sort_unstable();
+        paths
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(RECORD_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A record in a file, which exists while there is something to put back.
+struct RecordFile {
+    path: PathBuf,
+    header: String,
+    file: Option<File>,
+}
+
+impl RecordFile {
+    fn write(&self, path: &Path, lines: &[u8]) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let mut file = options.append(true).create(true).mode(0o600).open(path)?;
+        file.set_len(0)?;
+        file.write_all(self.header.as_bytes())?;
+        file.write_all(lines)?;
+        Ok(file)
+    }
+}
+
+impl RecordStore for RecordFile {
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.write_all(line),
+            None => {
+                self.file = Some(self.write(&self.path, line)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn replace(&mut self, lines: &[u8]) -> io::Result<()> {
+        // The old record counts until the new one is whole.
+        let new = self.path.with_extension("new");
+        self.file = Some(self.write(&new, lines)?);
+        std::fs::rename(&new, &self.path)
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.file = None;
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! What is better than upstream, and each field of a config that the mux uses.
+
+use super::*;
+
+/// Upstream: a refused session left events "on" in its memory, which the next session then did not switch on.
+#[test]
+fn a_session_after_a_refused_one_has_its_events() {
+    let mut world = World::new();
+    let refused = |config: &mut FtraceConfig| {
+        config.ftrace_events = strings(&["sched/sched_switch"]);
+        graph(&["no_such_function"], 0)(config);
+    };
+    let error = world.run(1, refused).unwrap_err();
+    assert!(
+        error.contains("set_ftrace_filter") && error.contains("available_filter_functions"),
+        "{error}"
+    );
+    world.stop(1);
+    assert_eq!(world.enabled(), Vec::<String>::new());
+    world.run(2, events(&["sched/sched_switch"])).unwrap();
+    assert_eq!(world.enabled(), ["sched/sched_switch"]);
+    assert_eq!(world.fake.get("tracing_on"), "1");
+}
+
+/// Upstream: recording "restored" to the 0 of a refused predecessor, for ever.
+#[test]
+fn recording_is_put_back_to_what_it_was_before_all_sessions() {
+    for found in ["1", "0"] {
+        let mut world = World::new();
+        world.fake.set("tracing_on", found);
+        world.run(1, graph(&["no_such_function"], 0)).unwrap_err();
+        world.stop(1);
+        let active = world.run(2, events(&["sched/sched_switch"])).unwrap();
+        assert_eq!(active.notes.len(), usize::from(found == "0"), "{:?}", active.notes);
+        assert_eq!(world.fake.get("tracing_on"), "1");
+        world.stop(2);
+        assert_eq!(world.fake.get("tracing_on"), found);
+    }
+}
+
+/// Upstream: a deferred session switched the recording of all others off.
+#[test]
+fn a_session_that_is_not_started_disturbs_nobody() {
+    let mut world = World::at(used(), Directory::root());
+    let before = world.fake.settings();
+    world.fake.set("trace", "of others");
+    world.set_up(1, everything).unwrap();
+    assert_eq!(world.fake.settings(), before);
+    assert_eq!(world.fake.get("trace"), "of others");
+    world.stop(1);
+    assert_eq!(world.fake.take_log(), Vec::<String>::new());
+}
+
+/// Upstream: the preserved ring was made small and cleared at the end, and its size was taken as one page.
+#[test]
+fn a_preserved_ring_stays_as_it_is() {
+    let mut world = World::at(used(), Directory::root());
+    world.fake.set("trace", "of others");
+    world.fake.set("current_tracer", "function_graph");
+    let before = world.fake.settings();
+    let preserve = |config: &mut FtraceConfig| {
+        config.ftrace_events = strings(&["sched/sched_switch", "power/cpu_idle"]);
+        config.preserve_ftrace_buffer = Some(true);
+        config.buffer_size_kb = Some(4);
+    };
+    world.run(1, preserve).unwrap();
+    let instance = *world.mux.instance().unwrap();
+    // The larger of two that differ.
+    assert_eq!((instance.buffer_kb, instance.is_preserved), (67, true));
+    assert_eq!(instance.clock, protos::FtraceClock::FTRACE_CLOCK_GLOBAL);
+    assert_eq!(
+        world.fake.take_log(),
+        ["write events/sched/sched_switch/enable 1", "write tracing_on 1"]
+    );
+    // Another session's events come and go; those of others stay.
+    world.run(2, events(&["sched/sched_waking", "power/cpu_idle"])).unwrap();
+    assert_eq!(world.enabled(), ["power/cpu_idle", "sched/sched_switch", "sched/sched_waking"]);
+    world.stop(1);
+    assert_eq!(world.enabled(), ["power/cpu_idle", "sched/sched_waking"]);
+    world.stop(2);
+    assert_eq!(world.fake.settings(), before);
+    assert_eq!(world.fake.get("trace"), "of others");
+}
+
+/// Upstream: names that mean nothing were dropped without a word.
+#[test]
+fn what_does_not_exist_is_told() {
+    let mut world = World::new();
+    let config = |config: &mut FtraceConfig| {
+        config.ftrace_events =
+            strings(&["nonsense", "no/such", "none/*", "sched_switch", "sched_nonsense"]);
+        config.atrace_categories = strings(&["nonsense_category"]);
+    };
+    let active = world.run(1, config).unwrap();
+    let unknown = ["nonsense", "none/*", "sched_nonsense", "nonsense_category", "no/such"];
+    assert_eq!((active.unknown, active.failed), (strings(&unknown), Vec::new()));
+    assert_eq!(world.enabled(), ["sched/sched_switch"]);
+}
+
+/// Upstream: with unknown system calls alone, all were recorded; and a filter of others was taken as none.
+#[test]
+fn system_calls_are_those_that_are_asked_for() {
+    let filter = |world: &World| world.fake.get("events/raw_syscalls/sys_enter/filter");
+    let syscalls = |names: &'static [&'static str]| {
+        move |config: &mut FtraceConfig| {
+            config.ftrace_events = strings(&["raw_syscalls/sys_enter"]);
+            config.syscall_events = strings(names);
+        }
+    };
+    let mut world = World::at(used(), Directory::root());
+    let active = world.run(1, syscalls(&["sys_nonsense"])).unwrap();
+    assert_eq!(active.unknown, ["sys_nonsense"]);
+    assert_eq!((world.enabled(), filter(&world).as_str()), (Vec::new(), "id == 1"));
+    // All, with a filter of others in place.
+    world.run(2, events(&["raw_syscalls/sys_exit"])).unwrap();
+    assert_eq!(filter(&world), "none");
+    world.stop(2);
+    let few = world.run(3, syscalls(&["sys_read", "sys_getpid"])).unwrap();
+    assert_eq!(filter(&world), "id == 0 || id == 39");
+    // Each knows its part of the union.
+    let other = world.run(4, syscalls(&["sys_write"])).unwrap();
+    assert_eq!(filter(&world), "id == 0 || id == 1 || id == 39");
+    assert!(few.syscalls.contains(39) && !few.syscalls.contains(1));
+    assert!(other.syscalls.contains(1) && !other.syscalls.contains(0));
+    world.run(5, events(&["raw_syscalls/sys_enter"])).unwrap();
+    assert_eq!(filter(&world), "none");
+    world.stop(5);
+    world.stop(3);
+    assert_eq!(filter(&world), "id == 1");
+    world.stop(4);
+    world.stop(1);
+    assert_eq!(world.fake.settings(), used().settings());
+}
+
+/// Upstream: triggers of others were removed to find out what the kernel can do.
+#[test]
+fn triggers_of_others_are_not_touched() {
+    let mut world = World::new();
+    world.fake.deny("events/kmem/rss_stat/trigger", libc::EIO);
+    let config = |config: &mut FtraceConfig| {
+        config.ftrace_events = strings(&["kmem/rss_stat"]);
+        config.throttle_rss_stat = Some(true);
+    };
+    let active = world.run(1, config).unwrap();
+    assert_eq!(active.notes.len(), 1);
+    world.stop(1);
+    assert!(world.fake.take_log().iter().all(|line| !line.contains("trigger")));
+}
+
+/// Upstream: neither clock nor size was put back, nor the events that others had on.
+#[test]
+fn settings_of_others_come_back() {
+    let mut world = World::at(used(), Directory::root());
+    let before = world.fake.settings();
+    world.run(1, everything).unwrap();
+    assert_ne!(world.fake.settings(), before);
+    assert!(!world.enabled().contains(&"power/cpu_idle".to_owned()));
+    world.stop(1);
+    assert_eq!(world.fake.settings(), before);
+    assert_eq!(world.enabled(), ["power/cpu_idle"]);
+    assert_eq!(world.notes, Vec::<String>::new());
+}
+
+#[test]
+fn another_tracer_is_left_alone() {
+    let mut world = World::new();
+    world.fake.set("current_tracer", "function_graph");
+    let error = world.set_up(1, |_| {}).unwrap_err();
+    assert!(error.contains("another program") && error.contains("--reset-ftrace"), "{error}");
+    // Set while the session waits.
+    world.fake.set("current_tracer", "nop");
+    world.set_up(1, |_| {}).unwrap();
+    world.fake.set("current_tracer", "function_graph");
+    assert!(world.start(1).unwrap_err().contains("another program"));
+    // Ours is no other's.
+    world.fake.set("current_tracer", "nop");
+    world.stop(1);
+    world.run(1, graph(&[], 0)).unwrap();
+    world.run(2, events(&["sched/sched_switch"])).unwrap();
+}
+
+#[test]
+fn a_session_can_be_alone() {
+    let tids = |config: &mut FtraceConfig| config.tids_to_trace = vec![5];
+    let mut world = World::new();
+    world.run(1, events(&["sched/sched_switch"])).unwrap();
+    let error = world.set_up(2, tids).unwrap_err();
+    assert!(error.contains("tids_to_trace") && error.contains("instance_name"), "{error}");
+    world.stop(1);
+    world.set_up(2, tids).unwrap();
+    // Also while it is not started.
+    let error = world.set_up(1, |_| {}).unwrap_err();
+    assert!(error.contains("alone in root because of its tids_to_trace"), "{error}");
+    world.stop(2);
+    world.set_up(1, |_| {}).unwrap();
+    assert!(world.set_up(1, |_| {}).unwrap_err().contains("already"));
+}
+
+#[test]
+fn options_and_masks_that_the_kernel_refuses() {
+    let option = |name: &'static str| {
+        use protos::{FtraceConfigTracefsOption, FtraceConfigTracefsOptionState as State};
+        move |config: &mut FtraceConfig| {
+            let option = FtraceConfigTracefsOption {
+                name: Some(name.to_owned()),
+                state: Some(State::STATE_ENABLED),
+                ..Default::default()
+            };
+            config.tracefs_options = vec![option];
+        }
+    };
+    let check = |edit: &dyn Fn(&mut FtraceConfig), texts: [&str; 2]| {
+        let mut world = World::new();
+        world.fake.set("options/strange", "2");
+        let before = world.fake.settings();
+        let error = world.run(1, edit).unwrap_err();
+        assert!(texts.iter().all(|text| error.contains(text)), "{error}");
+        assert_eq!(world.fake.settings(), before);
+    };
+    check(&option("absent"), ["options/absent", "leave out"]);
+    check(&option("strange"), ["options/strange", "leave out `strange`"]);
+    check(
+        &|c| c.tracing_cpumask = Some("f0".to_owned()),
+        ["tracing_cpumask", "CPUs of this machine"],
+    );
+}
+
+#[test]
+fn function_graph_is_that_of_all_sessions() {
+    let mut world = World::new();
+    let filter = |world: &World| world.fake.get("set_ftrace_filter").replace('\n', " ");
+    let state = |world: &World| {
+        (filter(world), world.fake.get("max_graph_depth"), world.fake.get("current_tracer"))
+    };
+    world.run(1, events(&["sched/sched_switch"])).unwrap();
+    world.set_up(2, graph(&["kfree"], 3)).unwrap();
+    assert!(world.mux.needs_closed_pipes_to_start(2) && !world.mux.needs_closed_pipes_to_stop(1));
+    // With an open pipe the kernel refuses; the session may try again.
+    world.fake.script("pipe", []);
+    let pipe = crate::ftrace::tracefs::Tracefs::open_pipe(&world.fake, "pipe").unwrap();
+    assert!(world.start(2).unwrap_err().contains("trace_pipe_raw"));
+    drop(pipe);
+    world.start(2).unwrap();
+    assert_eq!(state(&world), ("kfree ".to_owned(), "3".to_owned(), "function_graph".to_owned()));
+    world.set_up(3, graph(&["vfs_read"], 5)).unwrap();
+    assert!(!world.mux.needs_closed_pipes_to_start(3));
+    world.start(3).unwrap();
+    assert_eq!((filter(&world), state(&world).1), ("kfree vfs_read ".to_owned(), "5".to_owned()));
+    // One that wants all functions at any depth.
+    world.run(4, graph(&[], 0)).unwrap();
+    assert_eq!((filter(&world), state(&world).1), (String::new(), "0".to_owned()));
+    world.stop(4);
+    assert_eq!(filter(&world), "kfree vfs_read ");
+    world.stop(2);
+    assert_eq!((filter(&world), state(&world).1), ("vfs_read ".to_owned(), "5".to_owned()));
+    assert!(world.mux.needs_closed_pipes_to_stop(3) && !world.mux.needs_closed_pipes_to_stop(1));
+    world.stop(3);
+    assert_eq!(state(&world), (String::new(), "0".to_owned(), "nop".to_owned()));
+    assert_eq!(world.enabled(), ["sched/sched_switch"]);
+    world.stop(1);
+    assert_eq!(world.fake.settings(), Fake::new().settings());
+}
+
+#[test]
+fn a_kernel_without_function_graph() {
+    let mut world = World::new();
+    world.fake.deny("set_graph_function", libc::ENOENT);
+    let error = world.run(1, graph(&[], 0)).unwrap_err();
+    assert!(
+        error.contains("enable_function_graph") && error.contains("CONFIG_FUNCTION_GRAPH_TRACER"),
+        "{error}"
+    );
+}
+
+#[test]
+fn kprobes_exist_while_a_session_wants_them() {
+    let mut world = World::new();
+    let active = world.run(1, kprobes).unwrap();
+    let names: Vec<String> = active.events.keys().map(EventName::to_string).collect();
+    let all = [
+        "perfetto_kprobes/kfree",
+        "perfetto_kprobes/schedule",
+        "perfetto_kretprobes/kfree",
+        "perfetto_kretprobes/schedule",
+    ];
+    assert_eq!(names, all);
+    // The first mention counts: an instant, and the end of a pair.
+    let kinds: BTreeMap<String, EventKind> = world.table.added.iter().cloned().collect();
+    let kind = |name: &str| kinds.get(name).copied();
+    assert_eq!(kind(all[0]), Some(EventKind::Kprobe(KprobeKind::Begin)));
+    assert_eq!(kind(all[2]), Some(EventKind::Kprobe(KprobeKind::End)));
+    assert_eq!(kind(all[1]), Some(EventKind::Kprobe(KprobeKind::Instant)));
+    // Another session uses them, too, and is the last.
+    world.run(2, kprobes).unwrap();
+    world.stop(1);
+    assert_eq!(world.enabled(), all);
+    world.stop(2);
+    assert_eq!(world.fake.settings(), Fake::new().settings());
+}
+
+/// Their names are no way to switch probes on that are nobody's.
+#[test]
+fn kprobes_are_not_asked_for_as_events() {
+    let mut world = World::new();
+    world.fake.set("events/perfetto_kprobes/left/format", "ID: 9\n");
+    world.fake.set("events/perfetto_kprobes/left/enable", "0");
+    let active = world.run(1, events(&["perfetto_kprobes/*"])).unwrap();
+    assert!(active.events.is_empty() && world.enabled().is_empty());
+}
+
+#[test]
+fn events_outside_the_schema() {
+    let kind = |edit: fn(&mut FtraceConfig)| {
+        let mut world = World::new();
+        let both = |config: &mut FtraceConfig| {
+            config.ftrace_events = strings(&["user/made_by_hand", "user/nonsense"]);
+            edit(config);
+        };
+        let active = world.run(1, both).unwrap();
+        (world.table.added.first().map(|(_, kind)| *kind), active.unknown, active.failed)
+    };
+    let unknown = || strings(&["user/nonsense"]);
+    let dense = EventKind::Generic { is_dense: true };
+    assert_eq!(kind(|_| {}), (Some(dense), unknown(), Vec::new()));
+    let legacy = EventKind::Generic { is_dense: false };
+    assert_eq!(
+        kind(|c| c.denser_generic_event_encoding = Some(false)),
+        (Some(legacy), unknown(), Vec::new())
+    );
+    let off = kind(|c| c.disable_generic_events = Some(true));
+    assert_eq!(off, (None, unknown(), strings(&["user/made_by_hand"])));
+}
+
+/// The kernel may refuse one switch and take the other, or refuse both.
+#[test]
+fn switches_of_events_that_fail() {
+    let path = "events/sched/sched_switch/enable";
+    let mut world = World::new();
+    world.fake.deny(path, libc::EACCES);
+    world.run(1, events(&["sched/sched_switch"])).unwrap();
+    assert_eq!(world.enabled(), ["sched/sched_switch"]);
+    world.run(2, events(&["sched/sched_waking"])).unwrap();
+    world.stop(1);
+    assert_eq!(world.enabled(), ["sched/sched_waking"]);
+    let mut world = World::new();
+    world.fake.deny(path, libc::EACCES);
+    world.fake.deny("set_event", libc::EACCES);
+    let active = world.run(1, events(&["sched/sched_switch", "sched/sched_waking"])).unwrap();
+    assert_eq!((active.failed, active.notes.len()), (strings(&["sched/sched_switch"]), 1));
+    assert_eq!(active.events.len(), 1);
+}
+
+#[test]
+fn the_percentage_is_the_smallest_of_all_sessions() {
+    let mut world = World::new();
+    let percent =
+        |percent| move |config: &mut FtraceConfig| config.drain_buffer_percent = Some(percent);
+    for (id, of) in [(1, 0), (2, 70), (3, 30), (4, 40)] {
+        world.run(id, percent(of)).unwrap();
+    }
+    let is = |world: &World| world.fake.get("buffer_percent");
+    assert_eq!(is(&world), "30");
+    world.stop(3);
+    assert_eq!(is(&world), "40");
+    world.stop(4);
+    world.stop(2);
+    assert_eq!(is(&world), "50");
+    world.fake.deny("buffer_percent", libc::ENOENT);
+    assert_eq!(world.run(5, percent(20)).unwrap().notes.len(), 1);
+}
+
+#[test]
+fn clocks_that_a_kernel_has() {
+    let run = |found: &str, wants_raw| {
+        let mut world = World::new();
+        world.fake.set("trace_clock", found);
+        world.run(1, |c| c.use_monotonic_raw_clock = Some(wants_raw)).unwrap();
+        let writes =
+            world.fake.take_log().iter().filter(|line| line.contains("trace_clock")).count();
+        (world.fake.get("trace_clock"), writes)
+    };
+    assert_eq!(run("local", false), ("boot".to_owned(), 1));
+    // Each write would cost time and empty the ring.
+    assert_eq!(run("boot", false), ("boot".to_owned(), 0));
+    assert_eq!(run("boot", true), ("mono_raw".to_owned(), 1));
+}
+
+#[test]
+fn instances_are_apart() {
+    let fake = Fake::new();
+    let directory = Directory::instance(&fake, "other").unwrap();
+    let before = fake.settings();
+    let mut world = World::at(fake, directory);
+    let config = |config: &mut FtraceConfig| {
+        everything(config);
+        config.kprobe_events.clear();
+    };
+    world.run(1, config).unwrap();
+    assert!(world.fake.take_log().iter().all(|line| line.contains(" instances/other/")));
+    assert_eq!(world.enabled(), Vec::<String>::new());
+    assert_eq!(world.fake.enabled("instances/other/").len(), 6);
+    assert!(world.mux.needs_closed_pipes_to_stop(1) && !world.mux.directory().is_root());
+    world.stop(1);
+    assert_eq!(world.fake.settings(), before);
+}
+
+#[test]
+fn the_hard_reset() {
+    let mut world = World::new();
+    world.run(1, everything).unwrap();
+    world.fake.take_log();
+    assert_eq!(hard_reset(&world.fake), Vec::<String>::new());
+    let fake = &world.fake;
+    assert_eq!(
+        (fake.get("tracing_on").as_str(), fake.get("current_tracer").as_str()),
+        ("0", "nop")
+    );
+    assert_eq!(fake.get("per_cpu/cpu0/buffer_size_kb"), "7");
+    assert_eq!((world.enabled(), fake.get("kprobe_events").as_str()), (Vec::new(), ""));
+    assert!(!crate::ftrace::tracefs::Tracefs::exists(fake, "events/perfetto_kprobes"));
+    fake.deny("tracing_on", libc::EACCES);
+    fake.deny("trace", libc::EACCES);
+    let notes = hard_reset(fake);
+    assert!(notes.len() == 2 && notes.iter().all(|note| note.contains("run as root")), "{notes:?}");
+}
+
+#[test]
+fn the_end_of_the_process_puts_everything_back() {
+    let mut world = World::at(used(), Directory::root());
+    world.run(1, events(&["sched/*"])).unwrap();
+    world.run(2, graph(&["kfree"], 1)).unwrap();
+    world.mux.reset(&world.fake, &mut world.notes);
+    assert_eq!(world.fake.settings(), used().settings());
+    assert!(world.memory.lines.borrow().is_empty() && world.notes.is_empty());
+    assert!(world.mux.session(1).unwrap().active().is_none() && world.mux.instance().is_none());
+    world.stop(1);
+    world.start(2).unwrap();
+}

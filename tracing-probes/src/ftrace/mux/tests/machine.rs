@@ -1,0 +1,1 @@
+//! The tracefs of this machine.
