@@ -110,7 +110,7 @@ fn drain(service: &mut Service, now: &Now, client: ClientId, mut take: impl FnMu
         if !replied {
             return;
         }
-        service.handle(now, Input::ConsumerDrained { client });
+        service.handle(now, Input::Drained { client });
     }
 }
 

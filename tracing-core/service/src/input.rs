@@ -122,8 +122,8 @@ pub enum Input {
         /// Done in full, or why not. After an error the shell has closed the file.
         result: Result<(), FileError>,
     },
-    /// The transport has sent all reply bytes of this consumer: a stream that paused may go on.
-    ConsumerDrained {
+    /// The transport has sent all reply bytes of this client: a stream that paused may go on.
+    Drained {
         /// The connection.
         client: ClientId,
     },
@@ -141,7 +141,7 @@ impl Input {
             | Self::ConsumerConnected { client, .. }
             | Self::ConsumerRequest { client, .. }
             | Self::ConsumerDisconnected { client }
-            | Self::ConsumerDrained { client } => Some(*client),
+            | Self::Drained { client } => Some(*client),
             Self::FileCreated { .. } | Self::PrioritySet { .. } | Self::FileWritten { .. } => None,
         }
     }

@@ -25,10 +25,10 @@
 //!    answered by exactly one input, those of one file in their order. The shell continues a short write. An
 //!    error is final for the file: the shell closes it, and what follows fails. [`Output::AbandonFile`] ends a
 //!    file at once and is not answered.
-//! 6. When the shell has sent all replies to a consumer (its queue became empty), pass
-//!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
-//!    256 KiB of it are in flight and continues only
-//!    then; this bounds memory, whatever the speed of the consumer. A pause never cuts a packet, so a window
+//! 6. When the shell has sent all replies to a client (its queue became empty), pass
+//!    [`Input::Drained`]. A stream of `ReadBuffers` or `QueryServiceState` replies, and the commands of a producer,
+//!    pause when 256 KiB of it are in flight and continue only
+//!    then; this bounds memory, whatever the speed of the client. A pause never cuts a packet, so a window
 //!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
 //!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it
 //!    while replies still wait doubles the bytes in flight.
@@ -49,7 +49,8 @@
 //! | `core`, `step`, `turn` | dispatch; what follows from an event; what all parts use |
 //! | `accounts` | what each user makes the service keep |
 //! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
-//! | `producers`, `consumers`, `commands`, `observe` | the connections of both sides |
+//! | `producers`, `consumers`, `observe` | the connections of both sides |
+//! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
 //! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
 //! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
@@ -81,6 +82,7 @@ mod accounts;
 mod buffer_pool;
 mod buffers;
 mod clocks;
+mod command_queue;
 mod commands;
 mod commit;
 mod config;

@@ -18,6 +18,8 @@ pub struct Limits {
     pub writers_per_producer_max: usize,
     /// See [`COMMANDS_UNSENT_MAX`].
     pub commands_unsent_max: usize,
+    /// See [`COMMAND_WINDOW_BYTES`].
+    pub command_window_bytes: usize,
     /// See [`INSTANCES_PER_SESSION_MAX`].
     pub instances_per_session_max: usize,
     /// See [`SEQUENCES_PER_SESSION_MAX`].
@@ -49,6 +51,7 @@ impl Limits {
         data_sources_per_producer_max: DATA_SOURCES_PER_PRODUCER_MAX,
         writers_per_producer_max: WRITERS_PER_PRODUCER_MAX,
         commands_unsent_max: COMMANDS_UNSENT_MAX,
+        command_window_bytes: COMMAND_WINDOW_BYTES,
         instances_per_session_max: INSTANCES_PER_SESSION_MAX,
         sequences_per_session_max: SEQUENCES_PER_SESSION_MAX,
         flushes_pending_max: FLUSHES_PENDING_MAX,
@@ -178,6 +181,9 @@ pub const USERS_SHARE: usize = 4;
 pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
 /// Commands kept for a producer that has not opened its command stream yet. One more disconnects it.
 pub const COMMANDS_UNSENT_MAX: usize = 1024;
+/// Commands for one producer that the transport holds, bytes; the last one may be longer. The others wait in the
+/// service until it has sent them. A daemon disconnects a producer with four times as much.
+pub const COMMAND_WINDOW_BYTES: usize = 256 * 1024;
 /// Data source instances of one session. Further matches are not set up.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
 /// The instances that a session may have, and the bytes of their configs, are divided into so many parts. The producers

@@ -59,7 +59,7 @@ pub struct Footprint {
     pub config_bytes_of_one: usize,
     /// Flushes that are not over.
     pub flushes: usize,
-    /// Commands kept for producers that do not ask for any yet.
+    /// Commands that wait until producers ask for them, or take earlier ones.
     pub unsent_commands: usize,
     /// Timers set.
     pub timers: usize,
@@ -118,7 +118,7 @@ impl Service {
             config_bytes_charged: configs().map(|(_, charged)| charged).sum(),
             config_bytes_of_one: configs().map(|(held, _)| held).max().unwrap_or(0),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
-            unsent_commands: self.producers.values().map(|p| p.unsent_commands()).sum(),
+            unsent_commands: self.producers.values().map(|p| p.commands.len()).sum(),
             timers: self.turn.timers.len(),
             stale_grants: allowed.filter(|buffer| !self.buffers.contains(**buffer)).count(),
             pending_clones: self.clones.len(),
@@ -143,7 +143,8 @@ impl Service {
             producers_max: self.producers.len(),
             data_sources_per_producer_max: of_producers(|p| p.sources.len()),
             writers_per_producer_max: of_producers(|p| p.writers.len()),
-            commands_unsent_max: of_producers(Producer::unsent_commands),
+            commands_unsent_max: of_producers(|p| p.commands.len_unasked()),
+            command_window_bytes: of_producers(|p| p.commands.in_flight_before_last()),
             instances_per_session_max: of_sessions(|s| s.instances.len()),
             sequences_per_session_max: of_sessions(|s| s.sequences.len()),
             flushes_pending_max: of_sessions(|s| s.flushes.len()),

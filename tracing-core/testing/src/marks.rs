@@ -51,7 +51,7 @@ names!(input, INPUTS, Input {
     Input::PrioritySet { result: Err(_), .. } => "PrioritySet with an error",
     Input::FileWritten { result: Ok(()), .. } => "FileWritten",
     Input::FileWritten { result: Err(_), .. } => "FileWritten with an error",
-    Input::ConsumerDrained { .. } => "ConsumerDrained",
+    Input::Drained { .. } => "Drained",
 });
 
 names!(output, OUTPUTS, Output {

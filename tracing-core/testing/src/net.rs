@@ -142,7 +142,7 @@ fn of(input: &Input) -> Option<ClientId> {
         | Input::ConsumerConnected { client, .. }
         | Input::ConsumerRequest { client, .. }
         | Input::ConsumerDisconnected { client }
-        | Input::ConsumerDrained { client } => Some(*client),
+        | Input::Drained { client } => Some(*client),
         Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => None,
     }
 }

@@ -286,7 +286,7 @@ impl Shell {
     /// Tells the service that the replies of all consumers have been sent.
     pub fn drain_consumers(&mut self) {
         for client in std::mem::take(&mut self.undrained) {
-            self.input(Input::ConsumerDrained { client });
+            self.input(Input::Drained { client });
         }
     }
 
@@ -300,7 +300,7 @@ impl Shell {
     /// Tells the service that all replies to a client have been sent.
     pub(super) fn drained(&mut self, client: ClientId) {
         self.undrained.retain(|waiting| *waiting != client);
-        self.input(Input::ConsumerDrained { client });
+        self.input(Input::Drained { client });
     }
 
     /// As [`advance_ms`](Self::advance_ms), but after `ticks` timers it jumps to the end.

@@ -24,7 +24,7 @@ use super::FOREVER;
 const SESSIONS: usize = 3;
 /// Of each session. More do not fit into one request.
 const SOURCES: usize = 1500;
-const FLUSHES: usize = 3;
+const FLUSHES: usize = 300;
 
 fn config(sources: usize, meminfo_period_ms: Option<u32>) -> TraceConfig {
     let sys_stats = |_| SysStatsConfig { meminfo_period_ms, ..Default::default() };

@@ -308,8 +308,7 @@ impl Daemon {
         // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
         // the loop busy.
         for client in std::mem::take(&mut self.engine.dirty) {
-            let Some(Peer { link: Link::Socket(link), side, .. }) =
-                self.engine.peers.get_mut(&client)
+            let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client)
             else {
                 continue;
             };
@@ -327,14 +326,13 @@ impl Daemon {
             if changed {
                 link.interest = wanted;
             }
-            let consumer = *side == Side::Consumer;
             let modify = |fd| self.poller.modify(fd, client.get(), wanted.0, wanted.1);
             if changed && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
                 self.engine.leave(client, Disconnect::PeerLeft);
                 continue;
             }
-            if drained && consumer {
-                self.engine.handle_input(Input::ConsumerDrained { client });
+            if drained {
+                self.engine.handle_input(Input::Drained { client });
             }
         }
         if !self.engine.dirty.is_empty() || !self.engine.backlog.is_empty() {

@@ -244,11 +244,9 @@ impl Engine {
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, side, peer, true);
             }
-            LocalEvent::Drained if side == Side::Consumer => {
-                self.handle_input(Input::ConsumerDrained { client });
-            }
+            LocalEvent::Drained => self.handle_input(Input::Drained { client }),
             LocalEvent::Disconnected => self.end_connection(client, &Disconnect::PeerLeft),
-            LocalEvent::Drained | LocalEvent::Request { .. } => {}
+            LocalEvent::Request { .. } => {}
         }
     }
 

@@ -60,8 +60,8 @@ impl Engine {
 
     /// The queue of replies of `client` is empty.
     pub(crate) fn drained(&mut self, client: ClientId) {
-        if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
-            self.handle_input(Input::ConsumerDrained { client });
+        if self.peers.contains_key(&client) {
+            self.handle_input(Input::Drained { client });
         }
     }
 

@@ -109,11 +109,13 @@ impl Service {
             Input::PrioritySet { token, result } => {
                 enable::priority_set(token, result, &mut self.sessions, turn);
             }
-            Input::ConsumerDrained { client } => {
+            Input::Drained { client } => {
                 if let Some(consumer) = self.consumers.get_mut(client) {
                     consumer.in_flight_bytes = 0;
                     self.continue_queries(client);
                     self.continue_read(client);
+                } else {
+                    self.producers.drained(client, &mut turn.out);
                 }
             }
         }

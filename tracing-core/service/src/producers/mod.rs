@@ -4,9 +4,6 @@
 //! most one shared memory for all sessions, and a stream of commands. Everything it sends is a claim: ids are
 //! looked up together with the producer that names them, so it can only reach what is its own.
 
-use std::collections::VecDeque;
-
-use bytes::Bytes;
 use protos::{
     InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Scraping,
     InitializeConnectionResponse,
@@ -20,11 +17,11 @@ use super::matching::{RegexBudget, clip_name};
 use super::outbox::{LogLimiter, Outbox};
 use super::turn::Turn;
 use super::work::Work;
-use crate::commands;
+use crate::command_queue::{Command, CommandQueue};
 use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits::{self, Limits};
-use abi::ids::{BufferId, CallId, ClientId, ProducerId, WriterId};
+use abi::ids::{BufferId, CallId, ClientId, ProducerId, SessionId, WriterId};
 use abi::map::{BlockMap, BlockSet};
 use abi::shm::{PageSize, Region, Smb, SmbReader};
 use abi::sync::Arc;
@@ -78,8 +75,7 @@ pub(crate) struct Producer {
     pub(crate) gone: bool,
     /// What it asked for and waits for.
     pub(crate) work: Work,
-    stream: Option<CallId>,
-    unsent: VecDeque<(Bytes, Option<Region>)>,
+    pub(crate) commands: CommandQueue,
     commands_unsent_max: usize,
     limiter: LogLimiter,
     /// For matching expressions against its name.
@@ -123,8 +119,7 @@ impl Producer {
             left: Leftovers::default(),
             gone: false,
             work: Work::default(),
-            stream: None,
-            unsent: VecDeque::new(),
+            commands: CommandQueue::new(config.limits.command_window_bytes),
             commands_unsent_max: config.limits.commands_unsent_max,
             limiter: LogLimiter::default(),
             regex_budget: RegexBudget::default(),
@@ -144,16 +139,14 @@ impl Producer {
         Loss::new(Who::new((self.client, self.id), self.name.clone(), &self.peer), reason)
     }
 
-    /// Sends a `GetAsyncCommandResponse`, or keeps it until the producer asks for commands.
-    pub(crate) fn command(&mut self, out: &mut Outbox, response: Vec<u8>, region: Option<Region>) {
+    /// Sends a command, or keeps it until the producer asks for commands and has taken earlier ones.
+    pub(crate) fn command(&mut self, out: &mut Outbox, command: Command) {
         if self.gone {
             return;
         }
-        let response = Bytes::from(response);
-        if let Some(call) = self.stream {
-            out.command(self.client, call, response, region);
-        } else if self.unsent.len() < self.commands_unsent_max {
-            self.unsent.push_back((response, region));
+        let is_full = self.commands.len() >= self.commands_unsent_max;
+        if !(is_full && self.commands.adds_unasked(&command)) {
+            self.commands.push(command, out, self.client);
         } else {
             // It offers data sources but never asks for commands: sessions would wait for its answers.
             self.log_error(out, format_args!("does not ask for its commands and is disconnected"));
@@ -163,16 +156,8 @@ impl Producer {
 
     /// Starts the stream of commands. An older stream ends with a rejection.
     pub(crate) fn open_command_stream(&mut self, out: &mut Outbox, call: CallId) {
-        let older = self.stream.replace(call);
+        let older = self.commands.open(call, out, self.client);
         out.reject(self.client, older);
-        for (response, region) in std::mem::take(&mut self.unsent) {
-            out.command(self.client, call, response, region);
-        }
-    }
-
-    /// How many commands wait for the stream.
-    pub(crate) fn unsent_commands(&self) -> usize {
-        self.unsent.len()
     }
 
     /// Uses the memory that the producer brought, if the service would have made it the same for its hints: a page
@@ -184,7 +169,7 @@ impl Producer {
         self.smb = legal.then(|| make_smb(region, page_bytes)).flatten();
         if self.smb.is_some() {
             self.set_up = true;
-            self.command(out, commands::setup_tracing(0), None);
+            self.command(out, Command::SetUpTracing(0, None));
         } else {
             self.log_error(
                 out,
@@ -365,16 +350,30 @@ impl Producers {
     }
 
     /// Sends a command to a producer, if it is there.
-    pub(crate) fn command(&mut self, id: ProducerId, out: &mut Outbox, response: Vec<u8>) {
+    pub(crate) fn command(&mut self, id: ProducerId, out: &mut Outbox, command: Command) {
         if let Some(producer) = self.by_id.get_mut(&id) {
-            producer.command(out, response, None);
+            producer.command(out, command);
         }
     }
 
-    /// Takes back the permission of producers to write to buffers that are gone.
-    pub(crate) fn revoke(&mut self, of: &BlockSet<ProducerId>, buffers: &[BufferId]) {
+    /// The transport of a connection has sent everything.
+    pub(crate) fn drained(&mut self, client: ClientId, out: &mut Outbox) {
+        let producer = self.id_of(client).and_then(|id| self.by_id.get_mut(&id));
+        if let Some(producer) = producer.filter(|producer| !producer.gone) {
+            producer.commands.drained(out, client);
+        }
+    }
+
+    /// A session is gone: takes back the permission of its producers to write to its buffers, and what they would be
+    /// told about it.
+    pub(crate) fn revoke(
+        &mut self,
+        of: &BlockSet<ProducerId>,
+        (session, buffers): (SessionId, &[BufferId]),
+    ) {
         for id in of.iter() {
             let Some(producer) = self.by_id.get_mut(id) else { continue };
+            producer.commands.forget_session(session);
             for buffer in buffers {
                 producer.allowed.remove(buffer);
             }

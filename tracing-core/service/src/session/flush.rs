@@ -13,7 +13,7 @@ use super::flush_request::{
 };
 use super::instance::{Instance, InstanceState};
 use super::state::{Session, Sessions};
-use crate::commands;
+use crate::command_queue::Command;
 use crate::consumers::Consumers;
 use crate::error::SessionError;
 use crate::limits;
@@ -70,7 +70,7 @@ pub(crate) fn flush(
     for (producer, instances) in asked {
         let Some(producer) = producers.get_mut(producer) else { continue };
         producer.flushes.insert(flush.get(), id.get());
-        producer.command(&mut turn.out, commands::flush(flush, &instances, flags), None);
+        producer.command(&mut turn.out, Command::Flush(flush, of(id, instances), flags));
     }
     if is_answered {
         turn.then(Step::FinishFlush { session: id, flush });
@@ -102,6 +102,11 @@ fn asked(session: &Session, then: FlushThen, producers: &Producers) -> Asked {
         }
     }
     asked
+}
+
+/// Instances of one session.
+fn of(session: SessionId, instances: Vec<InstanceId>) -> crate::command_queue::Asked {
+    [(session, instances)].into_iter().collect()
 }
 
 /// The session of a step is gone: its flush fails.
@@ -260,7 +265,7 @@ pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn
         }
     }
     for (producer, instances) in asked {
-        let command = commands::clear_incremental_state(&instances);
+        let command = Command::Clear(of(session.id, instances));
         producers.command(producer, &mut turn.out, command);
     }
 }

@@ -13,7 +13,7 @@ use super::quota::{Full, Owner};
 use super::start;
 use super::state::{Session, SetUpWait};
 use crate::accounts::User;
-use crate::commands;
+use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::data_sources::{Source, SourceKey, Sources};
 use crate::error::SessionError;
@@ -183,7 +183,8 @@ pub(crate) fn instance(
         return None;
     }
     producer.allowed.insert(buffer);
-    producer.command(&mut turn.out, commands::setup_data_source(id, &config), None);
+    let change = Change::SetUp(config.clone());
+    producer.command(&mut turn.out, Command::Instance(session.id, id, change));
     let names = (source, producer.name.clone());
     let instance = Instance::new(id, names, (index, buffer_index), owner, config);
     consumers.instance_changed(session.consumer, &instance);
@@ -249,14 +250,14 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) ->
     if producer.sends_by_value() {
         // It writes into memory of its own; upstream makes some here, too, and never reads it.
         producer.set_up = true;
-        producer.command(&mut turn.out, commands::setup_tracing(page_bytes), None);
+        producer.command(&mut turn.out, Command::SetUpTracing(page_bytes, None));
         return Some(());
     }
     match turn.config.regions.create(smb_bytes) {
         Ok(region) => {
             producer.set_up = true;
-            let command = commands::setup_tracing(page_bytes);
-            producer.command(&mut turn.out, command, Some(region.clone()));
+            let command = Command::SetUpTracing(page_bytes, Some(region.clone()));
+            producer.command(&mut turn.out, command);
             producer.smb = make_smb(region, page_bytes);
             Some(())
         }

@@ -4,7 +4,7 @@ use super::events::{Lifecycle, SessionState, SlowSources};
 use super::flush_request::FlushStrategy;
 use super::instance::{Instance, InstanceKey, InstanceState};
 use super::state::{Session, Sessions};
-use crate::commands;
+use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
@@ -102,7 +102,8 @@ pub(crate) fn instance(
     };
     let Some(instance) = session.instances.set_state(key, started) else { return };
     turn.spend(limits::WORK_PER_INSTANCE);
-    let command = commands::start_data_source(instance.id, &instance.config);
+    let change = Change::Start(instance.config.clone());
+    let command = Command::Instance(session.id, instance.id, change);
     producers.command(key.0, &mut turn.out, command);
     consumers.instance_changed(session.consumer, instance);
 }

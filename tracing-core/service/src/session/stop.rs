@@ -8,7 +8,7 @@ use super::instance::{Instance, InstanceKey, InstanceState};
 use super::start::check_all_started;
 use super::state::{EndError, Session, Sessions, end_text};
 use super::trigger_config::TriggerMode;
-use crate::commands;
+use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::limits;
 use crate::producers::Producers;
@@ -95,7 +95,7 @@ pub(crate) fn disable(
     };
     session.instances.set_states(stopped, |instance, _| {
         turn.spend(limits::WORK_PER_REQUEST);
-        let command = commands::stop_data_source(instance.id);
+        let command = Command::Instance(session.id, instance.id, Change::Stop);
         producers.command(instance.producer, &mut turn.out, command);
         consumers.instance_changed(session.consumer, instance);
     });
@@ -176,7 +176,7 @@ pub(crate) fn remove_instance(
     let Some((was, instance)) = session.instances.remove(key) else { return };
     turn.spend(limits::WORK_PER_INSTANCE);
     if !matches!(was, InstanceState::Stopping | InstanceState::Stopped) {
-        let command = commands::stop_data_source(instance.id);
+        let command = Command::Instance(session.id, instance.id, Change::Remove);
         producers.command(instance.producer, &mut turn.out, command);
     }
     if was != InstanceState::Stopped {
@@ -275,7 +275,7 @@ pub(crate) fn release(
     }
     session.freed = true;
     session.instances.clear();
-    producers.revoke(&session.producers, &session.buffers);
+    producers.revoke(&session.producers, (session.id, &session.buffers));
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
         // Also if its file is still being created, and there was no end to note.

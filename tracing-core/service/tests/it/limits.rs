@@ -6,6 +6,7 @@ use protos::{
     TraceConfigTriggerConfig, TraceConfigTriggerConfigTrigger as Trigger,
     TraceConfigTriggerConfigTriggerMode as Mode,
 };
+use protozero::Message as _;
 use service::limits::{self, Limits};
 
 fn shell(change: impl FnOnce(&mut Limits)) -> Shell {
@@ -73,6 +74,46 @@ fn sequences_of_a_session() {
         assert!(shell.service.fullest().sequences_per_session_max <= 2);
     }
     assert_eq!(numbers, [2, 3, 2, 4, 5]);
+}
+
+/// A burst of commands goes window by window, as the transport sends it, and none is lost or comes twice.
+#[test]
+fn commands_beyond_the_window_wait() {
+    let mut shell = shell(|limits| limits.command_window_bytes = 1);
+    shell.consumers_are_slow = true;
+    let client = shell.connect_producer(peer(7), false);
+    let request = protos::InitializeConnectionRequest::default();
+    shell.call_producer(client, Request::InitializeConnection(request), None);
+    let call = shell.call_producer(client, Request::GetAsyncCommand(Default::default()), None);
+    let request = protos::RegisterDataSourceRequest {
+        data_source_descriptor: Some(descriptor("ds").into()),
+        ..Default::default()
+    };
+    shell.call_producer(client, Request::RegisterDataSource(request), None);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds", "ds"]), None);
+    let flushes: Vec<_> = (0..900).map(|_| consumer.flush(&mut shell, 0)).collect();
+    assert_eq!(shell.service.footprint().unsent_commands, 5, "two, two, and one flush");
+    let mut taken = Vec::new();
+    loop {
+        let replies = shell.take_replies_to(client, call);
+        if replies.is_empty() {
+            break;
+        }
+        assert_eq!(replies.len(), 1);
+        taken.extend(replies.into_iter().filter_map(|reply| reply.response));
+        shell.drain_consumers();
+    }
+    assert_eq!(taken.len(), 6);
+    let last = protos::GetAsyncCommandResponse::decode(taken.last().unwrap()).unwrap();
+    let Some(protos::GetAsyncCommandResponseCmd::Flush(last)) = last.cmd else { panic!() };
+    let commit =
+        protos::CommitDataRequest { flush_request_id: last.request_id, ..Default::default() };
+    shell.call_producer(client, Request::CommitData(commit), None);
+    for flush in flushes {
+        let replies = shell.take_replies_to(consumer.client, flush);
+        assert!(replies.len() == 1 && replies[0].response.is_some(), "each is answered");
+    }
 }
 
 #[test]

@@ -175,6 +175,10 @@ impl World {
             Actor::Producer(producer) => {
                 let out = producer.reply(&reply, &mut self.ledger, &mut self.report.marks);
                 self.send_producer(index, out);
+                if empty {
+                    let at = self.clock.boot_ns();
+                    self.net.at(at, Event::ToService(Input::Drained { client }));
+                }
                 Ok(())
             }
             Actor::Consumer(consumer) => {
@@ -186,7 +190,7 @@ impl World {
                     }
                     let pause = if slow { self.rng.below(200_000_000) } else { 0 };
                     let at = self.clock.boot_ns() + pause;
-                    self.net.at(at, Event::ToService(Input::ConsumerDrained { client }));
+                    self.net.at(at, Event::ToService(Input::Drained { client }));
                 }
                 result
             }

@@ -10,6 +10,7 @@ pub(crate) fn small(mut few: impl FnMut() -> usize) -> Limits {
         data_sources_per_producer_max: few(),
         writers_per_producer_max: few(),
         commands_unsent_max: few(),
+        command_window_bytes: few(),
         instances_per_session_max: 4 * few(),
         sequences_per_session_max: few(),
         flushes_pending_max: few(),
@@ -54,6 +55,7 @@ pub(crate) fn check(held: &Limits, limits: &Limits) -> Result<bool, String> {
         data_sources_per_producer_max,
         writers_per_producer_max,
         commands_unsent_max,
+        command_window_bytes,
         instances_per_session_max,
         sequences_per_session_max,
         flushes_pending_max,
@@ -71,6 +73,7 @@ pub(crate) fn check(held: &Limits, limits: &Limits) -> Result<bool, String> {
         ("sources", held.data_sources_per_producer_max, data_sources_per_producer_max),
         ("writers", held.writers_per_producer_max, writers_per_producer_max),
         ("unsent commands", held.commands_unsent_max, commands_unsent_max),
+        ("commands in flight", held.command_window_bytes, command_window_bytes),
         ("instances", held.instances_per_session_max, instances_per_session_max),
         ("sequences", held.sequences_per_session_max, sequences_per_session_max),
         // One more is refused once there are more than that.

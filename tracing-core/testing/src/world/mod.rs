@@ -325,7 +325,7 @@ impl World {
                         }
                     }
                     // This event is late: more replies were sent meanwhile.
-                    Input::ConsumerDrained { client } => {
+                    Input::Drained { client } => {
                         let connection = self.connections.get(client);
                         if connection.is_some_and(|c| c.in_transit > 0) {
                             return Ok(());
@@ -492,7 +492,8 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
         || held.copying > held.pending_clones * limits::BUFFERS_PER_SESSION_MAX
         || held.detached_buffers > held.copying
-        || held.unsent_commands > (held.producers + held.waiting) * limits::COMMANDS_UNSENT_MAX
+        || held.unsent_commands
+            > (held.producers + held.waiting) * limits::COMMANDS_UNSENT_MAX + 4 * held.instances
         || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits + held.pending_clones
         || held.trigger_names > limits::TRIGGER_NAMES_MAX
         || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX

@@ -58,7 +58,7 @@ impl Task {
             | Input::ProducerDisconnected { .. }
             | Input::ConsumerConnected { .. }
             | Input::ConsumerDisconnected { .. }
-            | Input::ConsumerDrained { .. } => Self::Connection,
+            | Input::Drained { .. } => Self::Connection,
             Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => {
                 Self::File
             }
