@@ -320,8 +320,8 @@ pub const REGEX_SEARCH_BYTES_MAX: usize = 1024 * 1024;
 /// the string; without an automaton, eight steps or more for each state of its expression and each byte. A packet
 /// that takes more comes out empty. The packets of the service in one pass share the steps of one packet.
 pub const FILTER_STEPS_PER_PACKET_MAX: u64 = 64 * 1024 * 1024;
-/// Steps after which reading pauses until the next turn: about 50 ms.
-pub const FILTER_STEPS_PER_TURN: u64 = 32 * 1024 * 1024;
+/// Steps after which reading pauses until the next turn: about 12 ms.
+pub const FILTER_STEPS_PER_TURN: u64 = 8 * 1024 * 1024;
 /// Steps that count like one read byte, against the limit of bytes in one turn.
 pub const FILTER_STEPS_PER_BYTE: u64 = FILTER_STEPS_PER_TURN / READ_WINDOW_BYTES as u64;
 

@@ -17,7 +17,7 @@ use protozero::Message as _;
 use super::peer::Peer;
 use super::*;
 use crate::in_process::InProcessService;
-use crate::limits::{ACCEPTS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX};
+use crate::limits::{ACCEPTS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, REQUESTS_PER_TURN};
 use abi::ids::{CallId, ChunkId, WriterId};
 use abi::ipc::port::ConsumerPort;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets};
@@ -133,6 +133,32 @@ fn a_flood_of_connections_takes_several_turns() {
     assert_eq!(connected(&server), ACCEPTS_PER_TURN);
     server.daemon.accept(0).unwrap();
     assert_eq!(connected(&server), clients.len());
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// The same for one connection with many requests, whatever they ask for.
+#[test]
+fn a_flood_of_requests_takes_several_turns() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-requests", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    let engine = &mut server.daemon.engine;
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    let peer = Some(service::Peer::default());
+    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    // Refused, as nobody has introduced itself.
+    let commands = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00\x20\x00";
+    let bytes = [BIND, &commands.repeat(3 * REQUESTS_PER_TURN + 1)].concat();
+    engine.host(client).unwrap().receive(&bytes, None).unwrap();
+    engine.process_events(client);
+    let mut turns = 1;
+    while engine.host(client).unwrap().has_events() {
+        engine.turn();
+        turns += 1;
+    }
+    assert_eq!(turns, 4);
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
 }
