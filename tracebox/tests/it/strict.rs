@@ -217,6 +217,26 @@ fn sources_that_do_not_record() {
     }
 }
 
+/// What a traced program recorded until its end is all there is, whatever its data sources are called.
+#[test]
+fn a_program_that_ends_while_it_is_recorded() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", &CONFIG.replace("duration_ms: 300", ""));
+    let program = producer(&world, Flood(1));
+    let events = DataSourceDescriptor { name: Some("track_event".into()), ..Default::default() };
+    program.register(events, Flood(0)).unwrap();
+    assert!(program.sync(std::time::Duration::MAX));
+    let mut perfetto = world.start("perfetto -c c --txt -o trace --strict");
+    perfetto.wait_for(&world, |state| {
+        state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
+    });
+    drop(program);
+    perfetto.wait_for(&world, |state| state.producers.is_empty());
+    perfetto.signal(Signal::INT);
+    assert!(perfetto.end().good().stderr.contains("Lost: 0\n"));
+}
+
 /// A trace that is not whole counts more than the command's own code, which is then in a line. A recording that
 /// failed has a code of its own.
 #[test]

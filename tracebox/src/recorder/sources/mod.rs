@@ -36,6 +36,8 @@ pub struct SourceWatch {
     seen: BTreeSet<String>,
     /// The producers that are watched.
     offers: BTreeSet<Offer>,
+    /// Ids of producers that are programs which are traced.
+    programs: BTreeSet<i32>,
     /// How many instances record in this session.
     recording: BTreeMap<Source, usize>,
     watches_later_producers: bool,
@@ -49,7 +51,8 @@ pub fn wanted(config: &TraceConfig) -> BTreeSet<String> {
     sources.filter_map(|source| source.config.as_ref()?.name.clone()).collect()
 }
 
-/// Each program that is traced offers it, and takes it along when it ends, as programs do.
+/// Each program that is traced offers it. It takes its data sources along when it ends, as programs do, and that is no
+/// loss: what it wrote is in the trace, or in the ledger of the session.
 pub const TRACK_EVENT: &str = "track_event";
 
 /// Names of the data sources that producers have registered.
@@ -57,6 +60,15 @@ pub const TRACK_EVENT: &str = "track_event";
 pub fn registered(state: &TracingServiceState) -> BTreeSet<String> {
     let sources = state.data_sources.iter();
     sources.filter_map(|source| source.ds_descriptor.as_ref()?.name.clone()).collect()
+}
+
+/// The producers that offer [`TRACK_EVENT`].
+fn programs(state: &TracingServiceState) -> impl Iterator<Item = i32> {
+    let is_event = |source: &&TracingServiceStateDataSource| {
+        let descriptor = source.ds_descriptor.as_ref();
+        descriptor.is_some_and(|descriptor| descriptor.name.as_deref() == Some(TRACK_EVENT))
+    };
+    state.data_sources.iter().filter(is_event).filter_map(|source| source.producer_id)
 }
 
 fn offers(state: &TracingServiceState, wanted: &BTreeSet<String>) -> BTreeSet<Offer> {
@@ -84,8 +96,10 @@ impl SourceWatch {
     ) -> Self {
         let offers = offers(state, &wanted);
         let seen = registered(state);
+        let programs = programs(state).collect();
         let recording = BTreeMap::new();
-        Self { wanted, seen, offers, recording, watches_later_producers, stopped: Vec::new() }
+        let stopped = Vec::new();
+        Self { wanted, seen, offers, programs, recording, watches_later_producers, stopped }
     }
 
     /// The data sources that no producer has registered so far.
@@ -115,8 +129,10 @@ impl SourceWatch {
     ) -> Vec<StoppedSource> {
         let mut now = offers(state, &self.wanted);
         let stopped_sources = self.count_instances(changes);
+        self.programs.extend(programs(state));
         // At the end of a session all instances stop, but their producers stay.
-        let gone = self.offers.difference(&now).filter(|offer| offer.source.0 != TRACK_EVENT);
+        let gone = self.offers.difference(&now);
+        let gone = gone.filter(|offer| !self.programs.contains(&offer.producer_id));
         let (gone, leaving): (Vec<&Offer>, Vec<&Offer>) =
             gone.partition(|offer| stopped_sources.contains(&offer.source));
         let stopped: Vec<_> = gone

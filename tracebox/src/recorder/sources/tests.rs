@@ -83,7 +83,24 @@ fn no_more_producers_are_waited_for_than_record() {
     assert_eq!(told.len(), 2, "one of them is taken for the one that records");
 }
 
-/// It has recorded all it did.
+/// It has recorded all it did, also with other data sources than that of track events.
+#[test]
+fn a_program_with_data_sources_of_its_own_that_ends() {
+    for is_early in [true, false] {
+        let both = [("a", 1), (TRACK_EVENT, 1), ("a", 2)];
+        // A program may register one after the other.
+        let first = if is_early { &both[..] } else { &both[..1] };
+        let mut watched = source_watch(&["a"], first, true);
+        let start = [change("a", STARTED), change("a", STARTED)];
+        assert!(watched.handle_changes(&start, &state(&both), SECOND).is_empty());
+        let left = state(&both[2..]);
+        assert!(watched.handle_changes(&[change("a", STOPPED)], &left, SECOND).is_empty());
+        let told = watched.handle_changes(&[change("a", STOPPED)], &state(&[]), SECOND);
+        assert_eq!(told.len(), 1, "the other one is no such program");
+    }
+}
+
+/// The same.
 #[test]
 fn a_program_that_ends() {
     let mut watched = source_watch(&[TRACK_EVENT], &[(TRACK_EVENT, 1)], true);
