@@ -44,6 +44,8 @@ fn a_relative_output_path() {
 
     world.write("c", &format!("{ENDLESS} {INTO_FILE} output_path: '../b'"));
     run("perfetto --detach=k -c ../c --txt").good();
+    // The service creates the file beside other work. Who stops a session before that does not wait for its file.
+    world.wait_for(|state| state.tracing_sessions.iter().any(|s| s.is_started == Some(true)));
     world.run("perfetto --attach=k --stop").good();
     assert!(has(&world.packets("b"), is_config));
 }
