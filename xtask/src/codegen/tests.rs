@@ -1,4 +1,6 @@
-use super::{Files, compare, config, root, run};
+use protozero_codegen::{FieldRow, Rows};
+
+use super::{Files, compare, config, ftrace, root, run};
 
 #[test]
 fn generated_files_are_fresh() {
@@ -64,4 +66,54 @@ fn equal(root: &std::path::Path, table: &str, mut ours: Vec<String>) {
         "{path}: rows the schema no longer has: {missing:#?}\nrows that are not frozen: {added:#?}"
     );
     assert_eq!(ours, frozen, "{path}: order or duplicates");
+}
+
+/// The table of a schema with these fields: file, message, number, name, type.
+fn ftrace_table(fields: &[(&str, &str, u32, &str, &str)]) -> Result<String, String> {
+    let row = |&(file, message, number, name, kind): &(&str, &str, u32, &str, &str)| FieldRow {
+        file: format!("perfetto/trace/ftrace/{file}"),
+        message: format!("perfetto.protos.{message}"),
+        field: Some((number, name.into(), "optional", kind.into())),
+        options: String::new(),
+    };
+    let rows = Rows { fields: fields.iter().map(row).collect(), ..Rows::default() };
+    let text = ftrace::table(&rows, "cmd")?;
+    let events = text.lines().filter(|line| line.starts_with("    E("));
+    Ok(events.map(str::trim).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn the_table_of_ftrace_has_what_the_kernel_has() {
+    const EVENT: &str = "FtraceEvent";
+    let file = "ftrace_event.proto";
+    let a = (file, EVENT, 9, "mali_mali_a", "message perfetto.protos.A");
+    let b = (file, EVENT, 7, "b", "message perfetto.protos.B");
+    let table = ftrace_table(&[
+        (file, EVENT, 1, "timestamp", "uint64"),
+        (file, EVENT, 327, "generic", "message perfetto.protos.Generic"),
+        a,
+        b,
+        ("mali.proto", "A", 2, "y", "string"),
+        ("mali.proto", "A", 1, "x", "int64"),
+        ("fs.proto", "B", 3, "z", "bytes"),
+    ]);
+    let wanted = "E(\"fs\", \"b\", 7, \"z=3b\"),\nE(\"mali\", \"mali_a\", 9, \"x=1I y=2s\"),";
+    assert_eq!(table.as_deref(), Ok(wanted));
+
+    for (fields, wrong) in [
+        (&[b, ("fs.proto", "B", 3, "z", "double")][..], "B.z: a field of type double"),
+        (&[b, ("fs.proto", "B", 1 << 25, "z", "bytes")], "B.z: the number 33554432 is too high"),
+        (&[b, ("fs.txt", "B", 3, "z", "bytes")], "fs.txt: no group"),
+        (&[b], "B is missing"),
+        (&[("fs.proto", "B", 3, "z", "bytes")], "FtraceEvent is missing"),
+    ] {
+        let table = ftrace_table(fields);
+        assert!(table.as_ref().is_err_and(|e| e.ends_with(wrong)), "{table:?}");
+    }
+    let high = (file, EVENT, 1 << 25, "b", "message perfetto.protos.B");
+    let table = ftrace_table(&[high, ("fs.proto", "B", 3, "z", "bytes")]);
+    assert_eq!(
+        table.unwrap_err(),
+        "perfetto.protos.FtraceEvent.b: the number 33554432 is too high"
+    );
 }

@@ -120,16 +120,7 @@ impl Table {
         options: Options,
         read: &mut dyn FnMut(&str, &str) -> Option<Vec<u8>>,
     ) -> Self {
-        let mut table = Self {
-            options,
-            common: None,
-            by_id: Vec::new(),
-            by_name: Vec::new(),
-            events: Vec::new(),
-            free: Vec::new(),
-            switch: Err(NO_SWITCH),
-            waking: Err(NO_WAKING),
-        };
+        let mut table = Self::empty(options);
         for event in &schema::EVENTS {
             let text = read(event.group(), event.name());
             if let Some(format) = text.as_deref().and_then(Format::parse) {
@@ -146,6 +137,19 @@ impl Table {
             let _ = table.add_known(event, &format);
         }
         table
+    }
+
+    fn empty(options: Options) -> Self {
+        Self {
+            options,
+            common: None,
+            by_id: Vec::new(),
+            by_name: Vec::new(),
+            events: Vec::new(),
+            free: Vec::new(),
+            switch: Err(NO_SWITCH),
+            waking: Err(NO_WAKING),
+        }
     }
 
     /// Takes the format of an event as it is now, `None` if there is none; returns the id. What is known of the event

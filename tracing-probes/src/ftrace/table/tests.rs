@@ -621,8 +621,7 @@ proptest! {
     #[test]
     fn names_and_ids_are_one_to_one(ops in proptest::collection::vec(op(), 0..60)) {
         let names = ["sched_switch", "sched_waking", "a", "b", "c", "d"];
-        let mut table = with(&[]);
-        table.forget("ftrace", "print");
+        let mut table = Table::empty(Options::default());
         let mut ids = FieldIds::default();
         let mut model: BTreeMap<&str, (u16, u8)> = BTreeMap::new();
         for op in ops {
@@ -680,7 +679,7 @@ proptest! {
     ) {
         let fields: Vec<_> = fields.iter().map(|(d, at, len, s)| (&**d, *at, *len, *s)).collect();
         let text = format(7, &fields);
-        let mut table = with(&[]);
+        let mut table = Table::empty(Options::default());
         table.add(group, "task_rename", Some(text.as_bytes()), &mut FieldIds::default()).unwrap();
         let event: &Event = table.event(7).unwrap();
         let plans = match &event.origin {
