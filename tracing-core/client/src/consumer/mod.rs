@@ -463,10 +463,11 @@ impl Consumer {
 
 /// Whether the arguments of `method` fit into a request.
 fn check_len(method: &'static str, request: &impl Message) -> Result<(), ConsumerError> {
-    match request.encoded_len() {
-        ..=IPC_ARGS_BYTES_MAX => Ok(()),
-        bytes => Err(ConsumerError::TooLong { method, bytes }),
+    let bytes = request.encoded_len();
+    if bytes > IPC_ARGS_BYTES_MAX {
+        return Err(ConsumerError::TooLong { method, bytes });
     }
+    Ok(())
 }
 
 /// The result in the answer to `EnableTracing`.

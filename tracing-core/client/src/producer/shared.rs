@@ -31,10 +31,11 @@ pub(super) fn register_request(descriptor: &Arc<DataSourceDescriptor>) -> Reques
 /// Whether the arguments of `request`, which has the descriptor of `name`, fit into a frame. The service could not
 /// be told of a larger one, nor show it to consumers.
 fn check_len(name: &str, request: &Request) -> Result<(), ProducerError> {
-    match ProducerPort::encode(request).len() {
-        ..=IPC_ARGS_BYTES_MAX => Ok(()),
-        bytes => Err(ProducerError::TooLong { name: name.to_owned(), bytes }),
+    let bytes = ProducerPort::encode(request).len();
+    if bytes > IPC_ARGS_BYTES_MAX {
+        return Err(ProducerError::TooLong { name: name.to_owned(), bytes });
     }
+    Ok(())
 }
 
 pub(super) struct Registered {

@@ -119,6 +119,20 @@ fn call(producer: &mut dyn Connection<ProducerPort>, request: ProducerRequest) {
     }
 }
 
+#[test]
+fn a_config_that_fits_into_no_request_is_an_error() {
+    let daemon = Daemon::start("long");
+    for mut consumer in daemon.consumers() {
+        let config = TraceConfig {
+            unique_session_name: Some("x".repeat(abi::limits::IPC_ARGS_BYTES_MAX)),
+            ..one_buffer()
+        };
+        let refused = consumer.enable_tracing(&config, None);
+        assert!(matches!(refused, Err(ConsumerError::TooLong { .. })), "{refused:?}");
+        consumer.enable_tracing(&one_buffer(), None).unwrap();
+    }
+}
+
 /// Other peers have their turn between.
 #[test]
 fn a_flood_of_connections_takes_several_turns() {

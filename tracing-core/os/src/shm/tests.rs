@@ -1,6 +1,8 @@
 //! Seals, sizes and sharing, on real memfds.
 #![allow(unsafe_code)]
 
+use std::os::unix::fs::MetadataExt as _;
+
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use super::*;
@@ -69,6 +71,28 @@ fn pages_that_were_never_written_are_known() {
     let passed = region.fd().unwrap().try_clone_to_owned().unwrap();
     let theirs = Smb::new(adopt(passed).unwrap(), PageSize::DEFAULT).unwrap();
     assert_eq!(theirs.written_pages(0).collect::<Vec<_>>(), [0, 4, 6, 15]);
+}
+
+/// Memory that a peer never wrote is not provided on the account of the process that reads it.
+#[test]
+fn a_reader_does_not_touch_pages_that_were_never_written() {
+    let region = create(16 * 4096).unwrap();
+    let file = File::from(region.fd().unwrap().try_clone_to_owned().unwrap());
+    let provided = || file.metadata().unwrap().blocks();
+    for page_bytes in [4096, 8192] {
+        let theirs = adopt(file.try_clone().unwrap().into()).unwrap();
+        let smb = Smb::new(theirs, PageSize::new(page_bytes).unwrap()).unwrap();
+        let mut reader = smb.reader().unwrap();
+        let mut payload = Vec::new();
+        for page in 0..smb.page_count() {
+            assert_eq!(reader.read_chunk(page, 0, &mut payload), None);
+            assert_eq!(reader.scrape_chunk(page, 0, &mut payload), None);
+            assert_eq!(reader.scrape_leftover(page, 0, &mut payload), None);
+        }
+        assert_eq!((provided(), payload.len(), reader.present_bytes()), (0, 0, 0));
+    }
+    assert!(store(&region, 4096, b"x"));
+    assert_eq!(provided(), 8);
 }
 
 #[test]

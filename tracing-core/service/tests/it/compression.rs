@@ -123,6 +123,28 @@ fn compression_write_into_file() {
     }
 }
 
+#[test]
+fn a_file_gets_passes_of_one_size() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        compression: Some(deflate()),
+        write_into_file: Some(true),
+        output_path: Some("/x".into()),
+        buffers: vec![buffer(8192)],
+        ..config(&["ds"])
+    };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    let text = "x".repeat(4000);
+    let count = 5 * service::limits::FILE_PASS_BYTES / text.len();
+    for _ in 0..count {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&text)]);
+    }
+    consumer.disable(&mut shell);
+    let packets = decode_file(&shell.files.values().next().unwrap().bytes);
+    assert!((5..=7).contains(&packets.len()), "{} passes", packets.len());
+    assert_eq!(payloads(&packets.iter().flat_map(unpack).collect::<Vec<_>>()).len(), count);
+}
+
 /// A compressed packet that does not shrink is cut into slices and replies, and can be joined again.
 #[test]
 fn a_pass_larger_than_a_reply() {

@@ -26,14 +26,18 @@ const PIECE: u64 = limits::COMPRESS_PIECE_BYTES as u64 * limits::WORK_PER_COMPRE
 /// Turns until nothing waits; none costs more than a piece.
 #[track_caller]
 fn turns(shell: &mut Shell) -> usize {
-    let mut turns = 0;
+    let (mut turns, mut all) = (0, 0);
+    let compressed = shell.service.compressed_bytes();
     while shell.service.has_work() {
         let before = shell.service.work();
         shell.turn();
         let cost = shell.service.work() - before;
         assert!(cost <= PIECE, "a turn cost {cost}");
         turns += 1;
+        all += cost;
     }
+    let compressed = shell.service.compressed_bytes() - compressed;
+    assert!(all >= compressed * limits::WORK_PER_COMPRESSED_BYTE, "{compressed} bytes cost {all}");
     turns
 }
 

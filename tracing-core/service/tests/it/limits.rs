@@ -333,3 +333,86 @@ fn instances_of_a_session() {
     let of_42 = shell.service.set_up().filter(|(uid, _)| *uid == 42).count();
     assert_eq!(of_42, 2);
 }
+
+/// How many data sources the packets say are slow to start.
+fn slow_sources(packets: &[TracePacket]) -> Option<usize> {
+    use protos::TracingServiceEventEventType::SlowStartingDataSources as Slow;
+    packets.iter().find_map(|packet| match &packet.data {
+        Some(TracePacketData::ServiceEvent(event)) => match &event.event_type {
+            Some(Slow(sources)) => Some(sources.data_source.len()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+#[test]
+fn data_sources_that_are_slow_to_start() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    for _ in 0..limits::SLOW_SOURCES_MAX + 8 {
+        let slow =
+            protos::DataSourceDescriptor { will_notify_on_start: Some(true), ..descriptor("ds") };
+        producer.register(&mut shell, slow);
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    shell.advance_ms(limits::SLOW_START_MS - 1);
+    assert_eq!(slow_sources(&consumer.read(&mut shell)), None);
+    shell.advance_ms(1);
+    assert_eq!(slow_sources(&consumer.read(&mut shell)), Some(limits::SLOW_SOURCES_MAX));
+}
+
+#[test]
+fn a_file_is_not_written_more_often() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        write_into_file: Some(true),
+        output_path: Some("/x".into()),
+        file_write_period_ms: Some(1),
+        ..config(&["ds"])
+    };
+    let (_producer, _consumer) = recording(&mut shell, config);
+    let written = |shell: &Shell| shell.files.values().next().unwrap().bytes.len();
+    let before = written(&shell);
+    shell.advance_ms(limits::FILE_PERIOD_MS_MIN - 1);
+    assert_eq!(written(&shell), before);
+    shell.advance_ms(1);
+    assert!(written(&shell) > before);
+}
+
+/// A snapshot says nothing new as long as no clock has moved against another one by so much.
+#[test]
+fn clocks_that_drift() {
+    for (drift_ns, snapshots) in
+        [(limits::SNAPSHOT_DRIFT_NS - 1, 1), (limits::SNAPSHOT_DRIFT_NS, 2)]
+    {
+        let mut shell = Shell::new();
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&[]), None);
+        for step in 0..2 {
+            shell.now_ns += limits::SNAPSHOT_PERIOD_MS * 1_000_000;
+            let mut now = shell.now();
+            now.real_ns += step * drift_ns;
+            shell.service.handle_timeout(&now);
+        }
+        assert_eq!(shell.service.fullest().snapshots_pending_max, snapshots, "{drift_ns}");
+    }
+}
+
+/// A registration counts for more than what was sent, and an instance for its config and commands.
+#[test]
+fn small_things_cost_something() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    for _ in 0..10 {
+        producer.register_name(&mut shell, "x");
+    }
+    assert!(shell.service.footprint().source_bytes >= 10 * limits::SOURCE_BYTES);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["x"]), None);
+    let before = shell.service.work();
+    producer.register_name(&mut shell, "x");
+    assert_eq!(shell.service.footprint().instances, 11);
+    assert!(shell.service.work() - before >= limits::WORK_PER_INSTANCE);
+}

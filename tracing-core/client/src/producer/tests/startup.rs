@@ -364,3 +364,19 @@ fn memory_of_startup_tracing_has_sizes_that_services_take() {
         assert_eq!(options.startup_sizes(), legal);
     }
 }
+
+/// The service could not be told of it.
+#[test]
+fn a_descriptor_that_fits_into_no_request_is_an_error() {
+    let (events, _inbox) = queue();
+    let shared = Shared::new(ProducerOptions::new("test"), events);
+    let named = |len: usize| {
+        let name = Some("x".repeat(len));
+        let source = Source { steps: Steps::default(), writers: Vec::new() };
+        shared.register(DataSourceDescriptor { name, ..Default::default() }, source)
+    };
+    let most = abi::limits::IPC_ARGS_BYTES_MAX;
+    let refused = named(most);
+    assert!(matches!(refused, Err(ProducerError::TooLong { .. })), "{refused:?}");
+    named(most - 100).unwrap();
+}

@@ -56,7 +56,9 @@ fn saved_blocks_are_bounded() {
     let most =
         LIMITS.clone_saved_bytes_max / BLOCK + data.len() / LIMITS.clone_copy_per_change_bytes + 1;
     for at in (0..data.len()).rev() {
+        let left = snapshot.left();
         snapshot.save(&data, at, at + 1);
+        assert!(left - snapshot.left() <= LIMITS.clone_copy_per_change_bytes + BLOCK);
         data[at] = !data[at];
         assert!(snapshot.saved.len() <= most, "{} of {most} blocks", snapshot.saved.len());
     }

@@ -59,3 +59,15 @@ fn histograms_in_order_of_first_sight() {
     all.add(ProducerId::new(2), WriterId::new(1), &mut forgot, 5);
     assert_eq!((forgot, all.all().len(), all.all()[0].counts[0]), (two, 2, 2));
 }
+
+#[test]
+fn histograms_are_bounded() {
+    let mut all = Histograms::default();
+    for number in 0..HISTOGRAMS_PER_BUFFER_MAX + 10 {
+        let writer = WriterId::new(number as u16);
+        let mut index = None;
+        all.add(ProducerId::new((number >> 16) as u16 + 1), writer, &mut index, 5);
+        assert_eq!(index.is_some(), number < HISTOGRAMS_PER_BUFFER_MAX);
+    }
+    assert_eq!(all.all().len(), HISTOGRAMS_PER_BUFFER_MAX);
+}

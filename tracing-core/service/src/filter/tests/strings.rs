@@ -229,6 +229,18 @@ fn searching_ends_in_linear_time() {
     assert_eq!(redacted.len(), text.len());
 }
 
+/// The rest behind too many matches may have text that is to be hidden.
+#[test]
+fn behind_too_many_matches_nothing_stays() {
+    for (matches, stays) in
+        [(limits::STRING_MATCHES_MAX - 1, true), (limits::STRING_MATCHES_MAX, false)]
+    {
+        let mut text = [&b"B|1|"[..], &b"A".repeat(matches), b"bcd"].concat();
+        filter(&[(Search, "(A)", "")]).apply(0, &mut text, &mut FilterBudget::default()).unwrap();
+        assert_eq!(text.ends_with(b"bcd"), stays, "{matches} matches");
+    }
+}
+
 fn typed(rules: &[(&str, &[i32])]) -> StringFilter {
     let mut filter = StringFilter::default();
     for (regex, types) in rules {
