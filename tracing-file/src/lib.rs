@@ -7,6 +7,7 @@
 //! | [`lint`] | what readers drop, refuse or confuse |
 //! | [`timeline`] | its events as lines, in the order of time |
 //! | [`stats`] | what a trace consists of |
+//! | [`losses`] | what a recording lost, as its service counted it |
 //! | [`packets`], [`compressed`] | the packets below them |
 //! | [`json`], [`escape`] | the JSON of reports; texts of a trace, as they may reach a terminal |
 //!
@@ -19,6 +20,7 @@ pub mod compressed;
 pub mod escape;
 pub mod json;
 pub mod lint;
+pub mod losses;
 pub mod packets;
 pub mod read;
 mod slices;

@@ -51,6 +51,9 @@ pub use perfetto::common::tracing_service_capabilities::*;
 pub use perfetto::common::tracing_service_state::*;
 #[allow(unused_imports)]
 pub use perfetto::common::track_event_descriptor::*;
+#[cfg(feature = "consumer")]
+#[allow(unused_imports)]
+pub use perfetto::common::user_account::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::android::android_aflags_config::*;
@@ -773,6 +776,8 @@ pub mod perfetto {
         #[cfg(feature = "consumer")]
         pub mod tracing_service_state;
         pub mod track_event_descriptor;
+        #[cfg(feature = "consumer")]
+        pub mod user_account;
     }
     /// Schemas of `perfetto/config/`.
     pub mod config {

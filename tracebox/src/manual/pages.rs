@@ -224,7 +224,9 @@ const CLONES: &[Block] = &[
     Text(
         "*--clone* and *--clone-by-name* write what a running session has recorded so far; the session \
          continues. *--clone* -1 takes the session with the highest bugreport_score. *--clone-for-bugreport* \
-         copies without the trace filter of the session. *--query* prints the ids and names of sessions.",
+         copies without the trace filter of the session. *--query* prints the ids and names of sessions, what they \
+         have lost so far, producers and data sources, and the accounts of users: what each has of the service, and \
+         how much it may have. Users other than root and that of the service see their account alone.",
     ),
     Text(
         "*--save-for-bugreport* writes a copy of the running session with the highest bugreport_score to \
@@ -472,8 +474,10 @@ const LINT_EXIT: &[Block] = &[List(&[
 
 const STATS: &[Block] = &[Text(
     "*tracebox* *stats* counts the packets of a trace by what they carry and by sequence, its losses, the time from \
-     the first to the last event, and the slices by name. A table shows the 20 largest rows of each part. The JSON \
-     of *--json* has all kinds and sequences, and the 20 names of slices with the most time.",
+     the first to the last event, and the slices by name. LOST has what the service counted as lost while it \
+     recorded, and the ledger of our service: who lost something, why and how much. A table shows the 20 largest \
+     rows of each part. The JSON of *--json* has all kinds and sequences, and the 20 names of slices with the most \
+     time.",
 )];
 
 const STATS_EXIT: &[Block] = &[List(&[

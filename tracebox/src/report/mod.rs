@@ -1,10 +1,9 @@
 //! Reports the result of a recording: the size of the trace, what was lost, how to open it.
 
-pub mod ledger;
-
 use std::time::Duration;
 
 use protos::{TraceStats, TraceStatsFinalFlushOutcome};
+use tracing_file::losses::{Losses, UNANSWERED};
 
 use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
@@ -96,9 +95,6 @@ pub struct Outcome {
     pub snapshots: Option<SnapshotResults>,
 }
 
-/// The reason of a loss when the last flush failed.
-const UNANSWERED: &str = "the last data of a producer that did not answer in time";
-
 /// Setting of the buffer size for sessions with a config of their own.
 pub const BUFFER_SETTING_CONFIG: &str = "size_kb in the config";
 
@@ -109,40 +105,7 @@ pub const BUFFER_SETTING_OPTION: &str = "-b";
 /// left out: they may count losses of other sessions.
 #[must_use]
 pub fn losses(stats: &TraceStats, buffer_setting: &str) -> Vec<String> {
-    let sum = |count: fn(&protos::TraceStatsBufferStats) -> Option<u64>| {
-        stats.buffer_stats.iter().filter_map(count).fold(0, u64::saturating_add)
-    };
-    let counts = [
-        (
-            sum(|buffer| buffer.chunks_overwritten),
-            format!(
-                "chunks overwritten by newer ones, which a larger buffer keeps ({buffer_setting})"
-            ),
-        ),
-        (
-            sum(|buffer| buffer.chunks_discarded),
-            format!(
-                "chunks that found the buffer full, which a larger one takes ({buffer_setting})"
-            ),
-        ),
-        (
-            sum(|buffer| buffer.trace_writer_packet_loss),
-            "gaps where a producer's shared memory was full".into(),
-        ),
-        (sum(|buffer| buffer.patches_failed), "patches that came too late".into()),
-        (sum(|buffer| buffer.abi_violations), "chunks that broke the protocol".into()),
-        (stats.invalid_packets.unwrap_or(0), "packets that are not valid".into()),
-    ];
-    let mut lines: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count != 0)
-        .map(|(count, what)| format!("{what}: {count}"))
-        .collect();
-    lines.extend(stats.loss_ledger.iter().flat_map(|ledger| &ledger.entries).map(ledger::line));
-    if stats.final_flush_outcome == Some(TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED) {
-        lines.push(UNANSWERED.into());
-    }
-    lines
+    Losses::of(stats).lines(buffer_setting)
 }
 
 impl Outcome {

@@ -40,6 +40,8 @@ pub const LOG_PEERS_MAX: usize = 4096;
 pub const LOG_USERS_TOLD_MAX: usize = 16;
 /// When the number of lines that were not written is told, ns after the first of them.
 pub const LOG_TELL_NS: u64 = 10_000_000_000;
+/// Users of whom it is remembered how often connections, and how often files, were refused to them.
+pub const REFUSED_USERS_MAX: usize = 1024;
 /// Lines of the log that wait for a slow reader. Further ones are counted, and their number is told.
 pub const LOG_LINES_WAITING_MAX: usize = 1024;
 /// Bytes of one line. The rest is cut.

@@ -13,6 +13,7 @@ use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequest
 
 use super::accounts::User;
 use super::buffers::Buffers;
+use super::ledger::Reason;
 use super::outbox::Outbox;
 use super::producers::{Producer, Producers};
 use super::session::state::Session;
@@ -29,6 +30,8 @@ pub(crate) struct CommitState {
     /// Those of them that were for a buffer that is not their producer's or not their writer's.
     pub(crate) chunks_refused: u64,
     pub(crate) patches_discarded: u64,
+    /// Those among them that broke the protocol.
+    pub(crate) patches_refused: u64,
     /// Chunks that were named in memory without data.
     pub(crate) holes_named: u64,
     /// Kept between commits, so that none allocates.
@@ -68,6 +71,14 @@ impl CommitState {
             turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
         }
         None
+    }
+
+    /// How much was refused so far that its producer had no right to, or that broke the protocol.
+    pub(crate) fn refused(&self) -> [(Reason, u64); 2] {
+        [
+            (Reason::ChunksRefused, self.chunks_refused),
+            (Reason::PatchesRefused, self.patches_refused),
+        ]
     }
 
     /// Bytes kept for copying.
@@ -137,19 +148,25 @@ impl CommitState {
         let writer = chunk.writer_id.unwrap_or(0);
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
         let patches = chunk.patches.len();
-        let legal_writer = writer != 0 && writer <= limits::WRITER_ID_MAX;
-        let (Some(buffer), true) =
-            (buffers.get_mut(buffer), legal_writer && patches <= limits::PATCHES_PER_CHUNK_MAX)
-        else {
+        let Some(buffer) = buffers.get_mut(buffer) else {
+            // Of a session that is over.
             return count(&mut self.patches_discarded, patches);
         };
+        let legal_writer = writer != 0 && writer <= limits::WRITER_ID_MAX;
+        if !legal_writer || patches > limits::PATCHES_PER_CHUNK_MAX {
+            count(&mut self.patches_discarded, patches);
+            return count(&mut self.patches_refused, patches);
+        }
         self.patches.clear();
         for patch in &chunk.patches {
             match <[u8; 4]>::try_from(patch.data.as_deref().unwrap_or_default()) {
                 Ok(data) => {
                     self.patches.push(Patch { offset: patch.offset.unwrap_or(0), data });
                 }
-                Err(_) => count(&mut self.patches_discarded, 1),
+                Err(_) => {
+                    count(&mut self.patches_discarded, 1);
+                    count(&mut self.patches_refused, 1);
+                }
             }
         }
         // The key holds the trusted producer id, so a patch can reach only chunks of its own producer.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use protos::{EnableTracingResponse, EnableTracingResponseState};
 use protozero::Message as _;
 
+use super::accounts::User;
 use super::data_sources::SourceKey;
 use super::observe::Observer;
 use super::outbox::{LogLimiter, Outbox};
@@ -52,6 +53,8 @@ pub(crate) struct Query {
 #[derive(Debug)]
 pub(crate) enum QueryPosition {
     Begin,
+    /// Behind this one.
+    Accounts(Option<User>),
     /// Behind this one.
     Producers(Option<ProducerId>),
     /// Behind this one.

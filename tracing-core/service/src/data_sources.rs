@@ -175,6 +175,7 @@ impl Sources {
             producer.log_error(out, text);
             return None;
         }
+        accounts.charge(User::of(&producer.peer), Resource::Registrations, 1);
         turn.spend(ENTRIES.saturating_add(bytes as u64));
         self.last = self.last.saturating_add(1);
         let (number, key) = (self.last, SourceKey(producer.id, self.last));
@@ -227,7 +228,9 @@ impl Sources {
     pub(crate) fn unregister(&mut self, producer: &mut Producer, turn: &mut Turn, key: SourceKey) {
         turn.spend(ENTRIES);
         let Some(source) = self.by_key.remove(&key) else { return };
-        turn.accounts.release(User::of(&producer.peer), Resource::Sources, source.bytes());
+        let user = User::of(&producer.peer);
+        turn.accounts.release(user, Resource::Sources, source.bytes());
+        turn.accounts.release(user, Resource::Registrations, 1);
         producer.own_ids.remove(&source.own_id);
         let by_name = (source.name, key.1);
         self.by_name.remove(&by_name);

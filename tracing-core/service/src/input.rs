@@ -1,6 +1,7 @@
 //! The events that the service handles.
 
 use super::port::{ConsumerRequest, ProducerRequest};
+use super::shell_accounts::ShellAccounts;
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
@@ -127,6 +128,8 @@ pub enum Input {
         /// The connection.
         client: ClientId,
     },
+    /// What the shell counts. It passes that before a `QueryServiceState`, or never: then the answer lacks it.
+    ShellCounted(Box<ShellAccounts>),
 }
 
 impl Input {
@@ -142,7 +145,10 @@ impl Input {
             | Self::ConsumerRequest { client, .. }
             | Self::ConsumerDisconnected { client }
             | Self::Drained { client } => Some(*client),
-            Self::FileCreated { .. } | Self::PrioritySet { .. } | Self::FileWritten { .. } => None,
+            Self::FileCreated { .. }
+            | Self::PrioritySet { .. }
+            | Self::FileWritten { .. }
+            | Self::ShellCounted(_) => None,
         }
     }
 }

@@ -34,7 +34,9 @@
 //!    while replies still wait doubles the bytes in flight.
 //! 7. A producer that causes much work waits for its turn ([`Service::is_busy`]): leave its next requests where they
 //!    are until then, or the service has to keep them. Its end may be passed on at once.
-//! 8. A file that comes with a request belongs to the service from then on, until a `WriteFile` with `close`
+//! 8. What the service cannot count, such as connections, answers to `QueryServiceState` have only if the shell passes
+//!    [`Input::ShellCounted`] before the request.
+//! 9. A file that comes with a request belongs to the service from then on, until a `WriteFile` with `close`
 //!    or an `AbandonFile`; this follows also when the service does not need the file.
 //!
 //! # Inside
@@ -57,7 +59,7 @@
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers activate, and sessions that wait for them |
 //! | `work` | what one producer may cause at once, and what waits; whose passes are compressed next |
-//! | `query` | questions about the service |
+//! | `query`, `user_accounts`, `shell_accounts` | questions about the service; what each user has |
 //! | `session/` | the life of a session, from its config to its end |
 //! | `test_hooks` | what simulations see of the service beside its effects |
 //!
@@ -105,6 +107,7 @@ mod provenance;
 mod query;
 mod service_packet;
 mod session;
+mod shell_accounts;
 mod sort;
 mod stats;
 mod step;
@@ -113,6 +116,7 @@ pub mod test_hooks;
 mod timers;
 mod triggers;
 mod turn;
+mod user_accounts;
 mod work;
 
 pub use self::config::{ExtensionSet, HostInfo, RegionFactory, ServiceConfig};
@@ -120,5 +124,6 @@ pub use self::core::Service;
 pub use self::input::{Cut, FileError, Input, Peer};
 pub use self::output::{Boost, FileSync, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
+pub use self::shell_accounts::ShellAccounts;
 #[doc(hidden)]
 pub use self::test_hooks::{Footprint, SessionView};

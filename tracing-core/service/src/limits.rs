@@ -172,6 +172,11 @@ pub const SMB_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
 /// Chunks, on average, after which the system is asked again whether a page of shared memory holds data. It costs some
 /// hundred nanoseconds. A producer that removes pages is caught after as many of them.
 pub const CHUNKS_PER_CHECK: u64 = 256;
+/// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
+/// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
+pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
+/// Users of whom it is remembered how often something was refused to them.
+pub const FAULTY_USERS_MAX: usize = 1024;
 /// Users that were caught at that and are remembered.
 pub const DISTRUSTED_USERS_MAX: usize = 64 * 1024;
 /// How many times the limit of one user all users together may reach. Root and the user of the service do not count:

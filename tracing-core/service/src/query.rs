@@ -10,6 +10,7 @@ use protozero::rt::Writer as _;
 use protozero::wire::varint;
 use protozero::{HeapSink, Message as _};
 
+use super::accounts::User;
 use super::consumers::{Consumers, Query, QueryPosition};
 use super::data_sources::{Source, Sources};
 use super::matching::clip_name;
@@ -17,6 +18,7 @@ use super::outbox::Outbox;
 use super::producers::{Producer, Producers};
 use super::session::events::SessionState;
 use super::session::state::{Session, Sessions};
+use super::user_accounts::AccountSources;
 use crate::limits;
 use abi::ids::{CallId, ClientId};
 
@@ -55,6 +57,7 @@ pub(crate) struct StateSources<'a> {
     pub(crate) sessions: &'a Sessions,
     pub(crate) producers: &'a Producers,
     pub(crate) sources: &'a Sources,
+    pub(crate) accounts: AccountSources<'a>,
 }
 
 /// Queues a question. It is answered in as many replies as frames demand; receivers concatenate the states and parse
@@ -79,7 +82,7 @@ pub(crate) fn continue_answers(
     out: &mut Outbox,
 ) -> usize {
     let Some(consumer) = consumers.get_mut(client) else { return 0 };
-    let uid = consumer.peer.uid;
+    let user = User::of(&consumer.peer);
     let mut sum = 0usize;
     // Beyond so many open questions each further one is worth a window more, whatever is in flight: the transport sees
     // that answers are not read, and takes no more questions.
@@ -89,7 +92,7 @@ pub(crate) fn continue_answers(
     {
         let call = query.call;
         let mut parts = Parts::new(call);
-        let is_complete = state.describe_from(query, uid, &mut parts, out);
+        let is_complete = state.describe_from(query, user, &mut parts, out);
         let mut parts = parts.finish().into_iter().peekable();
         while let Some(part) = parts.next() {
             let reply = wrap(&part);
@@ -109,10 +112,11 @@ impl StateSources<'_> {
     fn describe_from(
         &self,
         query: &mut Query,
-        uid: u32,
+        user: User,
         parts: &mut Parts,
         out: &mut Outbox,
     ) -> bool {
+        let (uid, _) = user.ids();
         if matches!(query.position, QueryPosition::Begin) {
             parts.add(&self.describe_service());
             for session in self.sessions.live().filter(|s| uid == 0 || uid == s.uid) {
@@ -123,6 +127,17 @@ impl StateSources<'_> {
             }
             if query.sessions_only {
                 return true;
+            }
+            parts.add(&TracingServiceState {
+                all_users: Some(self.accounts.all_users()),
+                counters: Some(self.accounts.counters().clone()),
+                ..Default::default()
+            });
+            query.position = QueryPosition::Accounts(None);
+        }
+        if let QueryPosition::Accounts(after) = &mut query.position {
+            if !self.describe_accounts(after, user, parts) {
+                return false;
             }
             query.position = QueryPosition::Producers(None);
         }
@@ -146,6 +161,31 @@ impl StateSources<'_> {
                     *after = Some((source.name.clone(), key));
                     return false;
                 }
+            }
+        }
+        true
+    }
+
+    /// Adds the accounts behind `after` that a consumer of `asking` may see. Returns whether that was all.
+    fn describe_accounts(&self, after: &mut Option<User>, asking: User, parts: &mut Parts) -> bool {
+        let mut add = |account| {
+            let accounts = vec![account];
+            parts.add(&TracingServiceState { accounts, ..Default::default() });
+            parts.are_a_window()
+        };
+        if !self.accounts.shows_all_to(asking) {
+            add(self.accounts.account(asking));
+            return true;
+        }
+        if after.is_none() {
+            self.accounts.remote().into_iter().for_each(|remote| {
+                add(remote.clone());
+            });
+        }
+        for user in self.accounts.users_after(*after) {
+            *after = Some(user);
+            if add(self.accounts.account(user)) {
+                return false;
             }
         }
         true

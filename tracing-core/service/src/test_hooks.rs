@@ -57,6 +57,8 @@ pub struct Footprint {
     pub config_bytes_charged: usize,
     /// The most that one session has of it, bytes.
     pub config_bytes_of_one: usize,
+    /// What the accounts of users say that compressing takes, bytes.
+    pub codec_bytes_charged: usize,
     /// Flushes that are not over.
     pub flushes: usize,
     /// Commands that wait until producers ask for them, or take earlier ones.
@@ -117,6 +119,7 @@ impl Service {
             config_bytes: configs().map(|(held, _)| held).sum(),
             config_bytes_charged: configs().map(|(_, charged)| charged).sum(),
             config_bytes_of_one: configs().map(|(held, _)| held).max().unwrap_or(0),
+            codec_bytes_charged: self.turn.accounts.all(Resource::Codecs).sum(),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
             unsent_commands: self.producers.values().map(|p| p.commands.len()).sum(),
             timers: self.turn.timers.len(),

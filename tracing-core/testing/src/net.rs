@@ -143,6 +143,9 @@ fn of(input: &Input) -> Option<ClientId> {
         | Input::ConsumerRequest { client, .. }
         | Input::ConsumerDisconnected { client }
         | Input::Drained { client } => Some(*client),
-        Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => None,
+        Input::FileCreated { .. }
+        | Input::FileWritten { .. }
+        | Input::PrioritySet { .. }
+        | Input::ShellCounted(_) => None,
     }
 }

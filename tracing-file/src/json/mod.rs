@@ -11,6 +11,7 @@
 //!         json.text("name", Some(name));
 //!         json.number("packets", Some(packets));
 //!     });
+//!     json.fields("service", |json| json.text("state", Some("idle")));
 //!     json.raw("more", "[1, 2]");
 //! });
 //! let text = json.finish();
@@ -92,6 +93,12 @@ impl Json {
             self.name(name);
             self.quoted(value);
         }
+    }
+
+    /// An object of what `fill` adds, as a value.
+    pub fn fields(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
+        self.name(name);
+        self.object(fill);
     }
 
     /// A list of objects.

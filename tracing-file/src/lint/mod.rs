@@ -208,6 +208,9 @@ impl<R: Read> Linter<R> {
         if let Some(place) = self.session.without_events() {
             find(Finding { problem: Problem::NoTrackEvents, place, value: 0 });
         }
+        if let Some((place, value)) = self.session.losses() {
+            find(Finding { problem: Problem::ServiceLoss, place, value });
+        }
         let tracks = self.reader.tracks();
         // A chain of parents is up to 100 long; each track is checked once.
         for track in tracks.iter() {

@@ -1,13 +1,14 @@
-//! Whether the session of a trace got the track events that its config asks for.
+//! Whether the session of a trace got the track events that its config asks for, and what its service says of losses.
 
 use protozero::{Reader, Value};
 
+use crate::losses::{Losses, service_stats};
 use crate::packets::Place;
 
 /// The attribute that `tracebox record` writes beside its own events, which are about the command.
 const RECORDER_KEY: &[u8] = b"tracebox.command";
 
-/// What is known of the session. Nothing more is looked at once a program has recorded an event.
+/// What is known of the session. No more events are looked at once a program has recorded one.
 #[derive(Default)]
 pub(super) struct Session {
     /// The config that asks for track events.
@@ -15,11 +16,18 @@ pub(super) struct Session {
     /// The process id of `tracebox record`.
     recorder: Option<u64>,
     has_events: bool,
+    /// The last statistics of the service, if its ledger has entries: how many.
+    lost: Option<(Place, u64)>,
 }
 
 impl Session {
     /// Reads a packet.
     pub(super) fn packet(&mut self, packet: &[u8], place: Place) {
+        if let Some(stats) = service_stats(packet) {
+            let losses = Losses::read(stats);
+            let entries = losses.ledger.len() as u64 + losses.entries_left_out;
+            self.lost = (entries > 0).then_some((place, entries));
+        }
         if self.has_events {
             return;
         }
@@ -41,6 +49,11 @@ impl Session {
             self.recorder = Some(pid);
         }
         self.has_events = is_event && self.recorder != Some(pid);
+    }
+
+    /// The last statistics of the service, and the entries of its ledger, if there are any.
+    pub(super) fn losses(&self) -> Option<(Place, u64)> {
+        self.lost
     }
 
     /// The config, if it asks for track events and no program recorded one.

@@ -454,3 +454,17 @@ fn sessions_without_the_track_events_that_they_ask_for() {
     check_bytes(&[&wanted[..], &own, &event(7)].concat(), MISSING);
     check_bytes(&[&wanted[..], &own, &event(7), &event(8)].concat(), &[]);
 }
+
+#[test]
+fn losses_that_the_service_tells() {
+    let stats = |fields: &str| {
+        format!("packet {{ trusted_packet_sequence_id: 1 trace_stats {{ {fields} }} }}")
+    };
+    let two = stats("loss_ledger { entries { count: 7 } entries { } }");
+    check(&two, &["0: loss_ledger_not_empty 2"]);
+    // Chunks that a ring buffer overwrites are no fault, and the last statistics count all.
+    check(&stats("buffer_stats { chunks_overwritten: 9 }"), &[]);
+    check(&format!("{two} {}", stats("")), &[]);
+    // A program cannot say so.
+    check(&two.replace("id: 1", "id: 2"), &[]);
+}

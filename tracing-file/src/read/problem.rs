@@ -179,6 +179,8 @@ problems! {
     NoTrackEvents: Note, "no_track_events", "",
         "the config asks for track events and no program recorded one; compare its categories with the program's, and \
          check that the program connects (with tracing-sdk: `init`)";
+    ServiceLoss: Warning, "loss_ledger_not_empty", "entries",
+        "the service says which programs lost data, and why; `tracebox stats` prints it";
     Loss: Warning, "packets_lost", "sequence",
         "packets before this one are missing; use a larger buffer or shared memory";
 }

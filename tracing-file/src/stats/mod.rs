@@ -30,6 +30,9 @@
 //!         println!("sequence {} of process {pid:?}, user {uid:?}: {} losses", id.id, sequence.losses);
 //!     }
 //!     println!("{:?} ns, {} losses, {} rows left out", stats.span_ns, stats.losses, stats.left_out);
+//!     for line in stats.lost.iter().flat_map(|lost| lost.lines("size_kb")) {
+//!         println!("lost, as the service says: {line}");
+//!     }
 //!     println!("{:?} {:?}", stats.problems, stats.error);
 //! }
 //! # report(&tracing_file::stats::stats(&b""[..]));
@@ -47,6 +50,7 @@ use std::io::Read;
 
 use protozero::{Reader, Value};
 
+use crate::losses::{Losses, service_stats};
 use crate::packets::ReadError;
 use crate::read::{EventKind, MEMORY_MAX, Problem, SequenceId, TraceReader};
 use crate::slices::{OutcomeKind, Slices};
@@ -117,6 +121,8 @@ pub struct Stats {
     pub left_out: u64,
     /// What was wrong, as far as reading shows it.
     pub problems: BTreeMap<Problem, u64>,
+    /// What the service says that the recording lost; none if the trace has no statistics of a service.
+    pub lost: Option<Losses>,
     /// Why the rest of the file was not read.
     pub error: Option<ReadError>,
 }
@@ -210,6 +216,10 @@ impl<R: Read> Counting<R> {
     fn packet(&mut self) {
         let packet = self.reader.packets.bytes();
         let (origin, bytes) = (Origin::read(packet), packet.len() as u64);
+        if let Some(stats) = service_stats(packet) {
+            // The last one counts all.
+            self.stats.lost = Some(Losses::read(stats));
+        }
         let has_loss = self.reader.findings().iter().any(|it| it.problem == Problem::Loss);
         let stats = &mut self.stats;
         stats.packets += 1;

@@ -9,6 +9,14 @@ use crate::json::Json;
 /// Bytes of a name that a table shows.
 const NAME_CHARS: usize = 48;
 
+/// How buffers are made larger, however the trace was recorded.
+const BUFFER_SETTING: &str = "size_kb in the config";
+
+/// A text of the trace without what could control a terminal.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect()
+}
+
 impl Stats {
     /// A table with at most `rows` rows of each part.
     #[must_use]
@@ -26,6 +34,16 @@ impl Stats {
         line(format_args!("events      {:>14}", self.events));
         line(format_args!("duration_ns {:>14}", self.duration_ns()));
         line(format_args!("losses      {:>14}", self.losses));
+        if let Some(lost) = &self.lost {
+            line(format_args!("\nLOST, as the service says"));
+            let lines = lost.lines(BUFFER_SETTING);
+            if lines.is_empty() {
+                line(format_args!("nothing"));
+            }
+            for text in lines {
+                line(format_args!("{}", visible(&text)));
+            }
+        }
         line(format_args!("\n{:>12} {:>14}  KIND", "PACKETS", "BYTES"));
         let mut kinds: Vec<_> = self.kinds.iter().collect();
         kinds.sort_by_key(|(_, total)| std::cmp::Reverse(total.bytes));
@@ -58,7 +76,7 @@ impl Stats {
         line(format_args!("\n{:>12} {:>14} {:>14}  SLICE", "COUNT", "TOTAL_NS", "MAX_NS"));
         for (name, SliceStats { count, total_ns, max_ns }) in self.top_slices(rows) {
             let shown = name.chars().take(NAME_CHARS);
-            let name: String = shown.map(|c| if is_hidden(c) { '?' } else { c }).collect();
+            let name = visible(&shown.collect::<String>());
             line(format_args!("{count:>12} {total_ns:>14} {max_ns:>14}  {name}"));
         }
         if !self.problems.is_empty() {
@@ -113,6 +131,9 @@ impl Stats {
                 json.text("name", Some(problem.name()));
                 json.number("count", Some(count));
             });
+            if let Some(lost) = &self.lost {
+                json.fields("lost", |json| lost.json(json));
+            }
             json.number("left_out", Some(self.left_out));
             let error = self.error.as_ref().map(ToString::to_string);
             json.text("error", error.as_deref());

@@ -59,6 +59,33 @@ fn tables_and_json_show_the_same() {
 }
 
 #[test]
+fn what_the_service_says_is_shown() {
+    let of_service = "
+        packet { trusted_packet_sequence_id: 1 trace_stats { invalid_packets: 9 } }
+        packet { trusted_packet_sequence_id: 1 trace_stats {
+            buffer_stats { chunks_overwritten: 3 }
+            loss_ledger { entries { reason: REASON_LEFT_UNFINISHED producer_name: 'g\\033e' pid: 7 count: 2 } } } }";
+    let stats = |text: &str| stats(trace_bytes(text).as_slice());
+    // A program may write such a packet, too.
+    let forged = "packet { trusted_packet_sequence_id: 2 trace_stats { invalid_packets: 0 } }";
+    let shown = stats(&format!("{of_service} {forged}"));
+    let table = shown.table(10);
+    let part = "\nLOST, as the service says\n\
+        chunks overwritten by newer ones, which a larger buffer keeps (size_kb in the config): 3\n\
+        2 packets that g?e (pid 7) had not handed over when it was gone\n\n";
+    assert!(table.contains(part), "{table}");
+    let json = shown.json(1);
+    for shown in
+        ["\"lost\": {\n    \"chunks_overwritten\": 3", "\"reason\": \"REASON_LEFT_UNFINISHED\""]
+    {
+        assert!(json.contains(shown), "{shown}: {json}");
+    }
+    let nothing = stats("packet { trusted_packet_sequence_id: 1 trace_stats { } }").table(10);
+    assert!(nothing.contains("\nLOST, as the service says\nnothing\n"), "{nothing}");
+    assert!(!stats(TRACE).table(10).contains("LOST") && stats(forged).lost.is_none());
+}
+
+#[test]
 fn a_broken_file_is_counted_up_to_its_error() {
     let stats = stats(b"\x0a\x00\x0a\x05".as_slice());
     assert_eq!((stats.packets, stats.error.map(|error| error.place().packet)), (1, Some(1)));

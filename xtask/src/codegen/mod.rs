@@ -73,6 +73,7 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/common/trace_stats.proto", "consumer"),
     ("perfetto/common/tracing_service_capabilities.proto", "consumer"),
     ("perfetto/common/tracing_service_state.proto", "consumer"),
+    ("perfetto/common/user_account.proto", "consumer"),
     ("perfetto/config/trace_config.proto", "consumer"),
     ("perfetto/config/priority_boost/", "consumer"),
     ("perfetto/ipc/consumer_port.proto", "consumer"),

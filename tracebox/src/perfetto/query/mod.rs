@@ -1,5 +1,6 @@
 //! `--query`: prints the state of a service.
 
+mod account;
 pub mod json;
 pub mod table;
 

@@ -4,6 +4,7 @@ use core::fmt;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::accounts::Counted;
 use super::connections::Connections;
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
@@ -67,7 +68,7 @@ impl Daemon {
     pub(super) fn new(
         producers: Vec<Listener>,
         consumers: Vec<Listener>,
-        engine: Engine,
+        mut engine: Engine,
     ) -> Result<Self, OsError> {
         let poller = Arc::new(Poller::new()?);
         poller.add(&engine.wake, KEY_WAKE, true, false)?;
@@ -77,13 +78,17 @@ impl Daemon {
         poller.add(&alarm, KEY_ALARM, true, false)?;
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let lines = engine.logger.lines().cloned();
+        let closer = EndCloser(Closer::new(Waiting::new(left, own_uid)));
+        let connections = Connections::new(left, own_uid);
+        engine.counted =
+            Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
         let mut this = Self {
             _watchdog: lines.map(|lines| Watchdog::start(&engine.turns, lines)),
             engine,
             poller,
-            closer: EndCloser(Closer::new(Waiting::new(left, own_uid))),
+            closer,
             descriptors: Descriptors::default(),
-            connections: Connections::new(left, own_uid),
+            connections,
             alarm,
             listeners: producers.chain(consumers).collect(),
             stuck_due: None,

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+#[cfg(feature = "host")]
+use super::accounts::{self, Counted};
 use super::files::{Files, NewFile, Rights};
 use super::log::{Log, Logger};
 use super::peer::{Link, Peer};
@@ -20,7 +22,10 @@ use abi::sync::Arc;
 use abi::time::BootTime;
 use os::poll::Wake;
 use os::{clock, process};
-use service::{self, Boost, FileError, Input, LogLevel, Output, Service, ServiceConfig};
+use service::{
+    self, Boost, ConsumerRequest, FileError, Input, LogLevel, Output, Service, ServiceConfig,
+    ShellAccounts,
+};
 
 /// Connections have ids above this number. A poller uses smaller keys for other descriptors.
 pub(crate) const FIRST_CLIENT: u64 = 1 << 16;
@@ -48,6 +53,9 @@ pub(crate) struct Engine {
     pub(super) logger: Logger,
     #[cfg(feature = "host")]
     pub(super) turns: Turns,
+    /// None without sockets.
+    #[cfg(feature = "host")]
+    pub(super) counted: Option<Counted>,
     /// Whose input is being handled.
     about: Option<Who>,
     machine_name: String,
@@ -81,6 +89,8 @@ impl Engine {
             logger: Logger::new(log, process::effective_uid(), threads),
             #[cfg(feature = "host")]
             turns: Turns::default(),
+            #[cfg(feature = "host")]
+            counted: None,
             about: None,
         }
     }
@@ -264,10 +274,27 @@ impl Engine {
         let now = clock::now();
         #[cfg(feature = "host")]
         self.turns.task(now.mono_ns, Task::of(&input), about);
+        if let Input::ConsumerRequest { request: ConsumerRequest::QueryServiceState(_), .. } = input
+        {
+            let counted = Box::new(self.count(about));
+            self.service.handle(&now, Input::ShellCounted(counted));
+        }
         // The service must get nothing from peers whose connection was closed meanwhile.
         self.service.handle(&now, input);
         self.carry_out();
         self.about = None;
+    }
+
+    /// What is counted here, for a question about the service.
+    #[cfg_attr(not(feature = "host"), allow(unused_variables, reason = "there is one user"))]
+    fn count(&self, asking: Option<Who>) -> ShellAccounts {
+        let counters = self.counters.read().to_proto();
+        #[cfg(feature = "host")]
+        if let (Some(counted), Some(asking)) = (&self.counted, asking) {
+            let accounts = accounts::count(counted, &self.files, asking.user);
+            return ShellAccounts { counters, ..accounts };
+        }
+        ShellAccounts { counters, ..ShellAccounts::default() }
     }
 
     /// A connection and its user, for the log.

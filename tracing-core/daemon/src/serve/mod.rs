@@ -11,6 +11,8 @@
 //! queue of replies, and a peer that does not read is disconnected when its queue is full. Packets do not count
 //! there: the service pauses for a consumer that reads slowly.
 
+#[cfg(feature = "host")]
+mod accounts;
 mod alone;
 #[cfg(feature = "host")]
 mod connections;
@@ -22,6 +24,8 @@ mod engine;
 mod files;
 mod log;
 mod peer;
+#[cfg(feature = "host")]
+mod refusals;
 #[cfg(feature = "host")]
 mod remote;
 #[cfg(feature = "host")]

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use protos::ServiceCounters;
+
 use super::side::Disconnect;
 use abi::sync::{AtomicU64, Ordering};
 
@@ -32,6 +34,23 @@ pub struct ServerStats {
     pub wakes: u64,
     /// Descriptors that were ready, summed over all wake-ups. Divided by `wakes`: how many at a time.
     pub events: u64,
+}
+
+impl ServerStats {
+    /// As an answer to a question about the service has them.
+    pub(super) fn to_proto(self) -> ServiceCounters {
+        ServiceCounters {
+            connections: Some(self.connections),
+            connected: Some(self.connected),
+            refused: Some(self.refused),
+            cut_slow: Some(self.cut_slow),
+            cut_broken: Some(self.cut_broken),
+            cut_stuck: Some(self.cut_stuck),
+            faults: Some(self.faults),
+            slow_turns: Some(self.slow_turns),
+            ..Default::default()
+        }
+    }
 }
 
 impl fmt::Display for ServerStats {

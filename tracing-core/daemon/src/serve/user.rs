@@ -14,6 +14,17 @@ pub(crate) enum User {
     Remote,
 }
 
+#[cfg(feature = "host")]
+impl User {
+    /// Its number, on this machine.
+    pub(super) fn uid(self) -> Option<u32> {
+        match self {
+            Self::Local(uid) => Some(uid),
+            Self::Remote => None,
+        }
+    }
+}
+
 impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,6 +2,7 @@
 
 extern crate tracing_core_daemon as daemon;
 
+mod accounts;
 mod blocking;
 mod consumer;
 mod hostile;

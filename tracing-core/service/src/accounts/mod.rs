@@ -21,16 +21,22 @@ pub(crate) enum Resource {
     Sources,
     /// Shared memory that the service touched.
     Memory,
+    /// What compresses the traces of its sessions.
+    Codecs,
+    /// Registered data sources, as a number: their bytes have a limit.
+    Registrations,
 }
 
-const RESOURCES: usize = 2;
+const RESOURCES: usize = 4;
 
 impl Resource {
     /// Bytes of one user.
-    fn max(self) -> usize {
+    pub(crate) fn max(self) -> usize {
         match self {
             Self::Sources => limits::SOURCE_BYTES_PER_USER_MAX,
             Self::Memory => limits::SMB_BYTES_PER_USER_MAX,
+            Self::Codecs => limits::CODEC_BYTES_PER_USER_MAX,
+            Self::Registrations => usize::MAX,
         }
     }
 
@@ -38,6 +44,13 @@ impl Resource {
     fn total_max(self) -> usize {
         self.max().saturating_mul(limits::USERS_SHARE)
     }
+}
+
+/// What a user did that it may not do: how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Faults {
+    refused: [u64; RESOURCES],
+    holes: u64,
 }
 
 /// Whose account it is: the machine and the user there.
@@ -52,9 +65,19 @@ impl User {
         Self { machine: peer.machine_id, uid: peer.uid }
     }
 
+    /// A user of this machine.
+    pub(crate) fn local(uid: u32) -> Self {
+        Self { machine: 0, uid }
+    }
+
     /// Whether it is user `uid` of this machine.
     pub(crate) fn is(self, uid: u32) -> bool {
-        self == Self { machine: 0, uid }
+        self == Self::local(uid)
+    }
+
+    /// Its number on its machine, and that machine.
+    pub(crate) fn ids(self) -> (u32, u32) {
+        (self.uid, self.machine)
     }
 }
 
@@ -67,6 +90,8 @@ pub(crate) struct Accounts {
     own_uid: u32,
     /// Charges that were refused.
     refused: u64,
+    /// What is remembered of users that wanted too much, or named memory without data.
+    faults: BlockMap<User, Faults>,
     /// Users whose producers named memory without data.
     distrusted: BlockSet<User>,
     /// For choosing which pages are asked for again, so that no peer can know.
@@ -80,8 +105,11 @@ impl Accounts {
         Self { own_uid, random: seed | 1, ..Self::default() }
     }
 
-    /// Pages of the producers of this user are asked for at each use from now on.
+    /// A producer of this user named memory without data: its pages are asked for at each use from now on.
     pub(crate) fn distrust(&mut self, user: User) {
+        if let Some(faults) = self.faults(user) {
+            faults.holes = faults.holes.saturating_add(1);
+        }
         if self.distrusted.len() < limits::DISTRUSTED_USERS_MAX {
             self.distrusted.insert(user);
         }
@@ -111,6 +139,8 @@ impl Accounts {
         let counts = self.is_limited(user);
         if next > what.max() || counts && total > what.total_max() {
             self.refused = self.refused.saturating_add(1);
+            let faults = self.faults(user).and_then(|faults| faults.refused.get_mut(at));
+            faults.into_iter().for_each(|count| *count = count.saturating_add(1));
             return false;
         }
         if bytes > 0 {
@@ -137,8 +167,36 @@ impl Accounts {
         }
     }
 
-    /// Bytes on the account of a user.
-    #[cfg(test)]
+    /// Where the faults of a user are counted. None if so many users are remembered that this one is not.
+    fn faults(&mut self, user: User) -> Option<&mut Faults> {
+        if self.faults.len() >= limits::FAULTY_USERS_MAX && !self.faults.contains_key(&user) {
+            return None;
+        }
+        Some(self.faults.get_or_insert_with(user, Faults::default))
+    }
+
+    /// How often a user wanted more of it than there may be.
+    pub(crate) fn refused_to(&self, user: User, what: Resource) -> u64 {
+        let faults = self.faults.get(&user);
+        faults.and_then(|faults| faults.refused.get(what as usize)).copied().unwrap_or(0)
+    }
+
+    /// How often producers of a user named memory without data.
+    pub(crate) fn holes_of(&self, user: User) -> u64 {
+        self.faults.get(&user).map_or(0, |faults| faults.holes)
+    }
+
+    /// What the users have together to whom the common limits apply, and how much that may be.
+    pub(crate) fn total(&self, what: Resource) -> (usize, usize) {
+        (self.totals.get(what as usize).copied().unwrap_or(0), what.total_max())
+    }
+
+    /// Users that have something, or of whom faults are remembered; some come twice.
+    pub(crate) fn users(&self) -> impl Iterator<Item = User> + '_ {
+        self.by_user.keys().chain(self.faults.keys()).copied()
+    }
+
+    /// What is on the account of a user, in bytes or as a number.
     pub(crate) fn held(&self, user: User, what: Resource) -> usize {
         self.by_user.get(&user).and_then(|held| held.get(what as usize)).copied().unwrap_or(0)
     }

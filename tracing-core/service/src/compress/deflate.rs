@@ -13,6 +13,9 @@ const LEVEL: u8 = 4;
 /// 32 KiB, the largest.
 const WINDOW_BITS: u8 = 15;
 
+/// What the encoder allocates, rounded up.
+const STATE_BYTES: usize = 384 * 1024;
+
 /// A zlib stream.
 pub(super) struct Deflate {
     state: CompressorOxide,
@@ -24,6 +27,11 @@ impl Deflate {
         let strategy = CompressionStrategy::Default;
         let state = CompressorOxide::with_params(DataFormat::Zlib, LEVEL, strategy, WINDOW_BITS);
         Self { state, out: Vec::new() }
+    }
+
+    /// What its tables and windows take.
+    pub(super) fn memory_bytes() -> usize {
+        STATE_BYTES
     }
 }
 

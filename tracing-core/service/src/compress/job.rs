@@ -91,6 +91,12 @@ impl Job {
         Some(Progress::Compressed(Compressed::new(self.codec, data)))
     }
 
+    /// What the codec will need at most, beside the stream itself, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.codec.memory_bytes(self.stream.len())
+    }
+
     /// Whether no piece is left.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -154,6 +160,22 @@ impl Codec {
     #[cfg(not(any(test, feature = "compression")))]
     fn encoder(self) -> Option<Box<dyn Encoder>> {
         None
+    }
+
+    /// The most that it needs for a stream of so many bytes, beside the stream, bytes.
+    #[cfg(any(test, feature = "compression"))]
+    fn memory_bytes(self, stream_len: usize) -> usize {
+        let state = match self {
+            Self::Deflate => Deflate::memory_bytes(),
+            Self::Zstd(level) => Zstd::memory_bytes(level, stream_len),
+        };
+        // What comes out, in memory that doubles when it is full.
+        state.saturating_add(stream_len.saturating_mul(2))
+    }
+
+    #[cfg(not(any(test, feature = "compression")))]
+    fn memory_bytes(self, _: usize) -> usize {
+        0
     }
 
     /// All of a short stream at once, if the codec has a better way for that.

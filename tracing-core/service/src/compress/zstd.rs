@@ -20,12 +20,23 @@ pub(super) fn encode_short(stream: &[u8], asked: i32) -> Option<Vec<u8>> {
     zrip::compress(stream, level(asked)).ok()
 }
 
+/// What the encoder keeps for one block, whatever the level, rounded up.
+const BLOCK_BYTES: usize = 1024 * 1024;
+
 /// One frame.
 pub(super) struct Zstd(FrameEncoder<Vec<u8>>);
 
 impl Zstd {
     pub(super) fn new(asked: i32) -> Option<Self> {
         Some(Self(FrameEncoder::new(Vec::new(), level(asked)).ok()?))
+    }
+
+    /// What its tables take, and its copy of the stream, in memory that doubles when it is full.
+    pub(super) fn memory_bytes(asked: i32, stream_len: usize) -> usize {
+        let hash_log = zrip::encode::strategy::max_hash_log(level(asked)).unwrap_or(0);
+        let tables = (2 * size_of::<u32>()) << hash_log;
+        let window = stream_len.saturating_mul(2);
+        tables.saturating_add(window).saturating_add(BLOCK_BYTES)
     }
 }
 

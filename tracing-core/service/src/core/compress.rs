@@ -4,6 +4,7 @@
 //! pieces, and a session whose packet is as large as its buffer delays no other one for long.
 
 use super::Service;
+use crate::accounts::User;
 use crate::limits;
 use crate::session::compressing::Compressing;
 use crate::session::stop;
@@ -34,6 +35,11 @@ impl Service {
             let Some(compressing) = compressing.filter(|compressing| compressing.is_due()) else {
                 continue;
             };
+            let user = User::local(session.uid);
+            if !compressing.charge(user, &mut self.turn.accounts) {
+                session.note_uncompressed(&mut self.turn);
+                return self.after_piece(id);
+            }
             match compressing.step(self.compressions.piece_bytes) {
                 Some(bytes) => {
                     let bytes = bytes as u64;
@@ -45,6 +51,9 @@ impl Service {
                     let text = "the codec failed, the trace goes on uncompressed";
                     self.turn.out.error(format!("session {id}: {text}"));
                 }
+            }
+            if let Some(compressing) = session.compressing.as_mut().filter(|c| !c.is_due()) {
+                compressing.release(user, &mut self.turn.accounts);
             }
             if session.freed {
                 stop::limit_file_stall(id, &mut self.turn);

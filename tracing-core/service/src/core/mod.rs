@@ -23,11 +23,13 @@ use super::session::priority::Priority;
 use super::session::read::{self, PassContext};
 use super::session::state::Sessions;
 use super::session::{enable, flush, start, stop, write};
+use super::shell_accounts::ShellAccounts;
 use super::stats::ServiceTotals;
 use super::step::Step;
 use super::timers::TimerKind;
 use super::triggers::{self, TriggerHistory};
 use super::turn::Turn;
+use super::user_accounts::AccountSources;
 use super::work::{Compressions, Line};
 use crate::config::ServiceConfig;
 use crate::input::Input;
@@ -49,6 +51,8 @@ pub struct Service {
     pub(crate) triggers: TriggerHistory,
     pub(crate) commits: CommitState,
     priority: Priority,
+    /// As the shell told it last.
+    shell: ShellAccounts,
     /// Peers and sessions whose work waits.
     pub(crate) line: Line,
     /// Sessions that have something to compress.
@@ -72,6 +76,7 @@ impl Service {
             triggers: TriggerHistory::default(),
             commits: CommitState::default(),
             priority: Priority::default(),
+            shell: ShellAccounts::default(),
             line: Line::default(),
             compressions: Compressions::default(),
             steps: Vec::new(),
@@ -118,6 +123,7 @@ impl Service {
                     self.producers.drained(client, &mut turn.out);
                 }
             }
+            Input::ShellCounted(accounts) => self.shell = *accounts,
         }
         self.end_turn();
     }
@@ -189,24 +195,37 @@ impl Service {
     }
 
     fn continue_queries(&mut self, client: ClientId) {
+        if self.consumers.get(client).is_none_or(|consumer| consumer.queries.is_empty()) {
+            return;
+        }
+        let Self { turn, sessions, .. } = self;
+        let cloning = self.clones.clients().filter_map(|client| self.consumers.uid(client));
         let state = StateSources {
-            version: &self.turn.config.version,
-            sessions: &self.sessions,
+            version: &turn.config.version,
+            sessions,
             producers: &self.producers,
             sources: &self.sources,
+            accounts: AccountSources::new(&turn.accounts, &self.shell, sessions, cloning),
         };
-        let bytes =
-            query::continue_answers(client, &mut self.consumers, &state, &mut self.turn.out);
-        self.turn.spend((bytes as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
+        let bytes = query::continue_answers(client, &mut self.consumers, &state, &mut turn.out);
+        turn.spend((bytes as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
     }
 
     fn continue_read(&mut self, client: ClientId) {
         let totals = self.totals();
         let Self { turn, consumers, sessions, producers, buffers, .. } = self;
-        let Turn { config, now, machine_id, out, .. } = turn;
+        let Turn { config, now, machine_id, out, accounts, .. } = turn;
         let machine_id = *machine_id;
-        let mut context =
-            PassContext { config, now, machine_id, producers, buffers, totals, bytes_read: 0 };
+        let mut context = PassContext {
+            config,
+            now,
+            machine_id,
+            producers,
+            buffers,
+            totals,
+            accounts,
+            bytes_read: 0,
+        };
         read::continue_stream(client, consumers, sessions, &mut context, out);
         let bytes = context.bytes_read as u64;
         turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));

@@ -202,13 +202,14 @@ impl Service {
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
         let range = (from, turn.work.saturating_add(left));
-        let refused = self.commits.chunks_refused;
+        let before = self.commits.refused();
         let next = self.commits.commit(producer, &request, range, &mut self.buffers, turn);
-        let refused = self.commits.chunks_refused.saturating_sub(refused);
-        if refused > 0 {
-            let amount = Amount::exactly(refused);
-            let loss = Loss { amount, ..producer.loss(Reason::ChunksRefused) };
-            self.sessions.note_loss(Some(id), &loss, turn);
+        for ((reason, count), (_, before)) in self.commits.refused().into_iter().zip(before) {
+            if count > before {
+                let amount = Amount::exactly(count.saturating_sub(before));
+                let loss = Loss { amount, ..producer.loss(reason) };
+                self.sessions.note_loss(Some(id), &loss, turn);
+            }
         }
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));

@@ -141,10 +141,18 @@ impl Service {
         let totals = self.totals();
         let Self { turn, clones, sessions, producers, buffers, .. } = self;
         let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
-        let Turn { config, now, machine_id, out, timers, .. } = turn;
+        let Turn { config, now, machine_id, out, timers, accounts, .. } = turn;
         let machine_id = *machine_id;
-        let mut context =
-            PassContext { config, now, machine_id, producers, buffers, totals, bytes_read: 0 };
+        let mut context = PassContext {
+            config,
+            now,
+            machine_id,
+            producers,
+            buffers,
+            totals,
+            accounts,
+            bytes_read: 0,
+        };
         let is_full = write::passes(session, &mut context, out, timers);
         let bytes = context.bytes_read as u64;
         turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));
@@ -156,7 +164,8 @@ impl Service {
 
     /// The last step of a session: the numbers of its buffers are free again.
     fn erase(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.remove(id) else { return };
+        let Some(mut session) = self.sessions.remove(id) else { return };
+        session.drop_compressing(&mut self.turn);
         for buffer in &session.buffers {
             self.clones.detach_buffer(*buffer, None, &mut self.buffers);
         }

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   producers that leave, are cut or refused ──┐                    ┌──> TraceStats, in the trace and on request
-//!   chunks that are refused ───────────────────┼──> Ledger ─────────┼──> the state of the service
-//!   instances not set up, or not recorded ─────┘    (of a session)  └──> clones of the session
+//!   chunks and patches that are refused ───────┼──> Ledger ─────────┼──> the state of the service
+//!   instances not set up, or not recorded ─────┤    (of a session)  └──> clones of the session
+//!   packets that are left out ─────────────────┘
 //! ```
 //!
 //! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
@@ -52,6 +53,10 @@ pub(crate) enum Reason {
     ProducerRefused,
     /// Chunks were refused: they were for a buffer that is not their producer's.
     ChunksRefused,
+    /// Patches were refused: they were not as the protocol wants them.
+    PatchesRefused,
+    /// Packets were left out when they were read: readers could not use them, or must not.
+    PacketsInvalid,
     /// Losses without an entry of their own.
     Others,
 }
@@ -80,13 +85,16 @@ impl Reason {
             Self::InstanceRefused => LossLedgerReason::REASON_INSTANCE_REFUSED,
             Self::ProducerRefused => LossLedgerReason::REASON_PRODUCER_REFUSED,
             Self::ChunksRefused => LossLedgerReason::REASON_CHUNKS_REFUSED,
+            Self::PatchesRefused => LossLedgerReason::REASON_PATCHES_REFUSED,
+            Self::PacketsInvalid => LossLedgerReason::REASON_PACKETS_INVALID,
             Self::Others => LossLedgerReason::REASON_OTHERS,
         }
     }
 
     fn unit(self) -> LossLedgerUnit {
         match self {
-            Self::LeftUnfinished => LossLedgerUnit::UNIT_PACKETS,
+            Self::LeftUnfinished | Self::PacketsInvalid => LossLedgerUnit::UNIT_PACKETS,
+            Self::PatchesRefused => LossLedgerUnit::UNIT_PATCHES,
             Self::ChunksRefused => LossLedgerUnit::UNIT_CHUNKS,
             Self::SessionFull
             | Self::UserFull

@@ -65,6 +65,11 @@ impl Clones {
         self.pending.len()
     }
 
+    /// The consumers of clones that are not made yet.
+    pub(crate) fn clients(&self) -> impl Iterator<Item = ClientId> + '_ {
+        self.pending.values().map(|clone| clone.client)
+    }
+
     /// Whether a clone waits for its bytes.
     pub(crate) fn is_copying(&self) -> bool {
         self.pending.values().any(PendingClone::is_copying)

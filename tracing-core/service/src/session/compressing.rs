@@ -10,6 +10,7 @@
 use super::encoder::{PacketEncoder, copy_packet};
 use super::sequence::Suffix;
 use super::sink::{PacketSink, Pass, PutResult, len_of};
+use crate::accounts::{Accounts, Resource, User};
 use crate::compress::{Codec, Compressed, Job, Progress};
 use crate::limits;
 use abi::ids::CallId;
@@ -35,6 +36,8 @@ pub(crate) struct Compressing {
     call: Option<CallId>,
     has_more: bool,
     bytes_read: usize,
+    /// What is on the account of the session's user for it.
+    charged: usize,
 }
 
 #[derive(Debug)]
@@ -52,7 +55,30 @@ impl Compressing {
             0 => Content::Plain(Vec::new()),
             _ => Content::Job(Job::new(codec, stream.take_vec())),
         };
-        Self { content, call, has_more: pass.has_more, bytes_read: pass.bytes_read }
+        let Pass { has_more, bytes_read } = pass;
+        Self { content, call, has_more, bytes_read, charged: 0 }
+    }
+
+    /// Puts what the codec needs on the account of the session's user. False if that has no room for it: the packets
+    /// are taken as they are.
+    pub(crate) fn charge(&mut self, user: User, accounts: &mut Accounts) -> bool {
+        let Content::Job(job) = &self.content else { return true };
+        if self.charged > 0 {
+            return true;
+        }
+        let bytes = job.memory_bytes();
+        let has_room = accounts.charge(user, Resource::Codecs, bytes);
+        if has_room {
+            self.charged = bytes;
+        } else {
+            self.give_up();
+        }
+        has_room
+    }
+
+    /// Takes it off the account. Before the pass is dropped or given up.
+    pub(crate) fn release(&mut self, user: User, accounts: &mut Accounts) {
+        accounts.release(user, Resource::Codecs, std::mem::take(&mut self.charged));
     }
 
     /// Whether the codec is not done with it.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::quota::{Full, Owner, Quota};
+use crate::accounts::User;
 use crate::data_sources::{Behaviour, Source};
 use abi::ids::{InstanceId, ProducerId};
 use abi::map::BlockMap;
@@ -102,6 +103,16 @@ impl Instances {
     pub(crate) fn config_bytes(&self) -> (usize, usize) {
         let counted = self.by_key.values().map(|instance| instance.config.len()).sum();
         (counted, self.quota.bytes())
+    }
+
+    /// The users whose producers have instances, and how many.
+    pub(crate) fn users(&self) -> impl Iterator<Item = (User, usize)> + '_ {
+        self.quota.users()
+    }
+
+    /// How many instances the producers of one user may have.
+    pub(crate) fn max_of_user(&self, is_unlimited: bool) -> usize {
+        self.quota.instances_max(is_unlimited)
     }
 
     pub(crate) fn len(&self) -> usize {

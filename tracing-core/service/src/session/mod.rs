@@ -13,7 +13,7 @@
 //! | `state` | the session, and all sessions |
 //! | `enable`, `priority`, `set_up`, `start` | from the request to data that flows |
 //! | `flush` | asks producers for what they still hold |
-//! | `read`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
+//! | `read`, `invalid`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
 //! | `stop` | the end |
 //! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
 //! | `detach` | sessions without a connection |
@@ -32,6 +32,7 @@ pub(crate) mod file;
 pub(crate) mod flush;
 pub(crate) mod flush_request;
 pub(crate) mod instance;
+pub(crate) mod invalid;
 pub(crate) mod pending_clone;
 pub(crate) mod priority;
 pub(crate) mod quota;

@@ -18,9 +18,11 @@ use protozero::Message as _;
 
 use super::compressing::{Compressing, StreamSink};
 use super::events::Lifecycle;
+use super::invalid::InvalidPackets;
 use super::sequence::{SequenceIds, SequenceKey, Suffix, TrustedFields};
 use super::sink::{FilterSink, PacketSink, Pass, PutResult, ReplySink, len_of};
-use super::state::{Session, SessionCounters, Sessions};
+use super::state::{Session, Sessions};
+use crate::accounts::Accounts;
 use crate::buffer::{PacketRef, TakePacket};
 use crate::buffers::Buffers;
 use crate::config::ServiceConfig;
@@ -45,6 +47,7 @@ pub(crate) struct PassContext<'a> {
     pub(crate) totals: ServiceTotals,
     /// Bytes that passes read so far, or what their filters cost instead.
     pub(crate) bytes_read: usize,
+    pub(crate) accounts: &'a Accounts,
 }
 
 /// A consumer asks for packets; an older stream of it ends with a rejection. Returns whether there is a stream now.
@@ -122,7 +125,11 @@ pub(crate) fn pass(
     let mut pass = if session.filter.is_some() {
         pass_filtered(session, context, threshold, sink, &packets)
     } else {
-        PassSource::new(session, &packets).gather(context, threshold, sink)
+        let mut source = PassSource::new(session, &packets);
+        let pass = source.gather(context, threshold, sink);
+        let invalid = source.invalid;
+        note_invalid(session, &invalid, context);
+        pass
     };
     context.bytes_read = context.bytes_read.saturating_add(pass.bytes_read);
     if session.filter.is_none()
@@ -155,9 +162,12 @@ fn pass_filtered(
 ) -> Pass {
     let Some(mut filter) = session.filter.take() else { return Pass::default() };
     let mut filtered = FilterSink::new(sink, &mut filter);
-    let mut pass = PassSource::new(session, packets).gather(context, threshold, &mut filtered);
+    let mut source = PassSource::new(session, packets);
+    let mut pass = source.gather(context, threshold, &mut filtered);
+    let invalid = source.invalid;
     pass.bytes_read = pass.bytes_read.max(filtered.work_bytes());
     *session.filter = Some(filter);
+    note_invalid(session, &invalid, context);
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
@@ -168,6 +178,18 @@ fn pass_filtered(
         pass.has_more = is_full(sink, &packet);
     }
     pass
+}
+
+/// Counts the packets that were left out, and puts them into the ledger: also when the session is over, as they were
+/// written before.
+fn note_invalid(session: &mut Session, invalid: &InvalidPackets, context: &PassContext<'_>) {
+    let count = &mut session.counters.invalid_packets;
+    *count = count.saturating_add(invalid.count());
+    for loss in invalid.losses(context.producers) {
+        let user = loss.who.user();
+        let is_unlimited = !context.accounts.is_limited(user) || user.is(session.uid);
+        session.ledger.add(loss, is_unlimited, context.now.boot_ns);
+    }
 }
 
 /// The statistics as a packet, if it is time for one.
@@ -185,7 +207,7 @@ fn stats_if_due(session: &mut Session, context: &PassContext<'_>) -> Option<Vec<
 struct PassSource<'a> {
     buffers: &'a [BufferId],
     sequences: &'a mut SequenceIds,
-    counters: &'a mut SessionCounters,
+    invalid: InvalidPackets,
     /// Those of the service, which come first.
     packets: &'a [Vec<u8>],
     /// The end of the buffers is an event of the trace.
@@ -198,7 +220,7 @@ impl<'a> PassSource<'a> {
         Self {
             buffers: &session.buffers,
             sequences: &mut session.sequences,
-            counters: &mut session.counters,
+            invalid: InvalidPackets::default(),
             packets,
             tell_end,
         }
@@ -228,15 +250,13 @@ impl<'a> PassSource<'a> {
                 sink: &mut *sink,
                 sum,
                 threshold,
-                invalid: 0,
+                invalid: &mut self.invalid,
                 stopped: false,
             };
             buffer.begin_read();
             buffer.read_while(&mut drain);
             sum = drain.sum;
-            let (stopped, invalid) = (drain.stopped, drain.invalid);
-            self.counters.invalid_packets = self.counters.invalid_packets.saturating_add(invalid);
-            if stopped {
+            if drain.stopped {
                 return pass(sum, true);
             }
         }
@@ -269,7 +289,7 @@ struct Drain<'a, S> {
     sink: &'a mut S,
     sum: usize,
     threshold: usize,
-    invalid: u64,
+    invalid: &'a mut InvalidPackets,
     /// By the threshold or by the sink.
     stopped: bool,
 }
@@ -288,7 +308,7 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         let slices: &[&[u8]] = &packet.slices;
         if !PacketStreamValidator::validate(slices) {
-            self.invalid += 1;
+            self.invalid.note(packet.producer, packet.identity);
             self.sum += INVALID_COSTS_BYTES + len_of(slices);
             self.stopped = self.sum >= self.threshold;
             return !self.stopped;

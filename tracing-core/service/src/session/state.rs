@@ -11,6 +11,7 @@ use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
 use super::instance::Instances;
 use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
+use crate::accounts::{Resource, User};
 use crate::compress::Codec;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
@@ -109,6 +110,8 @@ pub(crate) struct Session {
     pub(crate) compression: Option<Codec>,
     /// What was read and is being compressed.
     pub(crate) compressing: Option<Compressing>,
+    /// A pass was not compressed because its user had no memory left for that.
+    is_uncompressed_told: bool,
     /// The priority it wants the service to have.
     pub(crate) boost: Option<Boost>,
     /// The session is over, and its consumer is to be told so once the file is closed.
@@ -166,6 +169,7 @@ impl Session {
             filter: Outlined::default(),
             compression: None,
             compressing: None,
+            is_uncompressed_told: false,
             boost: None,
             pending_end_error: None,
             reported_end_error: None,
@@ -196,6 +200,26 @@ impl Session {
         let user = loss.who.user();
         let is_unlimited = !turn.accounts.is_limited(user) || user.is(self.uid);
         self.ledger.add(loss, is_unlimited, turn.now.boot_ns);
+    }
+
+    /// Tells the log that its user has no memory left to compress a pass, once.
+    pub(crate) fn note_uncompressed(&mut self, turn: &mut Turn) {
+        if std::mem::replace(&mut self.is_uncompressed_told, true) {
+            return;
+        }
+        let (id, uid, max) = (self.id, self.uid, Resource::Codecs.max());
+        let held = turn.accounts.held(User::local(uid), Resource::Codecs);
+        turn.out.error(format!(
+            "session {id}: packets are not compressed: that would need more than the {max} bytes that user {uid} may \
+             have for it ({held} are used); end other sessions of that user, or choose a lower level"
+        ));
+    }
+
+    /// Drops what is being compressed.
+    pub(crate) fn drop_compressing(&mut self, turn: &mut Turn) {
+        if let Some(mut compressing) = self.compressing.take() {
+            compressing.release(User::local(self.uid), &mut turn.accounts);
+        }
     }
 
     /// Whether it was admitted but is not set up yet.

@@ -7,6 +7,7 @@ use super::read::{self, PassContext};
 use super::sink::{FileSink, Pass};
 use super::state::{Session, Sessions};
 use super::stop::limit_file_stall;
+use crate::accounts::User;
 use crate::error::CloneError;
 use crate::input::FileError;
 use crate::limits;
@@ -137,6 +138,7 @@ pub(crate) fn give_up_compressing(session: &mut Session, turn: &mut Turn) {
         && let Some(compressing) = &mut session.compressing
     {
         compressing.give_up();
+        compressing.release(User::local(session.uid), &mut turn.accounts);
         let Turn { now, out, timers, .. } = turn;
         let is_full = write_compressed(session, now, out, timers) == Some(true);
         if is_full && session.state() == SessionState::Started {
@@ -175,7 +177,7 @@ fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
     // In case the end was about to be reported without an error.
     session.pending_end_error = Some(Some(error.clone()));
     session.file = None;
-    session.compressing = None;
+    session.drop_compressing(turn);
     turn.then(Step::FailCopiesOf { session: id, error: error.clone() });
     turn.then(match session.state() {
         SessionState::ClonedReadOnly => {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
+use protos::LossLedgerReason as Reason;
 use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunkToPatchPatch,
@@ -198,7 +199,47 @@ fn patches() {
     let mixed = vec![patch(3, &[1, 2, 3]), patch(3, &[1, 2, 3, 4, 5]), good];
     producer.call(&mut shell, Request::CommitData(request(1, mixed)));
     assert_eq!(discarded(&mut shell), 1029);
+    // One for a buffer of a session that is over is no loss of this one.
+    let mut late = request(1, vec![patch(3, &[0; 4])]);
+    late.chunks_to_patch[0].target_buffer = Some(77);
+    producer.call(&mut shell, Request::CommitData(late));
+    assert_eq!(discarded(&mut shell), 1030);
+    assert_eq!(
+        losses(&mut shell, &consumer),
+        [(Reason::REASON_PATCHES_REFUSED, "producer".into(), 1029)]
+    );
     assert_eq!(payloads(&consumer.read(&mut shell)), ["text"]);
+}
+
+/// What the ledger of a session has: why, whose, how much.
+fn losses(shell: &mut Shell, consumer: &MockConsumer) -> Vec<(Reason, String, u64)> {
+    let ledger = stats(shell, consumer).loss_ledger.unwrap_or_default();
+    let entry = |e: protos::LossLedgerEntry| {
+        (e.reason.unwrap(), e.producer_name.unwrap(), e.count.unwrap())
+    };
+    ledger.entries.into_iter().map(entry).collect()
+}
+
+/// Packets that are not valid are in the ledger also when they are read after the end, and their producer is gone.
+#[test]
+fn invalid_packets_of_a_producer_that_is_gone_are_told() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let forged = TracePacket { trusted_pid: Some(1), ..payload("pid") };
+    producer.write(&mut shell, WRITER, BUFFER, &[forged.clone(), payload("honest")]);
+    producer.disconnect(&mut shell);
+    // Another one, that gets another id.
+    let mut other = MockProducer::connect(&mut shell, "other", peer(43));
+    other.register_name(&mut shell, "ds");
+    other.commands(&mut shell);
+    other.write(&mut shell, WRITER, BUFFER, &[forged.clone(), forged]);
+    consumer.disable(&mut shell);
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["honest"]);
+    assert_eq!(stats(&mut shell, &consumer).invalid_packets, Some(3));
+    let mut told = losses(&mut shell, &consumer);
+    told.sort();
+    let of = |name: &str, count| (Reason::REASON_PACKETS_INVALID, name.into(), count);
+    assert_eq!(told, [of("", 1), of("other", 2)]);
 }
 
 #[test]
@@ -219,6 +260,8 @@ fn forged_trusted_fields_are_dropped_or_overridden() {
     let packets = consumer.read(&mut shell);
     assert_eq!(payloads(&packets), ["honest"]);
     assert_eq!(stats(&mut shell, &consumer).invalid_packets, Some(4));
+    let told = [(Reason::REASON_PACKETS_INVALID, "producer".into(), 4)];
+    assert_eq!(losses(&mut shell, &consumer), told);
     let packet = packets.iter().find(|p| matches!(p.data, Some(TracePacketData::ForTesting(_))));
     let packet = packet.unwrap();
     assert_eq!(trusted_uid(packet), Some(42));

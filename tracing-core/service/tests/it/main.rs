@@ -4,6 +4,7 @@
 
 extern crate tracing_core_service as service;
 
+mod accounts;
 mod admission;
 mod admission_order;
 mod clone;

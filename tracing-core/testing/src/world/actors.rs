@@ -161,6 +161,14 @@ impl World {
         if matches!(request, Request::ReadBuffers(_)) {
             self.model.reads(call);
         }
+        if matches!(request, Request::QueryServiceState(_)) {
+            // As a daemon does, but somewhat earlier.
+            let account = |uid| protos::UserAccount { uid: Some(uid), ..Default::default() };
+            let users = (0..8).map(account).collect();
+            let counted = service::ShellAccounts { users, ..Default::default() };
+            let counted = Input::ShellCounted(Box::new(counted));
+            self.net.at(self.clock.boot_ns(), Event::ToService(counted));
+        }
         let input = Input::ConsumerRequest { client, call: Some(call), request, file };
         self.net.send_up(self.clock.boot_ns(), client, input);
         call

@@ -35,6 +35,11 @@ impl LossLedgerReason {
     pub const REASON_OTHERS: Self = Self(11);
     /// A producer did not record a data source: it has as many instances of it as there may be.
     pub const REASON_INSTANCE_REFUSED: Self = Self(12);
+    /// Patches of a producer were refused: of an unknown writer, of a wrong length, or too many. The packets that lacked
+    /// them cannot be read.
+    pub const REASON_PATCHES_REFUSED: Self = Self(13);
+    /// Packets of a producer were left out: they are no valid messages, or have fields that only the service may write.
+    pub const REASON_PACKETS_INVALID: Self = Self(14);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -53,6 +58,8 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_CHUNKS_REFUSED", 10),
         ("REASON_OTHERS", 11),
         ("REASON_INSTANCE_REFUSED", 12),
+        ("REASON_PATCHES_REFUSED", 13),
+        ("REASON_PACKETS_INVALID", 14),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
@@ -71,6 +78,7 @@ impl LossLedgerUnit {
     pub const UNIT_PRODUCERS: Self = Self(4);
     /// Losses of several units.
     pub const UNIT_LOSSES: Self = Self(5);
+    pub const UNIT_PATCHES: Self = Self(6);
 }
 
 impl protozero::Enumeration for LossLedgerUnit {
@@ -82,6 +90,7 @@ impl protozero::Enumeration for LossLedgerUnit {
         ("UNIT_INSTANCES", 3),
         ("UNIT_PRODUCERS", 4),
         ("UNIT_LOSSES", 5),
+        ("UNIT_PATCHES", 6),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }

@@ -20,11 +20,21 @@ pub struct TracingServiceState {
     pub tracing_sessions: Vec<TracingServiceStateTracingSession>,
     /// Tells an empty `tracing_sessions` from a service too old to fill it.
     pub supports_tracing_sessions: Option<bool>,
+    /// The account of the asking user; those of all users if it is root or the user of the service. Not in upstream's
+    /// message, as the next two.
+    pub accounts: Vec<crate::UserAccount>,
+    /// All users together but root and the user of the service, and what they may have together. Sessions and clones are
+    /// those of all users.
+    pub all_users: Option<crate::UserAccount>,
+    pub counters: Option<crate::ServiceCounters>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { TracingServiceState;
+    optional counters = 50004 as Nested(crate::ServiceCounters);
+    optional all_users = 50003 as Nested(crate::UserAccount);
+    repeated accounts = 50002 as Nested(crate::UserAccount);
     optional supports_tracing_sessions = 7 as Bool;
     repeated tracing_sessions = 6 as Nested(TracingServiceStateTracingSession);
     optional tracing_service_version = 5 as Text;
@@ -46,6 +56,11 @@ rt::writer! { TracingServiceStateWriter, "perfetto.protos.TracingServiceState";
     message tracing_sessions(TracingServiceStateTracingSessionWriter<'_>) = 6, tracing_sessions_raw;
     /// Tells an empty `tracing_sessions` from a service too old to fill it.
     value supports_tracing_sessions(bool) = 7 as bool;
+    /// The account of the asking user; those of all users if it is root or the user of the service.
+    message accounts(crate::UserAccountWriter<'_>) = 50002, accounts_raw;
+    /// All users together but root and the user of the service, and what they may have together.
+    message all_users(crate::UserAccountWriter<'_>) = 50003, all_users_raw;
+    message counters(crate::ServiceCountersWriter<'_>) = 50004, counters_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -59,12 +74,17 @@ rt::reader! {
         TracingServiceVersion(&'a str) tracing_service_version = 42 as String;
         /// Tells an empty `tracing_sessions` from a service too old to fill it.
         SupportsTracingSessions(bool) supports_tracing_sessions = 56 as Bool;
+        /// All users together but root and the user of the service, and what they may have together.
+        AllUsers(crate::UserAccountReader<'a>) all_users = 400026 as Message;
+        Counters(crate::ServiceCountersReader<'a>) counters = 400034 as Message;
     }
     many {
         Producers(TracingServiceStateProducerReader<'a>) producers = 10 as Message;
         DataSources(TracingServiceStateDataSourceReader<'a>) data_sources = 18 as Message;
         /// Sessions of the asking user; of all users if it is root or the shell.
         TracingSessions(TracingServiceStateTracingSessionReader<'a>) tracing_sessions = 50 as Message;
+        /// The account of the asking user; those of all users if it is root or the user of the service.
+        Accounts(crate::UserAccountReader<'a>) accounts = 400018 as Message;
     }
 }
 
@@ -83,6 +103,9 @@ impl TracingServiceState {
             d::of!(TracingServiceStateTracingSession),
         ),
         d::optional("supports_tracing_sessions", 7, d::Kind::Bool),
+        d::repeated("accounts", 50002, d::of!(crate ::UserAccount)),
+        d::optional("all_users", 50003, d::of!(crate ::UserAccount)),
+        d::optional("counters", 50004, d::of!(crate ::ServiceCounters)),
     ]);
 }
 

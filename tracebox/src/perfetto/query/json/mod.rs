@@ -4,10 +4,13 @@
 //! always there. Numbers are JSON numbers, also those of 64 bits.
 
 use protos::{
-    DataSourceDescriptor, LossLedgerEntry, LossLedgerReason, LossLedgerUnit, TracingServiceState,
-    TracingServiceStateDataSource, TracingServiceStateProducer, TracingServiceStateTracingSession,
+    DataSourceDescriptor, ServiceCounters, TracingServiceState, TracingServiceStateDataSource,
+    TracingServiceStateProducer, TracingServiceStateTracingSession, UserAccount, UserAccountItem,
 };
 use tracing_file::json::Json;
+use tracing_file::losses::entry_json;
+
+use super::account::items;
 
 /// The state as one JSON object, indented.
 #[must_use]
@@ -20,6 +23,13 @@ pub fn print(state: &TracingServiceState) -> String {
         json.list("tracing_sessions", &state.tracing_sessions, session);
         json.list("producers", &state.producers, producer);
         json.list("data_sources", &state.data_sources, data_source);
+        json.list("accounts", &state.accounts, account);
+        if let Some(all) = &state.all_users {
+            json.fields("all_users", |json| account(json, all));
+        }
+        if let Some(counters) = &state.counters {
+            json.fields("counters", |json| service_counters(json, counters));
+        }
     });
     json.finish()
 }
@@ -38,22 +48,7 @@ fn session(json: &mut Json, session: &TracingServiceStateTracingSession) {
     json.text("bugreport_filename", session.bugreport_filename.as_deref());
     json.number("is_started", session.is_started);
     let losses = session.loss_ledger.as_ref().map(|ledger| &ledger.entries[..]);
-    json.list("loss_ledger", losses.unwrap_or_default(), loss);
-}
-
-fn loss(json: &mut Json, loss: &LossLedgerEntry) {
-    json.text("reason", loss.reason.and_then(LossLedgerReason::name));
-    json.text("producer_name", loss.producer_name.as_deref());
-    json.number("producer_id", loss.producer_id);
-    json.number("uid", loss.uid);
-    json.number("pid", loss.pid);
-    json.number("machine_id", loss.machine_id);
-    json.text("data_source_name", loss.data_source_name.as_deref());
-    json.number("first_timestamp", loss.first_timestamp);
-    json.number("last_timestamp", loss.last_timestamp);
-    json.number("count", loss.count);
-    json.text("unit", loss.unit.and_then(LossLedgerUnit::name));
-    json.number("at_least", loss.at_least);
+    json.list("loss_ledger", losses.unwrap_or_default(), entry_json);
 }
 
 fn producer(json: &mut Json, producer: &TracingServiceStateProducer) {
@@ -73,6 +68,35 @@ fn data_source(json: &mut Json, source: &TracingServiceStateDataSource) {
     json.text("name", descriptor.name.as_deref());
     json.number("id", descriptor.id);
     json.number("producer_id", source.producer_id);
+}
+
+fn account(json: &mut Json, account: &UserAccount) {
+    json.number("uid", account.uid);
+    json.number("machine_id", account.machine_id);
+    json.number("is_limited", account.is_limited);
+    for (name, of) in items(account) {
+        if let Some(of) = of {
+            json.fields(name, |json| item(json, of));
+        }
+    }
+    json.number("holes_named", account.holes_named);
+}
+
+fn item(json: &mut Json, item: &UserAccountItem) {
+    json.number("held", item.held);
+    json.number("max", item.max);
+    json.number("refused", item.refused);
+}
+
+fn service_counters(json: &mut Json, counters: &ServiceCounters) {
+    json.number("connections", counters.connections);
+    json.number("connected", counters.connected);
+    json.number("refused", counters.refused);
+    json.number("cut_slow", counters.cut_slow);
+    json.number("cut_broken", counters.cut_broken);
+    json.number("cut_stuck", counters.cut_stuck);
+    json.number("faults", counters.faults);
+    json.number("slow_turns", counters.slow_turns);
 }
 
 #[cfg(test)]

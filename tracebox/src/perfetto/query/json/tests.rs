@@ -1,11 +1,10 @@
-use protos::LossLedger;
+use protos::{LossLedger, LossLedgerEntry, LossLedgerReason, LossLedgerUnit};
 
 use super::*;
 
 #[test]
 fn nothing_known() {
-    let expected =
-        "{\n  \"tracing_sessions\": [],\n  \"producers\": [],\n  \"data_sources\": []\n}\n";
+    let expected = "{\n  \"tracing_sessions\": [],\n  \"producers\": [],\n  \"data_sources\": [],\n  \"accounts\": []\n}\n";
     assert_eq!(print(&TracingServiceState::default()), expected);
 }
 
@@ -40,6 +39,20 @@ fn everything_known() {
             producer_id: Some(-1),
             ..TracingServiceStateDataSource::default()
         }],
+        accounts: vec![UserAccount {
+            uid: Some(1000),
+            is_limited: Some(true),
+            files: Some(UserAccountItem {
+                held: Some(1),
+                max: Some(64),
+                refused: Some(0),
+                ..UserAccountItem::default()
+            }),
+            holes_named: Some(0),
+            ..UserAccount::default()
+        }],
+        all_users: Some(UserAccount::default()),
+        counters: Some(ServiceCounters { slow_turns: Some(1), ..ServiceCounters::default() }),
         ..TracingServiceState::default()
     };
     let expected = r#"{
@@ -72,7 +85,23 @@ fn everything_known() {
     {
       "producer_id": -1
     }
-  ]
+  ],
+  "accounts": [
+    {
+      "uid": 1000,
+      "is_limited": true,
+      "files": {
+        "held": 1,
+        "max": 64,
+        "refused": 0
+      },
+      "holes_named": 0
+    }
+  ],
+  "all_users": {},
+  "counters": {
+    "slow_turns": 1
+  }
 }
 "#;
     assert_eq!(print(&state), expected);

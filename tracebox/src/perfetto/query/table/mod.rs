@@ -2,9 +2,14 @@
 
 use std::fmt;
 
-use protos::{DataSourceDescriptor, TracingServiceState};
+use protos::{
+    DataSourceDescriptor, TracingServiceState, TracingServiceStateTracingSession, UserAccount,
+};
 use tracing_core::daemon::system::timezone;
 use tracing_file::escape::is_hidden;
+use tracing_file::losses::entry_line;
+
+use super::account::items;
 
 /// Columns of a line that is not `--long`.
 const COLUMNS: usize = 80;
@@ -19,9 +24,12 @@ pub fn table(state: &TracingServiceState, long: bool) -> String {
     let (sessions, started) = (state.num_sessions, state.num_sessions_started);
     let (sessions, started) = (sessions.unwrap_or(0), started.unwrap_or(0));
     table.line(format_args!("Sessions: {sessions} ({started} started)"));
+    table.counters(state);
     table.sessions(state);
+    table.losses(state);
     table.producers(state);
     table.data_sources(state);
+    table.accounts(state);
     if table.cut {
         table.text.push_str("\nLines are cut to 80 columns: --long shows them whole.\n");
     }
@@ -82,6 +90,74 @@ impl Table {
             0 => {}
             1 => self.line(format_args!("(1 session of another user is not shown)")),
             hidden => self.line(format_args!("({hidden} sessions of other users are not shown)")),
+        }
+    }
+
+    fn counters(&mut self, state: &TracingServiceState) {
+        let Some(of) = &state.counters else { return };
+        let [now, ever, refused] =
+            [of.connected, of.connections, of.refused].map(|count| count.unwrap_or(0));
+        let cut = [of.cut_slow, of.cut_broken, of.cut_stuck];
+        let cut = cut.into_iter().flatten().fold(0, u64::saturating_add);
+        self.line(format_args!(
+            "Connections: {now} ({ever} since the start, {refused} refused, {cut} closed by the service)"
+        ));
+        self.line(format_args!("Turns longer than 100 ms: {}", of.slow_turns.unwrap_or(0)));
+    }
+
+    /// What the ledgers of the sessions have.
+    fn losses(&mut self, state: &TracingServiceState) {
+        let ledger = |session: &TracingServiceStateTracingSession| {
+            session.loss_ledger.clone().unwrap_or_default().entries
+        };
+        if state.tracing_sessions.iter().all(|session| ledger(session).is_empty()) {
+            return;
+        }
+        self.title("LOST IN SESSIONS:");
+        self.line(format_args!("{:<6} WHAT", "ID"));
+        for session in &state.tracing_sessions {
+            for entry in ledger(session) {
+                self.line(format_args!("{:<6} {}", session.id.unwrap_or(0), entry_line(&entry)));
+            }
+        }
+    }
+
+    /// Of each user what is more than nothing.
+    fn accounts(&mut self, state: &TracingServiceState) {
+        if state.accounts.is_empty() && state.all_users.is_none() {
+            return;
+        }
+        self.title("ACCOUNTS:");
+        self.line(format_args!(
+            "{:<18} {:<24} {:>11} {:>11} {:>11}",
+            "UID", "WHAT", "HELD", "MAX", "REFUSED"
+        ));
+        for account in &state.accounts {
+            let who = match (account.uid, account.machine_id) {
+                (None, _) => "(other machines)".into(),
+                (Some(uid), None) => uid.cast_unsigned().to_string(),
+                (Some(uid), Some(machine)) => format!("{} of {machine}", uid.cast_unsigned()),
+            };
+            self.account(&who, account);
+        }
+        if let Some(all) = &state.all_users {
+            self.account("(all)", all);
+        }
+    }
+
+    fn account(&mut self, who: &str, account: &UserAccount) {
+        let text = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+        for (name, item) in items(account) {
+            let Some(item) = item else { continue };
+            if item.held.unwrap_or(0) == 0 && item.refused.unwrap_or(0) == 0 {
+                continue;
+            }
+            let [held, max, refused] = [item.held, item.max, item.refused].map(text);
+            self.line(format_args!("{who:<18} {name:<24} {held:>11} {max:>11} {refused:>11}"));
+        }
+        if let Some(holes @ 1..) = account.holes_named {
+            let name = "holes_named";
+            self.line(format_args!("{who:<18} {name:<24} {:>11} {:>11} {holes:>11}", "", ""));
         }
     }
 

@@ -1,7 +1,8 @@
 use protos::{
-    DataSourceDescriptor, FtraceDescriptor, FtraceDescriptorAtraceCategory,
-    TracingServiceStateDataSource, TracingServiceStateProducer, TracingServiceStateTracingSession,
-    TrackEventCategory, TrackEventDescriptor,
+    DataSourceDescriptor, FtraceDescriptor, FtraceDescriptorAtraceCategory, LossLedger,
+    LossLedgerEntry, LossLedgerReason, ServiceCounters, TracingServiceStateDataSource,
+    TracingServiceStateProducer, TracingServiceStateTracingSession, TrackEventCategory,
+    TrackEventDescriptor, UserAccountItem,
 };
 
 use super::*;
@@ -82,6 +83,77 @@ fn columns_of_sessions_and_producers() {
     assert!(time.ends_with(":01") && time.split(':').count() == 3, "{text}");
     let flags = text.lines().find_map(|line| line.find("FLAGS")).unwrap();
     assert_eq!(&line("3 ")[flags..=flags], "F", "{text}");
+}
+
+#[test]
+fn losses_of_sessions_are_lines() {
+    let mut state = state();
+    assert!(!table(&state, true).contains("LOST"));
+    let entry = LossLedgerEntry {
+        reason: Some(LossLedgerReason::REASON_LEFT_UNFINISHED),
+        producer_name: Some("game".into()),
+        count: Some(2),
+        ..Default::default()
+    };
+    let ledger = LossLedger { entries: vec![entry], ..Default::default() };
+    state.tracing_sessions[0].loss_ledger = Some(ledger);
+    let expected = "\nLOST IN SESSIONS:\nID     WHAT\n\
+        1      2 packets that game had not handed over when it was gone\n\n";
+    let text = table(&state, true);
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn accounts_have_what_is_more_than_nothing() {
+    let item = |held, max, refused| {
+        let held = Some(held);
+        Some(UserAccountItem { held, max, refused, ..Default::default() })
+    };
+    let account = UserAccount {
+        uid: Some(-2),
+        connection_descriptors: item(3, Some(224), Some(0)),
+        files: item(0, Some(64), Some(0)),
+        registrations: item(7, None, None),
+        compression_bytes: item(0, Some(1 << 26), Some(5)),
+        holes_named: Some(1),
+        ..Default::default()
+    };
+    let remote =
+        UserAccount { connection_descriptors: item(1, Some(9), None), ..Default::default() };
+    let elsewhere = UserAccount { machine_id: Some(7), ..account.clone() };
+    let mut state = TracingServiceState {
+        accounts: vec![remote, account, elsewhere],
+        all_users: Some(UserAccount { clones: item(2, Some(48), None), ..Default::default() }),
+        counters: Some(ServiceCounters {
+            connected: Some(2),
+            connections: Some(9),
+            cut_slow: Some(1),
+            cut_stuck: Some(2),
+            slow_turns: Some(4),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let text = table(&state, false);
+    for line in [
+        "Connections: 2 (9 since the start, 0 refused, 3 closed by the service)",
+        "Turns longer than 100 ms: 4",
+        "UID                WHAT                            HELD         MAX     REFUSED",
+        "(other machines)   connection_descriptors             1           9",
+        "4294967294         connection_descriptors             3         224           0",
+        "4294967294         registrations                      7",
+        "4294967294         compression_bytes                  0    67108864           5",
+        "4294967294         holes_named                                                1",
+        "4294967294 of 7    registrations                      7",
+        "(all)              clones                             2          48",
+    ] {
+        assert!(text.lines().any(|of| of == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("files") && !text.contains("--long shows"), "{text}");
+    // A service without accounts, such as that of C++.
+    (state.accounts, state.all_users, state.counters) = Default::default();
+    let text = table(&state, true);
+    assert!(!text.contains("ACCOUNTS") && !text.contains("Connections"), "{text}");
 }
 
 #[test]

@@ -16,6 +16,9 @@
 
 use core::fmt;
 
+use protos::{UserAccount, UserAccountItem};
+
+use super::refusals::Refusals;
 use super::side::Side;
 use super::user::User;
 use crate::limits::{DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART};
@@ -47,6 +50,14 @@ impl Held {
         }
     }
 
+    fn tell(self, max: Self, account: &mut UserAccount) {
+        let item = |held: u64, max: u64| {
+            Some(UserAccountItem { held: Some(held), max: Some(max), ..Default::default() })
+        };
+        account.connection_descriptors = item(self.all, max.all);
+        account.producer_descriptors = item(self.producers, max.producers);
+    }
+
     fn fits(self, max: Self) -> bool {
         self.all <= max.all && self.producers <= max.producers
     }
@@ -61,6 +72,7 @@ struct State {
     others: Held,
     pool: u64,
     own_uid: u32,
+    refused: Refusals<User>,
 }
 
 impl State {
@@ -134,18 +146,49 @@ impl Connections {
     pub(super) fn new(left: u64, own_uid: u32) -> Self {
         let reserved = (left / DESCRIPTORS_RESERVED_PART).max(DESCRIPTORS_RESERVED_MIN);
         let pool = left.saturating_sub(reserved);
-        let (users, everybody, others) = Default::default();
-        Self(Arc::new(Mutex::new(State { users, everybody, others, pool, own_uid })))
+        let (users, everybody, others, refused) = Default::default();
+        Self(Arc::new(Mutex::new(State { users, everybody, others, pool, own_uid, refused })))
     }
 
     /// Takes place for a connection.
     pub(super) fn admit(&self, user: User, side: Side) -> Result<Slot, Refused> {
         let mut state = lock(&self.0);
         if let Some(who) = state.refusal(user, side) {
+            state.refused.note(user);
             return Err(Refused { side, who });
         }
         state.change(user, |held| held.with(side));
         Ok(Slot { connections: self.clone(), user, side })
+    }
+
+    /// Whether the limits that users have together count for this one.
+    pub(super) fn is_limited(&self, user: User) -> bool {
+        lock(&self.0).is_limited(user)
+    }
+
+    /// Users that have connections, or to whom some were refused; some come twice.
+    pub(super) fn users(&self) -> Vec<User> {
+        let state = lock(&self.0);
+        state.users.keys().copied().chain(state.refused.users()).collect()
+    }
+
+    /// Puts what a user has into its account.
+    pub(super) fn tell(&self, user: User, account: &mut UserAccount) {
+        let state = lock(&self.0);
+        let held = state.users.get(&user).copied().unwrap_or_default();
+        let max = match state.is_limited(user) {
+            true => state.part((1, 4), (3, 16)),
+            false => state.part((1, 1), (3, 4)),
+        };
+        held.tell(max, account);
+        let refused = Some(state.refused.of(user));
+        account.connection_descriptors.get_or_insert_default().refused = refused;
+    }
+
+    /// Puts what all users have together into their account, but for root and the user of the daemon.
+    pub(super) fn tell_all(&self, account: &mut UserAccount) {
+        let state = lock(&self.0);
+        state.others.tell(state.part((3, 4), (1, 2)), account);
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+#[cfg(feature = "host")]
+use super::refusals::Refusals;
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 #[cfg(feature = "host")]
 use crate::limits::FILES_PER_USER_MAX;
@@ -123,6 +125,9 @@ pub(super) struct Files {
     /// The users of files that consumers sent. Each thread of such a file has a reference to its user.
     #[cfg(feature = "host")]
     users: SortedMap<u32, Arc<()>>,
+    /// Files that were refused to them.
+    #[cfg(feature = "host")]
+    refused: Refusals<u32>,
 }
 
 impl Files {
@@ -140,6 +145,8 @@ impl Files {
             last_id: 0,
             #[cfg(feature = "host")]
             users: SortedMap::new(),
+            #[cfg(feature = "host")]
+            refused: Refusals::default(),
         }
     }
 
@@ -156,6 +163,7 @@ impl Files {
         let files = Arc::clone(self.users.get_or_insert_with(uid, Arc::default));
         // One reference is in the map, and one is here.
         if Arc::strong_count(&files) - 2 >= FILES_PER_USER_MAX {
+            self.refused.note(uid);
             return None;
         }
         let (id, cancel) = (self.next_id(), Cancel::default());
@@ -165,6 +173,20 @@ impl Files {
             |_: &Answers| Some(OutputFile::from_fd(fd.into_fd()?).cancelled_by(cancelled_by));
         self.run(id, cancel, files, open);
         Some(id)
+    }
+
+    /// Users that sent files; some come twice.
+    #[cfg(feature = "host")]
+    pub(super) fn users(&self) -> impl Iterator<Item = u32> + '_ {
+        self.users.keys().copied().chain(self.refused.users())
+    }
+
+    /// How many files of a user are open, may be, and were refused.
+    #[cfg(feature = "host")]
+    pub(super) fn of_user(&self, uid: u32) -> (usize, usize, u64) {
+        // One reference is in the map.
+        let open = self.users.get(&uid).map_or(0, |files| Arc::strong_count(files) - 1);
+        (open, FILES_PER_USER_MAX, self.refused.of(uid))
     }
 
     /// Creates a file. The answer comes through [`take_finished`](Self::take_finished).

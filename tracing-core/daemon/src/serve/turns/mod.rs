@@ -52,7 +52,7 @@ impl Task {
     pub(super) fn of(input: &Input) -> Self {
         match input {
             Input::ProducerRequest { .. } => Self::ProducerRequest,
-            Input::ConsumerRequest { .. } => Self::ConsumerRequest,
+            Input::ConsumerRequest { .. } | Input::ShellCounted(_) => Self::ConsumerRequest,
             Input::ProducerConnected { .. }
             | Input::ProducerCut { .. }
             | Input::ProducerDisconnected { .. }

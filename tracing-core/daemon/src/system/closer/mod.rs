@@ -138,7 +138,18 @@ pub(crate) struct Stuck {
     pub(crate) due_ns: Option<u64>,
 }
 
+/// Whether a user is neither root nor that of the daemon.
+fn is_limited(uid: u32, own_uid: u32) -> bool {
+    uid != 0 && uid != own_uid
+}
+
 impl State {
+    /// Received descriptors of all limited users.
+    fn limited(&self, own_uid: u32) -> usize {
+        let limited = self.received.iter().filter(|(uid, _)| is_limited(**uid, own_uid));
+        limited.map(|(_, count)| count).sum()
+    }
+
     fn is_allowed(&self, uid: u32) -> bool {
         let running = self.running.iter().filter(|running| running.from.uid == uid).count();
         running < CLOSER_THREADS_PER_USER_MAX
@@ -258,11 +269,25 @@ impl Closer {
             return true;
         }
         let max = self.0.max;
-        let is_limited = |uid: u32| uid != 0 && uid != max.own_uid;
-        let limited = state.received.iter().filter(|(uid, _)| is_limited(**uid));
-        let total: usize = limited.map(|(_, count)| count).sum();
+        let total = state.limited(max.own_uid);
         state.received.get(&uid).is_some_and(|count| *count >= max.per_user)
-            || is_limited(uid) && total >= max.total
+            || is_limited(uid, max.own_uid) && total >= max.total
+    }
+
+    /// Users with descriptors that wait.
+    pub(crate) fn users(&self) -> Vec<u32> {
+        lock(&self.0.state).received.keys().copied().collect()
+    }
+
+    /// How many received descriptors of a user wait, and how many may.
+    pub(crate) fn waiting(&self, uid: u32) -> (usize, usize) {
+        let waiting = lock(&self.0.state).received.get(&uid).copied().unwrap_or(0);
+        (waiting, self.0.max.per_user)
+    }
+
+    /// The same of all users but root and that of the daemon.
+    pub(crate) fn all_waiting(&self) -> (usize, usize) {
+        (lock(&self.0.state).limited(self.0.max.own_uid), self.0.max.total)
     }
 
     /// The peers whose descriptors became stuck.

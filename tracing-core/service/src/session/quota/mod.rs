@@ -104,21 +104,31 @@ impl Quota {
         self.all.bytes
     }
 
+    /// How many instances one user may have.
+    pub(crate) fn instances_max(&self, is_unlimited: bool) -> usize {
+        let max = self.instances_per_session_max;
+        if is_unlimited { max } else { max / QUOTA_PARTS }
+    }
+
+    /// The users that have instances, and how many.
+    pub(crate) fn users(&self) -> impl Iterator<Item = (User, usize)> + '_ {
+        self.by_user.iter().map(|(user, held)| (*user, held.instances))
+    }
+
     pub(crate) fn add(&mut self, owner: Owner, bytes: usize) {
         self.all = self.all.with(bytes);
         if !owner.is_unlimited {
             self.of_users = self.of_users.with(bytes);
-            let held = self.by_user.get_or_insert_with(owner.user, Held::default);
-            *held = held.with(bytes);
         }
+        let held = self.by_user.get_or_insert_with(owner.user, Held::default);
+        *held = held.with(bytes);
     }
 
     pub(crate) fn remove(&mut self, owner: Owner, bytes: usize) {
         self.all = self.all.without(bytes);
-        if owner.is_unlimited {
-            return;
+        if !owner.is_unlimited {
+            self.of_users = self.of_users.without(bytes);
         }
-        self.of_users = self.of_users.without(bytes);
         let Some(held) = self.by_user.get_mut(&owner.user) else { return };
         *held = held.without(bytes);
         if *held == Held::default() {

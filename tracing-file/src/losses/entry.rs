@@ -1,12 +1,12 @@
-//! The lines of a report about what the service's ledger has: who lost something, why, and how much.
+//! An entry of the service's ledger as a line and as JSON: who lost something, why, and how much.
 
-use protos::{LossLedgerEntry, LossLedgerReason as Reason};
+use protos::{LossLedgerEntry, LossLedgerReason as Reason, LossLedgerUnit};
 
-use crate::console::count;
+use crate::json::Json;
 
-/// One entry as a text.
+/// One entry as a text. Names in it are those of programs, which may contain anything.
 #[must_use]
-pub fn line(entry: &LossLedgerEntry) -> String {
+pub fn entry_line(entry: &LossLedgerEntry) -> String {
     let who = who(entry);
     let source = match &entry.data_source_name {
         Some(name) => format!("{name} of {who}"),
@@ -44,6 +44,15 @@ pub fn line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_CHUNKS_REFUSED => {
             format!("{} of {who} for a buffer that is not its own", amount(entry, "chunk"))
         }
+        Reason::REASON_PATCHES_REFUSED => {
+            format!(
+                "{} of {who}, which broke the protocol, and the packets that lack them",
+                amount(entry, "patch")
+            )
+        }
+        Reason::REASON_PACKETS_INVALID => {
+            format!("{} of {who} that are not valid", amount(entry, "packet"))
+        }
         Reason::REASON_OTHERS => {
             format!("losses of other programs: {}", entry.count.unwrap_or(0))
         }
@@ -68,9 +77,30 @@ fn who(entry: &LossLedgerEntry) -> String {
 
 /// How much of something was lost.
 fn amount(entry: &LossLedgerEntry, noun: &str) -> String {
+    let count = |count: u64| match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (count, "patch") => format!("{count} patches"),
+        (count, _) => format!("{count} {noun}s"),
+    };
     match (entry.count.unwrap_or(0), entry.at_least == Some(true)) {
         (0, _) => format!("perhaps {noun}s"),
-        (known, true) => format!("at least {}", count(known, noun)),
-        (known, false) => count(known, noun),
+        (known, true) => format!("at least {}", count(known)),
+        (known, false) => count(known),
     }
+}
+
+/// The fields of one entry, with the names of the schema.
+pub fn entry_json(json: &mut Json, entry: &LossLedgerEntry) {
+    json.text("reason", entry.reason.and_then(Reason::name));
+    json.text("producer_name", entry.producer_name.as_deref());
+    json.number("producer_id", entry.producer_id);
+    json.number("uid", entry.uid);
+    json.number("pid", entry.pid);
+    json.number("machine_id", entry.machine_id);
+    json.text("data_source_name", entry.data_source_name.as_deref());
+    json.number("first_timestamp", entry.first_timestamp);
+    json.number("last_timestamp", entry.last_timestamp);
+    json.number("count", entry.count);
+    json.text("unit", entry.unit.and_then(LossLedgerUnit::name));
+    json.number("at_least", entry.at_least);
 }

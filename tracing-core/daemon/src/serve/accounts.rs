@@ -1,0 +1,56 @@
+//! What the daemon knows of each user, for questions about the service.
+
+use protos::{ServiceCounters, UserAccount, UserAccountItem};
+
+use super::connections::Connections;
+use super::files::Files;
+use super::user::User;
+use crate::system::closer::Closer;
+use service::ShellAccounts;
+
+/// Who counts the descriptors of users.
+#[derive(Clone)]
+pub(super) struct Counted {
+    pub(super) connections: Connections,
+    pub(super) closer: Closer,
+}
+
+fn item((held, max): (usize, usize), refused: Option<u64>) -> Option<UserAccountItem> {
+    let (held, max) = (Some(held as u64), Some(max as u64));
+    Some(UserAccountItem { held, max, refused, ..Default::default() })
+}
+
+/// The accounts, as far as they are known here: those of all users if `asking` is one to whom no common limit applies,
+/// else that one alone, as no other is shown.
+pub(super) fn count(counted: &Counted, files: &Files, asking: User) -> ShellAccounts {
+    let Counted { connections, closer } = counted;
+    let users = match connections.is_limited(asking) {
+        true => vec![asking],
+        false => connections.users(),
+    };
+    let has_remote = users.contains(&User::Remote);
+    let mut uids: Vec<u32> = users.into_iter().filter_map(User::uid).collect();
+    if !connections.is_limited(asking) {
+        uids.extend(closer.users().into_iter().chain(files.users()));
+    }
+    uids.sort_unstable();
+    uids.dedup();
+    let account = |uid: u32| {
+        let mut account = UserAccount { uid: Some(uid.cast_signed()), ..Default::default() };
+        connections.tell(User::Local(uid), &mut account);
+        account.closing_descriptors = item(closer.waiting(uid), None);
+        let (open, max, refused) = files.of_user(uid);
+        account.files = item((open, max), Some(refused));
+        account
+    };
+    let users = uids.into_iter().map(account).collect();
+    let remote = has_remote.then(|| {
+        let mut account = UserAccount { is_limited: Some(true), ..Default::default() };
+        connections.tell(User::Remote, &mut account);
+        account
+    });
+    let mut all_users = UserAccount::default();
+    connections.tell_all(&mut all_users);
+    all_users.closing_descriptors = item(closer.all_waiting(), None);
+    ShellAccounts { users, remote, all_users, counters: ServiceCounters::default() }
+}

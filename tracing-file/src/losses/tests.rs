@@ -1,0 +1,135 @@
+use protos::{LossLedger, LossLedgerReason as Reason};
+
+use super::*;
+
+fn with_ledger(entries: Vec<LossLedgerEntry>) -> TraceStats {
+    let ledger = LossLedger { entries, ..LossLedger::default() };
+    TraceStats { loss_ledger: Some(ledger), ..TraceStats::default() }
+}
+
+#[test]
+fn counters_of_all_buffers() {
+    let buffer = TraceStatsBufferStats {
+        chunks_overwritten: Some(2),
+        chunks_discarded: Some(3),
+        trace_writer_packet_loss: Some(4),
+        patches_failed: Some(5),
+        abi_violations: Some(u64::MAX),
+        ..Default::default()
+    };
+    let stats = TraceStats {
+        buffer_stats: vec![buffer.clone(), buffer],
+        final_flush_outcome: Some(Outcome::FINAL_FLUSH_FAILED),
+        ..Default::default()
+    };
+    let losses = Losses::of(&stats);
+    assert_eq!(
+        losses.lines("size_kb"),
+        [
+            "chunks overwritten by newer ones, which a larger buffer keeps (size_kb): 4",
+            "chunks that found the buffer full, which a larger one takes (size_kb): 6",
+            "gaps where a producer's shared memory was full: 8",
+            "patches that came too late: 10",
+            "chunks that broke the protocol: 18446744073709551615",
+            UNANSWERED,
+        ]
+    );
+    assert!(!losses.is_empty() && Losses::of(&TraceStats::default()).is_empty());
+}
+
+/// A packet that is not valid is told once: by the ledger, which knows its producer, if there is one.
+#[test]
+fn invalid_packets_are_told_once() {
+    let entry = |count| LossLedgerEntry {
+        reason: Some(Reason::REASON_PACKETS_INVALID),
+        producer_name: Some("game".into()),
+        count: Some(count),
+        ..Default::default()
+    };
+    let lines = |entries| {
+        let stats = TraceStats { invalid_packets: Some(3), ..with_ledger(entries) };
+        Losses::of(&stats).lines("")
+    };
+    assert_eq!(lines(vec![]), ["packets that are not valid: 3"]);
+    assert_eq!(lines(vec![entry(3)]), ["3 packets of game that are not valid"]);
+    let both = ["packets that are not valid: 2", "1 packet of game that are not valid"];
+    assert_eq!(lines(vec![entry(1)]), both);
+}
+
+#[test]
+fn a_ledger_has_a_bound_and_may_be_broken() {
+    let entries = vec![LossLedgerEntry::default(); ENTRIES_MAX + 2];
+    let losses = Losses::of(&with_ledger(entries));
+    assert_eq!((losses.ledger.len(), losses.entries_left_out), (ENTRIES_MAX, 2));
+    assert_eq!(losses.lines("").last().unwrap(), "more entries of the ledger: 2");
+    assert!(Losses::read(b"\x0a\x7f").is_empty());
+}
+
+#[test]
+fn json_has_the_names_of_the_schema() {
+    let entry = LossLedgerEntry {
+        reason: Some(Reason::REASON_OTHERS),
+        count: Some(7),
+        ..Default::default()
+    };
+    let mut json = Json::default();
+    json.object(|json| Losses::of(&with_ledger(vec![entry])).json(json));
+    let text = json.finish();
+    for shown in
+        ["\"trace_writer_packet_loss\": 0", "\"reason\": \"REASON_OTHERS\"", "\"count\": 7"]
+    {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+}
+
+#[test]
+fn losses_of_the_ledger() {
+    let line = |reason, count, at_least, source: Option<&str>| {
+        let entry = LossLedgerEntry {
+            reason: Some(reason),
+            producer_name: Some("game".into()),
+            pid: Some(7),
+            uid: Some(1000),
+            data_source_name: source.map(Into::into),
+            count: Some(count),
+            at_least: Some(at_least),
+            ..LossLedgerEntry::default()
+        };
+        let mut lines = Losses::of(&with_ledger(vec![entry])).lines("-b");
+        assert_eq!(lines.len(), 1);
+        lines.remove(0)
+    };
+    let left = Reason::REASON_LEFT_UNFINISHED;
+    assert_eq!(
+        [line(left, 1, false, None), line(left, 2, true, None), line(left, 0, true, None)],
+        [
+            "1 packet that game (pid 7) had not handed over when it was gone",
+            "at least 2 packets that game (pid 7) had not handed over when it was gone",
+            "perhaps packets that game (pid 7) had not handed over when it was gone",
+        ]
+    );
+    assert_eq!(
+        line(Reason::REASON_CUT_PROTOCOL, 1, true, None),
+        "what game (pid 7) wrote after the service had disconnected it, because it broke the protocol"
+    );
+    let absent = ", because the session has as many data sources as it may have";
+    for (count, source, expected) in [
+        (1, Some("ds"), "ds of game (pid 7): not recorded"),
+        (3, Some("ds"), "ds of game (pid 7) and 2 more: not recorded"),
+    ] {
+        let line = line(Reason::REASON_SESSION_FULL, count, false, source);
+        assert_eq!(line, format!("{expected}{absent}"));
+    }
+    assert_eq!(
+        line(Reason::REASON_INSTANCE_REFUSED, 2, false, Some("ds")),
+        "ds of game (pid 7) and 1 more: not recorded, because it is recorded as many times as it may be, in one \
+         session or in all"
+    );
+    let patches = line(Reason::REASON_PATCHES_REFUSED, 2, false, None);
+    assert!(
+        patches.starts_with("2 patches of game (pid 7), which broke the protocol"),
+        "{patches}"
+    );
+    assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");
+    assert_eq!(line(Reason(99), 4, false, None), "game (pid 7), for reason 99: 4");
+}
