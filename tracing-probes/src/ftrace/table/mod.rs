@@ -17,6 +17,7 @@ use super::compact::{Layout, Switch, Waking};
 use super::format::Format;
 use super::schema;
 
+pub(super) mod choice;
 mod convert;
 mod field_ids;
 pub(super) mod kind;
