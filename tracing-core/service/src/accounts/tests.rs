@@ -82,3 +82,22 @@ fn users_that_are_not_trusted_are_bounded() {
     assert!(!accounts.is_distrusted(User { machine: 0, uid: max }));
     assert_eq!(accounts.distrusted.len(), limits::DISTRUSTED_USERS_MAX);
 }
+
+#[test]
+fn faults_of_so_many_users_are_remembered() {
+    let mut accounts = Accounts::new(500, 1);
+    let users = limits::FAULTY_USERS_MAX as u32;
+    for uid in 0..=users {
+        accounts.distrust(User::local(uid));
+        assert!(!accounts.charge(User::local(uid), Resource::Codecs, usize::MAX));
+    }
+    let of = |uid: u32| {
+        let user = User::local(uid);
+        (accounts.holes_of(user), accounts.refused_to(user, Resource::Codecs))
+    };
+    assert_eq!((of(0), of(users - 1), of(users)), ((1, 1), (1, 1), (0, 0)));
+    assert_eq!(
+        (accounts.users().count(), accounts.refused()),
+        (users as usize, u64::from(users) + 1)
+    );
+}
