@@ -56,18 +56,32 @@ pub fn install(ctx: &Ctx, packages: &[&str]) -> Outcome {
     apt(&arguments)
 }
 
+const TRACEFS: &str = "/sys/kernel/tracing";
+
 /// The folder of tracefs, mounted when missing.
 ///
 /// # Errors
 /// There is none and we cannot mount it.
 pub fn tracefs(ctx: &Ctx) -> Outcome {
-    let folder = Path::new("/sys/kernel/tracing");
+    let folder = Path::new(TRACEFS);
     if folder.join("trace_marker").exists() {
         return Ok(());
     }
     if !is_root() {
-        return Err("ftrace needs root and tracefs at /sys/kernel/tracing".to_owned());
+        return Err(format!("ftrace needs root and tracefs at {TRACEFS}"));
     }
     ctx.run(ctx.command("mount").args(["-t", "tracefs", "tracefs"]).arg(folder))
         .map_err(|e| format!("no tracefs on this machine: {e}"))
+}
+
+/// Waits until no other test on this machine uses tracefs, and keeps others away until the file is dropped. Tests of
+/// `tracing-probes` take the same lock.
+///
+/// # Errors
+/// The folder cannot be opened or locked.
+pub fn tracefs_alone() -> Result<std::fs::File, String> {
+    let failed = |e| format!("tracefs at {TRACEFS} cannot be locked: {e}");
+    let folder = std::fs::File::open(TRACEFS).map_err(failed)?;
+    folder.lock().map_err(failed)?;
+    Ok(folder)
 }

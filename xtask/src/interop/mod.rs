@@ -119,7 +119,8 @@ fn run_cells(ctx: &Ctx, place: &Place, cells: Vec<Cell>, keep: bool) -> Vec<Stri
     let next = |queue: &Mutex<VecDeque<Cell>>| queue.lock().ok().and_then(|mut q| q.pop_front());
     let work = |cell: Cell| {
         let began = Instant::now();
-        let outcome = cell.run(place, keep);
+        let alone = (cell.source == Source::Ftrace).then(machine::tracefs_alone).transpose();
+        let outcome = alone.and_then(|_alone| cell.run(place, keep));
         let seconds = began.elapsed().as_secs_f32();
         match outcome {
             Ok(summary) => {

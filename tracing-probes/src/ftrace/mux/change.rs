@@ -62,19 +62,28 @@ impl Change {
     }
 }
 
-/// Undoes `changes`, the last first. What could not be put back is told in `notes`.
+/// Undoes `changes`, the last first. If one fails, it and those before it are undone once more: it may have been in the
+/// way of another, and none may come before it. What could not be put back is told in `notes`.
 pub(crate) fn undo(tracefs: &dyn Tracefs, changes: &[Change], notes: &mut Vec<String>) {
     stop_recording(tracefs, changes);
-    for change in changes.iter().rev() {
-        let Err(error) = change.apply(tracefs) else { continue };
-        // The event, probe or instance is gone, and its settings with it; or another instance has the probe.
-        let is_probe = matches!(change, Change::Append { .. });
-        let is_gone = error.kind() == io::ErrorKind::NotFound
-            || is_probe && error.kind() == io::ErrorKind::ResourceBusy;
-        if !is_gone {
+    let failed =
+        changes.iter().enumerate().rev().filter_map(|(at, c)| failure(c, tracefs).map(|_| at));
+    let Some(first) = failed.max() else { return };
+    for change in changes.iter().take(first + 1).rev() {
+        if let Some(error) = failure(change, tracefs) {
             notes.push(format!("{} is not put back: {error}; see {change:?}", change.path()));
         }
     }
+}
+
+/// Makes a change. No failure are an event, a probe or an instance that is gone, and its settings with it, and a probe
+/// that another instance has.
+fn failure(change: &Change, tracefs: &dyn Tracefs) -> Option<io::Error> {
+    let error = change.apply(tracefs).err()?;
+    let is_probe = matches!(change, Change::Append { .. });
+    let is_gone = error.kind() == io::ErrorKind::NotFound
+        || is_probe && error.kind() == io::ErrorKind::ResourceBusy;
+    (!is_gone).then_some(error)
 }
 
 /// Events that others have come back before the ring is cleared: nothing may record until then.

@@ -27,6 +27,7 @@ mod lines;
 mod record;
 mod reset;
 mod start;
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,8 @@ pub(crate) use self::journal::{Journal, RecordStore};
 pub(crate) use self::kprobes::KprobeKind;
 pub(crate) use self::record::Records;
 pub(crate) use self::reset::hard_reset;
-pub(crate) use self::start::Active;
+pub(crate) use self::start::{Active, Recorded};
+pub(crate) use self::table::Formats;
 
 use std::collections::BTreeMap;
 

@@ -29,8 +29,8 @@ pub(super) struct Kernel {
 /// What a started session records.
 #[derive(Clone, Debug)]
 pub(crate) struct Active {
-    /// Its events, with the ids of their records.
-    pub(crate) events: BTreeMap<EventName, u16>,
+    /// Its events.
+    pub(crate) events: BTreeMap<EventName, Recorded>,
     /// Its system calls, if it has `raw_syscalls` events.
     pub(crate) syscalls: Syscalls,
     /// Entries of the config that this kernel has nothing for.
@@ -39,6 +39,15 @@ pub(crate) struct Active {
     pub(crate) failed: Vec<String>,
     /// What else its user should know.
     pub(crate) notes: Vec<String>,
+}
+
+/// An event that a session records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// What its records begin with.
+    pub(crate) id: u16,
+    /// What they become.
+    pub(crate) kind: EventKind,
 }
 
 /// What a start depends on.
@@ -213,7 +222,7 @@ impl Adding<'_> {
         };
         let is_all_off = self.kernel.instance.is_some_and(|i| i.is_all_off);
         match self.kernel.on.enable(transaction, self.parts.directory, event, is_all_off)? {
-            Ok(()) => _ = self.active.events.insert(event.clone(), id),
+            Ok(()) => _ = self.active.events.insert(event.clone(), Recorded { id, kind }),
             Err(error) => {
                 self.active.failed.push(event.to_string());
                 self.active.notes.push(format!("{event} cannot be switched on: {error}"));

@@ -53,7 +53,8 @@ fn the_first_session_changes_everything_in_order() {
     );
     assert_eq!(active.failed, ["perfetto_kprobes/not a name", "perfetto_kprobes/no_such_function"]);
     // A marker has no switch, and the session has it all the same.
-    assert_eq!(active.events.get(&EventName::new("ftrace", "print")), Some(&5));
+    let print = Recorded { id: 5, kind: EventKind::Known };
+    assert_eq!(active.events.get(&EventName::new("ftrace", "print")), Some(&print));
     let instance = world.mux.instance().unwrap();
     assert_eq!(instance.clock, protos::FtraceClock::FTRACE_CLOCK_MONO_RAW);
     assert_eq!((instance.buffer_kb, instance.is_preserved), (1027, false));
@@ -151,6 +152,24 @@ fn a_failure_at_each_step_leaves_all_files_as_found() {
             }
         }
         assert!(refusals > 15 && others > 10, "{refusals} {others}");
+    }
+}
+
+#[test]
+fn a_failure_at_each_step_of_the_end_leaves_all_files_as_found() {
+    for changes in 0.. {
+        let mut world = World::at(used(), Directory::root());
+        let before = world.fake.settings();
+        world.run(1, everything).unwrap();
+        world.fake.fail_after(changes, libc::EIO);
+        world.stop(1);
+        let is_past_the_end = world.fake.take_failure();
+        assert_eq!(world.fake.settings(), before, "after {changes} changes");
+        assert_eq!(world.notes, Vec::<String>::new());
+        if is_past_the_end {
+            assert!(changes > 20, "{changes}");
+            break;
+        }
     }
 }
 
