@@ -27,7 +27,6 @@ mod lines;
 mod record;
 mod reset;
 mod start;
-mod table;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +38,6 @@ pub(crate) use self::kprobes::KprobeKind;
 pub(crate) use self::record::Records;
 pub(crate) use self::reset::hard_reset;
 pub(crate) use self::start::{Active, Recorded};
-pub(crate) use self::table::Formats;
 
 use std::collections::BTreeMap;
 

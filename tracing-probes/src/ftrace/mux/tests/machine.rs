@@ -8,6 +8,7 @@ use std::path::Path;
 use super::super::record::Records;
 use super::*;
 use crate::ftrace::drain::Pipe;
+use crate::ftrace::table::choice::Choice;
 use crate::ftrace::table::{FieldIds, Options, Table};
 use crate::ftrace::tracefs::{Mounted, PolledPipe, Tracefs, find_root};
 
@@ -237,7 +238,7 @@ fn check(mounted: &Mounted, directory: &Directory, seed: u64, starts: u32) -> Re
         let records = Records::open(folder.path(), BOOT)?;
         let store = UntilKilled(records.store(directory), Rc::clone(&is_killed));
         let mut mux = Mux::new(directory.clone(), Journal::new(Some(Box::new(store))));
-        let mut formats = Formats { table: &mut table, ids: &mut ids };
+        let mut formats = Choice::new(&mut table, &mut ids);
         let (is_started, notes) = try_sessions(&tracefs, &mut mux, &mut formats, &mut random);
         started += u32::from(is_started);
         let was_killed = is_killed.get();
