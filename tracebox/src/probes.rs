@@ -40,7 +40,7 @@ impl Sources {
     }
 }
 
-/// The data sources of this machine: processes, system counters, processors.
+/// The data sources of this machine: events of the kernel, processes, system counters, processors.
 #[derive(Parser, Debug)]
 #[command(name = "traced_probes")]
 #[command(after_help = "It connects to PERFETTO_PRODUCER_SOCK_NAME, else in /run/perfetto, or in \
@@ -54,10 +54,10 @@ struct Probes {
     /// Print the version
     #[arg(long)]
     version: bool,
-    /// Accepted, without effect: this version has no ftrace
+    /// First stop all recording by ftrace, also that of other programs, and empty its rings
     #[arg(long)]
     reset_ftrace: bool,
-    /// Accepted, without effect: this version has no ftrace
+    /// Do the same, and end
     #[arg(long)]
     cleanup_after_crash: bool,
 }
@@ -77,6 +77,11 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if args.version {
         console::answer(VERSION)?;
         return Ok(0);
+    }
+    if args.reset_ftrace || args.cleanup_after_crash {
+        for failure in tracing_probes::reset_ftrace() {
+            console::log(&format!("[{}] {name}: {failure}", console::clock()));
+        }
     }
     if args.cleanup_after_crash {
         return Ok(0);

@@ -2,6 +2,7 @@
 //!
 //! | data source | config | reads | writes |
 //! |---|---|---|---|
+//! | `linux.ftrace` | `FtraceConfig` | `/sys/kernel/tracing` | `FtraceEventBundle`, `FtraceStats` |
 //! | `linux.process_stats` | `ProcessStatsConfig` | `/proc/PID` | `ProcessTree`, `ProcessStats` |
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
 //! | `linux.system_info` | `SystemInfoConfig` | `/proc/cpuinfo`, `/sys` | `CpuInfo`, `InterruptInfo` |
@@ -48,6 +49,7 @@ use std::time::Duration;
 
 use client::producer::{Producer, ProducerError, ProducerOptions};
 
+use self::ftrace::FtraceSource;
 use self::probe::descriptor;
 use self::process_stats::ProcessStatsProbe;
 use self::source::Source;
@@ -83,7 +85,15 @@ pub fn register_all(producer: &Producer) -> Result<(), ProducerError> {
 pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerError> {
     producer.register(descriptor::<ProcessStatsProbe>(), Source::<ProcessStatsProbe>::new(root))?;
     producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root))?;
-    producer.register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root))
+    producer.register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root))?;
+    producer.register(ftrace::descriptor(), FtraceSource::new(root))
+}
+
+/// Stops all recording of the kernel's events by ftrace, also that of other programs, and empties its rings: for a
+/// kernel that a program left in the middle of a recording. The texts tell what could not be reset, and what to do.
+#[must_use]
+pub fn reset_ftrace() -> Vec<String> {
+    ftrace::hard_reset(&Root::system())
 }
 
 /// Serves all sources of this machine to a running service until `stop` returns; connects again

@@ -30,7 +30,13 @@ impl Root {
         Self { path: path.into(), log: Arc::new(log), warned: Arc::default() }
     }
 
-    fn join(&self, path: &str) -> PathBuf {
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file below it.
+    pub(crate) fn join(&self, path: &str) -> PathBuf {
         self.path.join(path)
     }
 

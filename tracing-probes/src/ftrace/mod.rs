@@ -22,12 +22,11 @@
 //! process. Every offset and length is checked. A record that its plan does not fit is skipped and counted; a page that
 //! breaks off is reported with a [`FtraceParseStatus`](protos::FtraceParseStatus); the next page is read.
 
-#![allow(dead_code, unused_imports, reason = "no data source uses it yet")]
-
 mod addresses;
 mod bundle;
 mod compact;
 mod config;
+mod controller;
 mod drain;
 mod event;
 mod facts;
@@ -38,7 +37,10 @@ mod page;
 #[cfg(test)]
 mod recorded;
 mod schema;
+mod source;
 mod subscriber;
 mod symbols;
 mod table;
 mod tracefs;
+
+pub(crate) use self::source::{FtraceSource, descriptor, hard_reset};

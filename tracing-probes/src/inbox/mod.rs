@@ -10,6 +10,7 @@
 //!               └───────────> carried out ──────────────┴──> release     thread of the kind
 //! ```
 
+use std::fmt;
 use std::time::Duration;
 
 use abi::map::SortedMap;
@@ -21,6 +22,13 @@ use crate::limits::{INSTANCES_MAX, INSTANCES_PER_SESSION_MAX};
 /// An instance in this process. The service gives its number again after it was started anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);
+
+impl Key {
+    /// No other instance of the process has it.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// What an instance is to do, in this order.
 #[derive(Debug)]
@@ -46,6 +54,21 @@ pub(crate) enum Refused {
     All,
     /// The thread of the kind is gone.
     Gone,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session => {
+                write!(
+                    f,
+                    "{INSTANCES_PER_SESSION_MAX} instances are the most that one session may have"
+                )
+            }
+            Self::All => write!(f, "{INSTANCES_MAX} instances are the most that there may be"),
+            Self::Gone => f.write_str("its thread is gone"),
+        }
+    }
 }
 
 /// What [`Inbox::take`] returns.

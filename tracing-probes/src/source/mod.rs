@@ -17,7 +17,6 @@ use protos::DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy;
 
 use crate::Root;
 use crate::inbox::{Inbox, Key, Refused, Taken};
-use crate::limits::{INSTANCES_MAX, INSTANCES_PER_SESSION_MAX};
 use crate::output::Output;
 use crate::probe::Probe;
 use crate::scheduler::Scheduler;
@@ -58,12 +57,12 @@ impl<P: Probe> Source<P> {
         if let Some(inbox) = &self.inbox {
             match inbox.admit(session) {
                 Ok(key) => return Ok((Arc::clone(inbox), key)),
-                Err(refused @ (Refused::Session | Refused::All)) => return Err(why(refused)),
+                Err(refused @ (Refused::Session | Refused::All)) => return Err(refused.to_string()),
                 Err(Refused::Gone) => {}
             }
         }
         let inbox: Arc<Inbox<TraceWriter>> = Arc::default();
-        let key = inbox.admit(session).map_err(why)?;
+        let key = inbox.admit(session).map_err(|refused| refused.to_string())?;
         let (root, served) = (self.root.clone(), Arc::clone(&inbox));
         let name = P::NAME.trim_start_matches("linux.");
         (self.spawn)(name, Box::new(move || serve::<P, _>(&root, &served)))
@@ -74,16 +73,6 @@ impl<P: Probe> Source<P> {
 
     fn of(&self, instance: &Instance) -> Option<(&Inbox<TraceWriter>, Key)> {
         Some((self.inbox.as_deref()?, *self.instances.get(&instance.id())?))
-    }
-}
-
-fn why(refused: Refused) -> String {
-    match refused {
-        Refused::Session => {
-            format!("{INSTANCES_PER_SESSION_MAX} instances are the most that one session may have")
-        }
-        Refused::All => format!("{INSTANCES_MAX} instances are the most that there may be"),
-        Refused::Gone => "its thread is gone".to_owned(),
     }
 }
 

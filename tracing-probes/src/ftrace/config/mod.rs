@@ -17,7 +17,6 @@ mod tests;
 pub(crate) use self::events::{EventName, KnownEvents};
 pub(crate) use self::print_filter::PrintFilter;
 pub(crate) use self::syscalls::{SyscallArch, Syscalls};
-pub(crate) use self::wanted::Wanted;
 
 use protos::{
     FtraceConfig, FtraceConfigKprobeEvent, FtraceConfigKprobeEventKprobeType,

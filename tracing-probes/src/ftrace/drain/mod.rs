@@ -35,6 +35,12 @@ pub(crate) trait Pipe {
     fn read(&mut self, page: &mut [u8]) -> io::Result<usize>;
 }
 
+impl<P: Pipe + ?Sized> Pipe for Box<P> {
+    fn read(&mut self, page: &mut [u8]) -> io::Result<usize> {
+        (**self).read(page)
+    }
+}
+
 /// Pages of a CPU that were read together.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -77,6 +83,11 @@ impl Batch {
     pub(crate) fn new(page_bytes: usize) -> Self {
         let page_bytes = page_bytes.clamp(*PAGE_BYTES.start(), *PAGE_BYTES.end());
         Self { memory: vec![0; BATCH_PAGES * page_bytes].into(), page_bytes, len: 0 }
+    }
+
+    /// The size of a page.
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.page_bytes
     }
 
     /// The pages.

@@ -50,12 +50,6 @@ impl Buffer {
         );
     }
 
-    /// Appends a varint without a tag.
-    #[inline]
-    pub(crate) fn bare(&mut self, value: u64) {
-        self.uint(Tag { bytes: 0, len: 0 }, value);
-    }
-
     /// Appends a field that is bytes or text.
     #[inline]
     pub(crate) fn bytes(&mut self, tag: Tag, bytes: &[u8]) {

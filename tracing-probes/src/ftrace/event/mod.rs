@@ -130,7 +130,7 @@ fn note(fact: Fact, record: &[u8], pid: i32, facts: &mut Facts) {
 }
 
 /// A signed integer of a record.
-fn number(record: &[u8], Number { offset, is_wide }: Number) -> Option<i64> {
+pub(crate) fn number(record: &[u8], Number { offset, is_wide }: Number) -> Option<i64> {
     match is_wide {
         true => Some(u64_at(record, offset.into())?.cast_signed()),
         false => Some(u32_at(record, offset.into())?.cast_signed().into()),

@@ -41,16 +41,6 @@ impl Journal {
         Self { found: Vec::new(), store }
     }
 
-    /// The value of a file that is put back at the end.
-    pub(crate) fn found(&self, path: &str) -> Option<&str> {
-        self.found.iter().find_map(|change| match change {
-            Change::Write { path: of, value } | Change::Fill { path: of, value } if of == path => {
-                Some(value.as_str())
-            }
-            _ => None,
-        })
-    }
-
     /// Adds what puts a file back, unless that is there.
     fn add(&mut self, undo: &Change) -> io::Result<()> {
         if self.found.iter().any(|change| change.is_of_same(undo)) {

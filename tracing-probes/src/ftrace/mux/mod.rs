@@ -33,11 +33,15 @@ mod tests;
 
 pub(crate) use self::events::{EventKind, EventTable};
 pub(crate) use self::instance::{InstanceState, Machine};
-pub(crate) use self::journal::{Journal, RecordStore};
+pub(crate) use self::journal::Journal;
+#[cfg(test)]
+pub(crate) use self::journal::RecordStore;
 pub(crate) use self::kprobes::KprobeKind;
 pub(crate) use self::record::Records;
 pub(crate) use self::reset::hard_reset;
-pub(crate) use self::start::{Active, Recorded};
+pub(crate) use self::start::Active;
+#[cfg(test)]
+pub(crate) use self::start::Recorded;
 
 use std::collections::BTreeMap;
 
@@ -67,10 +71,6 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// `None`: it is not started.
     pub(crate) fn active(&self) -> Option<&Active> {
         self.active.as_ref()
@@ -88,6 +88,7 @@ impl Mux {
     }
 
     /// A session that is set up.
+    #[cfg(test)]
     pub(crate) fn session(&self, id: SessionId) -> Option<&Session> {
         self.sessions.get(&id)
     }

@@ -254,11 +254,13 @@ impl Table {
     }
 
     /// The event with this name in the first group that has one, by the bytes of the groups' names.
+    #[cfg(test)]
     pub(crate) fn find_name(&self, name: &str) -> Option<&Event> {
         self.events().find(|event| event.name == name)
     }
 
     /// The events of a group, by name.
+    #[cfg(test)]
     pub(crate) fn group(&self, group: &str) -> impl Iterator<Item = &Event> {
         self.events().filter(move |event| event.group == group)
     }

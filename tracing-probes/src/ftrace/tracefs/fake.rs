@@ -39,7 +39,7 @@ pub(crate) struct Fake {
     is_killed: Rc<Cell<bool>>,
     /// Files that cannot be read or changed, and the error.
     denied: RefCell<BTreeMap<String, i32>>,
-    scripts: RefCell<BTreeMap<String, VecDeque<Next>>>,
+    scripts: Rc<RefCell<BTreeMap<String, VecDeque<Next>>>>,
     open_pipes: Rc<Cell<usize>>,
     next_id: Cell<u32>,
 }
@@ -69,7 +69,7 @@ impl Fake {
             kills: Cell::default(),
             is_killed: Rc::default(),
             denied: RefCell::default(),
-            scripts: RefCell::default(),
+            scripts: Rc::default(),
             open_pipes: Rc::default(),
             next_id: Cell::new(100),
         };
@@ -166,6 +166,11 @@ impl Fake {
     /// What the reads of a pipe give.
     pub(crate) fn script(&self, path: &str, next: impl IntoIterator<Item = Next>) {
         self.scripts.borrow_mut().insert(path.to_owned(), next.into_iter().collect());
+    }
+
+    /// How many pipes are open.
+    pub(crate) fn open_pipes(&self) -> usize {
+        self.open_pipes.get()
     }
 
     /// The changes so far, and no longer.
@@ -432,16 +437,22 @@ impl Tracefs for Fake {
     }
 
     fn open_pipe(&self, path: &str) -> io::Result<Box<dyn PolledPipe>> {
-        let Some(script) = self.scripts.borrow_mut().remove(path) else {
+        if let Some(errno) = self.denied.borrow().get(path) {
+            return Self::errno(*errno);
+        }
+        let cpu = path.strip_suffix("trace_pipe_raw").unwrap_or(path);
+        if !self.exists(&format!("{cpu}stats")) {
             return Self::errno(libc::ENOENT);
-        };
+        }
         self.open_pipes.set(self.open_pipes.get() + 1);
-        Ok(Box::new(FakePipe { script, open: Rc::clone(&self.open_pipes) }))
+        let (scripts, open) = (Rc::clone(&self.scripts), Rc::clone(&self.open_pipes));
+        Ok(Box::new(FakePipe { path: path.to_owned(), scripts, open }))
     }
 }
 
 struct FakePipe {
-    script: VecDeque<Next>,
+    path: String,
+    scripts: Rc<RefCell<BTreeMap<String, VecDeque<Next>>>>,
     open: Rc<Cell<usize>>,
 }
 
@@ -453,7 +464,9 @@ impl Drop for FakePipe {
 
 impl Pipe for FakePipe {
     fn read(&mut self, page: &mut [u8]) -> io::Result<usize> {
-        match self.script.pop_front() {
+        let mut scripts = self.scripts.borrow_mut();
+        let script = scripts.entry(self.path.clone()).or_default();
+        match script.pop_front() {
             None => Fake::errno(libc::EAGAIN),
             Some(Next::Nothing) => Ok(0),
             Some(Next::Error(errno)) => Fake::errno(errno),
@@ -462,7 +475,7 @@ impl Pipe for FakePipe {
                 page[..len].copy_from_slice(&bytes[..len]);
                 // A short read splits the page.
                 if len < bytes.len() {
-                    self.script.push_front(Next::Page(bytes.split_off(len)));
+                    script.push_front(Next::Page(bytes.split_off(len)));
                 }
                 Ok(len)
             }

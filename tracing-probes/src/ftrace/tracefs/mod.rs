@@ -20,9 +20,11 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::mounted::{Mounted, find_root};
+#[cfg(test)]
+pub(crate) use self::mounted::Mounted;
+pub(crate) use self::mounted::find_root;
 pub(crate) use self::text::{
-    BufferKb, Clocks, CpuStats, KprobeProfile, buffer_kb, clocks, cpu_list, cpu_stats,
+    BufferKb, CpuStats, KprobeProfile, Stamp, buffer_kb, clocks, cpu_list, cpu_stats,
     events_listed, functions_listed, kprobe_profile, printk_formats,
 };
 
@@ -57,9 +59,11 @@ pub(crate) trait Tracefs {
     fn folders(&self, path: &str) -> io::Result<Vec<String>>;
 
     /// Makes a folder: an instance.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests make instances of their own"))]
     fn make_folder(&self, path: &str) -> io::Result<()>;
 
     /// Removes a folder: an instance.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests make instances of their own"))]
     fn remove_folder(&self, path: &str) -> io::Result<()>;
 
     /// Opens the raw pipe of a CPU. Its reads do not block.
@@ -69,6 +73,7 @@ pub(crate) trait Tracefs {
 /// A pipe that can be waited for.
 pub(crate) trait PolledPipe: Pipe {
     /// What `poll` waits for. `None`: nothing can be waited for.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the reader does not wait for rings yet"))]
     fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
 }
 
@@ -106,6 +111,14 @@ impl Directory {
     /// Is it the main one?
     pub(crate) fn is_root(&self) -> bool {
         self.prefix.is_empty()
+    }
+
+    /// CPUs that the kernel has rings for, whether they are on or not.
+    pub(crate) fn cpus(&self, tracefs: &dyn Tracefs) -> u32 {
+        let names = tracefs.folders(&self.path("per_cpu")).unwrap_or_default();
+        let numbers = names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse::<u32>().ok());
+        // Readers of a trace refuse a CPU above 1023.
+        numbers.max().map_or(0, |last| last.min(1023) + 1)
     }
 
     /// The path of a file of it.

@@ -236,8 +236,8 @@ fn function_graph_is_that_of_all_sessions() {
     world.set_up(2, graph(&["kfree"], 3)).unwrap();
     assert!(world.mux.needs_closed_pipes_to_start(2) && !world.mux.needs_closed_pipes_to_stop(1));
     // With an open pipe the kernel refuses; the session may try again.
-    world.fake.script("pipe", []);
-    let pipe = crate::ftrace::tracefs::Tracefs::open_pipe(&world.fake, "pipe").unwrap();
+    let pipe = "per_cpu/cpu0/trace_pipe_raw";
+    let pipe = crate::ftrace::tracefs::Tracefs::open_pipe(&world.fake, pipe).unwrap();
     assert!(world.start(2).unwrap_err().contains("trace_pipe_raw"));
     drop(pipe);
     world.start(2).unwrap();

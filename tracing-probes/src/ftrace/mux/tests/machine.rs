@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::super::record::Records;
 use super::*;
-use crate::ftrace::drain::Pipe;
 use crate::ftrace::table::choice::Choice;
 use crate::ftrace::table::{FieldIds, Options, Table};
 use crate::ftrace::tracefs::{Mounted, PolledPipe, Tracefs, find_root};

@@ -26,6 +26,11 @@ impl<'t> Choice<'t> {
         Self { table, ids, plans: Vec::new() }
     }
 
+    /// The table, with the session's events.
+    pub(crate) fn table(&self) -> &Table {
+        self.table
+    }
+
     /// The plans of the session. Compact sched is used if `wants_compact` and the session has `sched_switch`; the
     /// reason why the kernel's formats do not allow it comes beside.
     pub(crate) fn finish(self, wants_compact: bool) -> (Plans, Option<Unfit>) {

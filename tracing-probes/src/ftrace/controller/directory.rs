@@ -1,0 +1,145 @@
+//! An instance of tracefs that sessions use.
+
+use std::collections::BTreeMap;
+
+use abi::map::SortedMap;
+use protos::FtraceParseStatus as Status;
+
+use super::stats::Setup;
+use crate::ftrace::bundle::Clocks;
+use crate::ftrace::config::Refusal;
+use crate::ftrace::drain::{self, Batch, PAGES_MAX, Take};
+use crate::ftrace::facts::Facts;
+use crate::ftrace::mux::{Mux, SessionId};
+use crate::ftrace::page::Commit;
+use crate::ftrace::subscriber::{Shared, Subscriber};
+use crate::ftrace::symbols::Symbols;
+use crate::ftrace::tracefs::{PolledPipe, Tracefs};
+use crate::output::Output;
+
+/// Bytes of a page of the ring, where the kernel does not say.
+const PAGE_BYTES: usize = 4096;
+
+/// See the [module](self).
+pub(super) struct InUse<W> {
+    pub(super) mux: Mux,
+    pub(super) sessions: BTreeMap<SessionId, Session<W>>,
+    /// One for each CPU; none for one whose pipe does not open.
+    pipes: Vec<Option<Box<dyn PolledPipe>>>,
+    /// Made with the first pipes, and given back with them.
+    batch: Option<Batch>,
+    commit: Commit,
+}
+
+/// A started session.
+pub(super) struct Session<W> {
+    pub(super) subscriber: Subscriber,
+    pub(super) out: W,
+    pub(super) setup: Setup,
+    pub(super) period_ms: Option<u32>,
+    pub(super) has_symbols: bool,
+    pub(super) retains: bool,
+}
+
+impl<W: Output> InUse<W> {
+    pub(super) fn new(mux: Mux) -> Self {
+        Self {
+            mux,
+            sessions: BTreeMap::new(),
+            pipes: Vec::new(),
+            batch: None,
+            commit: Commit::Eight,
+        }
+    }
+
+    /// Opens the pipes of all CPUs, if they are not open.
+    ///
+    /// # Errors
+    /// None can be opened.
+    pub(super) fn open_pipes(&mut self, tracefs: &dyn Tracefs) -> Result<(), Refusal> {
+        if !self.pipes.is_empty() {
+            return Ok(());
+        }
+        let directory = self.mux.directory();
+        let kb = tracefs.read(&directory.path("buffer_subbuf_size_kb")).ok();
+        let kb = kb.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse::<usize>().ok());
+        let page_bytes = kb.map_or(PAGE_BYTES, |kb| kb.saturating_mul(1024));
+        let header = tracefs.read(&directory.path("events/header_page")).unwrap_or_default();
+        let (cpus, mut first_error) = (directory.cpus(tracefs), None);
+        let mut pipes = Vec::new();
+        for cpu in 0..cpus {
+            match tracefs.open_pipe(&directory.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))) {
+                Ok(pipe) => pipes.push(Some(pipe)),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                    pipes.push(None);
+                }
+            }
+        }
+        if pipes.iter().all(Option::is_none) {
+            let why = first_error.map_or_else(|| "there are none".to_owned(), |e| e.to_string());
+            return Err(Refusal(format!("no pipe of a CPU can be opened: {why}; run as root")));
+        }
+        (self.pipes, self.batch) = (pipes, Some(Batch::new(page_bytes)));
+        self.commit = if is_narrow(&header) { Commit::Four } else { Commit::Eight };
+        Ok(())
+    }
+
+    pub(super) fn close_pipes(&mut self) {
+        self.pipes.clear();
+        self.batch = None;
+    }
+
+    /// Pages of the ring of a CPU.
+    pub(super) fn ring_pages(&self) -> usize {
+        let kb = self.mux.instance().map_or(0, |state| state.buffer_kb);
+        let page_bytes = self.batch.as_ref().map_or(PAGE_BYTES, Batch::page_bytes);
+        usize::try_from(kb * 1024).unwrap_or(usize::MAX).div_ceil(page_bytes).saturating_add(1)
+    }
+
+    /// Reads all CPUs. True if one had more pages than a pass reads.
+    pub(super) fn pass(
+        &mut self,
+        pages_max: Option<usize>,
+        clocks: Option<Clocks>,
+        symbols: Option<&Symbols>,
+        printk: &SortedMap<u64, Box<[u8]>>,
+        hand_on: &mut dyn FnMut(SessionId, &Facts),
+    ) -> bool {
+        let Some(batch) = &mut self.batch else { return false };
+        let own_pid = std::process::id().cast_signed();
+        let shared = Shared { commit: self.commit, printk, clocks, symbols, own_pid };
+        let mut all = All { sessions: &mut self.sessions, shared };
+        let pages_max = pages_max.unwrap_or(PAGES_MAX);
+        let passed = drain::pass(&mut self.pipes, batch, self.commit, pages_max, &mut all);
+        for (id, session) in &mut self.sessions {
+            session.subscriber.end_pass(&mut |facts| hand_on(*id, facts));
+        }
+        passed.has_more
+    }
+}
+
+/// All sessions of an instance, in a pass.
+struct All<'a, W> {
+    sessions: &'a mut BTreeMap<SessionId, Session<W>>,
+    shared: Shared<'a>,
+}
+
+impl<W: Output> Take for All<'_, W> {
+    fn batch(&mut self, cpu: u32, batch: &Batch) {
+        for session in self.sessions.values_mut() {
+            session.subscriber.batch(cpu, batch, &self.shared, &mut session.out);
+        }
+    }
+
+    fn failed(&mut self, _: u32, status: Status) {
+        self.sessions.values_mut().for_each(|session| session.subscriber.failed(status));
+    }
+}
+
+/// Whether `events/header_page` says that `commit` has four bytes.
+fn is_narrow(header: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(header);
+    let line = text.lines().find(|line| line.contains(" commit;"));
+    line.is_some_and(|line| line.contains("size:4;"))
+}

@@ -1,0 +1,266 @@
+//! The owner of tracefs: all instances of the data source go through it.
+//!
+//! ```text
+//! start(session, config, output) ─> mux: the kernel records ─> subscriber: plans for the session's events
+//! pass ─> each instance of tracefs that is in use ─> each CPU ─> batches ─> subscribers ─> packets
+//! flush(session) ─> a pass over whole rings ─> statistics ─> commit
+//! stop(session) ─> mux: what nobody wants any more goes off
+//! ```
+//!
+//! It knows no threads, and takes the time as a value. Its files are behind [`Tracefs`] and [`System`].
+
+mod directory;
+mod events;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use protos::DataSourceConfig;
+
+pub(crate) use self::stats::write_refusal;
+
+use self::directory::{InUse, Session};
+use self::events::Events;
+use super::config::{Config, Refusal, Symbols as SymbolsWish};
+use super::facts::Facts;
+use super::mux::{Journal, Machine, Mux, SessionId};
+use super::pace;
+use super::subscriber::{Subscriber, Wishes};
+use super::symbols::Symbols;
+use super::tracefs::{Directory, Tracefs};
+use crate::output::Output;
+
+/// What the controller needs beside tracefs.
+pub(crate) trait System {
+    /// The machine, when a session starts.
+    fn machine(&self) -> Machine;
+
+    /// The journal of an instance of tracefs, with its copy for the next start.
+    fn journal(&self, directory: &Directory) -> Journal;
+
+    /// Names of the kernel's functions.
+    ///
+    /// # Errors
+    /// Why there are none, and what to do.
+    fn symbols(&self) -> Result<Symbols, String>;
+
+    /// Tells the user of the daemon.
+    fn log(&self, line: &str);
+
+    /// The boot clock, ns.
+    fn boot_ns(&self) -> u64;
+}
+
+/// See the [module](self).
+pub(crate) struct Controller<W> {
+    tracefs: Box<dyn Tracefs>,
+    system: Box<dyn System>,
+    events: Events,
+    symbols: Option<Symbols>,
+    directories: BTreeMap<Directory, InUse<W>>,
+    /// When the next pass is due, by the monotonic clock.
+    due_ns: Option<u64>,
+}
+
+impl<W: Output> Controller<W> {
+    pub(crate) fn new(tracefs: Box<dyn Tracefs>, system: Box<dyn System>) -> Self {
+        let events = Events::default();
+        Self { tracefs, system, events, symbols: None, directories: BTreeMap::new(), due_ns: None }
+    }
+
+    /// Starts a session: when this returns, the kernel records for it. A refusal is told to the user of the session,
+    /// in statistics that it gets at once.
+    ///
+    /// # Errors
+    /// What was refused, and what to do. All files are as they were.
+    pub(crate) fn start(
+        &mut self,
+        id: SessionId,
+        config: &DataSourceConfig,
+        mut out: W,
+        mono_ns: u64,
+    ) -> Result<(), Refusal> {
+        match self.try_start(id, config) {
+            Ok((directory, session)) => {
+                let session = session(out);
+                if let Some(in_use) = self.directories.get_mut(&directory) {
+                    in_use.sessions.insert(id, session);
+                }
+                // What started now is read with the others.
+                self.plan_pass(mono_ns);
+                Ok(())
+            }
+            Err(refusal) => {
+                stats::write_refusal(&mut out, &refusal);
+                out.commit();
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Starts a session without its output: a function that takes it makes the session.
+    fn try_start(
+        &mut self,
+        id: SessionId,
+        config: &DataSourceConfig,
+    ) -> Result<(Directory, impl FnOnce(W) -> Session<W> + use<W>), Refusal> {
+        let config = config.ftrace_config.as_ref();
+        let config = Config::new(config.unwrap_or(&protos::FtraceConfig::default()))?;
+        let tracefs = &*self.tracefs;
+        let directory = match &config.instance {
+            None => Directory::root(),
+            Some(name) => Directory::instance(tracefs, name).map_err(Refusal)?,
+        };
+        let (has_symbols, retains) =
+            (config.symbols != SymbolsWish::Off, config.symbols == SymbolsWish::Retained);
+        let (is_compact, print_filter) = (config.compact_sched, config.print_filter.clone());
+        let (period_ms, has_kprobes) = (config.drain_period_ms, !config.kprobes.is_empty());
+        let in_use = self.directories.entry(directory.clone()).or_insert_with(|| {
+            InUse::new(Mux::new(directory.clone(), self.system.journal(&directory)))
+        });
+        let mut notes = Vec::new();
+        let machine = self.system.machine();
+        let started = in_use.mux.set_up(tracefs, id, config).and_then(|()| {
+            if in_use.mux.needs_closed_pipes_to_start(id) {
+                in_use.close_pipes();
+            }
+            let mut choice = self.events.choose(tracefs, machine.arch);
+            let active = in_use.mux.start(tracefs, &machine, &mut choice, id, &mut notes)?;
+            Ok(events::recorded(choice, active, is_compact, &print_filter))
+        });
+        let started = started.and_then(|events| {
+            in_use.open_pipes(tracefs)?;
+            Ok(events)
+        });
+        notes.iter().for_each(|note| self.system.log(&format!("linux.ftrace: {note}")));
+        let mut events = match started {
+            Ok(events) => events,
+            Err(refusal) => {
+                self.release(id, &directory);
+                return Err(refusal);
+            }
+        };
+        if has_symbols && self.symbols.is_none() {
+            match self.system.symbols() {
+                Ok(symbols) => self.symbols = Some(symbols),
+                Err(why) => {
+                    self.system.log(&format!("linux.ftrace: {why}"));
+                    events.errors.push(why);
+                }
+            }
+        }
+        let subscriber =
+            Subscriber::new(Wishes { plans: events.plans, has_symbols, passes: events.passes });
+        let mut setup = stats::Setup {
+            unknown: events.unknown,
+            failed: events.failed,
+            errors: events.errors,
+            is_preserved: false,
+            has_kprobes,
+            before: stats::Now::default(),
+        };
+        if let Some(in_use) = self.directories.get(&directory) {
+            setup.is_preserved = in_use.mux.instance().is_some_and(|state| state.is_preserved);
+            let (pages, symbols) = (in_use.ring_pages(), self.symbols.as_ref());
+            setup.before = stats::Now::read(&*self.tracefs, &directory, pages, symbols);
+        }
+        let session =
+            move |out| Session { subscriber, out, setup, period_ms, has_symbols, retains };
+        Ok((directory, session))
+    }
+
+    /// Reads all instances of tracefs in use once. `hand_on` takes what each session's events tell.
+    pub(crate) fn pass(&mut self, mono_ns: u64, hand_on: &mut dyn FnMut(SessionId, &Facts)) {
+        let mut has_more = false;
+        for (directory, in_use) in &mut self.directories {
+            let clocks =
+                stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
+            let symbols = self.symbols.as_ref();
+            has_more |= in_use.pass(None, clocks, symbols, self.events.printk(), hand_on);
+        }
+        if has_more {
+            self.due_ns = Some(mono_ns);
+        } else {
+            self.plan_pass(mono_ns);
+        }
+    }
+
+    /// When the next pass is due, by the monotonic clock.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    /// Commits everything that was recorded until now for these sessions, with statistics.
+    pub(crate) fn flush(&mut self, ids: &[SessionId], hand_on: &mut dyn FnMut(SessionId, &Facts)) {
+        let symbols = self.symbols.as_ref();
+        for (directory, in_use) in &mut self.directories {
+            if !ids.iter().any(|id| in_use.sessions.contains_key(id)) {
+                continue;
+            }
+            let clocks =
+                stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
+            let pages = in_use.ring_pages();
+            in_use.pass(Some(pages), clocks, symbols, self.events.printk(), hand_on);
+            let now = stats::Now::read(&*self.tracefs, directory, pages, symbols);
+            for (id, session) in &mut in_use.sessions {
+                if ids.contains(id) {
+                    stats::write(&mut session.out, &session.setup, &now, &session.subscriber);
+                    session.out.commit();
+                }
+            }
+        }
+    }
+
+    /// Ends a session, and puts back what no other session needs.
+    pub(crate) fn stop(&mut self, id: SessionId) {
+        let found = self.directories.iter().find(|(_, in_use)| in_use.sessions.contains_key(&id));
+        if let Some(directory) = found.map(|(directory, _)| directory.clone()) {
+            self.release(id, &directory);
+        }
+        let sessions = || self.directories.values().flat_map(|in_use| in_use.sessions.values());
+        if sessions().next().is_none() {
+            self.due_ns = None;
+        }
+        if !sessions().any(|session| session.has_symbols || session.retains) {
+            self.symbols = None;
+        }
+    }
+
+    /// Ends all sessions, and puts everything back: for the end of the process.
+    pub(crate) fn reset(&mut self) {
+        let ids: Vec<SessionId> =
+            self.directories.values().flat_map(|in_use| in_use.sessions.keys().copied()).collect();
+        ids.into_iter().for_each(|id| self.stop(id));
+    }
+
+    /// Ends a session that may not have been started.
+    fn release(&mut self, id: SessionId, directory: &Directory) {
+        let Some(in_use) = self.directories.get_mut(directory) else { return };
+        let invalid = in_use.sessions.remove(&id).map_or(0, |session| session.subscriber.invalid());
+        if invalid > 0 {
+            self.system.log(&format!(
+                "linux.ftrace: {invalid} records did not fit the formats of their events, and were left out"
+            ));
+        }
+        if in_use.mux.needs_closed_pipes_to_stop(id) || in_use.sessions.is_empty() {
+            in_use.close_pipes();
+        }
+        let mut notes = Vec::new();
+        in_use.mux.stop(&*self.tracefs, id, &mut notes);
+        if in_use.sessions.is_empty() {
+            self.directories.remove(directory);
+        } else if let Err(refusal) = in_use.open_pipes(&*self.tracefs) {
+            notes.push(refusal.0);
+        }
+        notes.iter().for_each(|note| self.system.log(&format!("linux.ftrace: {note}")));
+    }
+
+    fn plan_pass(&mut self, mono_ns: u64) {
+        let sessions = self.directories.values().flat_map(|in_use| in_use.sessions.values());
+        let period_ms = pace::period_ms(sessions.map(|session| session.period_ms), false);
+        let is_used = self.directories.values().any(|in_use| !in_use.sessions.is_empty());
+        self.due_ns = is_used.then(|| pace::next_pass_ns(mono_ns, period_ms));
+    }
+}

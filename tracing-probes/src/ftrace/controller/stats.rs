@@ -1,0 +1,147 @@
+//! `FtraceStats`: what the kernel and the reader counted, and what of a config has no effect.
+//!
+//! At each flush a session gets two packets: *start*, with what was found when it started, and *end*, with what is now.
+//! A reader takes what a set-up could not do from the first one. (spec ftrace, 8.2.)
+
+use protos::{FtraceClock, FtraceStatsPhase as Phase, FtraceStatsWriter};
+
+use crate::ftrace::bundle::Clocks;
+use crate::ftrace::config::Refusal;
+use crate::ftrace::mux::Mux;
+use crate::ftrace::subscriber::Subscriber;
+use crate::ftrace::symbols::Symbols;
+use crate::ftrace::tracefs::{
+    CpuStats, Directory, KprobeProfile, Stamp, Tracefs, cpu_stats, kprobe_profile,
+};
+use crate::output::Output;
+
+/// What is known when a session starts.
+#[derive(Debug, Default)]
+pub(super) struct Setup {
+    /// Entries of the config that this kernel has nothing for.
+    pub(super) unknown: Vec<String>,
+    /// Events that exist and cannot be recorded.
+    pub(super) failed: Vec<String>,
+    /// What else has no effect, in words.
+    pub(super) errors: Vec<String>,
+    pub(super) is_preserved: bool,
+    pub(super) has_kprobes: bool,
+    pub(super) before: Now,
+}
+
+/// What is now.
+#[derive(Debug, Default)]
+pub(super) struct Now {
+    cpus: Vec<(u32, CpuStats)>,
+    kprobes: KprobeProfile,
+    symbols: usize,
+    symbols_bytes: usize,
+    ring_pages: u64,
+}
+
+impl Now {
+    /// Reads the statistics of an instance. A file that cannot be read is left out, and no other one.
+    pub(super) fn read(
+        tracefs: &dyn Tracefs,
+        directory: &Directory,
+        ring_pages: usize,
+        symbols: Option<&Symbols>,
+    ) -> Self {
+        let cpu = |cpu: u32| {
+            let text = tracefs.read(&directory.path(&format!("per_cpu/cpu{cpu}/stats"))).ok()?;
+            Some((cpu, cpu_stats(&text)))
+        };
+        Self {
+            cpus: (0..directory.cpus(tracefs)).filter_map(cpu).collect(),
+            kprobes: kprobe_profile(&tracefs.read("kprobe_profile").unwrap_or_default()),
+            symbols: symbols.map_or(0, Symbols::len),
+            symbols_bytes: symbols.map_or(0, Symbols::bytes),
+            ring_pages: ring_pages as u64,
+        }
+    }
+
+    fn write(&self, to: &mut FtraceStatsWriter<'_>, has_kprobes: bool) {
+        for (cpu, stats) in &self.cpus {
+            let mut to = to.cpu_stats();
+            to.cpu(u64::from(*cpu));
+            to.entries(stats.entries);
+            to.overrun(stats.overrun);
+            to.commit_overrun(stats.commit_overrun);
+            to.bytes_read(stats.bytes);
+            to.oldest_event_ts(seconds(stats.oldest_event));
+            to.now_ts(seconds(stats.now));
+            to.dropped_events(stats.dropped_events);
+            to.read_events(stats.read_events);
+        }
+        to.kernel_symbols_parsed(u32::try_from(self.symbols).unwrap_or(u32::MAX));
+        to.kernel_symbols_mem_kb(u32::try_from(self.symbols_bytes / 1024).unwrap_or(u32::MAX));
+        if has_kprobes && self.kprobes != KprobeProfile::default() {
+            let mut to = to.kprobe_stats();
+            to.hits(self.kprobes.hits.cast_signed());
+            to.misses(self.kprobes.misses.cast_signed());
+        }
+        let pages = u32::try_from(self.ring_pages).unwrap_or(u32::MAX);
+        to.cpu_buffer_size_pages(pages);
+        to.cached_cpu_buffer_size_pages(pages);
+    }
+}
+
+/// As `stats` has it: seconds, or for some clocks a number of their units.
+fn seconds(stamp: Stamp) -> f64 {
+    let value = stamp.value as f64;
+    if stamp.is_seconds { value / 1e9 } else { value }
+}
+
+/// Tells the user of a session that it records nothing, and why.
+pub(crate) fn write_refusal(out: &mut dyn Output, refusal: &Refusal) {
+    out.packet(&mut |packet| {
+        let mut stats = packet.ftrace_stats();
+        stats.phase(Phase::START_OF_TRACE);
+        stats.atrace_errors(&format!("linux.ftrace records nothing: {}", refusal.0));
+    });
+}
+
+/// Writes both packets.
+pub(super) fn write(out: &mut dyn Output, setup: &Setup, now: &Now, subscriber: &Subscriber) {
+    out.packet(&mut |packet| {
+        let mut stats = packet.ftrace_stats();
+        stats.phase(Phase::START_OF_TRACE);
+        setup.before.write(&mut stats, setup.has_kprobes);
+        if !setup.errors.is_empty() {
+            stats.atrace_errors(&setup.errors.join("\n"));
+        }
+        for event in &setup.unknown {
+            stats.unknown_ftrace_events(event);
+        }
+        for event in &setup.failed {
+            stats.failed_ftrace_events(event);
+        }
+        if setup.is_preserved {
+            stats.preserve_ftrace_buffer(true);
+        }
+    });
+    out.packet(&mut |packet| {
+        let mut stats = packet.ftrace_stats();
+        stats.phase(Phase::END_OF_TRACE);
+        now.write(&mut stats, setup.has_kprobes);
+        for status in subscriber.errors() {
+            stats.ftrace_parse_errors(status);
+        }
+    });
+}
+
+/// The clock of an instance and the boot clock, read together; `None` if they are one.
+pub(super) fn clocks(
+    tracefs: &dyn Tracefs,
+    directory: &Directory,
+    mux: &Mux,
+    boot_ns: impl FnOnce() -> u64,
+) -> Option<Clocks> {
+    let clock = mux.instance()?.clock;
+    if clock == FtraceClock::FTRACE_CLOCK_UNSPECIFIED {
+        return None;
+    }
+    let text = tracefs.read(&directory.path("per_cpu/cpu0/stats")).ok()?;
+    let ftrace = cpu_stats(&text).now.value.cast_signed();
+    Some(Clocks { clock, ftrace, boot: boot_ns().cast_signed() })
+}

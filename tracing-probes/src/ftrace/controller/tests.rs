@@ -1,0 +1,407 @@
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+
+use protos::{
+    DataSourceConfig, FtraceConfig, FtraceConfigPrintFilter, FtraceConfigPrintFilterRule,
+    FtraceConfigPrintFilterRuleMatch, FtraceStats, FtraceStatsPhase as Phase, TracePacket,
+    TracePacketData, TracePacketWriter,
+};
+use protozero::{FixedSink, Message, Writer};
+
+use super::{Controller, System};
+use crate::ftrace::config::SyscallArch;
+use crate::ftrace::mux::{Journal, Machine};
+use crate::ftrace::page::Commit;
+use crate::ftrace::page::made::Made;
+use crate::ftrace::symbols::{Parser, Symbols};
+use crate::ftrace::tracefs::fake::{Fake, Next};
+use crate::ftrace::tracefs::{Directory, PolledPipe, Tracefs};
+use crate::output::Output;
+
+const FREQUENCY: &str = "power/cpu_frequency";
+const IDLE: &str = "power/cpu_idle";
+const PRINT: &str = "ftrace/print";
+const COMMON: &str = "\
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+
+/// Tracefs of a test, which the test keeps.
+struct Through(Rc<Fake>);
+
+impl Tracefs for Through {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+    fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(path, bytes)
+    }
+    fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.append(path, bytes)
+    }
+    fn truncate(&self, path: &str) -> io::Result<()> {
+        self.0.truncate(path)
+    }
+    fn exists(&self, path: &str) -> bool {
+        self.0.exists(path)
+    }
+    fn folders(&self, path: &str) -> io::Result<Vec<String>> {
+        self.0.folders(path)
+    }
+    fn make_folder(&self, path: &str) -> io::Result<()> {
+        self.0.make_folder(path)
+    }
+    fn remove_folder(&self, path: &str) -> io::Result<()> {
+        self.0.remove_folder(path)
+    }
+    fn open_pipe(&self, path: &str) -> io::Result<Box<dyn PolledPipe>> {
+        self.0.open_pipe(path)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Here {
+    log: Rc<RefCell<Vec<String>>>,
+    /// How often symbols were read.
+    symbols: Rc<RefCell<usize>>,
+}
+
+impl System for Here {
+    fn machine(&self) -> Machine {
+        Machine { offline_cpus: vec![], ram_bytes: 1 << 34, page_kb: 4, arch: SyscallArch::X86_64 }
+    }
+    fn journal(&self, _: &Directory) -> Journal {
+        Journal::new(None)
+    }
+    fn symbols(&self) -> Result<Symbols, String> {
+        *self.symbols.borrow_mut() += 1;
+        let mut parser = Parser::default();
+        parser.push(b"1000 T start_kernel\n");
+        Ok(parser.finish())
+    }
+    fn log(&self, line: &str) {
+        self.log.borrow_mut().push(line.to_owned());
+    }
+    fn boot_ns(&self) -> u64 {
+        777
+    }
+}
+
+/// The packets of a session, and how many of them were committed.
+#[derive(Clone, Debug, Default)]
+struct Packets(Rc<RefCell<(Vec<TracePacket>, usize)>>);
+
+impl Output for Packets {
+    fn packet(&mut self, fill: &mut dyn FnMut(&mut TracePacketWriter<'_>)) {
+        let mut memory = vec![0; 256 * 1024];
+        let mut stream = FixedSink::stream(&mut memory[..]);
+        fill(&mut TracePacketWriter::from_scope(stream.root()));
+        let bytes = stream.finish().unwrap_or_else(|error| panic!("{error}"));
+        let packet = TracePacket::decode(bytes).unwrap_or_else(|error| panic!("{error}"));
+        self.0.borrow_mut().0.push(packet);
+    }
+    fn clock(&self) -> fn() -> u64 {
+        || 0
+    }
+    fn commit(&mut self) {
+        let mut packets = self.0.borrow_mut();
+        packets.1 = packets.0.len();
+    }
+}
+
+impl Packets {
+    fn take(&self) -> Vec<TracePacket> {
+        std::mem::take(&mut *self.0.borrow_mut()).0
+    }
+
+    /// The statistics among them.
+    fn stats(&self) -> Vec<FtraceStats> {
+        let stats = |packet| match packet {
+            TracePacket { data: Some(TracePacketData::FtraceStats(stats)), .. } => Some(stats),
+            _ => None,
+        };
+        self.take().into_iter().filter_map(stats).collect()
+    }
+
+    /// Events of all bundles: they are unknown fields here, so their number is counted by their time.
+    fn events(&self) -> usize {
+        let count = |packet: &TracePacket| match &packet.data {
+            Some(TracePacketData::FtraceEvents(bundle)) => {
+                let mut reader = protozero::Reader::new(bundle.unknown_fields.as_bytes());
+                std::iter::from_fn(|| reader.next_field().ok().flatten()).count()
+            }
+            _ => 0,
+        };
+        self.take().iter().map(count).sum()
+    }
+}
+
+struct World {
+    fake: Rc<Fake>,
+    here: Here,
+    controller: Controller<Packets>,
+}
+
+impl World {
+    fn new() -> Self {
+        let fake = Rc::new(Fake::new());
+        for (event, id, fields) in [
+            (FREQUENCY, 15, "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n"),
+            (IDLE, 16, "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n"),
+            (PRINT, 5, "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n"),
+        ] {
+            let name = event.split('/').next_back().unwrap_or_default();
+            let text =
+                format!("name: {name}\nID: {id}\nformat:\n{COMMON}{fields}\nprint fmt: \"\"\n");
+            for prefix in ["", "instances/other/"] {
+                fake.set(&format!("{prefix}events/{event}/format"), &text);
+            }
+        }
+        let here = Here::default();
+        let controller =
+            Controller::new(Box::new(Through(Rc::clone(&fake))), Box::new(here.clone()));
+        Self { fake, here, controller }
+    }
+
+    fn start(&mut self, id: u64, config: FtraceConfig) -> Result<Packets, String> {
+        let packets = Packets::default();
+        let config = DataSourceConfig { ftrace_config: Some(config), ..Default::default() };
+        let started = self.controller.start(id, &config, packets.clone(), 0);
+        match started {
+            Ok(()) => Ok(packets),
+            Err(refusal) => {
+                let stats = packets.stats();
+                assert_eq!(stats.len(), 1, "the user of the session is told");
+                let told = stats[0].atrace_errors.clone().unwrap_or_default();
+                assert!(told.contains(&refusal.0), "{told}");
+                Err(refusal.0)
+            }
+        }
+    }
+
+    /// What the next reads of a CPU give.
+    fn play(&self, path: &str, pages: &[Made]) {
+        let page = |made: &Made| Next::Page(made.page(4096, Commit::Eight));
+        self.fake.script(path, pages.iter().map(page).collect::<Vec<_>>());
+    }
+
+    fn pass(&mut self) {
+        self.controller.pass(0, &mut |_, _| {});
+    }
+}
+
+fn wants(events: &[&str]) -> FtraceConfig {
+    let ftrace_events = events.iter().map(|event| (*event).to_owned()).collect();
+    FtraceConfig { ftrace_events, ..Default::default() }
+}
+
+/// A record of this id, of thread 9.
+fn record(id: u8) -> Vec<u8> {
+    [&[id, 0, 0, 0, 9, 0, 0, 0][..], &[7, 0, 0, 0], &[0; 4], b"text\0"].concat()
+}
+
+fn page(ids: &[u8]) -> Made {
+    ids.iter().fold(Made::new(100), |made, id| made.event(1, &record(*id)))
+}
+
+const CPU0: &str = "per_cpu/cpu0/trace_pipe_raw";
+
+#[test]
+fn each_session_gets_its_events_and_all_is_put_back() {
+    let mut world = World::new();
+    let found = world.fake.settings();
+    let one = world.start(1, wants(&[FREQUENCY])).unwrap();
+    let two = world.start(2, wants(&[FREQUENCY, IDLE])).unwrap();
+    assert_eq!(world.fake.enabled("").len(), 2);
+    world.play(CPU0, &[page(&[15, 16, 15, 16, 16])]);
+    world.pass();
+    assert_eq!((one.events(), two.events()), (2, 5));
+    world.controller.stop(2);
+    assert_eq!(world.fake.enabled("").into_iter().collect::<Vec<_>>(), [FREQUENCY]);
+    world.play(CPU0, &[page(&[15, 16])]);
+    world.pass();
+    assert_eq!((one.events(), two.events()), (1, 0));
+    world.controller.stop(1);
+    assert_eq!(world.fake.settings(), found);
+    assert_eq!(world.controller.due_ns(), None);
+    assert_eq!(world.fake.open_pipes(), 0);
+}
+
+#[test]
+fn instances_are_read_apart() {
+    let mut world = World::new();
+    let found = world.fake.settings();
+    let root = world.start(1, wants(&[FREQUENCY])).unwrap();
+    let other = FtraceConfig { instance_name: Some("other".to_owned()), ..wants(&[FREQUENCY]) };
+    let other = world.start(2, other).unwrap();
+    world.play(CPU0, &[page(&[15])]);
+    world.play(&format!("instances/other/{CPU0}"), &[page(&[15, 15])]);
+    world.pass();
+    assert_eq!((root.events(), other.events()), (1, 2));
+    world.controller.reset();
+    assert_eq!(world.fake.settings(), found);
+}
+
+#[test]
+fn a_flush_reads_whole_rings_and_writes_statistics() {
+    let mut world = World::new();
+    let one = world.start(1, wants(&[FREQUENCY, "no_such", "power/no_such"])).unwrap();
+    let two = world.start(2, wants(&[FREQUENCY])).unwrap();
+    // More pages than a pass reads, each so full that it is no page in writing.
+    let full = (0..130).fold(Made::new(1), |made, _| made.event(1, &record(15)));
+    let pages = vec![full.clone(); 300];
+    world.play(CPU0, &pages);
+    world.controller.flush(&[1], &mut |_, _| {});
+    assert_eq!(one.0.borrow().1, one.0.borrow().0.len(), "everything is committed");
+    let (events, others) = (one.0.borrow().0.len(), two.events());
+    assert_eq!(others, 300 * 130);
+    assert!(events > 2);
+    let stats = one.stats();
+    assert_eq!(
+        stats.iter().map(|stats| stats.phase).collect::<Vec<_>>(),
+        [Some(Phase::START_OF_TRACE), Some(Phase::END_OF_TRACE)]
+    );
+    let mut unknown = stats[0].unknown_ftrace_events.clone();
+    unknown.extend(stats[0].failed_ftrace_events.clone());
+    unknown.sort();
+    assert_eq!(unknown, ["no_such", "power/no_such"]);
+    assert_eq!(stats[1].unknown_ftrace_events, [""; 0]);
+    let entries: Vec<_> = stats[1].cpu_stats.iter().map(|cpu| (cpu.cpu, cpu.entries)).collect();
+    assert_eq!(entries, [(Some(0), Some(3)), (Some(1), Some(4))]);
+    assert!(two.stats().is_empty(), "who was not asked to flush has none");
+}
+
+#[test]
+fn what_is_wrong_with_pages_is_in_the_statistics() {
+    let mut world = World::new();
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15]).pair(0, 1, 0)]);
+    world.pass();
+    world.controller.flush(&[1], &mut |_, _| {});
+    let stats = packets.stats();
+    assert!(stats[0].ftrace_parse_errors.is_empty());
+    assert_eq!(
+        stats[1].ftrace_parse_errors.iter().map(|status| status.0).collect::<Vec<_>>(),
+        [12]
+    );
+}
+
+#[test]
+fn refusals_leave_everything_as_it_was() {
+    let mut world = World::new();
+    let found = world.fake.settings();
+    world.fake.set("current_tracer", "blk");
+    assert!(world.start(1, wants(&[FREQUENCY])).is_err());
+    world.fake.set("current_tracer", "nop");
+    let missing = FtraceConfig { instance_name: Some("none".to_owned()), ..wants(&[FREQUENCY]) };
+    assert!(world.start(2, missing).is_err());
+    // Whatever change fails.
+    let mut failed = 0;
+    for changes in 0..40 {
+        world.fake.fail_after(changes, 1);
+        let refused = world.start(10 + changes as u64, wants(&[FREQUENCY])).is_err();
+        world.fake.take_failure();
+        failed += usize::from(refused);
+        world.controller.reset();
+        assert!(world.fake.settings() == found, "{changes}");
+    }
+    assert!(failed > 3);
+    // No pipe opens.
+    for cpu in 0..2 {
+        world.fake.deny(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"), 13);
+    }
+    assert!(world.start(99, wants(&[FREQUENCY])).unwrap_err().contains("run as root"));
+    assert_eq!(world.fake.settings(), found);
+    assert_eq!(world.controller.due_ns(), None);
+}
+
+#[test]
+fn texts_are_filtered() {
+    let mut world = World::new();
+    let rule = FtraceConfigPrintFilterRule {
+        r#match: Some(FtraceConfigPrintFilterRuleMatch::Prefix("text".to_owned())),
+        allow: Some(false),
+        ..Default::default()
+    };
+    let print_filter = FtraceConfigPrintFilter { rules: vec![rule], ..Default::default() };
+    let filtered = FtraceConfig { print_filter: Some(print_filter), ..wants(&[PRINT]) };
+    let (filtered, all) =
+        (world.start(1, filtered).unwrap(), world.start(2, wants(&[PRINT])).unwrap());
+    let other = [&record(5)[..16], b"other\0"].concat();
+    world.play(CPU0, &[page(&[5, 5]).event(1, &other)]);
+    world.pass();
+    assert_eq!((filtered.events(), all.events()), (1, 3));
+}
+
+#[test]
+fn a_clock_that_is_not_the_boot_clock_is_told() {
+    let mut world = World::new();
+    let raw = FtraceConfig { use_monotonic_raw_clock: Some(true), ..wants(&[FREQUENCY]) };
+    let packets = world.start(1, raw).unwrap();
+    world.fake.set("per_cpu/cpu0/stats", "now ts:   5.000007\n");
+    world.play(CPU0, &[page(&[15])]);
+    world.pass();
+    let packets = packets.take();
+    let Some(TracePacketData::FtraceEvents(bundle)) = &packets[0].data else {
+        panic!("{packets:?}")
+    };
+    assert_eq!((bundle.ftrace_timestamp, bundle.boot_timestamp), (Some(5_000_007_000), Some(777)));
+    assert_eq!(bundle.ftrace_clock.map(|clock| clock.0), Some(4));
+}
+
+#[test]
+fn symbols_live_as_long_as_they_are_wanted() {
+    let mut world = World::new();
+    let with = |policy| FtraceConfig {
+        symbolize_ksyms: Some(true),
+        ksyms_mem_policy: policy,
+        ..wants(&[FREQUENCY])
+    };
+    let parsed = |world: &mut World, packets: &Packets, id| {
+        world.controller.flush(&[id], &mut |_, _| {});
+        packets.stats()[1].kernel_symbols_parsed
+    };
+    let one = world.start(1, with(None)).unwrap();
+    let two = world.start(2, with(None)).unwrap();
+    assert_eq!((parsed(&mut world, &one, 1), parsed(&mut world, &two, 2)), (Some(1), Some(1)));
+    world.controller.stop(1);
+    assert_eq!(parsed(&mut world, &two, 2), Some(1));
+    world.controller.stop(2);
+    let three = world.start(3, wants(&[FREQUENCY])).unwrap();
+    assert_eq!(parsed(&mut world, &three, 3), Some(0));
+    assert_eq!(*world.here.symbols.borrow(), 1);
+}
+
+#[test]
+fn passes_are_due_as_sessions_ask() {
+    let mut world = World::new();
+    let every = |ms| FtraceConfig { drain_period_ms: Some(ms), ..wants(&[FREQUENCY]) };
+    assert_eq!(world.controller.due_ns(), None);
+    let _one = world.start(1, every(500)).unwrap();
+    assert_eq!(world.controller.due_ns(), Some(500_000_000));
+    let _two = world.start(2, every(20)).unwrap();
+    assert_eq!(world.controller.due_ns(), Some(20_000_000));
+    world.controller.pass(45_000_000, &mut |_, _| {});
+    assert_eq!(world.controller.due_ns(), Some(60_000_000));
+    // A CPU with more pages than a pass reads makes the next one due at once.
+    let full = (0..130).fold(Made::new(1), |made, _| made.event(1, &record(15)));
+    world.play(CPU0, &vec![full; 300]);
+    world.controller.pass(60_000_000, &mut |_, _| {});
+    assert_eq!(world.controller.due_ns(), Some(60_000_000));
+    world.controller.pass(61_000_000, &mut |_, _| {});
+    assert_eq!(world.controller.due_ns(), Some(80_000_000));
+}
+
+#[test]
+fn facts_go_to_whom_they_belong() {
+    let mut world = World::new();
+    let _packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15])]);
+    let mut told = BTreeMap::new();
+    world.controller.pass(0, &mut |id, facts| {
+        told.insert(id, facts.pids.iter().copied().collect::<Vec<_>>());
+    });
+    assert_eq!(told, BTreeMap::from([(1, vec![9])]));
+}

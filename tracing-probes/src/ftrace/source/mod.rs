@@ -1,0 +1,248 @@
+//! The data source `linux.ftrace`: one thread owns tracefs, for all instances.
+//!
+//! ```text
+//! thread of the producer        thread of ftrace
+//!   start ──────── Order ──────> Controller::start
+//!     waits <───────────────────── the kernel records (or the session is refused)
+//!   flush, stop ── Order ──────> Controller::flush, stop ──> acknowledged
+//!                                due: Controller::pass
+//! ```
+
+mod system;
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use abi::ids::InstanceId;
+use abi::map::SortedMap;
+use abi::sync::Arc;
+use client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use client::write::{BufferExhaustedPolicy, TraceWriter};
+use os::clock;
+use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
+
+use self::system::Linux;
+use super::config::Refusal;
+use super::controller::{Controller, write_refusal};
+use super::tracefs::find_root;
+use crate::Root;
+use crate::inbox::{Inbox, Key, Order, Refused, Taken};
+
+const NAME: &str = "linux.ftrace";
+
+/// Longest time that the producer waits until the kernel records: symbols are read before. A kernel that hangs must not
+/// stop other data sources.
+const START_WAIT: Duration = Duration::from_secs(10);
+
+/// What the thread gets of an instance that starts.
+struct Starting {
+    writer: TraceWriter,
+    /// Told whether it records.
+    started: SyncSender<bool>,
+}
+
+/// The data source.
+pub(crate) struct FtraceSource {
+    root: Root,
+    /// Since the first instance.
+    thread: Option<Thread>,
+    instances: SortedMap<InstanceId, Key>,
+}
+
+struct Thread {
+    inbox: Arc<Inbox<Starting>>,
+    run: Option<JoinHandle<()>>,
+}
+
+/// What is registered.
+pub(crate) fn descriptor() -> DataSourceDescriptor {
+    DataSourceDescriptor {
+        name: Some(NAME.to_owned()),
+        ftrace_descriptor: Some(FtraceDescriptor::default()),
+        ..Default::default()
+    }
+}
+
+/// Resets tracefs as if nobody recorded, whatever was set before. The texts tell what could not be.
+pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
+    match find_root(root.path()) {
+        Ok(tracefs) => super::mux::hard_reset(&tracefs),
+        Err(why) => vec![why],
+    }
+}
+
+impl FtraceSource {
+    pub(crate) fn new(root: &Root) -> Self {
+        Self { root: root.clone(), thread: None, instances: SortedMap::new() }
+    }
+}
+
+impl FtraceSource {
+    /// Takes an instance in. The first one starts the thread.
+    fn admit(&mut self, instance: &Instance) -> Result<(Arc<Inbox<Starting>>, Key), String> {
+        let session = instance.config().tracing_session_id.unwrap_or(0);
+        if let Some(thread) = &self.thread {
+            match thread.inbox.admit(session) {
+                Ok(key) => return Ok((Arc::clone(&thread.inbox), key)),
+                Err(Refused::Gone) => {}
+                Err(refused) => return Err(refused.to_string()),
+            }
+        }
+        let inbox: Arc<Inbox<Starting>> = Arc::default();
+        let key = inbox.admit(session).map_err(|refused| refused.to_string())?;
+        let (root, served) = (self.root.clone(), Arc::clone(&inbox));
+        let run = os::thread::spawn("ftrace", Box::new(move || serve(&root, &served)));
+        let run = run.map_err(|error| format!("no thread: {error}"))?;
+        self.thread = Some(Thread { inbox: Arc::clone(&inbox), run: Some(run) });
+        Ok((inbox, key))
+    }
+
+    fn of(&self, instance: &Instance) -> Option<(&Inbox<Starting>, Key)> {
+        Some((&self.thread.as_ref()?.inbox, *self.instances.get(&instance.id())?))
+    }
+}
+
+impl DataSource for FtraceSource {
+    fn start(&mut self, instance: &Instance) {
+        let admitted = self.admit(instance);
+        let (inbox, key) = match admitted {
+            Ok(admitted) => admitted,
+            Err(why) => {
+                self.root.warn_once(&format!("{NAME}: an instance records nothing: {why}"));
+                return instance.refuse();
+            }
+        };
+        self.instances.insert(instance.id(), key);
+        // Events wait in the kernel's ring while this stalls, so nothing is lost that could be kept.
+        let policy = instance.policy_or(BufferExhaustedPolicy::StallThenDrop);
+        let (started, has_started) = sync_channel(1);
+        inbox.start(
+            key,
+            instance.clone(),
+            Starting { writer: instance.trace_writer(policy), started },
+        );
+        match has_started.recv_timeout(START_WAIT) {
+            Ok(true) => {}
+            Ok(false) => instance.refuse(),
+            Err(_) => self.root.warn_once(&format!(
+                "{NAME}: the kernel did not answer within {} s; an instance may record later, or nothing",
+                START_WAIT.as_secs()
+            )),
+        }
+    }
+
+    fn flush(&mut self, instance: &Instance, _: &FlushRequest, done: Ack) {
+        if let Some((inbox, key)) = self.of(instance) {
+            inbox.flush(key, done);
+        }
+    }
+
+    fn stop(&mut self, instance: &Instance, done: Ack) {
+        if let Some((inbox, key)) = self.of(instance) {
+            inbox.stop(key, done);
+            self.instances.remove(&instance.id());
+        }
+    }
+}
+
+impl Drop for Thread {
+    /// Waits until tracefs is as it was found.
+    fn drop(&mut self) {
+        self.inbox.finish();
+        if let Some(run) = self.run.take() {
+            _ = run.join();
+        }
+    }
+}
+
+/// Abandons an inbox when its thread ends, also by a panic: nobody then waits for an acknowledgement.
+struct Served<'a>(&'a Inbox<Starting>);
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// The thread.
+fn serve(root: &Root, inbox: &Inbox<Starting>) {
+    let _served = Served(inbox);
+    let tracefs = find_root(root.path());
+    let mut controller = tracefs.map(|tracefs| {
+        let system = Linux::new(root, &tracefs);
+        Controller::new(Box::new(tracefs), Box::new(system))
+    });
+    if let Err(why) = &controller {
+        root.warn_once(why);
+    }
+    loop {
+        let now_ns = clock::now().mono_ns;
+        let due = controller.as_ref().ok().and_then(Controller::due_ns);
+        let wait = due.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
+        match inbox.take(wait) {
+            Taken::Orders(orders) => carry_out(&mut controller, orders, inbox),
+            Taken::Finished => break,
+        }
+        let now_ns = clock::now().mono_ns;
+        if let Ok(controller) = &mut controller
+            && controller.due_ns().is_some_and(|due_ns| due_ns <= now_ns)
+        {
+            controller.pass(now_ns, &mut |_, _| {});
+        }
+    }
+    if let Ok(controller) = &mut controller {
+        controller.reset();
+    }
+}
+
+/// Does what the orders say, those of older instances first.
+fn carry_out(
+    controller: &mut Result<Controller<TraceWriter>, String>,
+    orders: SortedMap<Key, Order<Starting>>,
+    inbox: &Inbox<Starting>,
+) {
+    let (mut flushed, mut stopped) = (Vec::new(), Vec::new());
+    for (key, order) in orders {
+        // It has no incremental state that a reader could miss for long: each pass clears its own.
+        let Order { start, clear: _, flush, stop } = order;
+        if let Some((instance, Starting { writer, started })) = start {
+            let is_started = start_one(controller, key, instance.config(), writer);
+            // The producer may have given up waiting.
+            _ = started.send(is_started);
+        }
+        flushed.extend(flush.map(|done| (key, done)));
+        stopped.extend(stop.map(|done| (key, done)));
+    }
+    if let Ok(controller) = controller {
+        let ids: Vec<_> = flushed.iter().map(|(key, _)| key.number()).collect();
+        if !ids.is_empty() {
+            controller.flush(&ids, &mut |_, _| {});
+        }
+        stopped.iter().for_each(|(key, _)| controller.stop(key.number()));
+    }
+    stopped.iter().for_each(|(key, _)| inbox.release(*key));
+    // Their acknowledgements go here.
+    drop((flushed, stopped));
+}
+
+/// True if the kernel records.
+fn start_one(
+    controller: &mut Result<Controller<TraceWriter>, String>,
+    key: Key,
+    config: &DataSourceConfig,
+    mut writer: TraceWriter,
+) -> bool {
+    let now_ns = clock::now().mono_ns;
+    let started = match controller {
+        Ok(controller) => controller.start(key.number(), config, writer, now_ns),
+        Err(why) => {
+            let refusal = Refusal(why.clone());
+            write_refusal(&mut writer, &refusal);
+            Err(refusal)
+        }
+    };
+    started.is_ok()
+}

@@ -1,0 +1,116 @@
+//! The machine, as the controller needs it.
+
+use std::io::{self, Read};
+
+use super::super::config::SyscallArch;
+use super::super::controller::System;
+use super::super::mux::{Journal, Machine, Records};
+use super::super::symbols::{Parser, Restrict, Revealed, Symbols};
+use super::super::tracefs::{Directory, Tracefs, cpu_list};
+use crate::Root;
+
+/// Where the records of values found are kept: a reboot clears it, and tracefs with it.
+const RECORDS: &str = "run/tracing-probes";
+const KALLSYMS: &str = "proc/kallsyms";
+const KPTR_RESTRICT: &str = "proc/sys/kernel/kptr_restrict";
+/// Bytes of `kallsyms` that tell whether addresses show.
+const SAMPLE: u64 = 4096;
+
+/// See [`System`].
+pub(super) struct Linux {
+    root: Root,
+    records: Option<Records>,
+}
+
+impl Linux {
+    /// Puts back what a daemon that was killed has left in `tracefs`.
+    pub(super) fn new(root: &Root, tracefs: &dyn Tracefs) -> Self {
+        let boot = root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let records = match Records::open(&root.join(RECORDS), &boot) {
+            Ok(records) => {
+                let notes = records.restore(tracefs);
+                notes.iter().for_each(|note| root.warn_once(&format!("linux.ftrace: {note}")));
+                Some(records)
+            }
+            Err(why) => {
+                root.warn_once(&format!(
+                    "linux.ftrace: {why}; if this program is killed, `tracebox --reset-ftrace` resets the kernel"
+                ));
+                None
+            }
+        };
+        Self { root: root.clone(), records }
+    }
+}
+
+impl System for Linux {
+    fn machine(&self) -> Machine {
+        let cpus = |file: &str| {
+            let mut text = Vec::new();
+            self.root.read(&format!("sys/devices/system/cpu/{file}"), &mut text).ok()?;
+            cpu_list(&text)
+        };
+        let (possible, online) =
+            (cpus("possible").unwrap_or_default(), cpus("online").unwrap_or_default());
+        let memory_kb = self.root.read_line("proc/meminfo").and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        let machine = rustix::system::uname();
+        Machine {
+            offline_cpus: possible.into_iter().filter(|cpu| !online.contains(cpu)).collect(),
+            ram_bytes: memory_kb.unwrap_or(0).saturating_mul(1024),
+            page_kb: u32::try_from(rustix::param::page_size() / 1024).unwrap_or(4),
+            arch: SyscallArch::of_machine(&machine.machine().to_string_lossy()),
+        }
+    }
+
+    fn journal(&self, directory: &Directory) -> Journal {
+        Journal::new(self.records.as_ref().map(|records| records.store(directory)))
+    }
+
+    fn symbols(&self) -> Result<Symbols, String> {
+        let _revealed = Revealed::new(self)?;
+        let failed =
+            |error: io::Error| format!("kernel symbols: /{KALLSYMS} cannot be read: {error}");
+        let mut file = self.root.open(KALLSYMS).map_err(failed)?;
+        let (mut parser, mut piece) = (Parser::default(), vec![0; 64 * 1024]);
+        loop {
+            let len = match file.read(&mut piece) {
+                Ok(0) => return Ok(parser.finish()),
+                Ok(len) => len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            parser.push(piece.get(..len).unwrap_or_default());
+        }
+    }
+
+    fn log(&self, line: &str) {
+        self.root.warn_once(line);
+    }
+
+    fn boot_ns(&self) -> u64 {
+        os::clock::boot_ns()
+    }
+}
+
+impl Restrict for Linux {
+    fn is_hidden(&self) -> io::Result<bool> {
+        let mut sample = Vec::new();
+        self.root.open(KALLSYMS)?.take(SAMPLE).read_to_end(&mut sample)?;
+        let mut words = sample
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| line.split(|b| *b == b' ').next());
+        Ok(words.all(|address| address.iter().all(|digit| *digit == b'0')))
+    }
+
+    fn level(&self) -> io::Result<u32> {
+        let level = self.root.read_number(KPTR_RESTRICT).and_then(|level| level.try_into().ok());
+        level.ok_or_else(|| io::Error::other(format!("/{KPTR_RESTRICT} is no number")))
+    }
+
+    fn set_level(&self, level: u32) -> io::Result<()> {
+        std::fs::write(self.root.join(KPTR_RESTRICT), level.to_string())
+    }
+}
