@@ -11,8 +11,6 @@ pub(super) const GROUPS: [&str; 2] = ["perfetto_kprobes", "perfetto_kretprobes"]
 
 /// Only the main instance has it.
 const COMMANDS: &str = "kprobe_events";
-/// `EEXIST`: the probe is there with the same place.
-const EXISTS: std::io::ErrorKind = std::io::ErrorKind::AlreadyExists;
 
 /// What an event of a probe tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +45,7 @@ pub(super) fn create(
         transaction.remember(undo, Until::LastSession)?;
         return Ok(true);
     }
-    match transaction.change(&change, undo, Until::LastSession)? {
-        Ok(()) => Ok(true),
-        Err(error) => Ok(error.kind() == EXISTS),
-    }
+    Ok(transaction.change(&change, undo, Until::LastSession)?.is_ok())
 }
 
 fn commands(event: &EventName) -> (Change, Change) {
