@@ -112,7 +112,6 @@ fn bad_words() {
             "tracebox recrod -o x -- true",
             "\"recrod\" is not a program of tracebox: did you mean \"record\"?",
         ),
-        ("tracebox -t 1s -o x sched", "linux.ftrace is not available here: "),
         ("tracebox -t 1s -b 0 -o x", "-b: a buffer of 0 bytes"),
         ("traced --nope", "unexpected argument '--nope'"),
         ("trigger_perfetto", "name at least one trigger"),

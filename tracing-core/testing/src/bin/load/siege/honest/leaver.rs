@@ -2,7 +2,7 @@
 //! session counts it.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use client::consumer::{Consumer, Waited};
 use client::data_source::{Ack, DataSource, Instance};
@@ -17,6 +17,9 @@ use crate::daemon::FOREVER;
 use crate::producers::{config, descriptor};
 
 const BUFFER_KB: u32 = 4 * 1024;
+
+/// How often a process is started again that the service refuses.
+const TRIES: usize = 50;
 
 /// How many packets the process writes; up to the size of its shared memory and more.
 fn packets(round: u64) -> u64 {
@@ -67,6 +70,24 @@ pub struct Left {
     pub lost: u64,
 }
 
+/// Starts a process, and waits until it says how much it wrote. `None`: it ended before.
+fn start(producers: &Address, source: &str, written: u64) -> Outcome<(Child, Option<String>)> {
+    let mut child = Command::new("/proc/self/exe")
+        .args(["--leave", &producers.to_string(), source, &written.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("a process that is to be killed: {error}"))?;
+    let stdout = child.stdout.take().ok_or("no stdout")?;
+    let printed = BufReader::new(stdout).lines().map_while(Result::ok).next();
+    Ok((child, printed))
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
 /// Records a process, kills it, and looks for its packets.
 pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcome<Left> {
     let written = packets(round);
@@ -74,16 +95,16 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
     consumer
         .enable_tracing(&config(&source, BUFFER_KB), None)
         .map_err(|e| format!("a session: {e}"))?;
-    let mut child = Command::new("/proc/self/exe")
-        .args(["--leave", &producers.to_string(), &source, &written.to_string()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("a process that is to be killed: {error}"))?;
-    let stdout = child.stdout.take().ok_or("no stdout")?;
-    let printed = BufReader::new(stdout).lines().map_while(Result::ok).next();
-    let _ = child.kill();
-    let _ = child.wait();
+    let (mut child, mut printed) = start(producers, &source, written)?;
+    for _ in 0..TRIES {
+        if printed.is_some() {
+            break;
+        }
+        // While descriptors are short, a connection may be refused. A client tries again, then.
+        end(&mut child);
+        (child, printed) = start(producers, &source, written)?;
+    }
+    end(&mut child);
     if printed != Some(written.to_string()) {
         return Err(format!("a process that is to be killed ended before: {printed:?}"));
     }
