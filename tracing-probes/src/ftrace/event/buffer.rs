@@ -37,17 +37,29 @@ impl Buffer {
     /// Appends a field that is a varint.
     #[inline]
     pub(crate) fn uint(&mut self, tag: Tag, value: u64) {
-        let (low, len) = if value < 1 << 56 {
-            let (word, len) = varint::word(value);
-            (u128::from(word), len)
-        } else {
-            let (word, end, len) = varint::wide(value);
-            (u128::from(end) << 64 | u128::from(word), len)
-        };
-        self.store(
-            u128::from(tag.bytes) | low << (8 * u32::from(tag.len)),
-            usize::from(tag.len) + len,
-        );
+        if value >= 1 << 56 {
+            return self.wide(tag, value);
+        }
+        let (word, len) = varint::word(value);
+        self.reserve(WINDOW);
+        let Some(to) = self.bytes.get_mut(self.at..self.at + WINDOW) else { return };
+        let (head, len_of_tag) = (tag.bytes.to_le_bytes(), usize::from(tag.len));
+        if let Some(to) = to.first_chunk_mut() {
+            *to = head;
+        }
+        if let Some(to) = to.get_mut(len_of_tag..).and_then(|to| to.first_chunk_mut()) {
+            *to = word.to_le_bytes();
+        }
+        self.at += len_of_tag + len;
+    }
+
+    /// [`Buffer::uint`] of a value that takes nine or ten bytes, such as a negative one.
+    #[inline(never)]
+    fn wide(&mut self, tag: Tag, value: u64) {
+        let (word, end, len) = varint::wide(value);
+        let low = u128::from(end) << 64 | u128::from(word);
+        let whole = u128::from(tag.bytes) | low << (8 * u32::from(tag.len));
+        self.store(whole, usize::from(tag.len) + len);
     }
 
     /// Appends a field that is bytes or text.
