@@ -7,16 +7,14 @@
 use std::io;
 use std::time::Duration;
 
-use abi::ids::InstanceId;
-use abi::map::SortedMap;
 use abi::sync::Arc;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use client::write::{BufferExhaustedPolicy, TraceWriter};
+use client::write::TraceWriter;
 use os::clock;
-use protos::DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy;
 
 use crate::Root;
-use crate::inbox::{Inbox, Key, Refused, Taken};
+use crate::inbox::{Inbox, Taken};
+use crate::instances::{Instances, Served, policy};
 use crate::output::Output;
 use crate::probe::Probe;
 use crate::scheduler::Scheduler;
@@ -28,9 +26,7 @@ pub(crate) type Spawn = dyn Fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<()>
 pub(crate) struct Source<P> {
     root: Root,
     spawn: Arc<Spawn>,
-    /// That of the thread, once there is one.
-    inbox: Option<Arc<Inbox<TraceWriter>>>,
-    instances: SortedMap<InstanceId, Key>,
+    instances: Instances<TraceWriter>,
     probe: core::marker::PhantomData<fn() -> P>,
 }
 
@@ -45,104 +41,47 @@ impl<P: Probe> Source<P> {
         Self {
             root: root.clone(),
             spawn,
-            inbox: None,
-            instances: SortedMap::new(),
+            instances: Instances::new(),
             probe: core::marker::PhantomData,
         }
-    }
-
-    /// Takes an instance in. It starts the thread if there is none.
-    fn admit(&mut self, instance: &Instance) -> Result<(Arc<Inbox<TraceWriter>>, Key), String> {
-        let session = instance.config().tracing_session_id.unwrap_or(0);
-        if let Some(inbox) = &self.inbox {
-            match inbox.admit(session) {
-                Ok(key) => return Ok((Arc::clone(inbox), key)),
-                Err(refused @ (Refused::Session | Refused::All)) => return Err(refused.to_string()),
-                Err(Refused::Gone) => {}
-            }
-        }
-        let inbox: Arc<Inbox<TraceWriter>> = Arc::default();
-        let key = inbox.admit(session).map_err(|refused| refused.to_string())?;
-        let (root, served) = (self.root.clone(), Arc::clone(&inbox));
-        let name = P::NAME.trim_start_matches("linux.");
-        (self.spawn)(name, Box::new(move || serve::<P, _>(&root, &served)))
-            .map_err(|error| format!("no thread: {error}"))?;
-        self.inbox = Some(Arc::clone(&inbox));
-        Ok((inbox, key))
-    }
-
-    fn of(&self, instance: &Instance) -> Option<(&Inbox<TraceWriter>, Key)> {
-        Some((self.inbox.as_deref()?, *self.instances.get(&instance.id())?))
-    }
-}
-
-/// What the writer of an instance does when shared memory is full. Stalling loses nothing while the service keeps up;
-/// dropping frees the thread if it hangs. A config may choose to drop at once. It may not choose to end the program,
-/// which has other sessions.
-fn policy(instance: &Instance) -> BufferExhaustedPolicy {
-    match instance.config().buffer_exhausted_policy {
-        Some(ConfiguredPolicy::BUFFER_EXHAUSTED_DROP) => BufferExhaustedPolicy::Drop,
-        _ => BufferExhaustedPolicy::StallThenDrop,
     }
 }
 
 impl<P: Probe> DataSource for Source<P> {
     fn start(&mut self, instance: &Instance) {
-        match self.admit(instance) {
+        let Self { root, spawn, instances, .. } = self;
+        let admitted = instances.admit(instance, |inbox| {
+            let root = root.clone();
+            let name = P::NAME.trim_start_matches("linux.");
+            spawn(name, Box::new(move || serve::<P, _>(&root, &inbox)))
+        });
+        match admitted {
             Ok((inbox, key)) => {
-                self.instances.insert(instance.id(), key);
-                let writer = instance.trace_writer(policy(instance));
-                inbox.start(key, instance.clone(), writer);
+                inbox.start(key, instance.clone(), instance.trace_writer(policy(instance)));
             }
             Err(why) => {
-                self.root.warn_once(&format!("{}: an instance records nothing: {why}", P::NAME));
+                root.warn_once(&format!("{}: an instance records nothing: {why}", P::NAME));
                 instance.refuse();
             }
         }
     }
 
-    // The acknowledgement of an instance that was refused is dropped, which acknowledges.
-
     fn flush(&mut self, instance: &Instance, _: &FlushRequest, done: Ack) {
-        if let Some((inbox, key)) = self.of(instance) {
-            inbox.flush(key, done);
-        }
+        self.instances.flush(instance, done);
     }
 
     fn clear_incremental_state(&mut self, instance: &Instance) {
-        if let Some((inbox, key)) = self.of(instance) {
-            inbox.clear(key);
-        }
+        self.instances.clear(instance);
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some((inbox, key)) = self.of(instance) {
-            inbox.stop(key, done);
-            self.instances.remove(&instance.id());
-        }
-    }
-}
-
-impl<P> Drop for Source<P> {
-    fn drop(&mut self) {
-        if let Some(inbox) = &self.inbox {
-            inbox.finish();
-        }
+        self.instances.stop(instance, done);
     }
 }
 
 impl<P: Probe> core::fmt::Debug for Source<P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Source").field("name", &P::NAME).finish_non_exhaustive()
-    }
-}
-
-/// Abandons an inbox when its thread ends, also by a panic: nobody then waits for an acknowledgement.
-struct Served<'a, W>(&'a Inbox<W>);
-
-impl<W> Drop for Served<'_, W> {
-    fn drop(&mut self) {
-        self.0.abandon();
     }
 }
 

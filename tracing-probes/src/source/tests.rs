@@ -73,7 +73,7 @@ fn check_hostile_config<P: Probe>(name: &str) {
     for _ in 0..900 {
         flushed().for_each(|it| source.flush(it, &FlushRequest::default(), ack()));
     }
-    let inbox = Arc::clone(source.inbox.as_ref().unwrap());
+    let inbox = source.instances.inbox().unwrap();
     assert_eq!(inbox.waiting(), running);
     let asked = 900 * flushed().count();
     assert_eq!(answered.load(Ordering::Relaxed), asked - running, "one flush of each waits");

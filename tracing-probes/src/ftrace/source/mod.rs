@@ -16,11 +16,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use abi::ids::InstanceId;
 use abi::map::SortedMap;
-use abi::sync::Arc;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use client::write::{BufferExhaustedPolicy, TraceWriter};
+use client::write::TraceWriter;
 use os::clock;
 use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
 
@@ -29,7 +27,8 @@ use super::config::Refusal;
 use super::controller::{Controller, write_refusal};
 use super::tracefs::find_root;
 use crate::Root;
-use crate::inbox::{Inbox, Key, Order, Refused, Taken};
+use crate::inbox::{Inbox, Key, Order, Taken};
+use crate::instances::{Instances, Served, policy};
 
 const NAME: &str = "linux.ftrace";
 
@@ -44,17 +43,24 @@ struct Starting {
     started: SyncSender<bool>,
 }
 
-/// The data source.
+/// The data source. Its end waits until tracefs is as it was found.
 pub(crate) struct FtraceSource {
     root: Root,
+    /// Before the thread: its end is what the thread waits for.
+    instances: Instances<Starting>,
     /// Since the first instance.
-    thread: Option<Thread>,
-    instances: SortedMap<InstanceId, Key>,
+    thread: Option<Joined>,
 }
 
-struct Thread {
-    inbox: Arc<Inbox<Starting>>,
-    run: Option<JoinHandle<()>>,
+/// A thread that is waited for.
+struct Joined(Option<JoinHandle<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            _ = thread.join();
+        }
+    }
 }
 
 /// What is registered.
@@ -76,58 +82,34 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
 
 impl FtraceSource {
     pub(crate) fn new(root: &Root) -> Self {
-        Self { root: root.clone(), thread: None, instances: SortedMap::new() }
-    }
-}
-
-impl FtraceSource {
-    /// Takes an instance in. The first one starts the thread.
-    fn admit(&mut self, instance: &Instance) -> Result<(Arc<Inbox<Starting>>, Key), String> {
-        let session = instance.config().tracing_session_id.unwrap_or(0);
-        if let Some(thread) = &self.thread {
-            match thread.inbox.admit(session) {
-                Ok(key) => return Ok((Arc::clone(&thread.inbox), key)),
-                Err(Refused::Gone) => {}
-                Err(refused) => return Err(refused.to_string()),
-            }
-        }
-        let inbox: Arc<Inbox<Starting>> = Arc::default();
-        let key = inbox.admit(session).map_err(|refused| refused.to_string())?;
-        let (root, served) = (self.root.clone(), Arc::clone(&inbox));
-        let run = os::thread::spawn("ftrace", Box::new(move || serve(&root, &served)));
-        let run = run.map_err(|error| format!("no thread: {error}"))?;
-        self.thread = Some(Thread { inbox: Arc::clone(&inbox), run: Some(run) });
-        Ok((inbox, key))
-    }
-
-    fn of(&self, instance: &Instance) -> Option<(&Inbox<Starting>, Key)> {
-        Some((&self.thread.as_ref()?.inbox, *self.instances.get(&instance.id())?))
+        Self { root: root.clone(), instances: Instances::new(), thread: None }
     }
 }
 
 impl DataSource for FtraceSource {
     fn start(&mut self, instance: &Instance) {
-        let admitted = self.admit(instance);
+        let Self { root, instances, thread } = self;
+        let admitted = instances.admit(instance, |inbox| {
+            let root = root.clone();
+            let run = os::thread::spawn("ftrace", Box::new(move || serve(&root, &inbox)))?;
+            *thread = Some(Joined(Some(run)));
+            Ok(())
+        });
         let (inbox, key) = match admitted {
             Ok(admitted) => admitted,
             Err(why) => {
-                self.root.warn_once(&format!("{NAME}: an instance records nothing: {why}"));
+                root.warn_once(&format!("{NAME}: an instance records nothing: {why}"));
                 return instance.refuse();
             }
         };
-        self.instances.insert(instance.id(), key);
-        // Events wait in the kernel's ring while this stalls, so nothing is lost that could be kept.
-        let policy = instance.policy_or(BufferExhaustedPolicy::StallThenDrop);
+        // Events wait in the kernel's ring while a writer stalls.
+        let writer = instance.trace_writer(policy(instance));
         let (started, has_started) = sync_channel(1);
-        inbox.start(
-            key,
-            instance.clone(),
-            Starting { writer: instance.trace_writer(policy), started },
-        );
+        inbox.start(key, instance.clone(), Starting { writer, started });
         match has_started.recv_timeout(START_WAIT) {
             Ok(true) => {}
             Ok(false) => instance.refuse(),
-            Err(_) => self.root.warn_once(&format!(
+            Err(_) => root.warn_once(&format!(
                 "{NAME}: the kernel did not answer within {} s; an instance may record later, or nothing",
                 START_WAIT.as_secs()
             )),
@@ -135,35 +117,11 @@ impl DataSource for FtraceSource {
     }
 
     fn flush(&mut self, instance: &Instance, _: &FlushRequest, done: Ack) {
-        if let Some((inbox, key)) = self.of(instance) {
-            inbox.flush(key, done);
-        }
+        self.instances.flush(instance, done);
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some((inbox, key)) = self.of(instance) {
-            inbox.stop(key, done);
-            self.instances.remove(&instance.id());
-        }
-    }
-}
-
-impl Drop for Thread {
-    /// Waits until tracefs is as it was found.
-    fn drop(&mut self) {
-        self.inbox.finish();
-        if let Some(run) = self.run.take() {
-            _ = run.join();
-        }
-    }
-}
-
-/// Abandons an inbox when its thread ends, also by a panic: nobody then waits for an acknowledgement.
-struct Served<'a>(&'a Inbox<Starting>);
-
-impl Drop for Served<'_> {
-    fn drop(&mut self) {
-        self.0.abandon();
+        self.instances.stop(instance, done);
     }
 }
 
