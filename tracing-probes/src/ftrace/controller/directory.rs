@@ -38,7 +38,6 @@ pub(super) struct Session<W> {
     pub(super) setup: Setup,
     pub(super) period_ms: Option<u32>,
     pub(super) has_symbols: bool,
-    pub(super) retains: bool,
 }
 
 impl<W: Output> InUse<W> {

@@ -59,6 +59,8 @@ pub(crate) struct Controller<W> {
     system: Box<dyn System>,
     events: Events,
     symbols: Option<Symbols>,
+    /// A session asked for symbols that stay.
+    retains_symbols: bool,
     directories: BTreeMap<Directory, InUse<W>>,
     /// When the next pass is due, by the monotonic clock.
     due_ns: Option<u64>,
@@ -67,7 +69,15 @@ pub(crate) struct Controller<W> {
 impl<W: Output> Controller<W> {
     pub(crate) fn new(tracefs: Box<dyn Tracefs>, system: Box<dyn System>) -> Self {
         let events = Events::default();
-        Self { tracefs, system, events, symbols: None, directories: BTreeMap::new(), due_ns: None }
+        Self {
+            tracefs,
+            system,
+            events,
+            symbols: None,
+            retains_symbols: false,
+            directories: BTreeMap::new(),
+            due_ns: None,
+        }
     }
 
     /// Starts a session: when this returns, the kernel records for it. A refusal is told to the user of the session,
@@ -151,6 +161,7 @@ impl<W: Output> Controller<W> {
                 }
             }
         }
+        self.retains_symbols |= retains && self.symbols.is_some();
         let subscriber =
             Subscriber::new(Wishes { plans: events.plans, has_symbols, passes: events.passes });
         let mut setup = stats::Setup {
@@ -166,8 +177,7 @@ impl<W: Output> Controller<W> {
             let (pages, symbols) = (in_use.ring_pages(), self.symbols.as_ref());
             setup.before = stats::Now::read(&*self.tracefs, &directory, pages, symbols);
         }
-        let session =
-            move |out| Session { subscriber, out, setup, period_ms, has_symbols, retains };
+        let session = move |out| Session { subscriber, out, setup, period_ms, has_symbols };
         Ok((directory, session))
     }
 
@@ -223,7 +233,7 @@ impl<W: Output> Controller<W> {
         if sessions().next().is_none() {
             self.due_ns = None;
         }
-        if !sessions().any(|session| session.has_symbols || session.retains) {
+        if !self.retains_symbols && !sessions().any(|session| session.has_symbols) {
             self.symbols = None;
         }
     }

@@ -4,9 +4,9 @@ use std::io;
 use std::rc::Rc;
 
 use protos::{
-    DataSourceConfig, FtraceConfig, FtraceConfigPrintFilter, FtraceConfigPrintFilterRule,
-    FtraceConfigPrintFilterRuleMatch, FtraceStats, FtraceStatsPhase as Phase, TracePacket,
-    TracePacketData, TracePacketWriter,
+    DataSourceConfig, FtraceConfig, FtraceConfigKsymsMemPolicy as Policy, FtraceConfigPrintFilter,
+    FtraceConfigPrintFilterRule, FtraceConfigPrintFilterRuleMatch, FtraceStats,
+    FtraceStatsPhase as Phase, TracePacket, TracePacketData, TracePacketWriter,
 };
 use protozero::{FixedSink, Message, Writer};
 
@@ -372,6 +372,13 @@ fn symbols_live_as_long_as_they_are_wanted() {
     let three = world.start(3, wants(&[FREQUENCY])).unwrap();
     assert_eq!(parsed(&mut world, &three, 3), Some(0));
     assert_eq!(*world.here.symbols.borrow(), 1);
+    // They may be asked to stay: then they are read once.
+    for id in 4..7 {
+        let packets = world.start(id, with(Some(Policy::KSYMS_RETAIN))).unwrap();
+        assert_eq!(parsed(&mut world, &packets, id), Some(1));
+        world.controller.stop(id);
+    }
+    assert_eq!(*world.here.symbols.borrow(), 2);
 }
 
 #[test]
