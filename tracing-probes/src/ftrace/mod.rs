@@ -7,7 +7,7 @@
 //!       └──────────────┬────────────────┘                                │
 //!                 table::Table ── a Plan for each id of a record ────────┤
 //!                      │                                                 │
-//!  trace_pipe_raw ─> page::Records ─> event, compact ─> Bundle ─> TracePacket of that session
+//!  trace_pipe_raw ──> page::Events ─> event, compact ─> Bundle ─> TracePacket of that session
 //! ```
 //!
 //! Everything in this drawing is a pure function of bytes: it has no files, threads and clocks.
@@ -16,7 +16,8 @@
 //! FtraceConfig ─> config::Config ─> mux::Mux ─> dyn tracefs::Tracefs     one Mux for each instance of tracefs
 //! ```
 //!
-//! A `Mux` sets tracefs for all sessions together, and puts back what it found.
+//! A `Mux` sets tracefs for all sessions together, and puts back what it found. [`controller`] owns the `Mux` of each
+//! instance of tracefs and reads the pipes; [`source`] is the data source, with the thread that the controller runs on.
 //!
 //! Trust: the kernel is trusted to print what it does, not to have no bugs, and the pages hold names and texts of any
 //! process. Every offset and length is checked. A record that its plan does not fit is skipped and counted; a page that

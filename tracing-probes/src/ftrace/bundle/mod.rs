@@ -39,12 +39,12 @@ pub(crate) struct Keep<'a> {
     /// Its events.
     pub(crate) plans: &'a Plans,
     /// The filter of its records, if it has one.
-    pub(crate) passes: Option<&'a Passes<'a>>,
+    pub(crate) filter: Option<&'a Filter<'a>>,
 }
 
 /// Whether a session keeps a record, beside having its event: a filter of texts or of system calls. Takes the id and
 /// the record.
-pub(crate) type Passes<'a> = dyn Fn(u16, &[u8]) -> bool + 'a;
+pub(crate) type Filter<'a> = dyn Fn(u16, &[u8]) -> bool + 'a;
 
 /// What a session knows of a CPU between bundles.
 #[derive(Debug, Default)]
@@ -143,7 +143,7 @@ impl Bundle {
                 return self.columns.waking(record, waking, around.facts).map(|()| true);
             }
         }
-        if keep.passes.is_some_and(|passes| !passes(record.id, record.bytes)) {
+        if keep.filter.is_some_and(|keeps| !keeps(record.id, record.bytes)) {
             return Ok(false);
         }
         event::write(&mut self.events, record, plan, keep.plans.pid_offset, around)?;

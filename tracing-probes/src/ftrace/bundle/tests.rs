@@ -12,7 +12,7 @@ use super::super::page::made::Made;
 use super::super::page::{Commit, Lost};
 use super::super::table::plan::{Body, Fact, Plan, Step, Tag, What};
 use super::super::table::plans::Plans;
-use super::{Bundle, Clocks, Keep, Passes, Progress};
+use super::{Bundle, Clocks, Filter, Keep, Progress};
 
 /// A page of Linux 6.18, and what upstream's probes made of it: sched_switch, print and task_rename.
 const PAGE: &[u8] = include_bytes!("sample.page");
@@ -90,8 +90,8 @@ impl Session {
         self.add_if(page, None);
     }
 
-    fn add_if(&mut self, page: &[u8], passes: Option<&Passes<'_>>) {
-        let keep = Keep { commit: Commit::Eight, plans: &self.plans, passes };
+    fn add_if(&mut self, page: &[u8], filter: Option<&Filter<'_>>) {
+        let keep = Keep { commit: Commit::Eight, plans: &self.plans, filter };
         let mut around = Around {
             printk: &self.printk,
             addresses: &mut self.addresses,
@@ -318,9 +318,9 @@ fn a_bundle_with_many_names_ends() {
 #[test]
 fn a_session_filters_records() {
     let mut session = Session::new(&[PRINT, RENAME], false);
-    let passes = |id: u16, record: &[u8]| id != PRINT || record.get(16) != Some(&b'd');
+    let keeps = |id: u16, record: &[u8]| id != PRINT || record.get(16) != Some(&b'd');
     let made = Made::new(1).event(0, &print("drop")).event(0, &print("keep"));
-    session.add_if(&made.page(4096, Commit::Eight), Some(&passes));
+    session.add_if(&made.page(4096, Commit::Eight), Some(&keeps));
     let bytes = session.write(None);
     let texts: Vec<_> = events(&bytes).iter().map(|(_, _, _, fields)| fields.clone()).collect();
     assert_eq!(texts, [[(2, b"keep".to_vec())]]);

@@ -2,7 +2,7 @@
 
 use abi::map::SortedMap;
 
-use crate::ftrace::bundle::Passes;
+use crate::ftrace::bundle::Filter;
 use crate::ftrace::config::{EventName, PrintFilter, SyscallArch, Syscalls};
 use crate::ftrace::event;
 use crate::ftrace::mux::Active;
@@ -26,7 +26,7 @@ pub(super) struct Events {
 /// What a session records, and how.
 pub(super) struct Recording {
     pub(super) plans: Plans,
-    pub(super) passes: Option<Box<Passes<'static>>>,
+    pub(super) filter: Option<Box<Filter<'static>>>,
     pub(super) unknown: Vec<String>,
     pub(super) failed: Vec<String>,
     /// What else its user should know.
@@ -63,17 +63,17 @@ pub(super) fn recorded(
 ) -> Recording {
     let mut errors = active.notes.clone();
     let mut failed = active.failed.clone();
-    let passes = passes(choice.table(), active, print, &mut failed);
+    let filter = filter(choice.table(), active, print, &mut failed);
     let (plans, unfit) = choice.finish(is_compact);
     if let Some(why) = unfit {
         failed.push("perfetto/compact_sched (unexpected sched event format)".to_owned());
         errors.push(format!("compact_sched: {why}; events are written one by one"));
     }
-    Recording { plans, passes, unknown: active.unknown.clone(), failed, errors }
+    Recording { plans, filter, unknown: active.unknown.clone(), failed, errors }
 }
 
 /// The system calls that return a new descriptor: open, openat, socket, dup, dup2, dup3.
-fn opens(arch: SyscallArch) -> &'static [u16] {
+pub(super) fn opens(arch: SyscallArch) -> &'static [u16] {
     match arch {
         SyscallArch::X86_64 => &[2, 257, 41, 32, 33, 292],
         SyscallArch::X86 => &[5, 295, 359, 41, 63, 330],
@@ -84,12 +84,12 @@ fn opens(arch: SyscallArch) -> &'static [u16] {
 }
 
 /// The filter of the session's records: of texts, and of system calls, which other sessions may have more of.
-fn passes(
+fn filter(
     table: &Table,
     active: &Active,
     print: &PrintFilter,
     failed: &mut Vec<String>,
-) -> Option<Box<Passes<'static>>> {
+) -> Option<Box<Filter<'static>>> {
     let id_of =
         |group: &str, name: &str| active.events.get(&EventName::new(group, name)).map(|of| of.id);
     let mut text = None;

@@ -163,7 +163,7 @@ impl<W: Output> Controller<W> {
         }
         self.retains_symbols |= retains && self.symbols.is_some();
         let subscriber =
-            Subscriber::new(Wishes { plans: events.plans, has_symbols, passes: events.passes });
+            Subscriber::new(Wishes { plans: events.plans, has_symbols, filter: events.filter });
         let mut setup = stats::Setup {
             unknown: events.unknown,
             failed: events.failed,

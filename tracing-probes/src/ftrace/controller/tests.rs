@@ -10,6 +10,7 @@ use protos::{
 };
 use protozero::{FixedSink, Message, Writer};
 
+use super::events::opens;
 use super::{Controller, System};
 use crate::ftrace::config::SyscallArch;
 use crate::ftrace::mux::{Journal, Machine};
@@ -411,4 +412,18 @@ fn facts_go_to_whom_they_belong() {
         told.insert(id, facts.pids.iter().copied().collect::<Vec<_>>());
     });
     assert_eq!(told, BTreeMap::from([(1, vec![9])]));
+}
+
+/// The numbers are those of the names.
+#[test]
+fn system_calls_that_open() {
+    let names = ["open", "openat", "socket", "dup", "dup2", "dup3"];
+    for arch in [SyscallArch::X86_64, SyscallArch::X86, SyscallArch::Aarch64, SyscallArch::Arm] {
+        let number = |name: &str| arch.number(&format!("sys_{name}"));
+        let mut want: Vec<u32> = names.iter().filter_map(|name| number(name)).collect();
+        let mut have: Vec<u32> = opens(arch).iter().map(|number| (*number).into()).collect();
+        want.sort_unstable();
+        have.sort_unstable();
+        assert_eq!(have, want, "{arch:?}");
+    }
 }

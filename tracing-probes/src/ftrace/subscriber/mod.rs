@@ -8,7 +8,7 @@ use abi::map::{SortedMap, SortedSet};
 use protos::{FtraceParseStatus as Status, TracePacketSequenceFlags, TracePacketWriter};
 
 use super::addresses::Addresses;
-use super::bundle::{Bundle, Clocks, Keep, Passes, Progress};
+use super::bundle::{Bundle, Clocks, Filter, Keep, Progress};
 use super::drain::Batch;
 use super::event::Around;
 use super::facts::Facts;
@@ -38,7 +38,7 @@ pub(crate) struct Wishes {
     /// Names for addresses.
     pub(crate) has_symbols: bool,
     /// The filter of its records.
-    pub(crate) passes: Option<Box<Passes<'static>>>,
+    pub(crate) filter: Option<Box<Filter<'static>>>,
 }
 
 /// A data source instance between passes.
@@ -82,7 +82,7 @@ impl Subscriber {
             let keep = Keep {
                 commit: shared.commit,
                 plans: &self.wishes.plans,
-                passes: self.wishes.passes.as_deref(),
+                filter: self.wishes.filter.as_deref(),
             };
             let mut around = Around {
                 printk: shared.printk,

@@ -108,7 +108,7 @@ fn pass(
 }
 
 fn subscriber(ids: &[u16]) -> Subscriber {
-    Subscriber::new(Wishes { plans: plans(ids), has_symbols: true, passes: None })
+    Subscriber::new(Wishes { plans: plans(ids), has_symbols: true, filter: None })
 }
 
 fn timer(function: u64) -> Vec<u8> {

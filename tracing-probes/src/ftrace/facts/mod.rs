@@ -2,6 +2,9 @@
 //!
 //! A *pass* reads all CPUs of an instance once. Its facts are handed on afterwards, and forgotten.
 
+#[cfg(test)]
+mod tests;
+
 use abi::map::BlockSet;
 
 /// Most facts of a kind in a pass. Further ones are dropped; the next scan finds what they were about.
