@@ -7,8 +7,8 @@
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
 //! | `linux.system_info` | `SystemInfoConfig` | `/proc/cpuinfo`, `/sys` | `CpuInfo`, `InterruptInfo` |
 //!
-//! Each source but `linux.ftrace` is a kind of *probe*; `probe` says what that consists of. All instances of a kind have
-//! one thread, and so have those of `linux.ftrace`, whose pages hold the events of all instances (`ftrace`):
+//! Each source but `linux.ftrace` is a kind of *probe*; `probe` says what that consists of. All instances of a kind
+//! have one thread, and so have those of `linux.ftrace`, whose pages hold the events of all instances (`ftrace`):
 //!
 //! ```text
 //!  thread of the producer                       thread of the kind
