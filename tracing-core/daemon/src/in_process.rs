@@ -3,15 +3,16 @@
 //! Its loop is that of the daemon without sockets. The same code handles the same events in the same order, so a
 //! client that works against it works against `traced`.
 
-use std::thread::JoinHandle;
-
 #[cfg(feature = "host")]
 use super::serve::Server;
 use super::serve::{Alone, BindError, Log, ServerHandle};
 use abi::error::OsError;
 use abi::ipc::port::ProducerPort;
+use abi::sync::{Arc, OnceLock};
 use client::connection::Connection;
 use client::consumer::Consumer;
+use os::failed;
+use os::thread::Thread;
 use service::ServiceConfig;
 
 /// What the thread does.
@@ -21,7 +22,9 @@ type Run = Box<dyn FnOnce() -> Result<(), OsError> + Send>;
 #[derive(Debug)]
 pub struct InProcessService {
     handle: ServerHandle,
-    thread: Option<JoinHandle<Result<(), OsError>>>,
+    thread: Option<Thread>,
+    /// How it ended, once its thread has.
+    result: Arc<OnceLock<Result<(), OsError>>>,
 }
 
 impl InProcessService {
@@ -50,11 +53,13 @@ impl InProcessService {
     }
 
     fn spawn(handle: ServerHandle, run: Run) -> Result<Self, OsError> {
-        let thread = std::thread::Builder::new()
-            .name("traced".into())
-            .spawn(run)
-            .map_err(|error| OsError::new("clone", error.raw_os_error().unwrap_or(0)))?;
-        Ok(Self { handle, thread: Some(thread) })
+        let result = Arc::new(OnceLock::new());
+        let theirs = Arc::clone(&result);
+        let run = Box::new(move || {
+            let _ = theirs.set(run());
+        });
+        let thread = os::thread::spawn("traced", run).map_err(failed("clone"))?;
+        Ok(Self { handle, thread: Some(thread), result })
     }
 
     /// A handle of the service, for any thread of this process.
@@ -80,17 +85,20 @@ impl InProcessService {
     /// # Errors
     /// The error that ended the service earlier, if one did.
     pub fn stop(mut self) -> Result<(), OsError> {
-        self.join().unwrap_or(Ok(()))
+        self.end();
+        self.result.get().cloned().unwrap_or(Ok(()))
     }
 
-    fn join(&mut self) -> Option<Result<(), OsError>> {
+    fn end(&mut self) {
         self.handle.stop();
-        self.thread.take()?.join().ok()
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
     }
 }
 
 impl Drop for InProcessService {
     fn drop(&mut self) {
-        let _ = self.join();
+        self.end();
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! A client makes its calls through the standard library and `sys`, which has the others, so that a traced program
 //! builds quickly. The feature `host` adds what a program needs that accepts connections; it uses `rustix`. Unsafe code
-//! is in `sys`, in [`shm`], which maps memory, in `counter`, which reads a register, and in `socket/names`, which reads
-//! a type that `rustix` lacks. The system calls that only a daemon makes are in the crate `daemon`, module `system`.
+//! is in `sys`, in [`shm`], which maps memory, in `counter`, which reads a register, in `thread/pthread`, which starts
+//! threads, and in `socket/names`, which reads a type that `rustix` lacks. The system calls that only a daemon makes
+//! are in the crate `daemon`, module `system`.
 //!
 //! | file | calls | for |
 //! |---|---|---|
@@ -23,7 +24,7 @@
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
-//! | `thread` | `gettid`, `getpriority`, `setpriority`, `clone` | the calling thread, and new ones |
+//! | `thread` | `gettid`, `getpriority`, `setpriority`, `pthread_create` ... | the calling thread, and new ones |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 

@@ -458,6 +458,12 @@ pub(crate) fn thread_id() -> u32 {
     u32::try_from(id).unwrap_or(0)
 }
 
+/// Names the calling thread. The kernel cuts names at 15 bytes.
+pub(crate) fn name_thread(name: &CStr) {
+    // SAFETY: `name` ends with a zero byte and lives until the call returns.
+    let _ = unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
 /// `atexit`. False if there is no memory for the entry.
 #[cfg(not(miri))]
 pub(crate) fn at_exit(run: extern "C" fn()) -> bool {

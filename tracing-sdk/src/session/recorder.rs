@@ -5,11 +5,11 @@ use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::file::NewFile;
 use super::{Config, Session, SessionError};
+use os::thread::Thread;
 
 /// How often sequences begin anew, unless the config says: what a ring buffer has lost cannot be read from then on.
 const CLEAR_PERIOD: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ pub struct FlightRecorder {
 struct Running {
     session: Session,
     /// The last thread that saved a trace because something was slow.
-    saving: Mutex<Option<JoinHandle<()>>>,
+    saving: Mutex<Option<Thread>>,
 }
 
 impl FlightRecorder {
@@ -136,13 +136,13 @@ impl Drop for FlightRecorder {
     fn drop(&mut self) {
         let saving = self.running.saving().take();
         if let Some(saving) = saving {
-            let _ = saving.join();
+            saving.join();
         }
     }
 }
 
 impl Running {
-    fn saving(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+    fn saving(&self) -> MutexGuard<'_, Option<Thread>> {
         self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,7 +162,7 @@ impl Running {
 
     fn dump_on_thread(self: &Arc<Self>, path: &Path) {
         let mut saving = self.saving();
-        if saving.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        if saving.as_ref().is_some_and(|thread| !thread.has_ended()) {
             return;
         }
         let (running, to) = (self.clone(), path.to_owned());

@@ -26,7 +26,6 @@ mod startup;
 mod tests;
 
 use core::fmt;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use protos::DataSourceDescriptor;
@@ -45,11 +44,12 @@ use abi::sync::{Arc, AtomicU64, Ordering};
 use os::clock::Deadline;
 use os::queue::queue;
 use os::socket::{Address, defaults};
+use os::thread::Thread;
 
 /// A running producer. Dropping it stops its instances, sends the data of their writers, and disconnects.
 pub struct Producer {
     shared: Arc<Shared>,
-    threads: Option<[JoinHandle<()>; 2]>,
+    threads: Option<[Thread; 2]>,
     startup_discarded: Option<Arc<AtomicU64>>,
 }
 
@@ -172,7 +172,7 @@ impl Producer {
     /// Whether the calling thread is the one that calls data sources.
     fn is_source_thread(&self) -> bool {
         let sources = self.threads.as_ref().and_then(|threads| threads.first());
-        sources.is_some_and(|sources| sources.thread().id() == std::thread::current().id())
+        sources.is_some_and(Thread::is_current)
     }
 
     /// Waits until the startup instances (see [`StartupOptions`]) of the data sources registered so far have started:
@@ -218,10 +218,10 @@ impl Drop for Producer {
         let Some([sources, io]) = self.threads.take() else { return };
         // Instances are stopped while the connection works, then their data is sent.
         self.shared.send_event(SourceEvent::End);
-        let _ = sources.join();
+        sources.join();
         self.shared.lock().finishing = true;
         self.shared.wake();
-        let _ = io.join();
+        io.join();
     }
 }
 

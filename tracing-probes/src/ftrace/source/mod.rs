@@ -13,13 +13,13 @@ mod system;
 mod tests;
 
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use abi::map::SortedMap;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::write::TraceWriter;
 use os::clock;
+use os::thread::Thread;
 use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
 
 use self::system::Linux;
@@ -53,12 +53,12 @@ pub(crate) struct FtraceSource {
 }
 
 /// A thread that is waited for.
-struct Joined(Option<JoinHandle<()>>);
+struct Joined(Option<Thread>);
 
 impl Drop for Joined {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            _ = thread.join();
+            thread.join();
         }
     }
 }

@@ -10,7 +10,6 @@
 //! The thread sleeps while the loop does. Times are those of the monotonic clock, in ns.
 
 use core::fmt;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::log::Lines;
@@ -18,6 +17,7 @@ use super::user::{User, Who};
 use abi::ids::ClientId;
 use abi::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock};
 use os::clock;
+use os::thread::Thread;
 use service::{Input, LogLevel};
 
 /// A turn that takes longer is told when it is over, ns.
@@ -228,7 +228,7 @@ impl Looks {
 #[derive(Debug)]
 pub(super) struct Watchdog {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 impl Watchdog {
@@ -246,7 +246,7 @@ impl Drop for Watchdog {
         *lock(&self.shared.ended) = true;
         self.shared.work.notify_all();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            thread.join();
         }
     }
 }
