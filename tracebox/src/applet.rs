@@ -8,7 +8,7 @@ use crate::console;
 use crate::failure::{Ending, Failure};
 use crate::recorder::command as record;
 use crate::version::VERSION;
-use crate::{inspect, manual, perfetto, probes, trace, traced, trigger, units};
+use crate::{doctor, inspect, manual, perfetto, probes, trace, traced, trigger, units};
 
 /// A program: takes its name, for messages, and its arguments.
 pub type Program = fn(&str, &[OsString]) -> Ending;
@@ -22,6 +22,7 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("trace", trace::main, "prints a trace as text: `trace events FILE`, `trace print FILE`"),
     ("lint", inspect::lint_main, "finds mistakes in a trace: `lint FILE`"),
     ("stats", inspect::stats_main, "says what a trace consists of: `stats FILE`"),
+    ("doctor", doctor::main, "says what can be recorded here, and which command mends the rest"),
     ("completions", manual::completions, "prints completions for a shell: `completions bash`"),
     ("install-units", units::main, "installs systemd units of traced and traced_probes"),
     ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
@@ -69,7 +70,8 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
     // Links with these names would be too common: they are found as the first argument only.
-    let common = ["record", "trace", "lint", "stats", "completions", "install-units", "man"];
+    let common =
+        ["record", "trace", "lint", "stats", "doctor", "completions", "install-units", "man"];
     if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
         return (name.to_owned(), program(name, words));
     }
@@ -89,9 +91,20 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     let ending = match first.to_str() {
         Some("-h" | "--help" | "help") => help(0),
         Some("--version") => console::answer(VERSION).map(|()| 0),
+        Some("--reset-ftrace") => reset_ftrace(words),
         _ => perfetto::with_own_service(&own, words),
     };
     (own, ending)
+}
+
+/// The option of `traced_probes`, under the name that users of the C++ tracebox look for.
+fn reset_ftrace(words: &[OsString]) -> Ending {
+    match words {
+        [_] => probes::main("tracebox", &["--cleanup-after-crash".into()]),
+        _ => Err(Failure::new(
+            "--reset-ftrace stands alone: it ends all recording by ftrace, and records nothing",
+        )),
+    }
 }
 
 fn help(code: u8) -> Ending {
@@ -100,6 +113,7 @@ fn help(code: u8) -> Ending {
          tracebox -o FILE [-t 5s] [-b 32mb]             record this machine\n\
          tracebox -o FILE -c CONFIG --txt               record with a config\n\
          tracebox record -o FILE [...] -- COMMAND ...   record while COMMAND runs\n\
+         tracebox --reset-ftrace                        end what ftrace records, also of killed programs\n\
          tracebox PROGRAM ...                           run one of the programs:\n\n"
     );
     for (name, _, what) in APPLETS {

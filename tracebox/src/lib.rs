@@ -13,6 +13,7 @@
 //! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, its size and losses, which packets it lacks |
 //! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`], [`units`] | the other programs |
 //! | [`inspect`] | mistakes in a trace, and what it consists of |
+//! | [`doctor`] | what can be recorded on this machine, and what mends the rest |
 //! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |
 //!
@@ -24,6 +25,7 @@ pub mod background;
 pub mod cli;
 pub mod config;
 pub mod console;
+pub mod doctor;
 pub mod failure;
 pub mod inspect;
 pub mod interrupt;

@@ -45,6 +45,7 @@ mod system_info;
 #[cfg(test)]
 mod tests;
 
+pub use self::ftrace::{FTRACE_RECORDS, FTRACE_ROOTS, FtraceCategory, ftrace_categories};
 pub use self::root::Root;
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Manual pages and completions. They are made from the declarations that also parse the command line, so they
 //! name the same options. `cargo xtask man` and `cargo xtask completions` write all of them, for packages.
 
+mod doctor;
 mod page;
 mod pages;
 
@@ -109,6 +110,7 @@ fn tracebox() -> Command {
         trace::command(),
         inspect::lint_command(),
         inspect::stats_command(),
+        crate::doctor::command(),
         trigger::command(),
         traced::command(),
         probes::command(),

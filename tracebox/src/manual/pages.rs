@@ -2,6 +2,7 @@
 
 use clap::{Command, CommandFactory};
 
+use super::doctor;
 use super::page::{
     Block::{self, Code, List, Text},
     Page,
@@ -120,6 +121,21 @@ fn readers() -> Vec<Page> {
             description: STATS,
             sections: &[("EXIT STATUS", STATS_EXIT), SEE_ALSO],
         },
+        Page {
+            name: "tracebox-doctor",
+            section: 1,
+            command: crate::doctor::command(),
+            synopsis: &["tracebox doctor [--json]"],
+            description: doctor::DESCRIPTION,
+            sections: &[
+                ("STATUS", doctor::STATUS),
+                ("CHECKS", doctor::CHECKS),
+                ("JSON", doctor::JSON),
+                ("EXIT STATUS", doctor::EXIT),
+                ("ENVIRONMENT", ENVIRONMENT),
+                SEE_ALSO,
+            ],
+        },
     ]
 }
 
@@ -162,9 +178,9 @@ type Section = (&'static str, &'static [Block]);
 const SEE_ALSO: Section = (
     "SEE ALSO",
     &[Text(
-        "*perfetto*(1), *tracebox*(1), *tracebox-lint*(1), *tracebox-record*(1), *tracebox-stats*(1), \
-         *tracebox-trace*(1), *tracebox-trace-events*(1), *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); \
-         https://ui.perfetto.dev shows traces",
+        "*perfetto*(1), *tracebox*(1), *tracebox-doctor*(1), *tracebox-lint*(1), *tracebox-record*(1), \
+         *tracebox-stats*(1), *tracebox-trace*(1), *tracebox-trace-events*(1), *trigger_perfetto*(1), *traced*(8), \
+         *traced_probes*(8); https://ui.perfetto.dev shows traces",
     )],
 );
 
@@ -332,6 +348,10 @@ const PROGRAMS: &[Block] = &[List(&[
     ("trace", "Prints a trace as text; see *tracebox-trace*(1)."),
     ("lint", "Finds mistakes in a trace; see *tracebox-lint*(1)."),
     ("stats", "Says what a trace consists of; see *tracebox-stats*(1)."),
+    (
+        "doctor",
+        "Says what can be recorded here, and what mends the rest; see *tracebox-doctor*(1).",
+    ),
     ("trigger_perfetto", "Fires triggers; see *trigger_perfetto*(1)."),
     ("traced", "The tracing service; see *traced*(8)."),
     ("traced_probes", "The data sources of this machine; see *traced_probes*(8)."),

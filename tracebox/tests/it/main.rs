@@ -5,6 +5,7 @@ mod alone;
 mod corpus;
 mod daemon;
 mod descriptors;
+mod doctor;
 mod documents;
 mod events;
 mod examples;

@@ -44,4 +44,7 @@ mod symbols;
 mod table;
 mod tracefs;
 
+pub use self::config::{FtraceCategory, ftrace_categories};
+pub use self::source::FTRACE_RECORDS;
 pub(crate) use self::source::{FtraceSource, descriptor, hard_reset};
+pub use self::tracefs::FTRACE_ROOTS;

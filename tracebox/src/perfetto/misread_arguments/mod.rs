@@ -54,6 +54,7 @@ const PROGRAMS: &[&str] = &[
     "trace",
     "stats",
     "lint",
+    "doctor",
     "traced",
     "traced_probes",
     "perfetto",

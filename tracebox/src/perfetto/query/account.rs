@@ -3,7 +3,7 @@
 use protos::{UserAccount, UserAccountItem};
 
 /// What an account has, with the names of the schema.
-pub(super) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 11] {
+pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 11] {
     [
         ("connection_descriptors", account.connection_descriptors.as_ref()),
         ("producer_descriptors", account.producer_descriptors.as_ref()),

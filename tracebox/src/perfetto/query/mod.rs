@@ -4,6 +4,8 @@ mod account;
 pub mod json;
 pub mod table;
 
+pub(crate) use self::account::items;
+
 use std::io::{IsTerminal, Write};
 
 use protozero::Message;

@@ -1,15 +1,44 @@
 //! Categories of atrace, and the events of each that a mainline kernel can have. Facts from `atrace.cpp` of Android,
 //! which defines the categories; `*` stands for the events of the schema in a group.
 
+use crate::ftrace::schema;
+
+/// A category of events of the kernel: a word of light mode, and of `atrace_categories`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FtraceCategory {
+    /// Its name, such as `sched`.
+    pub name: &'static str,
+    /// Group and name of each event that it asks for. No kernel has all of them.
+    pub events: Vec<(&'static str, &'static str)>,
+}
+
+/// All categories, in the order of their names.
+#[must_use]
+pub fn ftrace_categories() -> Vec<FtraceCategory> {
+    let of_group = |group: &'static str, names: &'static [&'static str]| {
+        let of_schema = schema::EVENTS.iter().filter(move |event| event.group() == group);
+        let of_schema = of_schema.map(schema::Event::name).filter(move |_| *names == *ALL);
+        let named = names.iter().copied().filter(move |_| *names != *ALL);
+        named.chain(of_schema).map(move |name| (group, name))
+    };
+    let events = |groups: &'static [Group]| {
+        groups.iter().flat_map(|(group, names)| of_group(group, names)).collect()
+    };
+    let category = |(name, groups): &Category| FtraceCategory { name, events: events(groups) };
+    CATEGORIES.iter().map(category).collect()
+}
+
 /// The events of a category: groups, with the names in each. Empty for a category that is not known.
-pub(super) fn events(category: &str) -> &'static [(&'static str, &'static [&'static str])] {
+pub(super) fn events(category: &str) -> &'static [Group] {
     CATEGORIES.iter().find(|(name, _)| *name == category).map_or(&[], |(_, events)| events)
 }
 
 const ALL: &[&str] = &["*"];
 
-/// Category, groups, names.
-type Category = (&'static str, &'static [(&'static str, &'static [&'static str])]);
+/// Group, names.
+type Group = (&'static str, &'static [&'static str]);
+/// Name, events.
+type Category = (&'static str, &'static [Group]);
 
 const CATEGORIES: &[Category] = &[
     (

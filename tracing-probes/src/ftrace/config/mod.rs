@@ -14,6 +14,7 @@ mod wanted;
 #[cfg(test)]
 mod tests;
 
+pub use self::categories::{FtraceCategory, ftrace_categories};
 pub(crate) use self::events::{EventName, KnownEvents};
 pub(crate) use self::print_filter::PrintFilter;
 pub(crate) use self::syscalls::{SyscallArch, Syscalls};

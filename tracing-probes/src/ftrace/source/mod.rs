@@ -22,6 +22,7 @@ use os::clock;
 use os::thread::Thread;
 use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
 
+pub use self::system::FTRACE_RECORDS;
 use self::system::Linux;
 use super::config::Refusal;
 use super::controller::{Controller, write_refusal};
@@ -75,7 +76,11 @@ pub(crate) fn descriptor() -> DataSourceDescriptor {
 /// Resets tracefs as if nobody recorded, whatever was set before. The texts tell what could not be.
 pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
     match find_root(root.path()) {
-        Ok(tracefs) => super::mux::hard_reset(&tracefs),
+        Ok(tracefs) => {
+            // What a killed recording has changed beside: the clock, filters, options. Its record goes.
+            drop(Linux::new(root, &tracefs));
+            super::mux::hard_reset(&tracefs)
+        }
         Err(why) => vec![why],
     }
 }

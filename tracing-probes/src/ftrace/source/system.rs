@@ -9,8 +9,9 @@ use super::super::symbols::{Parser, Restrict, Revealed, Symbols};
 use super::super::tracefs::{Directory, Tracefs, cpu_list};
 use crate::Root;
 
-/// Where the records of values found are kept: a reboot clears it, and tracefs with it.
-const RECORDS: &str = "run/tracing-probes";
+/// Where `linux.ftrace` keeps what it found in tracefs, below the root of the file system: a reboot clears it, and
+/// tracefs with it. A file that ends in `.ftrace` is of a recording that runs, or of one that was killed.
+pub const FTRACE_RECORDS: &str = "run/tracing-probes";
 const KALLSYMS: &str = "proc/kallsyms";
 const KPTR_RESTRICT: &str = "proc/sys/kernel/kptr_restrict";
 /// Bytes of `kallsyms` that tell whether addresses show.
@@ -26,7 +27,7 @@ impl Linux {
     /// Puts back what a daemon that was killed has left in `tracefs`.
     pub(super) fn new(root: &Root, tracefs: &dyn Tracefs) -> Self {
         let boot = root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let records = match Records::open(&root.join(RECORDS), &boot) {
+        let records = match Records::open(&root.join(FTRACE_RECORDS), &boot) {
             Ok(records) => {
                 let notes = records.restore(tracefs);
                 notes.iter().for_each(|note| root.warn_once(&format!("linux.ftrace: {note}")));
@@ -34,7 +35,7 @@ impl Linux {
             }
             Err(why) => {
                 root.warn_once(&format!(
-                    "linux.ftrace: {why}; if this program is killed, `tracebox --reset-ftrace` resets the kernel"
+                    "linux.ftrace: {why}; if this program is killed, `sudo tracebox --reset-ftrace` resets the kernel"
                 ));
                 None
             }

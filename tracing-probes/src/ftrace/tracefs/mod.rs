@@ -20,6 +20,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use self::mounted::FTRACE_ROOTS;
 #[cfg(test)]
 pub(crate) use self::mounted::Mounted;
 pub(crate) use self::mounted::find_root;

@@ -12,8 +12,8 @@ use crate::ftrace::drain::Pipe;
 /// A read of a pipe does not wait for data.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
-/// Where it is mounted, below the root of the file system; the first that can be read is taken.
-const ROOTS: &[&str] = &["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+/// Where `linux.ftrace` looks for tracefs, below the root of the file system; the first that can be read is taken.
+pub const FTRACE_ROOTS: &[&str] = &["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
 /// The directory of tracefs below `root`, which is `/` except in tests.
 ///
@@ -21,7 +21,7 @@ const ROOTS: &[&str] = &["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 /// None can be read. The text names each, with the reason.
 pub(crate) fn find_root(root: &Path) -> Result<Mounted, String> {
     let mut reasons = Vec::new();
-    for folder in ROOTS {
+    for folder in FTRACE_ROOTS {
         let folder = root.join(folder);
         match File::open(folder.join("trace")) {
             Ok(_) => return Ok(Mounted::at(folder)),

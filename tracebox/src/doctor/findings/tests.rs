@@ -1,0 +1,218 @@
+use super::*;
+use crate::doctor::facts::{
+    Answer, Machine, Owner, Process, Records, Service, Socket, Tracefs, TracefsState, User,
+    capability,
+};
+use crate::doctor::tests::{good, process};
+
+/// Facts of a machine where everything works, with one change; then the finding of one check.
+fn check(name: &str, edit: impl FnOnce(&mut Facts)) -> Finding {
+    let mut facts = good();
+    edit(&mut facts);
+    findings(&facts).into_iter().find(|finding| finding.check == name).unwrap()
+}
+
+fn is(finding: &Finding, status: Status, text: &str, command: Option<&str>) {
+    assert_eq!(finding.status, status, "{finding:?}");
+    assert!(finding.text.contains(text), "{finding:?}");
+    assert_eq!(finding.remedy.as_ref().map(|remedy| remedy.command.as_str()), command);
+}
+
+const RESET: Option<&str> = Some("sudo tracebox --reset-ftrace");
+
+#[test]
+fn all_works() {
+    let findings = findings(&good());
+    assert!(
+        findings.iter().all(|f| f.status == Status::Works && f.remedy.is_none()),
+        "{findings:#?}"
+    );
+}
+
+/// Whatever does not answer: there is a finding of each check, in the same order.
+#[test]
+fn the_checks_are_always_the_same() {
+    let names = |facts: &Facts| findings(facts).iter().map(|f| f.check).collect::<Vec<_>>();
+    let silent = Facts { producer: None, consumer: None, tracefs: None, machine: None, ..good() };
+    assert_eq!(names(&silent), names(&good()));
+    let broken = findings(&silent).into_iter().filter(|f| f.status == Status::Broken);
+    assert_eq!(broken.count(), 12);
+}
+
+#[test]
+fn sockets() {
+    let of = |edit: &dyn Fn(&mut Socket)| {
+        check("consumer-socket", |facts| edit(facts.consumer.as_mut().unwrap()))
+    };
+    let closed = |mode, gid, group: Option<&str>| {
+        let file = Owner { uid: 3, gid, mode, group: group.map(str::to_owned) };
+        move |socket: &mut Socket| {
+            (socket.is_open, socket.file) = (false, Some(file.clone()));
+        }
+    };
+    let gone = of(&|socket| socket.is_served = false);
+    is(&gone, Status::Absent, "its service has ended", None);
+    let none = of(&|socket| (socket.is_served, socket.file) = (false, None));
+    is(&none, Status::Absent, "nothing listens at /s, where recorders connect", None);
+    is(&of(&|socket| socket.processes.clear()), Status::Works, "a process of another user", None);
+    is(&of(&|socket| socket.is_remote = true), Status::Unknown, "another machine", None);
+    let join = "sudo usermod --append --groups perfetto \"$(id -un)\"";
+    is(&of(&closed(0o660, 9, Some("perfetto"))), Status::Limited, "mode 0660", Some(join));
+    // A group without the right does not help, and that of root has too many.
+    let root = Some("sudo tracebox perfetto --query");
+    is(&of(&closed(0o600, 9, Some("perfetto"))), Status::Limited, "user 3", root);
+    is(&of(&closed(0o660, 0, Some("root"))), Status::Limited, "group 0", root);
+    let producer = check("producer-socket", |facts| {
+        closed(0o600, 9, None)(facts.producer.as_mut().unwrap());
+    });
+    is(&producer, Status::Limited, "may not connect", Some("sudo chmod 0666 /s"));
+}
+
+#[test]
+fn the_service() {
+    let of = |service: Service| check("service", |facts| facts.service = service);
+    is(&of(Service::Unasked), Status::Unknown, "may not connect", None);
+    let start = "tracebox traced --background && tracebox traced_probes --background";
+    let absent = check("service", |facts| {
+        facts.consumer.as_mut().unwrap().is_served = false;
+        facts.service = Service::Unasked;
+    });
+    is(&absent, Status::Absent, "no service runs", Some(start));
+    is(&of(Service::Activated), Status::Works, "first connection", None);
+    is(&of(Service::Failed("no".into())), Status::Broken, "does not answer: no", None);
+    let kill = Some("sudo kill -KILL 7");
+    is(&of(Service::Silent(2000)), Status::Broken, "for 2000 ms: traced (pid 7)", kill);
+    let stopped = check("service", |facts| {
+        facts.consumer.as_mut().unwrap().processes[0].is_stopped = true;
+        facts.service = Service::Silent(2000);
+    });
+    is(&stopped, Status::Broken, "stopped by a signal", Some("sudo kill -CONT 7"));
+    let hidden = check("service", |facts| {
+        facts.consumer.as_mut().unwrap().processes.clear();
+        facts.service = Service::Silent(2000);
+    });
+    is(&hidden, Status::Broken, "has not answered", Some("sudo tracebox doctor"));
+    let refused = Answer { refused: vec![("files", 2), ("clones", 3)], ..Answer::default() };
+    let refused = of(Service::Answers(refused));
+    let query = Some("tracebox perfetto --query");
+    is(&refused, Status::Limited, "2 of files and 3 of clones", query);
+}
+
+#[test]
+fn data_sources() {
+    let of = |service: Service| check("data-sources", |facts| facts.service = service);
+    let start = Some("sudo tracebox traced_probes --background");
+    is(&of(Service::Answers(Answer::default())), Status::Limited, "no traced_probes", start);
+    is(&of(Service::Silent(1)), Status::Unknown, "no service answers", None);
+}
+
+fn tracefs(check_name: &str, edit: impl FnOnce(&mut Tracefs)) -> Finding {
+    check(check_name, |facts| edit(facts.tracefs.as_mut().unwrap()))
+}
+
+#[test]
+fn the_files_of_tracefs() {
+    let mount = Some("sudo mount -t tracefs tracefs /sys/kernel/tracing");
+    is(&tracefs("tracefs", |t| t.path = None), Status::Limited, "not mounted", mount);
+    let none = tracefs("tracefs", |t| (t.path, t.is_in_kernel) = (None, false));
+    is(&none, Status::Limited, "this container, has none", None);
+    let closed = tracefs("tracefs", |t| t.closed = vec!["tracing_on".into()]);
+    let own = Some("sudo chown -R \"$(id -u)\" /sys/kernel/tracing");
+    is(&closed, Status::Limited, "user 0 may not use tracing_on", own);
+    for name in ["ftrace-in-use", "events", "trace-clock"] {
+        is(&tracefs(name, |t| t.state = None), Status::Unknown, "may not read tracefs", None);
+    }
+}
+
+#[test]
+fn who_uses_ftrace() {
+    let of = |edit: &dyn Fn(&mut TracefsState), records: Records| {
+        tracefs("ftrace-in-use", |tracefs| {
+            edit(tracefs.state.as_mut().unwrap());
+            tracefs.records = records;
+        })
+    };
+    let none = || Records::Seen { files: Vec::new(), holder: None };
+    let on =
+        |state: &mut TracefsState| (state.enabled, state.enabled_count) = (vec!["a:b".into()], 4);
+    is(
+        &of(&|state| state.tracer = "blk".into(), none()),
+        Status::Limited,
+        "the tracer `blk`",
+        RESET,
+    );
+    is(&of(&on, none()), Status::Limited, "left its settings: 4 events are on (a:b, ...)", RESET);
+    let ours = Records::Seen { files: Vec::new(), holder: Some(process(9, "traced_probes")) };
+    is(&of(&on, ours.clone()), Status::Limited, "traced_probes (pid 9) records", None);
+    // A daemon that waits for sessions disturbs nobody.
+    is(&of(&|_| (), ours), Status::Works, "nobody records", None);
+}
+
+#[test]
+fn what_killed_recordings_left() {
+    let of = |holder: Option<Process>, files: &[&str]| {
+        let files = files.iter().map(|file| (*file).to_owned()).collect();
+        tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Seen { files, holder })
+    };
+    is(&of(None, &["root.ftrace"]), Status::Broken, "was killed", RESET);
+    is(&of(Some(process(9, "tracebox")), &["root.ftrace"]), Status::Works, "no recording", None);
+    is(&of(None, &[]), Status::Works, "no recording", None);
+    let hidden = tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Hidden);
+    is(&hidden, Status::Unknown, "records of root", None);
+}
+
+#[test]
+fn events_and_clocks() {
+    let none = tracefs("events", |t| t.state.as_mut().unwrap().categories = vec![("sched", 0, 9)]);
+    is(&none, Status::Limited, "no event of any category", None);
+    let clock = tracefs("trace-clock", |t| t.state.as_mut().unwrap().clocks = vec!["local".into()]);
+    is(&clock, Status::Limited, "it has local", None);
+}
+
+fn machine(name: &str, user: User, edit: impl FnOnce(&mut Machine)) -> Finding {
+    check(name, |facts| {
+        facts.user = user;
+        edit(facts.machine.as_mut().unwrap());
+    })
+}
+
+#[test]
+fn the_machine() {
+    let nobody = || User { uid: 1000, ..User::default() };
+    let root = || User { capabilities: u64::MAX, ..User::default() };
+    let source = |better: &str| {
+        machine("clock-source", root(), |m| {
+            (m.clock_source, m.clock_sources) = (Some("hpet".into()), vec![better.to_owned()]);
+        })
+    };
+    let tee =
+        "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    is(&source("tsc"), Status::Limited, "a system call", Some(tee));
+    is(&source("hpet"), Status::Limited, "a system call", None);
+
+    let shown = Some("sudo mount -o remount,hidepid=0 /proc");
+    is(&machine("processes", nobody(), |m| m.is_hidepid = true), Status::Limited, "hidepid", shown);
+    is(&machine("processes", root(), |m| m.is_hidepid = true), Status::Works, "all", None);
+    is(&machine("processes", nobody(), |_| ()), Status::Works, "may miss very short ones", None);
+
+    let hidden = |user| {
+        machine("kernel-symbols", user, |m| (m.has_symbols, m.kptr_restrict) = (false, Some(2)))
+    };
+    let sysctl = Some("sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+    is(&hidden(nobody()), Status::Limited, "kptr_restrict is 2", sysctl);
+    is(&hidden(root()), Status::Works, "for a moment", None);
+
+    let paranoid =
+        |user, value| machine("perf-events", user, |m| m.perf_event_paranoid = Some(value));
+    let lower = Some("sudo sysctl kernel.perf_event_paranoid=0");
+    is(&paranoid(nobody(), 1), Status::Absent, "no CAP_PERFMON", lower);
+    is(&paranoid(nobody(), 0), Status::Works, "may sample", None);
+    let perfmon = User { capabilities: 1 << capability::PERFMON, ..nobody() };
+    is(&paranoid(perfmon, 4), Status::Works, "may sample", None);
+
+    // One CPU: 40 MiB for buffers.
+    let smaller = Some("tracebox -b 4mb -t 3s -o machine.pftrace");
+    let memory = |kb| machine("memory", root(), |m| (m.memory_kb, m.cpus) = (Some(kb), 1));
+    is(&memory(80 * 1024 - 1), Status::Limited, "40.0 MiB", smaller);
+    is(&memory(80 * 1024), Status::Works, "80.0 MiB are free", None);
+}

@@ -1,0 +1,101 @@
+use std::path::Path;
+
+use super::files::group_name;
+use super::machine::{has_addresses, is_hidepid, read_user};
+use super::sockets::listening;
+use super::tracefs::{is_mounted, locked_by};
+use super::{is_activated, service, shell_word};
+use crate::doctor::facts::{Process, User};
+
+#[test]
+fn sockets_that_listen() {
+    let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+        0: 00000002 00000000 00010000 0001 01 17 /run/perfetto/a.sock\n\
+        0: 00000003 00000000 00000000 0001 03 18 /run/perfetto/a.sock\n\
+        0: 00000002 00000000 00010000 0001 01 19 @abstract\n\
+        0: 00000003 00000000 00010000 0001 03 20\n";
+    assert_eq!(listening(table, "/run/perfetto/a.sock"), [17]);
+    assert_eq!(listening(table, "@abstract"), [19]);
+    assert!(listening(table, "/run/perfetto/b.sock").is_empty());
+    assert!(listening("", "").is_empty());
+}
+
+#[test]
+fn systemd_alone_listens() {
+    let process = |pid| Process { pid, ..Process::default() };
+    assert!(is_activated(&[process(1)]));
+    assert!(!is_activated(&[process(1), process(7)]));
+}
+
+#[test]
+fn mounts() {
+    let mounts = "proc /proc proc rw,nosuid,hidepid=invisible,gid=4 0 0\n\
+        tracefs /sys/kernel/tracing tracefs rw 0 0\nnone /sys/kernel/debug debugfs rw 0 0\n";
+    assert!(is_mounted(mounts, "/sys/kernel/tracing"));
+    assert!(!is_mounted(mounts, "/sys/kernel/debug"));
+    assert!(!is_mounted(mounts, "/sys/kernel/debug/tracing"));
+    assert!(is_hidepid(mounts));
+    for (options, hides) in
+        [("rw", false), ("rw,hidepid=0", false), ("hidepid=off", false), ("hidepid=2", true)]
+    {
+        assert_eq!(is_hidepid(&format!("proc /proc proc {options} 0 0\n")), hides, "{options}");
+    }
+    assert!(!is_hidepid("proc /chroot/proc proc hidepid=2 0 0\n"));
+}
+
+#[test]
+fn rights() {
+    let status = "Name:\ttracebox\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9 10 \nCapEff:\t0000004000000002\n";
+    let user = read_user(status);
+    assert_eq!(user, User { uid: 2, gid: 6, groups: vec![9, 10], capabilities: 1 << 38 | 2 });
+    assert!(user.has(38) && user.has(1) && !user.has(0));
+    assert_eq!(read_user(""), User::default());
+}
+
+#[test]
+fn locks() {
+    let locks = "1: FLOCK  ADVISORY  WRITE 77 fe:0a:584 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 78 fe:0a:585 0 EOF\n\
+        2: POSIX  ADVISORY  READ 79 fe:0a:586 0 EOF\n";
+    assert_eq!(locked_by(locks, 0xfe, 10, 584), Some(77));
+    assert_eq!(locked_by(locks, 0xfe, 10, 585), None);
+    assert_eq!(locked_by(locks, 0xfe, 10, 586), Some(79));
+    assert_eq!(locked_by(locks, 0xfe, 11, 584), None);
+}
+
+#[test]
+fn symbols_and_groups() {
+    assert!(!has_addresses("0000000000000000 T a\n0000000000000000 T b\n"));
+    assert!(has_addresses("0000000000000000 T a\nffffffff81000000 T b\n"));
+    assert!(!has_addresses(""));
+    let groups = "root:x:0:\nperfetto:x:997:ann,bob\n";
+    assert_eq!(group_name(groups, 997).as_deref(), Some("perfetto"));
+    assert_eq!(group_name(groups, 99), None);
+}
+
+#[test]
+fn a_program_as_a_word_of_a_shell() {
+    let check = |path: &str, word: &str| assert_eq!(shell_word(Path::new(path)), word);
+    check("/usr/local/bin/tracebox", "tracebox");
+    check("/srv/ann/target/release/tracebox", "/srv/ann/target/release/tracebox");
+    check("/srv/ann lee's/tracebox", "'/srv/ann lee'\\''s/tracebox'");
+}
+
+#[test]
+fn the_state_of_a_service() {
+    use protos::{TracingServiceState, UserAccount, UserAccountItem};
+    let item = |refused| UserAccountItem { refused: Some(refused), ..UserAccountItem::default() };
+    let account = |uid, refused| UserAccount {
+        uid: Some(uid),
+        files: Some(item(0).into()),
+        sessions: Some(item(refused).into()),
+        ..UserAccount::default()
+    };
+    let state = TracingServiceState {
+        accounts: vec![account(1, 9), account(2, 3)],
+        num_sessions: Some(4),
+        ..TracingServiceState::default()
+    };
+    let answer = service::read(&state, std::time::Duration::from_millis(5), 2);
+    assert_eq!((answer.ms, answer.sessions, answer.producers), (5, 4, 0));
+    assert_eq!(answer.refused, [("sessions", 3)]);
+}

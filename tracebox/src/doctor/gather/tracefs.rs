@@ -1,0 +1,136 @@
+//! The kernel's tracing files.
+
+use std::path::Path;
+
+use rustix::fs::Access;
+use tracing_probes::{FTRACE_RECORDS, FTRACE_ROOTS, ftrace_categories};
+
+use super::super::facts::{Process, Records, Tracefs, TracefsState};
+use super::files::{may, owner, process, text};
+
+/// Files that a recording reads.
+const READ: [&str; 4] =
+    ["trace", "events/header_page", "per_cpu/cpu0/stats", "per_cpu/cpu0/trace_pipe_raw"];
+
+/// Files that a recording writes.
+const WRITTEN: [&str; 7] = [
+    "tracing_on",
+    "trace",
+    "trace_clock",
+    "buffer_size_kb",
+    "set_event",
+    "events/enable",
+    "events/sched/sched_switch/enable",
+];
+
+/// Names of enabled events that are kept.
+const ENABLED_MAX: usize = 3;
+
+pub(super) fn read() -> Tracefs {
+    let mounts = text("/proc/mounts");
+    let roots: Vec<String> = FTRACE_ROOTS.iter().map(|root| format!("/{root}")).collect();
+    let path = roots.iter().find(|root| is_mounted(&mounts, root));
+    let mut tracefs = Tracefs {
+        is_in_kernel: roots.iter().any(|root| Path::new(root).exists()),
+        path: path.cloned(),
+        records: records(Path::new("/").join(FTRACE_RECORDS).as_path()),
+        ..Tracefs::default()
+    };
+    let Some(path) = path.map(Path::new) else { return tracefs };
+    tracefs.owner = owner(path);
+    tracefs.closed = closed(path);
+    if may(&path.join("set_event"), Access::READ_OK) {
+        tracefs.state = Some(state(path));
+    }
+    tracefs
+}
+
+/// Is a tracefs mounted at `path`, by the text of `/proc/mounts`? Below debugfs the kernel mounts it by itself.
+pub(super) fn is_mounted(mounts: &str, path: &str) -> bool {
+    let is_one = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        fields.next() == Some(path) && fields.next() == Some("tracefs")
+    };
+    mounts.lines().any(is_one)
+}
+
+fn closed(path: &Path) -> Vec<String> {
+    let lacks = |access: Access| {
+        move |file: &&str| path.join(file).exists() && !may(&path.join(file), access)
+    };
+    if !may(path, Access::EXEC_OK) {
+        return vec![path.display().to_string()];
+    }
+    let unread = READ.iter().copied().filter(|file| lacks(Access::READ_OK)(file));
+    let unwritten = WRITTEN.iter().copied().filter(|file| lacks(Access::WRITE_OK)(file));
+    let mut closed: Vec<String> = unread.chain(unwritten).map(str::to_owned).collect();
+    closed.sort_unstable();
+    closed.dedup();
+    closed
+}
+
+fn state(path: &Path) -> TracefsState {
+    let lines =
+        |file: &str| -> Vec<String> { text(path.join(file)).lines().map(str::to_owned).collect() };
+    let instances = std::fs::read_dir(path.join("instances")).into_iter().flatten().flatten();
+    let mut instances: Vec<String> =
+        instances.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    instances.sort_unstable();
+    let mut enabled: Vec<String> = lines("set_event");
+    let enabled_count = enabled.len();
+    enabled.truncate(ENABLED_MAX);
+    let clocks = text(path.join("trace_clock"));
+    let has = |(group, name): &&(&str, &str)| path.join(format!("events/{group}/{name}")).exists();
+    let categories = ftrace_categories();
+    let categories = categories
+        .iter()
+        .map(|of| (of.name, of.events.iter().filter(has).count(), of.events.len()));
+    TracefsState {
+        tracer: text(path.join("current_tracer")),
+        is_on: text(path.join("tracing_on")) == "1",
+        enabled,
+        enabled_count,
+        instances,
+        clocks: clocks
+            .split_whitespace()
+            .map(|clock| clock.trim_matches(['[', ']']).to_owned())
+            .collect(),
+        categories: categories.collect(),
+    }
+}
+
+/// The records of recordings that run, or were killed.
+fn records(folder: &Path) -> Records {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Records::Seen { files: Vec::new(), holder: None };
+        }
+        Err(_) => return Records::Hidden,
+    };
+    let mut files: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    files.retain(|name| name.ends_with(".ftrace"));
+    files.sort_unstable();
+    Records::Seen { files, holder: lock_holder(&folder.join("lock")) }
+}
+
+/// The process that has locked a file: as the kernel lists it, since to try would take the lock.
+fn lock_holder(lock: &Path) -> Option<Process> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(lock).ok()?;
+    let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    locked_by(&text("/proc/locks"), major, minor, metadata.ino()).map(process)
+}
+
+/// The process with a lock on a file, in the text of `/proc/locks`.
+pub(super) fn locked_by(locks: &str, major: u32, minor: u32, inode: u64) -> Option<i32> {
+    let file = format!("{major:02x}:{minor:02x}:{inode}");
+    let holder = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let at = fields.iter().position(|field| *field == file)?;
+        fields.get(at.checked_sub(1)?)?.parse().ok()
+    };
+    // A process that waits for a lock has `->`.
+    locks.lines().filter(|line| !line.contains("->")).find_map(holder)
+}
