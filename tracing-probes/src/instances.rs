@@ -34,7 +34,7 @@ impl<W> Instances<W> {
         instance: &Instance,
         spawn: impl FnOnce(Arc<Inbox<W>>) -> io::Result<()>,
     ) -> Result<(&Inbox<W>, Key), String> {
-        let session = instance.config().tracing_session_id.unwrap_or(0);
+        let session = session(instance);
         let of_thread = self.inbox.as_ref().map(|inbox| inbox.admit(session));
         let key = match of_thread {
             Some(Ok(key)) => key,
@@ -57,26 +57,27 @@ impl<W> Instances<W> {
     // An acknowledgement of an instance that was refused is dropped, which acknowledges.
 
     pub(crate) fn flush(&self, instance: &Instance, done: Ack) {
-        if let Some((inbox, key)) = self.of(instance) {
+        if let Some((inbox, key)) = self.find(instance) {
             inbox.flush(key, done);
         }
     }
 
     pub(crate) fn clear(&self, instance: &Instance) {
-        if let Some((inbox, key)) = self.of(instance) {
+        if let Some((inbox, key)) = self.find(instance) {
             inbox.clear(key);
         }
     }
 
     pub(crate) fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some((inbox, key)) = self.of(instance) {
+        if let Some((inbox, key)) = self.find(instance) {
             inbox.stop(key, done);
             self.keys.remove(&instance.id());
         }
     }
 
-    fn of(&self, instance: &Instance) -> Option<(&Inbox<W>, Key)> {
-        Some((self.inbox.as_deref()?, *self.keys.get(&instance.id())?))
+    /// The inbox that an instance is in, with its key there.
+    pub(crate) fn find(&self, instance: &Instance) -> Option<(&Arc<Inbox<W>>, Key)> {
+        Some((self.inbox.as_ref()?, *self.keys.get(&instance.id())?))
     }
 
     #[cfg(test)]
@@ -91,6 +92,11 @@ impl<W> Drop for Instances<W> {
             inbox.finish();
         }
     }
+}
+
+/// The session of an instance.
+pub(crate) fn session(instance: &Instance) -> u64 {
+    instance.config().tracing_session_id.unwrap_or(0)
 }
 
 /// What the writer of an instance does when shared memory is full. Stalling loses nothing while the service keeps up;

@@ -3,12 +3,15 @@
 //! | data source | config | reads | writes |
 //! |---|---|---|---|
 //! | `linux.ftrace` | `FtraceConfig` | `/sys/kernel/tracing` | `FtraceEventBundle`, `FtraceStats` |
+//! | `linux.inode_file_map` | `InodeFileConfig` | folders, when events name inodes | `InodeFileMap` |
 //! | `linux.process_stats` | `ProcessStatsConfig` | `/proc/PID` | `ProcessTree`, `ProcessStats` |
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
+//! | `linux.sysfs_power` | | `/sys/class/power_supply` | `BatteryCounters` |
 //! | `linux.system_info` | `SystemInfoConfig` | `/proc/cpuinfo`, `/sys` | `CpuInfo`, `InterruptInfo` |
 //!
 //! Each source but `linux.ftrace` is a kind of *probe*; `probe` says what that consists of. All instances of a kind
-//! have one thread, and so have those of `linux.ftrace`, whose pages hold the events of all instances (`ftrace`):
+//! have one thread, and so have those of `linux.ftrace`, whose pages hold the events of all instances (`ftrace`). Some
+//! kinds take threads, files and inodes that these events name (`facts`).
 //!
 //! ```text
 //!  thread of the producer                       thread of the kind
@@ -27,8 +30,10 @@
 //! with versions. A line that does not parse is skipped. A file that cannot be read is named once in the log
 //! and not read again. A process that ends while it is read is left out.
 
+mod facts;
 mod ftrace;
 mod inbox;
+mod inode_file_map;
 mod instances;
 mod limits;
 mod output;
@@ -40,6 +45,7 @@ mod root;
 mod scheduler;
 mod source;
 mod sys_stats;
+mod sysfs_power;
 mod system_info;
 
 #[cfg(test)]
@@ -50,13 +56,17 @@ pub use self::root::Root;
 
 use std::time::Duration;
 
+use abi::sync::Arc;
 use client::producer::{Producer, ProducerError, ProducerOptions};
 
+use self::facts::Exchange;
 use self::ftrace::FtraceSource;
+use self::inode_file_map::InodeFileMapProbe;
 use self::probe::descriptor;
 use self::process_stats::ProcessStatsProbe;
 use self::source::Source;
 use self::sys_stats::SysStatsProbe;
+use self::sysfs_power::SysfsPowerProbe;
 use self::system_info::SystemInfoProbe;
 
 /// Name of the producer with these sources. It is that of upstream's program, so that the
@@ -86,10 +96,15 @@ pub fn register_all(producer: &Producer) -> Result<(), ProducerError> {
 /// # Errors
 /// If one of the names is registered already.
 pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerError> {
-    producer.register(descriptor::<ProcessStatsProbe>(), Source::<ProcessStatsProbe>::new(root))?;
+    let exchange = Arc::<Exchange>::default();
+    let processes = Source::<ProcessStatsProbe>::new(root).with_facts(&exchange);
+    producer.register(descriptor::<ProcessStatsProbe>(), processes)?;
+    let inodes = Source::<InodeFileMapProbe>::new(root).with_facts(&exchange);
+    producer.register(descriptor::<InodeFileMapProbe>(), inodes)?;
+    producer.register(descriptor::<SysfsPowerProbe>(), Source::<SysfsPowerProbe>::new(root))?;
     producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root))?;
     producer.register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root))?;
-    producer.register(ftrace::descriptor(), FtraceSource::new(root))
+    producer.register(ftrace::descriptor(), FtraceSource::new(root, &exchange))
 }
 
 /// Stops all recording of the kernel's events by ftrace, also that of other programs, and empties its rings: for a

@@ -27,3 +27,20 @@ pub(crate) const FDS_PER_PROCESS_MAX: usize = 16 * 1024;
 pub(crate) const FILES_BYTES_PER_INSTANCE_MAX: usize = 4 * 1024 * 1024;
 /// What it needs for a file beside its path, bytes.
 pub(crate) const FILE_ENTRY_BYTES: usize = 64;
+/// Facts of a kind that ftrace tells to an instance at a time. Further ones are dropped; the next pass, or the next
+/// scan, finds what they were about.
+pub(crate) const FACTS_MAX: usize = 64 * 1024;
+/// Threads in one packet of those that ftrace has seen: some hundred kilobytes.
+pub(crate) const THREADS_PER_TREE_MAX: usize = 1024;
+/// Processes and threads that an instance remembers as described, and as many again while they are written. Beyond, it
+/// forgets all of them, and describes those again that run. A kernel can have more, but a packet of each would be
+/// longer than most buffers.
+pub(crate) const KNOWN_THREADS_MAX: usize = 64 * 1024;
+/// Inodes whose paths the instances of `linux.inode_file_map` remember together.
+pub(crate) const INODES_CACHED_MAX: usize = 1000;
+/// Inodes that an instance has told or looked for. Beyond, it forgets them, and may tell them again.
+pub(crate) const INODES_KNOWN_MAX: usize = 64 * 1024;
+/// Folders that a scan has found and not read. Further ones are left out.
+pub(crate) const FOLDERS_PENDING_MAX: usize = 64 * 1024;
+/// Largest part of a scan, entries: orders wait for its end.
+pub(crate) const SCAN_BATCH_MAX: u32 = 100_000;

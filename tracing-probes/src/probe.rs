@@ -14,6 +14,7 @@ use std::time::Duration;
 use protos::{DataSourceConfig, DataSourceDescriptor};
 
 use crate::Root;
+use crate::facts::{Facts, Wanted};
 use crate::output::Output;
 
 /// One instance of a kind: reads files and fills packets.
@@ -32,12 +33,24 @@ pub(crate) trait Probe: Send + Sized + 'static {
     /// Called once, when recording starts.
     fn start(&mut self, shared: &mut Self::Shared, out: &mut dyn Output);
 
-    /// Time between ticks. `None`: there are no ticks. A config can ask for any period, so the probe has a shortest
-    /// one.
+    /// Time until the next tick. `None`: there are no ticks, until facts come. A config can ask for any period, so the
+    /// probe has a shortest one.
     fn period(&self) -> Option<Duration>;
 
     /// Called right after the start, then at each multiple of the period. A multiple that passes meanwhile is left out.
     fn tick(&mut self, shared: &mut Self::Shared, out: &mut dyn Output);
+
+    /// What an instance with this config wants to be told of the events that ftrace records in its session.
+    fn wanted(config: &DataSourceConfig) -> Wanted {
+        let _ = config;
+        Wanted::default()
+    }
+
+    /// Takes facts of the events that ftrace has read. Afterwards there may be a period where there was none: then the
+    /// first tick comes when it has passed.
+    fn facts(&mut self, shared: &mut Self::Shared, facts: &Facts, out: &mut dyn Output) {
+        let _ = (shared, facts, out);
+    }
 
     /// A reader may have lost the packets so far: write again what it must remember.
     fn clear_incremental_state(&mut self, shared: &mut Self::Shared, out: &mut dyn Output) {

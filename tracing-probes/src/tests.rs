@@ -9,6 +9,7 @@ use protos::{DataSourceConfig, TracePacket, TracePacketWriter};
 use protozero::{HeapSink, Message, Writer};
 
 use crate::Root;
+use crate::facts::Facts;
 use crate::output::Output;
 use crate::parse::{hex_or_decimal, key_value, number, signed};
 use crate::probe::{Probe, Shared};
@@ -103,6 +104,15 @@ impl<P: Probe> Alone<P> {
     pub(crate) fn tick(&mut self, out: &mut dyn Output) {
         self.shared.begin_batch();
         self.probe.tick(&mut self.shared, out);
+    }
+
+    pub(crate) fn facts(&mut self, facts: &Facts, out: &mut dyn Output) {
+        self.shared.begin_batch();
+        self.probe.facts(&mut self.shared, facts, out);
+    }
+
+    pub(crate) fn probe(&mut self) -> &mut P {
+        &mut self.probe
     }
 
     pub(crate) fn clear_incremental_state(&mut self, out: &mut dyn Output) {

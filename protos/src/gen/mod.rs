@@ -152,14 +152,14 @@ pub use perfetto::config::gpu::gpu_renderstages_config::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::gpu::vulkan_memory_config::*;
-#[cfg(feature = "configs")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::inode_file::inode_file_config::*;
 #[allow(unused_imports)]
 pub use perfetto::config::interceptor_config::*;
 #[allow(unused_imports)]
 pub use perfetto::config::interceptors::console_config::*;
-#[cfg(feature = "configs")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::linux::journald_config::*;
 #[cfg(feature = "configs")]
@@ -288,7 +288,7 @@ pub use perfetto::trace::etw::etw_event_bundle::*;
 #[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::extension_descriptor::*;
-#[cfg(feature = "system")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::filesystem::inode_file_map::*;
 #[cfg(feature = "ftrace")]
@@ -572,7 +572,7 @@ pub use perfetto::trace::gpu::vulkan_api_event::*;
 pub use perfetto::trace::gpu::vulkan_memory_event::*;
 #[allow(unused_imports)]
 pub use perfetto::trace::interned_data::interned_data::*;
-#[cfg(feature = "system")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::linux::journald_event::*;
 #[cfg(feature = "profiling")]
@@ -596,7 +596,7 @@ pub use perfetto::trace::power::android_energy_estimation_breakdown::*;
 #[cfg(feature = "power")]
 #[allow(unused_imports)]
 pub use perfetto::trace::power::android_entity_state_residency::*;
-#[cfg(feature = "power")]
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::power::battery_counters::*;
 #[cfg(feature = "power")]
@@ -863,7 +863,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/config/inode_file/`.
         pub mod inode_file {
-            #[cfg(feature = "configs")]
+            #[cfg(feature = "linux")]
             pub mod inode_file_config;
         }
         pub mod interceptor_config;
@@ -873,7 +873,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/config/linux/`.
         pub mod linux {
-            #[cfg(feature = "configs")]
+            #[cfg(feature = "linux")]
             pub mod journald_config;
         }
         /// Schemas of `perfetto/config/power/`.
@@ -1010,7 +1010,7 @@ pub mod perfetto {
         pub mod extension_descriptor;
         /// Schemas of `perfetto/trace/filesystem/`.
         pub mod filesystem {
-            #[cfg(feature = "system")]
+            #[cfg(feature = "linux")]
             pub mod inode_file_map;
         }
         /// Schemas of `perfetto/trace/ftrace/`.
@@ -1216,7 +1216,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/trace/linux/`.
         pub mod linux {
-            #[cfg(feature = "system")]
+            #[cfg(feature = "linux")]
             pub mod journald_event;
         }
         #[cfg(feature = "profiling")]
@@ -1238,7 +1238,7 @@ pub mod perfetto {
             pub mod android_energy_estimation_breakdown;
             #[cfg(feature = "power")]
             pub mod android_entity_state_residency;
-            #[cfg(feature = "power")]
+            #[cfg(feature = "linux")]
             pub mod battery_counters;
             #[cfg(feature = "power")]
             pub mod power_rails;

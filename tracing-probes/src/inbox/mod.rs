@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!   admit ──> order: start ──> ( flush | clear )* ──> stop     thread of the producer
+//!               │       ^ facts                         │      thread of ftrace
 //!               │ take                                  │
 //!               └───────────> carried out ──────────────┴──> release     thread of the kind
 //! ```
@@ -17,6 +18,7 @@ use abi::map::SortedMap;
 use abi::sync::{Condvar, Mutex, MutexGuard, lock};
 use client::data_source::{Ack, Instance};
 
+use crate::facts::{Facts, Listener, Reader, Wanted};
 use crate::limits::{INSTANCES_MAX, INSTANCES_PER_SESSION_MAX};
 
 /// An instance in this process. The service gives its number again after it was started anew.
@@ -35,13 +37,15 @@ impl Key {
 pub(crate) struct Order<W> {
     pub(crate) start: Option<(Instance, W)>,
     pub(crate) clear: bool,
+    /// What ftrace has told since the last order.
+    pub(crate) facts: Facts,
     pub(crate) flush: Option<Ack>,
     pub(crate) stop: Option<Ack>,
 }
 
 impl<W> Default for Order<W> {
     fn default() -> Self {
-        Self { start: None, clear: false, flush: None, stop: None }
+        Self { start: None, clear: false, facts: Facts::default(), flush: None, stop: None }
     }
 }
 
@@ -92,7 +96,11 @@ struct State<W> {
     orders: SortedMap<Key, Order<W>>,
     /// The session of each instance.
     instances: SortedMap<Key, u64>,
+    /// What those want that take facts.
+    listeners: SortedMap<Key, Wanted>,
     last_key: u64,
+    /// The thread is to look around, without an order.
+    is_woken: bool,
     /// No further orders come.
     is_finished: bool,
     /// Nobody takes orders any more.
@@ -104,7 +112,9 @@ impl<W> Default for Inbox<W> {
         let state = State {
             orders: SortedMap::new(),
             instances: SortedMap::new(),
+            listeners: SortedMap::new(),
             last_key: 0,
+            is_woken: false,
             is_finished: false,
             is_gone: false,
         };
@@ -136,6 +146,11 @@ impl<W> Inbox<W> {
         let key = Key(state.last_key);
         state.instances.insert(key, session);
         Ok(key)
+    }
+
+    /// An admitted instance takes facts of its session from now on.
+    pub(crate) fn listen(&self, key: Key, wanted: Wanted) {
+        self.lock().listeners.insert(key, wanted);
     }
 
     /// Starts an admitted instance, whose packets go to `out`.
@@ -188,10 +203,10 @@ impl<W> Inbox<W> {
 
     // ------------------------------------------------------------ for the thread of the kind
 
-    /// Takes all orders. Waits for one, up to `timeout`; `None` has no end.
+    /// Takes all orders. Waits for one or to be woken, up to `timeout`; `None` has no end.
     pub(crate) fn take(&self, timeout: Option<Duration>) -> Taken<W> {
         let mut state = self.lock();
-        if state.orders.is_empty() && !state.is_finished {
+        if state.orders.is_empty() && !state.is_finished && !state.is_woken {
             // One wait: if it ends early, the caller waits again.
             state = match timeout {
                 Some(timeout) => {
@@ -201,6 +216,7 @@ impl<W> Inbox<W> {
                 None => self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
             };
         }
+        state.is_woken = false;
         if state.orders.is_empty() && state.is_finished {
             return Taken::Finished;
         }
@@ -209,7 +225,9 @@ impl<W> Inbox<W> {
 
     /// An instance has stopped: another one can take its place.
     pub(crate) fn release(&self, key: Key) {
-        self.lock().instances.remove(&key);
+        let mut state = self.lock();
+        state.instances.remove(&key);
+        state.listeners.remove(&key);
     }
 
     /// Nobody takes orders any more. Those that wait are dropped, and with them their acknowledgements.
@@ -217,6 +235,7 @@ impl<W> Inbox<W> {
         let mut state = self.lock();
         state.is_gone = true;
         state.instances.clear();
+        state.listeners.clear();
         let orders = std::mem::take(&mut state.orders);
         drop(state);
         drop(orders);
@@ -226,6 +245,33 @@ impl<W> Inbox<W> {
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.lock().orders.len()
+    }
+}
+
+impl<W: Send> Listener for Inbox<W> {
+    fn tell(&self, session: u64, facts: &dyn Fn(Wanted) -> Facts) {
+        let state = self.lock();
+        let is_of_session = |key: &Key| state.instances.get(key) == Some(&session);
+        let listeners = state.listeners.iter().filter(|(key, _)| is_of_session(key));
+        let listeners: Vec<_> = listeners.map(|(key, wanted)| (*key, *wanted)).collect();
+        drop(state);
+        for (key, wanted) in listeners {
+            let facts = facts(wanted);
+            if !facts.is_empty() {
+                self.order(key, |order| order.facts.join(facts));
+            }
+        }
+    }
+}
+
+impl<W: Send> Reader for Inbox<W> {
+    fn has(&self, session: u64) -> bool {
+        self.lock().instances.values().any(|of| *of == session)
+    }
+
+    fn wake(&self) {
+        self.lock().is_woken = true;
+        self.changed.notify_one();
     }
 }
 

@@ -6,6 +6,7 @@ use client::data_source::{Ack, Instance};
 use protos::DataSourceConfig;
 
 use super::{Inbox, Order, Refused, Taken};
+use crate::facts::{Facts, Listener, Reader, Wanted};
 use crate::limits::{INSTANCES_MAX, INSTANCES_PER_SESSION_MAX};
 
 /// Counts acknowledgements.
@@ -110,5 +111,44 @@ fn the_last_orders_are_taken() {
     inbox.clear(key);
     inbox.finish();
     assert!(orders(&inbox).remove(0).clear);
+    assert!(matches!(inbox.take(None), Taken::Finished));
+}
+
+#[test]
+fn facts_go_to_those_of_the_session_that_want_them() {
+    let inbox = Inbox::<()>::default();
+    let [one, two, other, deaf] = [1, 1, 2, 1].map(|session| inbox.admit(session).unwrap());
+    let threads = Wanted { threads: true, ..Wanted::default() };
+    inbox.listen(one, threads);
+    inbox.listen(two, Wanted { fds: true, ..Wanted::default() });
+    inbox.listen(other, threads);
+    let seen = |pids: &[i32]| {
+        let pids = pids.to_vec();
+        move |wanted: Wanted| match wanted.threads {
+            true => Facts { pids: pids.clone(), ..Facts::default() },
+            false => Facts::default(),
+        }
+    };
+    inbox.tell(1, &seen(&[3]));
+    inbox.tell(1, &seen(&[1, 3]));
+    // Without facts there is no order.
+    let Taken::Orders(orders) = inbox.take(None) else { panic!("finished") };
+    let told: Vec<_> = orders.iter().map(|(key, order)| (*key, order.facts.pids.clone())).collect();
+    assert_eq!(told, [(one, vec![1, 3])]);
+    assert!(inbox.has(2) && !inbox.has(3));
+    [one, two, other, deaf].into_iter().for_each(|key| inbox.release(key));
+    inbox.tell(2, &seen(&[3]));
+    assert_eq!((inbox.waiting(), inbox.has(2)), (0, false));
+}
+
+#[test]
+fn a_thread_is_woken_without_an_order() {
+    let inbox = Inbox::<()>::default();
+    inbox.wake();
+    let Taken::Orders(orders) = inbox.take(None) else { panic!("finished") };
+    assert!(orders.is_empty());
+    // Once.
+    inbox.finish();
+    inbox.wake();
     assert!(matches!(inbox.take(None), Taken::Finished));
 }

@@ -4,12 +4,18 @@
 //!  start: all processes ──> ProcessTree            (scan_all_processes_on_start)
 //!  every poll:  new ones ──> ProcessTree
 //!               counters that changed ──> ProcessStats
+//!  facts of ftrace:  threads that ran, or were renamed ──> ProcessTree
+//!                    files that they opened ──> ProcessStats     (resolve_process_fds)
 //! ```
+//!
+//! On demand, which is the default in a session with `linux.ftrace`, a thread is described when its first event was
+//! read, with the process that it belongs to, and again after it was renamed ([`on_demand`]).
 //!
 //! The probe remembers what it wrote and writes changes only. It forgets at the age `proc_stats_cache_ttl_ms`,
 //! and when the service clears the incremental state.
 
 mod counters;
+mod on_demand;
 mod status;
 
 #[cfg(test)]
@@ -25,6 +31,7 @@ use protos::{
 use self::counters::{Changes, CounterFile, LastValues};
 use self::status::{Stat, Status};
 use crate::Root;
+use crate::facts::{Facts, Wanted};
 use crate::limits::{
     CMDLINE_BYTES_MAX, FDS_PER_PROCESS_MAX, FILES_BYTES_PER_INSTANCE_MAX,
     PROCESS_STATS_POLL_MS_MIN as POLL_MS_MIN,
@@ -33,7 +40,7 @@ use crate::output::Output;
 use crate::parse::{signed, text};
 use crate::probe::Probe;
 use crate::sys_stats::tick_ns;
-use abi::map::SortedSet;
+use abi::map::{SortedMap, SortedSet};
 
 /// One instance.
 #[derive(Debug)]
@@ -49,6 +56,8 @@ pub(crate) struct ProcessStatsProbe {
     cleared: bool,
     /// Processes that were written into a tree.
     described: SortedSet<i32>,
+    /// Other threads than the first of their process that were written on demand, with their processes.
+    threads: SortedMap<i32, i32>,
     /// Processes without memory of their own: kernel threads.
     without_memory: SortedSet<i32>,
     /// The values that were written last.
@@ -89,6 +98,7 @@ impl Probe for ProcessStatsProbe {
             tick_ns: tick_ns(),
             cleared: true,
             described: SortedSet::new(),
+            threads: SortedMap::new(),
             without_memory: SortedSet::new(),
             last_values: BTreeMap::new(),
             files_bytes: 0,
@@ -115,6 +125,7 @@ impl Probe for ProcessStatsProbe {
         let alive: SortedSet<i32> = pids.iter().copied().collect();
         // The kernel may give the number of a process that ended to another one.
         self.described.retain(|pid| alive.contains(pid));
+        self.threads.retain(|_, pid| alive.contains(pid));
         self.without_memory.retain(|pid| alive.contains(pid));
         self.last_values.retain(|pid, _| alive.contains(pid));
         self.files_bytes = self.last_values.values().map(LastValues::files_bytes).sum();
@@ -133,30 +144,28 @@ impl Probe for ProcessStatsProbe {
         if !new.is_empty() {
             self.describe(&new, out);
         }
-        if !changed.is_empty() {
-            let cleared = std::mem::take(&mut self.cleared);
-            out.packet(&mut |packet| {
-                packet.timestamp(begin_ns);
-                if cleared {
-                    packet.incremental_state_cleared(true);
-                }
-                let mut stats = packet.process_stats();
-                for (pid, changes) in &changed {
-                    let mut process = stats.processes();
-                    process.pid(*pid);
-                    changes.write(&mut process);
-                }
-                stats.collection_end_timestamp(clock());
-            });
-        }
+        self.write_changes(begin_ns, &changed, out);
         self.ticks = self.ticks.wrapping_add(1);
         if self.ttl_ticks > 0 && self.ticks.is_multiple_of(self.ttl_ticks) {
             self.last_values.clear();
         }
     }
 
+    fn wanted(config: &DataSourceConfig) -> Wanted {
+        let config = config.process_stats_config.as_ref();
+        let is_off =
+            config.is_some_and(|config| config.quirks.contains(&Quirks::DISABLE_ON_DEMAND));
+        let resolves_fds = config.is_some_and(|config| config.resolve_process_fds == Some(true));
+        Wanted { threads: !is_off, fds: !is_off && resolves_fds, inodes: false }
+    }
+
+    fn facts(&mut self, _: &mut Root, facts: &Facts, out: &mut dyn Output) {
+        self.take_facts(facts, out);
+    }
+
     fn clear_incremental_state(&mut self, root: &mut Root, out: &mut dyn Output) {
         self.described.clear();
+        self.threads.clear();
         self.without_memory.clear();
         self.last_values.clear();
         self.cleared = true;
@@ -184,6 +193,28 @@ impl ProcessStatsProbe {
         Stat::parse(&self.text)
     }
 
+    /// Writes what has changed, if anything has.
+    fn write_changes(&mut self, begin_ns: u64, changed: &[(i32, Changes)], out: &mut dyn Output) {
+        if changed.is_empty() {
+            return;
+        }
+        let clock = out.clock();
+        let cleared = std::mem::take(&mut self.cleared);
+        out.packet(&mut |packet| {
+            packet.timestamp(begin_ns);
+            if cleared {
+                packet.incremental_state_cleared(true);
+            }
+            let mut stats = packet.process_stats();
+            for (pid, changes) in changed {
+                let mut process = stats.processes();
+                process.pid(*pid);
+                changes.write(&mut process);
+            }
+            stats.collection_end_timestamp(clock());
+        });
+    }
+
     /// Writes a tree of these processes.
     fn describe(&mut self, pids: &[i32], out: &mut dyn Output) {
         let clock = out.clock();
@@ -205,8 +236,29 @@ impl ProcessStatsProbe {
         });
     }
 
+    /// Writes a process with all of its threads.
     fn describe_process(&mut self, pid: i32, tree: &mut ProcessTreeWriter<'_>) -> Option<()> {
         let status = self.status(&format!("proc/{pid}/status"))?;
+        self.describe_main(pid, &status, tree);
+        let names = self.config.record_thread_names == Some(true);
+        let task = format!("proc/{pid}/task");
+        for tid in self.root.numbers(&task, "").unwrap_or_default() {
+            let Ok(id) = i32::try_from(tid) else { continue };
+            if id == pid {
+                continue;
+            }
+            if !names {
+                tree.threads().tid(id).tgid(pid);
+            } else if let Some(status) = self.status(&format!("{task}/{tid}/status")) {
+                describe_thread(id, pid, &status, tree);
+                self.threads.insert(id, pid);
+            }
+        }
+        Some(())
+    }
+
+    /// Writes a process with its first thread.
+    fn describe_main(&mut self, pid: i32, status: &Status, tree: &mut ProcessTreeWriter<'_>) {
         let age = self.config.record_process_age == Some(true);
         let start_ticks = if age { self.stat(pid).map(|stat| stat.start_ticks) } else { None };
         self.text.clear();
@@ -235,32 +287,9 @@ impl ProcessStatsProbe {
             process.is_kthread(true);
         }
         drop(process);
-
         if self.config.skip_main_thread_message != Some(true) {
-            let mut thread = tree.threads();
-            thread.tid(pid).name(&text(&status.name)).tgid(pid);
-            for tid in &status.inner_pids {
-                thread.nstid(*tid);
-            }
+            describe_thread(pid, pid, status, tree);
         }
-        let names = self.config.record_thread_names == Some(true);
-        let task = format!("proc/{pid}/task");
-        for tid in self.root.numbers(&task, "").unwrap_or_default() {
-            let Ok(id) = i32::try_from(tid) else { continue };
-            if id == pid {
-                continue;
-            }
-            if !names {
-                tree.threads().tid(id).tgid(pid);
-            } else if let Some(status) = self.status(&format!("{task}/{tid}/status")) {
-                let mut thread = tree.threads();
-                thread.tid(id).name(&text(&status.name)).tgid(pid);
-                for tid in &status.inner_pids {
-                    thread.nstid(*tid);
-                }
-            }
-        }
-        Some(())
     }
 
     /// Reads the counters of a process. Returns what has changed since the last time.
@@ -322,5 +351,13 @@ impl ProcessStatsProbe {
                 self.files_bytes += changes.record_file(last, fd, path);
             }
         }
+    }
+}
+
+fn describe_thread(tid: i32, pid: i32, status: &Status, tree: &mut ProcessTreeWriter<'_>) {
+    let mut thread = tree.threads();
+    thread.tid(tid).name(&text(&status.name)).tgid(pid);
+    for tid in &status.inner_pids {
+        thread.nstid(*tid);
     }
 }

@@ -8,6 +8,8 @@ use crate::parse::{key_value, lines, number, signed, words};
 pub(super) struct Status {
     /// The name of the process, any bytes. The kernel escapes newlines and backslashes.
     pub(super) name: Vec<u8>,
+    /// The process that the thread belongs to; 0 if the file does not tell.
+    pub(super) tgid: i32,
     pub(super) ppid: i32,
     pub(super) uid: i32,
     /// Its process ids in nested PID namespaces, without the outermost.
@@ -26,6 +28,7 @@ impl Status {
         for (key, value) in lines(contents).filter_map(key_value) {
             match key {
                 b"Name" => status.name = value.to_vec(),
+                b"Tgid" => status.tgid = int(value).unwrap_or(0),
                 b"PPid" => status.ppid = int(value).unwrap_or(0),
                 b"Uid" => {
                     // Real, effective, saved, file system. Ids above i32 wrap as upstream's do.

@@ -5,7 +5,11 @@ use protos::{
 
 use super::ProcessStatsProbe;
 use super::status::{Stat, Status};
-use crate::limits::{FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX};
+use crate::facts::Facts;
+use crate::limits::{
+    FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX, KNOWN_THREADS_MAX, THREADS_PER_TREE_MAX,
+};
+use crate::probe::Probe;
 use crate::tests::{Alone, Packets, World};
 
 const STATUS: &str = "Name:\tser ver\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t42\nPid:\t42\n\
@@ -311,4 +315,185 @@ fn a_process_that_is_gone_is_no_process() {
     probe.start(&mut out);
     assert_eq!(tree(out.one()).processes, []);
     assert_eq!(world.log(), [""; 0]);
+}
+
+fn facts(pids: &[i32], renamed: &[i32], fds: &[(i32, u64)]) -> Facts {
+    Facts { pids: pids.into(), renamed: renamed.into(), fds: fds.into(), inodes: vec![] }
+}
+
+/// The processes and threads of a tree, by their ids.
+fn ids(tree: &ProcessTree) -> (Vec<i32>, Vec<(i32, i32)>) {
+    let processes = tree.processes.iter().filter_map(|process| process.pid).collect();
+    let threads = tree.threads.iter().filter_map(|thread| Some((thread.tid?, thread.tgid?)));
+    (processes, threads.collect())
+}
+
+/// A machine where threads have folders, too.
+fn world_of_threads() -> World {
+    let world = world();
+    world.put("proc/43/status", "Name:\tworker\nTgid:\t42\nNSpid:\t43\t8\t2\n");
+    world.put("proc/44/status", "Name:\tother\nTgid:\t42\n");
+    world
+}
+
+#[test]
+fn threads_are_described_when_they_were_seen() {
+    let world = world_of_threads();
+    let mut out = Packets::default();
+    let mut probe = probe(&world, ProcessStatsConfig::default());
+    probe.start(&mut out);
+    // The idle thread, one that is gone, and a thread whose process was not seen itself.
+    probe.facts(&facts(&[-1, 0, 7, 43], &[], &[]), &mut out);
+    let packet = out.one();
+    assert_eq!((packet.timestamp, packet.incremental_state_cleared), (Some(1000), Some(true)));
+    let first = tree(packet);
+    assert_eq!(ids(&first), (vec![42], vec![(42, 42), (43, 42)]));
+    assert_eq!(first.threads[1].name.as_deref(), Some("worker"));
+    assert_eq!(
+        (&first.threads[1].nstid[..], first.collection_end_timestamp),
+        (&[8, 2][..], Some(1000))
+    );
+    // Known threads cost no packet, one that is gone neither.
+    probe.facts(&facts(&[7, 42, 43], &[], &[]), &mut out);
+    assert_eq!(out.take(), []);
+    probe.facts(&facts(&[2, 42, 43, 44], &[], &[]), &mut out);
+    let packet = out.one();
+    assert_eq!(packet.incremental_state_cleared, None);
+    assert_eq!(ids(&tree(packet)), (vec![2], vec![(2, 2), (44, 42)]));
+    // After a clear all is new.
+    probe.clear_incremental_state(&mut out);
+    assert_eq!(out.take(), []);
+    probe.facts(&facts(&[42, 43], &[], &[]), &mut out);
+    let packet = out.one();
+    assert_eq!(packet.incremental_state_cleared, Some(true));
+    assert_eq!(ids(&tree(packet)), (vec![42], vec![(42, 42), (43, 42)]));
+}
+
+#[test]
+fn renamed_threads_are_described_again() {
+    let world = world_of_threads();
+    let mut out = Packets::default();
+    let mut probe = probe(&world, ProcessStatsConfig::default());
+    probe.facts(&facts(&[42, 43], &[], &[]), &mut out);
+    out.take();
+    world.put("proc/43/status", "Name:\tnew name\nTgid:\t42\n");
+    probe.facts(&facts(&[42, 43], &[43], &[]), &mut out);
+    let again = tree(out.one());
+    assert_eq!(ids(&again), (vec![], vec![(43, 42)]));
+    assert_eq!(again.threads[0].name.as_deref(), Some("new name"));
+    // A program that was replaced has other arguments.
+    world.put("proc/42/cmdline", "/bin/other\0");
+    probe.facts(&facts(&[42, 43], &[42], &[]), &mut out);
+    let again = tree(out.one());
+    assert_eq!(ids(&again), (vec![42], vec![(42, 42)]));
+    assert_eq!(again.processes[0].cmdline, ["/bin/other"]);
+}
+
+#[test]
+fn what_a_scan_described_is_known() {
+    for names in [false, true] {
+        // A folder of a thread is not listed in /proc.
+        let world = world();
+        let mut out = Packets::default();
+        let config = ProcessStatsConfig {
+            scan_all_processes_on_start: Some(true),
+            record_thread_names: Some(names),
+            ..Default::default()
+        };
+        let mut probe = probe(&world, config);
+        probe.start(&mut out);
+        out.take();
+        world.put("proc/43/status", "Name:\tworker\nTgid:\t42\n");
+        probe.facts(&facts(&[2, 42, 43], &[], &[]), &mut out);
+        // A thread without a name gets one when it runs.
+        assert_eq!(out.take().len(), usize::from(!names));
+    }
+}
+
+#[test]
+fn polls_forget_threads_of_processes_that_ended() {
+    let world = world_of_threads();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig { proc_stats_poll_ms: Some(100), ..Default::default() };
+    let mut probe = probe(&world, config);
+    probe.facts(&facts(&[43], &[], &[]), &mut out);
+    for gone in [42, 43, 44] {
+        world.remove(&format!("proc/{gone}"));
+    }
+    probe.tick(&mut out);
+    out.take();
+    world.put("proc/43/status", "Name:\tlater\nTgid:\t43\n");
+    probe.facts(&facts(&[43], &[], &[]), &mut out);
+    assert_eq!(ids(&tree(out.one())), (vec![43], vec![(43, 43)]));
+}
+
+#[test]
+fn what_is_wanted_of_ftrace() {
+    let wanted = |quirks: &[ProcessStatsConfigQuirks], resolve_process_fds| {
+        let quirks = quirks.to_vec();
+        let config = ProcessStatsConfig { quirks, resolve_process_fds, ..Default::default() };
+        let config = DataSourceConfig { process_stats_config: Some(config), ..Default::default() };
+        let wanted = ProcessStatsProbe::wanted(&config);
+        assert!(!wanted.inodes);
+        (wanted.threads, wanted.fds)
+    };
+    assert_eq!(wanted(&[], None), (true, false));
+    assert_eq!(wanted(&[ProcessStatsConfigQuirks::DISABLE_INITIAL_DUMP], Some(true)), (true, true));
+    assert_eq!(wanted(&[ProcessStatsConfigQuirks::DISABLE_ON_DEMAND], Some(true)), (false, false));
+    assert!(ProcessStatsProbe::wanted(&DataSourceConfig::default()).threads);
+}
+
+#[test]
+fn files_that_known_threads_opened() {
+    let world = world_of_threads();
+    let fds = world.dir.path().join("proc/42/fd");
+    std::fs::create_dir_all(&fds).unwrap();
+    std::os::unix::fs::symlink("/dev/null", fds.join("3")).unwrap();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig { resolve_process_fds: Some(true), ..Default::default() };
+    let mut probe = probe(&world, config);
+    // A thread that is not known, a number that is no descriptor, a file that is closed.
+    probe.facts(&facts(&[], &[], &[(43, 3)]), &mut out);
+    assert_eq!(out.take(), []);
+    let opened = facts(&[43], &[], &[(43, 3), (43, 4), (43, 1 << 40), (99, 3)]);
+    probe.facts(&opened, &mut out);
+    let packets = out.take();
+    assert_eq!(packets.len(), 2, "the tree, then the files");
+    let all = stats(packets.into_iter().nth(1).unwrap());
+    let process = &all.processes[0];
+    assert_eq!((all.processes.len(), process.pid, process.fds.len()), (1, Some(42), 1));
+    assert_eq!((process.fds[0].fd, process.fds[0].path.as_deref()), (Some(3), Some("/dev/null")));
+    // Once.
+    probe.facts(&facts(&[], &[], &[(43, 3)]), &mut out);
+    assert_eq!(out.take(), []);
+}
+
+/// What is remembered of threads and of their files has a bound; forgetting costs packets alone.
+#[test]
+fn what_is_remembered_of_threads_is_bounded() {
+    let world = world_of_threads();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig { resolve_process_fds: Some(true), ..Default::default() };
+    let mut probe = probe(&world, config);
+    probe.facts(&facts(&[42], &[], &[]), &mut out);
+    out.take();
+    (0..=KNOWN_THREADS_MAX as i32).for_each(|tid| _ = probe.probe().threads.insert(1000 + tid, 42));
+    probe.facts(&facts(&[44], &[], &[]), &mut out);
+    assert_eq!(ids(&tree(out.one())), (vec![42], vec![(42, 42), (44, 42)]));
+    assert_eq!(probe.probe().threads.len(), 1);
+    let fds = world.dir.path().join("proc/42/fd");
+    std::fs::create_dir_all(&fds).unwrap();
+    std::os::unix::fs::symlink("/dev/null", fds.join("3")).unwrap();
+    probe.probe().files_bytes = FILES_BYTES_PER_INSTANCE_MAX;
+    probe.facts(&facts(&[], &[], &[(42, 3)]), &mut out);
+    assert_eq!(stats(out.one()).processes[0].fds.len(), 1);
+    assert!(probe.probe().files_bytes < 1000);
+    // Many threads are several packets.
+    let many: Vec<i32> = (5000..5000 + THREADS_PER_TREE_MAX as i32 + 1).collect();
+    for tid in &many {
+        world.put(&format!("proc/{tid}/status"), "Name:\tx\nTgid:\t42\n");
+    }
+    probe.facts(&facts(&many, &[], &[]), &mut out);
+    let threads: Vec<_> = out.take().into_iter().map(|packet| tree(packet).threads.len()).collect();
+    assert_eq!(threads, [THREADS_PER_TREE_MAX, 1]);
 }

@@ -1,7 +1,7 @@
 //! The instances of one kind, and which of them ticks next. It knows no thread and no clock: orders and the time go in.
 //!
 //! ```text
-//!   carry_out(order) ──> start, first tick, clear, flush, stop of one instance
+//!   carry_out(order) ──> start, first tick, clear, facts, flush, stop of one instance
 //!   due_ns ──> tick ──> the instance that is due first, then its next due time: a multiple of its period
 //! ```
 //!
@@ -63,7 +63,7 @@ impl<P: Probe, W: Output> Scheduler<P, W> {
         order: Order<W>,
         clock: &dyn Fn() -> u64,
     ) -> Option<Ack> {
-        let Order { start, clear, flush, stop } = order;
+        let Order { start, clear, facts, flush, stop } = order;
         if let Some((instance, out)) = start {
             let shared = self.shared.get_or_insert_with(|| P::Shared::new(&self.root));
             let probe = P::new(shared, instance.config());
@@ -81,8 +81,16 @@ impl<P: Probe, W: Output> Scheduler<P, W> {
                 shared.begin_batch();
                 running.probe.clear_incremental_state(shared, &mut running.out);
             }
+            if !facts.is_empty() {
+                self.batch = None;
+                shared.begin_batch();
+                running.probe.facts(shared, &facts, &mut running.out);
+                running.plan_first(clock);
+            }
             if flush.is_some() {
                 running.out.commit();
+            } else if !facts.is_empty() {
+                self.share_chunks(key);
             }
         }
         drop(flush);
@@ -128,10 +136,21 @@ impl<P: Probe, W: Output> Scheduler<P, W> {
 impl<P: Probe, W: Output> Running<P, W> {
     /// Ticks, if there are ticks. Those that it misses because this one takes long are left out.
     fn tick(&mut self, shared: &mut P::Shared, clock: &dyn Fn() -> u64) {
-        let Some(period) = self.probe.period() else { return };
-        self.probe.tick(shared, &mut self.out);
+        if self.probe.period().is_some() {
+            self.probe.tick(shared, &mut self.out);
+        }
         let now_ns = clock();
-        self.due_ns = Some(now_ns.saturating_add(until_tick_ns(now_ns, period)));
+        let next_ns = |period| now_ns.saturating_add(until_tick_ns(now_ns, period));
+        self.due_ns = self.probe.period().map(next_ns);
+    }
+
+    /// Plans a tick for an instance that had none to come. It is no multiple: at least the period passes.
+    fn plan_first(&mut self, clock: &dyn Fn() -> u64) {
+        if self.due_ns.is_none() {
+            let period_ns = |period: Duration| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+            let period_ns = self.probe.period().map(period_ns);
+            self.due_ns = period_ns.map(|period_ns| clock().saturating_add(period_ns));
+        }
     }
 }
 

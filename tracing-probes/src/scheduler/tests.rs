@@ -7,6 +7,7 @@ use client::data_source::{Ack, Instance};
 use protos::{DataSourceConfig, TracePacketData, TracePacketWriter};
 
 use super::{Scheduler, until_tick_ns};
+use crate::facts::Facts;
 use crate::inbox::{Inbox, Key, Order};
 use crate::limits::CHUNK_HOLDERS_MAX;
 use crate::output::Output;
@@ -81,6 +82,12 @@ impl Probe for Fake {
     fn tick(&mut self, batches: &mut Batches, out: &mut dyn Output) {
         note(out, &format!("batch {}", batches.0));
         NOW.set(NOW.get() + self.tick_takes_ms);
+    }
+
+    /// The first one is its period from now on.
+    fn facts(&mut self, _: &mut Batches, facts: &Facts, out: &mut dyn Output) {
+        note(out, &format!("facts {:?}", facts.pids));
+        self.period_ms = facts.pids.first().map_or(0, |pid| pid.unsigned_abs().into());
     }
 
     fn clear_incremental_state(&mut self, _: &mut Batches, out: &mut dyn Output) {
@@ -329,4 +336,28 @@ fn the_longest_period() {
     test.at(u64::MAX / 1_000_000).start("a", u32::MAX, 0);
     assert!(test.scheduler.due_ns().is_some());
     assert!(!test.scheduler.tick(&clock));
+}
+
+#[test]
+fn facts_come_before_the_flush_and_may_begin_ticks() {
+    let mut test = Test::new();
+    let key = test.start("a", 0, 0);
+    test.log();
+    let facts = |pid| Facts { pids: vec![pid], ..Facts::default() };
+    let order =
+        Order { clear: true, facts: facts(40), flush: Some(Ack::ignored()), ..Order::default() };
+    test.at(25).carry_out(key, order);
+    assert_eq!(test.log(), ["25 a clear", "25 a facts [40]", "25 a commit"]);
+    // The first tick comes after the whole period, the next at a multiple.
+    assert_eq!(test.scheduler.due_ns(), Some(65_000_000));
+    test.carry_out(key, Order { facts: facts(40), ..Order::default() });
+    assert_eq!(test.scheduler.due_ns(), Some(65_000_000), "it was planned already");
+    test.log();
+    test.run(80);
+    let ticks: Vec<_> = test.log().iter().map(|line| line[..4].to_owned()).collect();
+    assert_eq!(ticks, ["65 a", "80 a"]);
+    // Without a period there is no further tick.
+    test.carry_out(key, Order { facts: facts(0), ..Order::default() });
+    test.run(120);
+    assert_eq!(test.scheduler.due_ns(), None);
 }

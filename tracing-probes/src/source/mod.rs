@@ -13,8 +13,9 @@ use client::write::TraceWriter;
 use os::clock;
 
 use crate::Root;
+use crate::facts::{Exchange, Listener};
 use crate::inbox::{Inbox, Taken};
-use crate::instances::{Instances, Served, policy};
+use crate::instances::{Instances, Served, policy, session};
 use crate::output::Output;
 use crate::probe::Probe;
 use crate::scheduler::Scheduler;
@@ -26,6 +27,8 @@ pub(crate) type Spawn = dyn Fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<()>
 pub(crate) struct Source<P> {
     root: Root,
     spawn: Arc<Spawn>,
+    /// Where facts of ftrace come from.
+    exchange: Arc<Exchange>,
     instances: Instances<TraceWriter>,
     probe: core::marker::PhantomData<fn() -> P>,
 }
@@ -36,11 +39,18 @@ impl<P: Probe> Source<P> {
         Self::with_threads(root, Arc::new(|name, run| os::thread::spawn(name, run).map(drop)))
     }
 
+    /// With the facts that come through `exchange`.
+    pub(crate) fn with_facts(mut self, exchange: &Arc<Exchange>) -> Self {
+        self.exchange = Arc::clone(exchange);
+        self
+    }
+
     /// With threads that `spawn` starts.
     pub(crate) fn with_threads(root: &Root, spawn: Arc<Spawn>) -> Self {
         Self {
             root: root.clone(),
             spawn,
+            exchange: Arc::default(),
             instances: Instances::new(),
             probe: core::marker::PhantomData,
         }
@@ -49,14 +59,20 @@ impl<P: Probe> Source<P> {
 
 impl<P: Probe> DataSource for Source<P> {
     fn start(&mut self, instance: &Instance) {
-        let Self { root, spawn, instances, .. } = self;
+        let Self { root, spawn, exchange, instances, .. } = self;
+        let wanted = P::wanted(instance.config());
         let admitted = instances.admit(instance, |inbox| {
+            let listener: Arc<dyn Listener> = Arc::<Inbox<_>>::clone(&inbox);
+            exchange.add(Arc::downgrade(&listener));
             let root = root.clone();
             let name = P::NAME.trim_start_matches("linux.");
             spawn(name, Box::new(move || serve::<P, _>(&root, &inbox)))
         });
         match admitted {
             Ok((inbox, key)) => {
+                if wanted.any() {
+                    inbox.listen(key, wanted);
+                }
                 inbox.start(key, instance.clone(), instance.trace_writer(policy(instance)));
             }
             Err(why) => {
@@ -67,7 +83,15 @@ impl<P: Probe> DataSource for Source<P> {
     }
 
     fn flush(&mut self, instance: &Instance, _: &FlushRequest, done: Ack) {
-        self.instances.flush(instance, done);
+        if !P::wanted(instance.config()).any() {
+            return self.instances.flush(instance, done);
+        }
+        // What ftrace has recorded until now tells facts, which are a part of what is flushed.
+        if let Some((inbox, key)) = self.instances.find(instance) {
+            let inbox = Arc::clone(inbox);
+            let flush = Box::new(move || inbox.flush(key, done));
+            self.exchange.after_pass(session(instance), (P::NAME, key.number()), flush);
+        }
     }
 
     fn clear_incremental_state(&mut self, instance: &Instance) {

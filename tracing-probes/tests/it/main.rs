@@ -1,6 +1,7 @@
 //! The sources of this machine, recorded through a service in this process.
 
 mod hostile;
+mod on_demand;
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;

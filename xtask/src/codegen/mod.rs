@@ -45,8 +45,8 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/config/chrome/", "configs"),
     ("perfetto/config/etw/", "configs"),
     ("perfetto/config/gpu/", "configs"),
-    ("perfetto/config/inode_file/", "configs"),
-    ("perfetto/config/linux/", "configs"),
+    ("perfetto/config/inode_file/", "linux"),
+    ("perfetto/config/linux/", "linux"),
     ("perfetto/config/power/", "configs"),
     ("perfetto/config/profiling/", "configs"),
     ("perfetto/config/qnx/", "configs"),
@@ -100,14 +100,15 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/trace/system_info/gpu_info.proto", "gpu"),
     ("perfetto/common/android_energy_consumer_descriptor.proto", "power"),
     ("perfetto/trace/power/", "power"),
+    ("perfetto/trace/power/battery_counters.proto", "linux"),
     ("perfetto/trace/memory_graph.proto", "profiling"),
     ("perfetto/trace/profiling/", "profiling"),
     ("perfetto/trace/profiling/inline_callstack.proto", ""),
     ("perfetto/trace/profiling/profile_common.proto", ""),
     ("perfetto/trace/etw/", "system"),
-    ("perfetto/trace/filesystem/", "system"),
+    ("perfetto/trace/filesystem/", "linux"),
     ("perfetto/trace/generic_kernel/", "system"),
-    ("perfetto/trace/linux/", "system"),
+    ("perfetto/trace/linux/", "linux"),
 ];
 
 /// Runs the command with the arguments after its name.

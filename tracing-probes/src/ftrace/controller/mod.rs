@@ -202,8 +202,8 @@ impl<W: Output> Controller<W> {
         self.due_ns
     }
 
-    /// Commits everything that was recorded until now for these sessions, with statistics.
-    pub(crate) fn flush(&mut self, ids: &[SessionId], hand_on: &mut dyn FnMut(SessionId, &Facts)) {
+    /// Reads everything that was recorded until now for these sessions.
+    pub(crate) fn drain(&mut self, ids: &[SessionId], hand_on: &mut dyn FnMut(SessionId, &Facts)) {
         let symbols = self.symbols.as_ref();
         for (directory, in_use) in &mut self.directories {
             if !ids.iter().any(|id| in_use.sessions.contains_key(id)) {
@@ -213,6 +213,18 @@ impl<W: Output> Controller<W> {
                 stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
             let pages = in_use.ring_pages();
             in_use.pass(Some(pages), clocks, symbols, self.events.printk(), hand_on);
+        }
+    }
+
+    /// Commits everything that was recorded until now for these sessions, with statistics.
+    pub(crate) fn flush(&mut self, ids: &[SessionId], hand_on: &mut dyn FnMut(SessionId, &Facts)) {
+        self.drain(ids, hand_on);
+        let symbols = self.symbols.as_ref();
+        for (directory, in_use) in &mut self.directories {
+            if !ids.iter().any(|id| in_use.sessions.contains_key(id)) {
+                continue;
+            }
+            let pages = in_use.ring_pages();
             let now = stats::Now::read(&*self.tracefs, directory, pages, symbols);
             for (id, session) in &mut in_use.sessions {
                 if ids.contains(id) {

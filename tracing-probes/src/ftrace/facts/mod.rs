@@ -7,8 +7,9 @@ mod tests;
 
 use abi::map::BlockSet;
 
-/// Most facts of a kind in a pass. Further ones are dropped; the next scan finds what they were about.
-const FACTS_MAX: usize = 64 * 1024;
+use crate::facts;
+use crate::limits::FACTS_MAX;
+
 /// Threads that were noted last, so that most events find theirs without a search.
 const RECENT: usize = 256;
 
@@ -33,7 +34,7 @@ pub(crate) struct Noted<T> {
     len: usize,
 }
 
-impl<T: Ord> Noted<T> {
+impl<T: Ord + Copy> Noted<T> {
     fn new() -> Self {
         Self { set: BlockSet::new(), len: 0 }
     }
@@ -50,9 +51,18 @@ impl<T: Ord> Noted<T> {
     }
 
     /// All, sorted.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no data source takes facts yet"))]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.set.iter()
+    }
+
+    /// A copy, if it is wanted.
+    fn copy(&self, is_wanted: bool) -> Vec<T> {
+        let mut all = Vec::new();
+        if is_wanted {
+            all.reserve_exact(self.len);
+            all.extend(self.iter());
+        }
+        all
     }
 }
 
@@ -73,6 +83,16 @@ impl Facts {
         self.renamed.clear();
         self.fds.clear();
         self.inodes.clear();
+    }
+
+    /// What another data source wants of them.
+    pub(crate) fn copy(&self, wanted: facts::Wanted) -> facts::Facts {
+        facts::Facts {
+            pids: self.pids.copy(wanted.threads),
+            renamed: self.renamed.copy(wanted.threads),
+            fds: self.fds.copy(wanted.fds),
+            inodes: self.inodes.copy(wanted.inodes),
+        }
     }
 
     /// A thread was there.

@@ -1,4 +1,5 @@
-use super::{FACTS_MAX, Facts};
+use super::Facts;
+use crate::limits::FACTS_MAX;
 
 #[test]
 fn each_fact_is_told_once_until_they_are_cleared() {

@@ -5,7 +5,7 @@
 //!   start ──────── Order ──────> Controller::start
 //!     waits <───────────────────── the kernel records (or the session is refused)
 //!   flush, stop ── Order ──────> Controller::flush, stop ──> acknowledged
-//!                                due: Controller::pass
+//!                                due: Controller::pass ──> facts of the session, to other kinds (`crate::facts`)
 //! ```
 
 mod system;
@@ -16,6 +16,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use abi::map::SortedMap;
+use abi::sync::Arc;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::write::TraceWriter;
 use os::clock;
@@ -26,10 +27,13 @@ pub use self::system::FTRACE_RECORDS;
 use self::system::Linux;
 use super::config::Refusal;
 use super::controller::{Controller, write_refusal};
+use super::facts::Facts;
+use super::mux::SessionId;
 use super::tracefs::find_root;
 use crate::Root;
+use crate::facts::{Exchange, Reader, ReaderThread, Wanted};
 use crate::inbox::{Inbox, Key, Order, Taken};
-use crate::instances::{Instances, Served, policy};
+use crate::instances::{Instances, Served, policy, session};
 
 const NAME: &str = "linux.ftrace";
 
@@ -47,6 +51,8 @@ struct Starting {
 /// The data source. Its end waits until tracefs is as it was found.
 pub(crate) struct FtraceSource {
     root: Root,
+    /// Where facts go to.
+    exchange: Arc<Exchange>,
     /// Before the thread: its end is what the thread waits for.
     instances: Instances<Starting>,
     /// Since the first instance.
@@ -86,17 +92,21 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
 }
 
 impl FtraceSource {
-    pub(crate) fn new(root: &Root) -> Self {
-        Self { root: root.clone(), instances: Instances::new(), thread: None }
+    pub(crate) fn new(root: &Root, exchange: &Arc<Exchange>) -> Self {
+        let (root, exchange) = (root.clone(), Arc::clone(exchange));
+        Self { root, exchange, instances: Instances::new(), thread: None }
     }
 }
 
 impl DataSource for FtraceSource {
     fn start(&mut self, instance: &Instance) {
-        let Self { root, instances, thread } = self;
+        let Self { root, exchange, instances, thread } = self;
         let admitted = instances.admit(instance, |inbox| {
-            let root = root.clone();
-            let run = os::thread::spawn("ftrace", Box::new(move || serve(&root, &inbox)))?;
+            let reader: Arc<dyn Reader> = Arc::<Inbox<_>>::clone(&inbox);
+            exchange.set_reader(Arc::downgrade(&reader));
+            let (root, exchange) = (root.clone(), Arc::clone(exchange));
+            let run = move || serve(&root, &inbox, &exchange);
+            let run = os::thread::spawn("ftrace", Box::new(run))?;
             *thread = Some(Joined(Some(run)));
             Ok(())
         });
@@ -131,64 +141,97 @@ impl DataSource for FtraceSource {
 }
 
 /// The thread.
-fn serve(root: &Root, inbox: &Inbox<Starting>) {
+fn serve(root: &Root, inbox: &Inbox<Starting>, exchange: &Exchange) {
+    // The inbox is abandoned first: then no further flush waits.
+    let _reader = ReaderThread(exchange);
     let _served = Served(inbox);
     let tracefs = find_root(root.path());
-    let mut controller = tracefs.map(|tracefs| {
+    let controller = tracefs.map(|tracefs| {
         let system = Linux::new(root, &tracefs);
         Controller::new(Box::new(tracefs), Box::new(system))
     });
     if let Err(why) = &controller {
         root.warn_once(why);
     }
+    let mut thread = FtraceThread { controller, sessions: SortedMap::new(), exchange };
     loop {
         let now_ns = clock::now().mono_ns;
-        let due = controller.as_ref().ok().and_then(Controller::due_ns);
+        let due = thread.controller.as_ref().ok().and_then(Controller::due_ns);
         let wait = due.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
         match inbox.take(wait) {
-            Taken::Orders(orders) => carry_out(&mut controller, orders, inbox),
+            Taken::Orders(orders) => thread.carry_out(orders, inbox),
             Taken::Finished => break,
         }
-        let now_ns = clock::now().mono_ns;
-        if let Ok(controller) = &mut controller
-            && controller.due_ns().is_some_and(|due_ns| due_ns <= now_ns)
-        {
-            controller.pass(now_ns, &mut |_, _| {});
-        }
+        thread.pass_if_due();
     }
-    if let Ok(controller) = &mut controller {
+    if let Ok(controller) = &mut thread.controller {
         controller.reset();
     }
 }
 
-/// Does what the orders say, those of older instances first.
-fn carry_out(
-    controller: &mut Result<Controller<TraceWriter>, String>,
-    orders: SortedMap<Key, Order<Starting>>,
-    inbox: &Inbox<Starting>,
-) {
-    let (mut flushed, mut stopped) = (Vec::new(), Vec::new());
-    for (key, order) in orders {
-        // It has no incremental state that a reader could miss for long: each pass clears its own.
-        let Order { start, clear: _, flush, stop } = order;
-        if let Some((instance, Starting { writer, started })) = start {
-            let is_started = start_one(controller, key, instance.config(), writer);
-            // The producer may have given up waiting.
-            _ = started.send(is_started);
+/// What the thread has.
+struct FtraceThread<'a> {
+    controller: Result<Controller<TraceWriter>, String>,
+    /// The tracing sessions of its instances.
+    sessions: SortedMap<SessionId, u64>,
+    exchange: &'a Exchange,
+}
+
+impl FtraceThread<'_> {
+    fn pass_if_due(&mut self) {
+        let Self { controller: Ok(controller), sessions, exchange } = self else { return };
+        let now_ns = clock::now().mono_ns;
+        if controller.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
+            controller.pass(now_ns, &mut |id, facts| tell(sessions, exchange, id, facts));
         }
-        flushed.extend(flush.map(|done| (key, done)));
-        stopped.extend(stop.map(|done| (key, done)));
     }
-    if let Ok(controller) = controller {
-        let ids: Vec<_> = flushed.iter().map(|(key, _)| key.number()).collect();
-        if !ids.is_empty() {
-            controller.flush(&ids, &mut |_, _| {});
+
+    /// Does what the orders say, those of older instances first; and flushes those who wait for facts.
+    fn carry_out(&mut self, orders: SortedMap<Key, Order<Starting>>, inbox: &Inbox<Starting>) {
+        let waiting = self.exchange.take_waiting();
+        let (mut flushed, mut stopped) = (Vec::new(), Vec::new());
+        for (key, order) in orders {
+            // It has no incremental state that a reader could miss for long: each pass clears its own.
+            let Order { start, clear: _, facts: _, flush, stop } = order;
+            if let Some((instance, Starting { writer, started })) = start {
+                self.sessions.insert(key.number(), session(&instance));
+                let is_started = start_one(&mut self.controller, key, instance.config(), writer);
+                // The producer may have given up waiting.
+                _ = started.send(is_started);
+            }
+            flushed.extend(flush.map(|done| (key, done)));
+            stopped.extend(stop.map(|done| (key, done)));
         }
-        stopped.iter().for_each(|(key, _)| controller.stop(key.number()));
+        let Self { controller, sessions, exchange } = self;
+        if let Ok(controller) = controller {
+            let hand_on = &mut |id, facts: &Facts| tell(sessions, exchange, id, facts);
+            let is_waiting = |of: u64| waiting.iter().any(|waiting| waiting.session == of);
+            let ids: Vec<_> = flushed.iter().map(|(key, _)| key.number()).collect();
+            let others = sessions.iter().filter(|(id, of)| is_waiting(**of) && !ids.contains(id));
+            let others: Vec<_> = others.map(|(id, _)| *id).collect();
+            if !others.is_empty() {
+                controller.drain(&others, hand_on);
+            }
+            if !ids.is_empty() {
+                controller.flush(&ids, hand_on);
+            }
+            stopped.iter().for_each(|(key, _)| controller.stop(key.number()));
+        }
+        waiting.into_iter().for_each(|waiting| (waiting.flush)());
+        for (key, _) in &stopped {
+            sessions.remove(&key.number());
+            inbox.release(*key);
+        }
+        // Their acknowledgements go here.
+        drop((flushed, stopped));
     }
-    stopped.iter().for_each(|(key, _)| inbox.release(*key));
-    // Their acknowledgements go here.
-    drop((flushed, stopped));
+}
+
+/// Tells facts to the other kinds of the session.
+fn tell(sessions: &SortedMap<SessionId, u64>, exchange: &Exchange, id: SessionId, facts: &Facts) {
+    if let Some(session) = sessions.get(&id) {
+        exchange.tell(*session, &|wanted: Wanted| facts.copy(wanted));
+    }
 }
 
 /// True if the kernel records.

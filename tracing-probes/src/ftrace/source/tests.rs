@@ -1,6 +1,7 @@
 use std::sync::mpsc::channel;
 
 use abi::ids::InstanceId;
+use abi::sync::Arc;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::write::BufferExhaustedPolicy;
 use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy};
@@ -18,7 +19,7 @@ fn instance(id: u64, policy: Option<ConfiguredPolicy>) -> Instance {
 #[test]
 fn without_tracefs_all_is_answered() {
     let world = World::new();
-    let mut source = FtraceSource::new(&world.root);
+    let mut source = FtraceSource::new(&world.root, &Arc::default());
     let (done, all_done) = channel::<()>();
     let ack = || {
         let done = done.clone();

@@ -83,7 +83,7 @@ pub struct DataSourceConfig {
     pub ftrace_config: Option<crate::FtraceConfig>,
     #[cfg(feature = "configs")]
     pub chrome_config: Option<crate::ChromeConfig>,
-    #[cfg(feature = "configs")]
+    #[cfg(feature = "linux")]
     pub inode_file_config: Option<crate::InodeFileConfig>,
     #[cfg(feature = "linux")]
     pub process_stats_config: Option<crate::ProcessStatsConfig>,
@@ -163,7 +163,7 @@ pub struct DataSourceConfig {
     pub inputmethod_config: Option<crate::InputMethodConfig>,
     #[cfg(feature = "configs")]
     pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
-    #[cfg(feature = "configs")]
+    #[cfg(feature = "linux")]
     pub journald_config: Option<crate::SystemdJournaldConfig>,
     #[cfg(feature = "configs")]
     pub display_video_config: Option<crate::DisplayVideoConfig>,
@@ -195,7 +195,7 @@ rt::compact! { DataSourceConfig;
     #[cfg(feature = "configs")]
     optional chromium_stack_sampling_profiler = 143 as Nested(crate::ChromiumStackSamplingProfilerConfig);
     #[cfg(feature = "configs")] optional display_video_config = 142 as Nested(crate::DisplayVideoConfig);
-    #[cfg(feature = "configs")] optional journald_config = 141 as Nested(crate::SystemdJournaldConfig);
+    #[cfg(feature = "linux")] optional journald_config = 141 as Nested(crate::SystemdJournaldConfig);
     #[cfg(feature = "configs")] optional android_aflags_config = 140 as Nested(crate::AndroidAflagsConfig);
     #[cfg(feature = "configs")] optional inputmethod_config = 139 as Nested(crate::InputMethodConfig);
     #[cfg(feature = "configs")] optional user_list_config = 138 as Nested(crate::AndroidUserListConfig);
@@ -240,7 +240,7 @@ rt::compact! { DataSourceConfig;
     #[cfg(feature = "configs")] optional heapprofd_config = 105 as Nested(crate::HeapprofdConfig);
     #[cfg(feature = "linux")] optional sys_stats_config = 104 as Nested(crate::SysStatsConfig);
     #[cfg(feature = "linux")] optional process_stats_config = 103 as Nested(crate::ProcessStatsConfig);
-    #[cfg(feature = "configs")] optional inode_file_config = 102 as Nested(crate::InodeFileConfig);
+    #[cfg(feature = "linux")] optional inode_file_config = 102 as Nested(crate::InodeFileConfig);
     #[cfg(feature = "configs")] optional chrome_config = 101 as Nested(crate::ChromeConfig);
     #[cfg(feature = "linux")] optional ftrace_config = 100 as Nested(crate::FtraceConfig);
     #[cfg(feature = "service")] optional protovm_config = 12 as Nested(crate::ProtoVmConfig);
@@ -280,8 +280,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     #[cfg(feature = "service")] message protovm_config(crate::ProtoVmConfigWriter<'_>) = 12, protovm_config_raw;
     #[cfg(feature = "linux")] message ftrace_config(crate::FtraceConfigWriter<'_>) = 100, ftrace_config_raw;
     #[cfg(feature = "configs")] message chrome_config(crate::ChromeConfigWriter<'_>) = 101, chrome_config_raw;
-    #[cfg(feature = "configs")]
-    message inode_file_config(crate::InodeFileConfigWriter<'_>) = 102, inode_file_config_raw;
+    #[cfg(feature = "linux")] message inode_file_config(crate::InodeFileConfigWriter<'_>) = 102, inode_file_config_raw;
     #[cfg(feature = "linux")]
     message process_stats_config(crate::ProcessStatsConfigWriter<'_>) = 103, process_stats_config_raw;
     #[cfg(feature = "linux")] message sys_stats_config(crate::SysStatsConfigWriter<'_>) = 104, sys_stats_config_raw;
@@ -351,7 +350,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message inputmethod_config(crate::InputMethodConfigWriter<'_>) = 139, inputmethod_config_raw;
     #[cfg(feature = "configs")]
     message android_aflags_config(crate::AndroidAflagsConfigWriter<'_>) = 140, android_aflags_config_raw;
-    #[cfg(feature = "configs")]
+    #[cfg(feature = "linux")]
     message journald_config(crate::SystemdJournaldConfigWriter<'_>) = 141, journald_config_raw;
     #[cfg(feature = "configs")]
     message display_video_config(crate::DisplayVideoConfigWriter<'_>) = 142, display_video_config_raw;
@@ -393,8 +392,7 @@ rt::reader! {
         #[cfg(feature = "service")] ProtovmConfig(crate::ProtoVmConfigReader<'a>) protovm_config = 98 as Message;
         #[cfg(feature = "linux")] FtraceConfig(crate::FtraceConfigReader<'a>) ftrace_config = 802 as Message;
         #[cfg(feature = "configs")] ChromeConfig(crate::ChromeConfigReader<'a>) chrome_config = 810 as Message;
-        #[cfg(feature = "configs")]
-        InodeFileConfig(crate::InodeFileConfigReader<'a>) inode_file_config = 818 as Message;
+        #[cfg(feature = "linux")] InodeFileConfig(crate::InodeFileConfigReader<'a>) inode_file_config = 818 as Message;
         #[cfg(feature = "linux")]
         ProcessStatsConfig(crate::ProcessStatsConfigReader<'a>) process_stats_config = 826 as Message;
         #[cfg(feature = "linux")] SysStatsConfig(crate::SysStatsConfigReader<'a>) sys_stats_config = 834 as Message;
@@ -464,7 +462,7 @@ rt::reader! {
         InputmethodConfig(crate::InputMethodConfigReader<'a>) inputmethod_config = 1114 as Message;
         #[cfg(feature = "configs")]
         AndroidAflagsConfig(crate::AndroidAflagsConfigReader<'a>) android_aflags_config = 1122 as Message;
-        #[cfg(feature = "configs")]
+        #[cfg(feature = "linux")]
         JournaldConfig(crate::SystemdJournaldConfigReader<'a>) journald_config = 1130 as Message;
         #[cfg(feature = "configs")]
         DisplayVideoConfig(crate::DisplayVideoConfigReader<'a>) display_video_config = 1138 as Message;
@@ -509,7 +507,7 @@ impl DataSourceConfig {
         d::optional("ftrace_config", 100, d::of!(crate ::FtraceConfig)),
         #[cfg(feature = "configs")]
         d::optional("chrome_config", 101, d::of!(crate ::ChromeConfig)),
-        #[cfg(feature = "configs")]
+        #[cfg(feature = "linux")]
         d::optional("inode_file_config", 102, d::of!(crate ::InodeFileConfig)),
         #[cfg(feature = "linux")]
         d::optional("process_stats_config", 103, d::of!(crate ::ProcessStatsConfig)),
@@ -644,7 +642,7 @@ impl DataSourceConfig {
             140,
             d::of!(crate ::AndroidAflagsConfig),
         ),
-        #[cfg(feature = "configs")]
+        #[cfg(feature = "linux")]
         d::optional("journald_config", 141, d::of!(crate ::SystemdJournaldConfig)),
         #[cfg(feature = "configs")]
         d::optional("display_video_config", 142, d::of!(crate ::DisplayVideoConfig)),

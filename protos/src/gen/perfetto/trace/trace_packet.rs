@@ -124,7 +124,7 @@ pub enum TracePacketData {
     FtraceEvents(crate::FtraceEventBundle),
     #[cfg(feature = "linux")]
     ProcessTree(crate::ProcessTree),
-    #[cfg(feature = "system")]
+    #[cfg(feature = "linux")]
     InodeFileMap(crate::InodeFileMap),
     #[cfg(feature = "chrome")]
     ChromeEvents(crate::ChromeEventBundle),
@@ -148,7 +148,7 @@ pub enum TracePacketData {
     SynchronizationMarker(Vec<u8>),
     #[cfg(feature = "profiling")]
     ProfilePacket(crate::ProfilePacket),
-    #[cfg(feature = "power")]
+    #[cfg(feature = "linux")]
     Battery(crate::BatteryCounters),
     #[cfg(feature = "android")]
     AndroidLog(crate::AndroidLogPacket),
@@ -281,7 +281,7 @@ pub enum TracePacketData {
     InterruptInfo(crate::InterruptInfo),
     #[cfg(feature = "profiling")]
     ArtProcessMetadata(crate::ArtProcessMetadata),
-    #[cfg(feature = "system")]
+    #[cfg(feature = "linux")]
     JournaldEvent(crate::SystemdJournaldEvent),
     /// Packets compressed with Zstandard, tags included.
     ZstdCompressedPackets(Vec<u8>),
@@ -296,7 +296,7 @@ pub enum TracePacketData {
 rt::compact_oneof! { TracePacketData;
     #[cfg(feature = "linux")] FtraceEvents = 1 as Nested(crate::FtraceEventBundle);
     #[cfg(feature = "linux")] ProcessTree = 2 as Nested(crate::ProcessTree);
-    #[cfg(feature = "system")] InodeFileMap = 4 as Nested(crate::InodeFileMap);
+    #[cfg(feature = "linux")] InodeFileMap = 4 as Nested(crate::InodeFileMap);
     #[cfg(feature = "chrome")] ChromeEvents = 5 as Nested(crate::ChromeEventBundle);
     ClockSnapshot = 6 as Nested(crate::ClockSnapshot);
     #[cfg(feature = "linux")] SysStats = 7 as Nested(crate::SysStats);
@@ -307,7 +307,7 @@ rt::compact_oneof! { TracePacketData;
     #[cfg(feature = "consumer")] TraceStats = 35 as Nested(crate::TraceStats);
     SynchronizationMarker = 36 as Bytes;
     #[cfg(feature = "profiling")] ProfilePacket = 37 as Nested(crate::ProfilePacket);
-    #[cfg(feature = "power")] Battery = 38 as Nested(crate::BatteryCounters);
+    #[cfg(feature = "linux")] Battery = 38 as Nested(crate::BatteryCounters);
     #[cfg(feature = "android")] AndroidLog = 39 as Nested(crate::AndroidLogPacket);
     #[cfg(feature = "power")] PowerRails = 40 as Nested(crate::PowerRails);
     ProcessDescriptor = 43 as Nested(crate::ProcessDescriptor);
@@ -374,7 +374,7 @@ rt::compact_oneof! { TracePacketData;
     #[cfg(feature = "system")] GenericGpuFrequencyEvent = 129 as Nested(crate::GenericGpuFrequencyEvent);
     #[cfg(feature = "linux")] InterruptInfo = 130 as Nested(crate::InterruptInfo);
     #[cfg(feature = "profiling")] ArtProcessMetadata = 131 as Nested(crate::ArtProcessMetadata);
-    #[cfg(feature = "system")] JournaldEvent = 132 as Nested(crate::SystemdJournaldEvent);
+    #[cfg(feature = "linux")] JournaldEvent = 132 as Nested(crate::SystemdJournaldEvent);
     ZstdCompressedPackets = 133 as Bytes;
     #[cfg(feature = "service")] ConcurrentSessionEvent = 134 as Nested(crate::ConcurrentSessionEvent);
     #[cfg(feature = "profiling")] StackSample = 135 as Nested(crate::StackSample);
@@ -407,7 +407,7 @@ rt::compact_oneof! { TracePacketOptionalTrustedPacketSequenceId;
 rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "linux")] message ftrace_events(crate::FtraceEventBundleWriter<'_>) = 1, ftrace_events_raw;
     #[cfg(feature = "linux")] message process_tree(crate::ProcessTreeWriter<'_>) = 2, process_tree_raw;
-    #[cfg(feature = "system")] message inode_file_map(crate::InodeFileMapWriter<'_>) = 4, inode_file_map_raw;
+    #[cfg(feature = "linux")] message inode_file_map(crate::InodeFileMapWriter<'_>) = 4, inode_file_map_raw;
     #[cfg(feature = "chrome")] message chrome_events(crate::ChromeEventBundleWriter<'_>) = 5, chrome_events_raw;
     /// Clocks read together.
     message clock_snapshot(crate::ClockSnapshotWriter<'_>) = 6, clock_snapshot_raw;
@@ -423,7 +423,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     bytes synchronization_marker = 36, synchronization_marker_gather;
     #[cfg(feature = "profiling")] message profile_packet(crate::ProfilePacketWriter<'_>) = 37, profile_packet_raw;
-    #[cfg(feature = "power")] message battery(crate::BatteryCountersWriter<'_>) = 38, battery_raw;
+    #[cfg(feature = "linux")] message battery(crate::BatteryCountersWriter<'_>) = 38, battery_raw;
     #[cfg(feature = "android")] message android_log(crate::AndroidLogPacketWriter<'_>) = 39, android_log_raw;
     #[cfg(feature = "power")] message power_rails(crate::PowerRailsWriter<'_>) = 40, power_rails_raw;
     message process_descriptor(crate::ProcessDescriptorWriter<'_>) = 43, process_descriptor_raw;
@@ -523,7 +523,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "linux")] message interrupt_info(crate::InterruptInfoWriter<'_>) = 130, interrupt_info_raw;
     #[cfg(feature = "profiling")]
     message art_process_metadata(crate::ArtProcessMetadataWriter<'_>) = 131, art_process_metadata_raw;
-    #[cfg(feature = "system")] message journald_event(crate::SystemdJournaldEventWriter<'_>) = 132, journald_event_raw;
+    #[cfg(feature = "linux")] message journald_event(crate::SystemdJournaldEventWriter<'_>) = 132, journald_event_raw;
     /// Packets compressed with Zstandard, tags included.
     bytes zstd_compressed_packets = 133, zstd_compressed_packets_gather;
     #[cfg(feature = "service")]
@@ -585,7 +585,7 @@ rt::reader! {
     oneof data {
         #[cfg(feature = "linux")] FtraceEvents(crate::FtraceEventBundleReader<'a>) ftrace_events = 10 as Message;
         #[cfg(feature = "linux")] ProcessTree(crate::ProcessTreeReader<'a>) process_tree = 18 as Message;
-        #[cfg(feature = "system")] InodeFileMap(crate::InodeFileMapReader<'a>) inode_file_map = 34 as Message;
+        #[cfg(feature = "linux")] InodeFileMap(crate::InodeFileMapReader<'a>) inode_file_map = 34 as Message;
         #[cfg(feature = "chrome")] ChromeEvents(crate::ChromeEventBundleReader<'a>) chrome_events = 42 as Message;
         /// Clocks read together.
         ClockSnapshot(crate::ClockSnapshotReader<'a>) clock_snapshot = 50 as Message;
@@ -601,7 +601,7 @@ rt::reader! {
         /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
         SynchronizationMarker(&'a [u8]) synchronization_marker = 290 as Bytes;
         #[cfg(feature = "profiling")] ProfilePacket(crate::ProfilePacketReader<'a>) profile_packet = 298 as Message;
-        #[cfg(feature = "power")] Battery(crate::BatteryCountersReader<'a>) battery = 306 as Message;
+        #[cfg(feature = "linux")] Battery(crate::BatteryCountersReader<'a>) battery = 306 as Message;
         #[cfg(feature = "android")] AndroidLog(crate::AndroidLogPacketReader<'a>) android_log = 314 as Message;
         #[cfg(feature = "power")] PowerRails(crate::PowerRailsReader<'a>) power_rails = 322 as Message;
         ProcessDescriptor(crate::ProcessDescriptorReader<'a>) process_descriptor = 346 as Message;
@@ -704,8 +704,7 @@ rt::reader! {
         #[cfg(feature = "linux")] InterruptInfo(crate::InterruptInfoReader<'a>) interrupt_info = 1042 as Message;
         #[cfg(feature = "profiling")]
         ArtProcessMetadata(crate::ArtProcessMetadataReader<'a>) art_process_metadata = 1050 as Message;
-        #[cfg(feature = "system")]
-        JournaldEvent(crate::SystemdJournaldEventReader<'a>) journald_event = 1058 as Message;
+        #[cfg(feature = "linux")] JournaldEvent(crate::SystemdJournaldEventReader<'a>) journald_event = 1058 as Message;
         /// Packets compressed with Zstandard, tags included.
         ZstdCompressedPackets(&'a [u8]) zstd_compressed_packets = 1066 as Bytes;
         #[cfg(feature = "service")]
@@ -733,7 +732,7 @@ impl TracePacket {
             .of("data"),
         #[cfg(feature = "linux")]
         d::optional("process_tree", 2, d::of!(crate ::ProcessTree)).of("data"),
-        #[cfg(feature = "system")]
+        #[cfg(feature = "linux")]
         d::optional("inode_file_map", 4, d::of!(crate ::InodeFileMap)).of("data"),
         #[cfg(feature = "chrome")]
         d::optional("chrome_events", 5, d::of!(crate ::ChromeEventBundle))
@@ -753,7 +752,7 @@ impl TracePacket {
         d::optional("synchronization_marker", 36, d::Kind::Bytes).of("data"),
         #[cfg(feature = "profiling")]
         d::optional("profile_packet", 37, d::of!(crate ::ProfilePacket)).of("data"),
-        #[cfg(feature = "power")]
+        #[cfg(feature = "linux")]
         d::optional("battery", 38, d::of!(crate ::BatteryCounters)).of("data"),
         #[cfg(feature = "android")]
         d::optional("android_log", 39, d::of!(crate ::AndroidLogPacket)).of("data"),
@@ -985,7 +984,7 @@ impl TracePacket {
         #[cfg(feature = "profiling")]
         d::optional("art_process_metadata", 131, d::of!(crate ::ArtProcessMetadata))
             .of("data"),
-        #[cfg(feature = "system")]
+        #[cfg(feature = "linux")]
         d::optional("journald_event", 132, d::of!(crate ::SystemdJournaldEvent))
             .of("data"),
         d::optional("zstd_compressed_packets", 133, d::Kind::Bytes).of("data"),

@@ -1,0 +1,160 @@
+//! Processes that ftrace sees, recorded by `linux.process_stats` of the same session. It needs the right to use tracefs:
+//! without it, the test says that it was skipped.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use client::consumer::Consumer;
+use client::producer::Producer;
+use daemon::in_process::InProcessService;
+use daemon::serve::service_config;
+use protos::{
+    DataSourceConfig, FtraceConfig, ProcessStatsConfig, ProcessStatsConfigQuirks as Quirks,
+    ProcessTree, TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource, TracePacket,
+    TracePacketData,
+};
+use protozero::Message;
+
+use super::{FOREVER, alone};
+
+const NAME: &str = "tracing_probes_demand";
+
+/// An instance of tracefs, which is removed at the end.
+struct Instance(String);
+
+impl Instance {
+    fn new() -> io::Result<Self> {
+        let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+        let root = roots.into_iter().find(|root| File::open(Path::new(root).join("trace")).is_ok());
+        let root = root.ok_or_else(|| io::Error::other("there is no tracefs that can be read"))?;
+        let path = format!("{root}/instances/{NAME}");
+        // One that a run before was killed with.
+        _ = std::fs::remove_dir(&path);
+        std::fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir(&self.0) {
+            assert!(std::thread::panicking(), "{}: {error}", self.0);
+        }
+    }
+}
+
+fn source(config: DataSourceConfig) -> TraceConfigDataSource {
+    TraceConfigDataSource { config: Some(config), ..Default::default() }
+}
+
+fn processes(quirks: Vec<Quirks>) -> TraceConfigDataSource {
+    source(DataSourceConfig {
+        name: Some("linux.process_stats".into()),
+        process_stats_config: Some(ProcessStatsConfig { quirks, ..Default::default() }),
+        ..Default::default()
+    })
+}
+
+fn ftrace() -> TraceConfigDataSource {
+    let events = ["task/task_newtask", "task/task_rename"];
+    source(DataSourceConfig {
+        name: Some("linux.ftrace".into()),
+        ftrace_config: Some(FtraceConfig {
+            ftrace_events: events.map(str::to_owned).to_vec(),
+            instance_name: Some(NAME.to_owned()),
+            // Only flushes read the rings.
+            drain_period_ms: Some(60_000),
+            buffer_size_kb: Some(64),
+            ..Default::default()
+        }),
+        ..Default::default()
+    })
+}
+
+/// A session, and the trees that it has recorded.
+struct Session {
+    consumer: Consumer,
+    trees: Vec<ProcessTree>,
+}
+
+impl Session {
+    fn new(service: &InProcessService, data_sources: Vec<TraceConfigDataSource>) -> Self {
+        let buffer = TraceConfigBufferConfig { size_kb: Some(4096), ..Default::default() };
+        let config = TraceConfig { buffers: vec![buffer], data_sources, ..Default::default() };
+        let mut consumer = service.consumer();
+        consumer.enable_tracing(&config, None).expect("the service is there");
+        // The answer comes when all have started.
+        consumer.flush(FOREVER).expect("the sources flush");
+        Self { consumer, trees: Vec::new() }
+    }
+
+    /// Flushes once, and takes what was recorded.
+    fn flush(&mut self) {
+        self.consumer.flush(FOREVER).expect("the sources flush");
+        let trees = &mut self.trees;
+        let read = self.consumer.read_buffers(FOREVER, |packet| {
+            let packet = TracePacket::decode(packet.bytes()).expect("a packet");
+            if let Some(TracePacketData::ProcessTree(tree)) = packet.data {
+                trees.push(tree);
+            }
+            Ok(())
+        });
+        read.expect("it reads");
+    }
+
+    /// The command lines that were recorded of a process.
+    fn command_lines(&self, pid: u32) -> Vec<Vec<String>> {
+        let processes = self.trees.iter().flat_map(|tree| &tree.processes);
+        let of_pid = processes.filter(|process| process.pid == Some(pid.cast_signed()));
+        of_pid.map(|process| process.cmdline.clone()).collect()
+    }
+}
+
+/// A process that lives until its input ends.
+fn cat() -> Child {
+    let mut command = Command::new("cat");
+    command.arg("-u").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat")
+}
+
+fn end(mut child: Child) {
+    drop(child.stdin.take());
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn a_process_is_described_when_ftrace_sees_it() {
+    let _alone = alone();
+    let _instance = match Instance::new() {
+        Ok(instance) => instance,
+        Err(error) => {
+            let text = format!("\nSKIPPED a_process_is_described_when_ftrace_sees_it: {error}\n");
+            return io::stderr().write_all(text.as_bytes()).unwrap();
+        }
+    };
+    let service = service_config("test").expect("this machine is known");
+    let service = InProcessService::start(service, Box::new(|_, _: &str| {})).expect("a service");
+    let producer = Producer::attach(service.producer(), tracing_probes::options());
+    let producer = producer.expect("a producer");
+    tracing_probes::register_all(&producer).expect("names are free");
+    assert!(producer.sync(FOREVER), "the service takes the registrations");
+
+    let mut session = Session::new(&service, vec![ftrace(), processes(vec![])]);
+    let mut off =
+        Session::new(&service, vec![ftrace(), processes(vec![Quirks::DISABLE_ON_DEMAND])]);
+    let mut without = Session::new(&service, vec![processes(vec![])]);
+    let before = cat();
+    session.flush();
+    // One flush is enough, and one description.
+    assert_eq!(session.command_lines(before.id()), [["cat", "-u"]]);
+    session.flush();
+    assert_eq!(session.command_lines(before.id()).len(), 1);
+    for other in [&mut off, &mut without] {
+        other.flush();
+        assert_eq!(other.trees, [], "nobody asked for it");
+    }
+    end(before);
+    drop((session, off, without));
+    drop(producer);
+}
