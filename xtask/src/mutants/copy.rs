@@ -68,7 +68,7 @@ fn files(ctx: &Ctx) -> Result<Vec<String>, String> {
 fn is_mutated(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or_default();
     name.ends_with(".rs")
-        && !matches!(name, "tests.rs" | "props.rs" | "test_hooks.rs" | "limits.rs")
+        && !matches!(name, "tests.rs" | "props.rs" | "every.rs" | "test_hooks.rs" | "limits.rs")
         && !file.contains("/tests/")
 }
 

@@ -7,6 +7,7 @@
 
 mod copy;
 mod fates;
+mod reach;
 mod reasons;
 mod rewrite;
 mod run;
@@ -122,8 +123,10 @@ fn test(
     let fates = Fates::open(&ctx.target("mutants")?.join("fates.txt"), ctx.root(), afresh)?;
     let known = |number: &usize| Some((*number, fates.of(&mutants[*number])?));
     let mut found: Vec<(usize, Fate)> = chosen.iter().filter_map(known).collect();
-    let left: Vec<usize> =
+    let mut left: Vec<usize> =
         chosen.iter().copied().filter(|n| found.iter().all(|(other, _)| other != n)).collect();
+    // About these the least is known.
+    left.sort_by_key(|number| fates.has_any(&mutants[*number]));
     ctx.log(format_args!("{} of {} mutants are known", found.len(), chosen.len()));
     if !left.is_empty() {
         let programs = run::build(ctx, &source)?;

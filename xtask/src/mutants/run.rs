@@ -1,5 +1,6 @@
 //! Builds the tests of the copy, and runs them with one mutant at a time.
 
+use super::reach::Reach;
 use super::switch::{MUTANT, REACHED};
 use crate::ctx::Ctx;
 use crate::times::cpu_of_children_s;
@@ -34,12 +35,7 @@ pub struct Program {
     pub name: String,
     path: PathBuf,
     folder: PathBuf,
-    /// How long it takes without a mutant.
-    time: Duration,
-    /// The same in processor time, s.
-    cpu_s: f64,
-    /// The numbers of the mutants that it reaches, each with the tests that do.
-    reached: BTreeMap<usize, BTreeSet<String>>,
+    without: Reach,
 }
 
 /// What the tests say about a mutant.
@@ -82,20 +78,20 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
         let folder = manifest.parent().unwrap_or(source).to_owned();
         let package = folder.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{package}/{}", message["target"]["name"].as_str().unwrap_or_default());
-        programs.push(Program {
-            name,
-            path: path.into(),
-            folder,
-            time: Duration::ZERO,
-            cpu_s: 0.0,
-            reached: BTreeMap::new(),
-        });
+        programs.push(Program { name, path: path.into(), folder, without: Reach::default() });
     }
     for program in &mut programs {
-        program.learn(ctx)?;
+        let known = ctx.target("mutants/reach")?.join(program.name.replace('/', "-"));
+        program.without = match Reach::read(&known, &program.path)? {
+            Some(reach) => reach,
+            None => program.learn(ctx)?,
+        };
+        program.without.write(&known, &program.path)?;
+        let (name, reach) = (&program.name, &program.without);
+        ctx.log(format_args!("{name}: {:?}, {} places", reach.time, reach.tests.len()));
     }
     // Tests of the daemon are last: they wait for what a mutant may keep from happening, others fail.
-    programs.sort_by_key(|program| (program.name.starts_with("daemon/"), program.time));
+    programs.sort_by_key(|program| (program.name.starts_with("daemon/"), program.without.time));
     Ok(programs)
 }
 
@@ -106,11 +102,8 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
 pub fn run(programs: &[Program], number: usize) -> Result<Fate, String> {
     let mut fate = Fate::NotReached;
     for program in programs {
-        let Some(tests) = program.reached.get(&number) else { continue };
-        let mut command = program.command();
-        command.env(MUTANT, number.to_string()).arg("--exact").args(tests);
-        let limit = TIMEOUT_MIN + program.time * TIMEOUT_FACTOR;
-        match passes(&mut command, limit)? {
+        let Some(tests) = program.without.tests.get(&number) else { continue };
+        match program.passes(number, tests)? {
             Some(true) => fate = Fate::Survived,
             Some(false) => return Ok(Fate::Killed(program.name.clone())),
             None => return Ok(Fate::Hung(program.name.clone())),
@@ -124,9 +117,9 @@ impl Program {
         let mut command = Command::new("sh");
         // A group of processes, so that what the tests start ends with them.
         command.process_group(0).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        let cpu_s = match self.cpu_s {
-            0.0 => "unlimited".to_owned(),
-            cpu_s => (cpu_s * CPU_FACTOR + CPU_MIN_S).ceil().to_string(),
+        let cpu_s = match self.without.cpu {
+            Duration::ZERO => "unlimited".to_owned(),
+            cpu => (cpu.as_secs_f64() * CPU_FACTOR + CPU_MIN_S).ceil().to_string(),
         };
         let script = format!("ulimit -v {MEMORY_KB} -t {cpu_s}; exec \"$0\" \"$@\"");
         command.args(["-c", &script]).arg(&self.path);
@@ -136,32 +129,55 @@ impl Program {
         command
     }
 
+    /// Whether tests pass with a mutant; `None` if they do not end, although without it they do.
+    fn passes(&self, mutant: usize, tests: &BTreeSet<String>) -> Result<Option<bool>, String> {
+        let run = |mutant: Option<usize>, limit| {
+            let mut command = self.command();
+            command.envs(mutant.map(|number| (MUTANT, number.to_string())));
+            passes(command.arg("--exact").args(tests), limit)
+        };
+        let mut limit = TIMEOUT_MIN + self.without.time * TIMEOUT_FACTOR;
+        loop {
+            let passed = run(Some(mutant), limit)?;
+            if passed.is_some() {
+                return Ok(passed);
+            }
+            // The machine may have more to do than before.
+            let began = Instant::now();
+            let ended = run(None, limit)?.is_some();
+            let needed = began.elapsed() * TIMEOUT_FACTOR;
+            if ended && needed <= limit {
+                return Ok(None);
+            }
+            limit = needed.max(limit * 2);
+        }
+    }
+
     /// Runs without a mutant: how long it takes, and which mutants it reaches.
-    fn learn(&mut self, ctx: &Ctx) -> Result<(), String> {
+    fn learn(&self, ctx: &Ctx) -> Result<Reach, String> {
         let tests = ctx.output(self.command().arg("--list"))?;
         let tests = tests.lines().filter_map(|line| line.strip_suffix(": test"));
         let tests: BTreeSet<String> = tests.map(str::to_owned).collect();
         let (began, cpu_s) = (Instant::now(), cpu_of_children_s()?);
         let reached = self.reached_by(ctx, &[])?;
-        self.time = began.elapsed();
+        let time = began.elapsed();
         // What takes none at all has a limit, too.
-        self.cpu_s = (cpu_of_children_s()? - cpu_s).max(0.1);
+        let cpu = Duration::from_secs_f64((cpu_of_children_s()? - cpu_s).max(0.1));
+        let mut by_mutant: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         let has_other_threads = reached.iter().any(|(_, thread)| !tests.contains(thread));
         if has_other_threads {
             // Threads that tests start have other names: which test it was is known if it runs alone.
             for test in tests {
                 for (number, _) in self.reached_by(ctx, &["--exact", &test])? {
-                    self.reached.entry(number).or_default().insert(test.clone());
+                    by_mutant.entry(number).or_default().insert(test.clone());
                 }
             }
         } else {
             for (number, test) in reached {
-                self.reached.entry(number).or_default().insert(test);
+                by_mutant.entry(number).or_default().insert(test);
             }
         }
-        let (name, count) = (&self.name, self.reached.len());
-        ctx.log(format_args!("{name}: {:.1} s, {count} places", self.time.as_secs_f32()));
-        Ok(())
+        Ok(Reach { time, cpu, tests: by_mutant })
     }
 
     /// Runs tests without a mutant: the mutants that they reach, and the names of the threads that do.

@@ -52,6 +52,11 @@ impl Fates {
         (*hash == self.hash(mutant, fate)).then(|| fate.clone())
     }
 
+    /// Whether an earlier run found anything about a mutant, even if that no longer holds.
+    pub fn has_any(&self, mutant: &Mutant) -> bool {
+        self.known.contains_key(&mutant.name)
+    }
+
     /// Notes what was found about a mutant.
     ///
     /// # Errors
