@@ -249,3 +249,13 @@ proptest! {
         prop_assert!(ours.into_iter().eq(keys.into_iter().collect::<BTreeSet<_>>()));
     }
 }
+
+/// A block with few entries beside a full one: both do not fit into one.
+#[test]
+fn a_full_block_takes_no_other() {
+    let mut map: BlockMap<u8, Large> = (0..=u8::MAX).map(|key| (key, large(key.into()))).collect();
+    for key in 0..=u8::MAX {
+        map.remove(&key);
+        map.check_blocks();
+    }
+}

@@ -284,7 +284,9 @@ fn pages_and_chunks_that_are_not_there() {
 /// not ours.
 #[test]
 fn hostile_page_words() {
-    for evil in [0, u32::MAX, 0x7000_0000, 0x3000_0000, 0x1000_0002, 0x5fff_ffff, 0x2000_0003] {
+    for evil in
+        [0, u32::MAX, 0x7000_0000, 0x3000_0000, 0x1000_0002, 0x5fff_ffff, 0x2000_0001, 0x2000_0003]
+    {
         let smb = smb(1, 4096);
         smb.try_partition(0, Layout::Div1);
         let chunk = smb.try_acquire(0, 0, header(1, 1)).unwrap();
@@ -380,6 +382,67 @@ fn scrape_skips_chunks_without_a_header() {
     assert!(reader(&smb).scrape_chunk(0, 0, &mut Vec::new()).is_none());
 }
 
+/// Memory from `off` on, of which only the bytes in `written` hold data.
+struct Sparse {
+    memory: Region,
+    off: usize,
+    written: std::ops::Range<usize>,
+}
+
+// SAFETY: `memory` lives as long as this, and nobody else has a handle of it.
+unsafe impl Mapping for Sparse {
+    fn ptr(&self) -> std::ptr::NonNull<u8> {
+        self.memory.range(self.off, 0).unwrap()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len() - self.off
+    }
+
+    fn written_from(&self, off: usize) -> Option<std::ops::Range<usize>> {
+        (off < self.written.end).then(|| off.max(self.written.start)..self.written.end)
+    }
+}
+
+fn sparse(off: usize, written: std::ops::Range<usize>) -> Result<Region, ShmError> {
+    Region::from_mapping(Box::new(Sparse { memory: Region::heap(2 * 4096), off, written }))
+}
+
+#[test]
+fn a_mapping_begins_at_a_page() {
+    assert!(sparse(4096, 0..0).is_ok());
+    assert!(matches!(sparse(8, 0..0), Err(ShmError::Alignment { .. })));
+}
+
+/// A page that was never written belongs to the first process that touches it, even to read.
+#[test]
+fn a_reader_touches_no_page_without_data() {
+    for with_data in [0, 1] {
+        let written = with_data * 4096..(with_data + 1) * 4096;
+        let smb = Smb::new(sparse(0, written).unwrap(), PageSize::new(4096).unwrap()).unwrap();
+        smb.note_loss();
+        for page in 0..2 {
+            assert!(smb.try_partition(page, Layout::Div2));
+            assert!(smb.try_acquire(page, 0, header(1, 1)).unwrap().complete());
+            // Stays in the hands of its writer.
+            std::mem::forget(smb.try_acquire(page, 1, header(1, 2)).unwrap());
+        }
+        let mut reader = reader(&smb);
+        assert_eq!(reader.losses_noted(), u32::from(with_data == 0));
+        for page in 0..2 {
+            let has_data = page == with_data;
+            assert_eq!(reader.scrape_chunk(page, 1, &mut Vec::new()).is_some(), has_data);
+            assert_eq!(reader.read_chunk(page, 0, &mut Vec::new()).is_some(), has_data);
+        }
+    }
+}
+
+#[test]
+fn nothing_was_written_behind_the_end() {
+    let heap = Region::heap(4096);
+    assert_eq!((heap.written_from(4095), heap.written_from(4096)), (Some(4095..4096), None));
+}
+
 #[test]
 fn shmem_emulation() {
     let smb = smb(1, 4096);
@@ -413,6 +476,7 @@ fn copies_of_any_alignment() {
     assert!(!store(&region, 4095, &[1, 2]));
     assert!(copy_out(&region, 4096, 0, &mut out));
     assert!(region.word(2).is_none() && region.word(4096).is_none());
+    assert!(region.span(2, 4).is_none() && region.span(4, 4).is_some());
 }
 
 #[test]

@@ -151,3 +151,10 @@ fn wrong_sizes_are_refused() {
     }
     assert_eq!(create(SMB_BYTES_MAX).unwrap().len(), SMB_BYTES_MAX);
 }
+
+#[test]
+fn calls_that_fail_say_so() {
+    let (pipe, _other) = io::pipe().unwrap();
+    assert!(sys::seals(pipe.as_fd()).is_err(), "it is no memory");
+    assert!(sys::seek_data(pipe.as_fd(), 0).is_err(), "it has no offset");
+}

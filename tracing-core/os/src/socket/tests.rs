@@ -53,6 +53,7 @@ fn addresses() {
         ("host:65536", bad("host:65536", "a port is a number up to 65535")),
         (":80", bad(":80", "the host is empty")),
         ("", bad("", "it is empty")),
+        ("a\0b", bad("a\0b", "it contains a NUL byte")),
         ("@", bad("@", "an abstract name needs at least one byte after '@'")),
         ("[fe80::1%eth0]:80", tcp("fe80::1%eth0", 80)),
         ("tcp://127.0.0.1:80", bad("tcp://127.0.0.1:80", FORMS)),
@@ -414,6 +415,12 @@ fn inherited_sockets_are_listened_on_and_left_behind() {
     assert!(path.exists());
     let datagrams = std::os::unix::net::UnixDatagram::unbound().unwrap();
     assert!(Listener::inherit(datagrams.into()).is_err());
+    // These can be listened on, too.
+    let (family, kind) = (rustix::net::AddressFamily::UNIX, rustix::net::SocketType::SEQPACKET);
+    let packets = rustix::net::socket(family, kind, None).unwrap();
+    let name = rustix::net::SocketAddrUnix::new(&directory.0.join("packets")).unwrap();
+    rustix::net::bind(&packets, &name).unwrap();
+    assert!(Listener::inherit(packets).is_err());
 }
 
 /// systemd sets these options on sockets with `PassCredentials=yes` and the like.

@@ -580,6 +580,19 @@ fn a_refused_bind_ends_the_client() {
 }
 
 #[test]
+fn an_answer_to_another_bind_is_none() {
+    let mut client = Client::<Echo, u32>::new();
+    let call = client.invoke(&observe(), true, None).unwrap();
+    for (answer, expected) in [
+        ("04 00 00 00 10 02 22 00", vec![]),
+        ("04 00 00 00 10 01 22 00", vec![rejected(call), ClientEvent::Disconnected]),
+    ] {
+        client.receive(&hex(answer), None).unwrap();
+        assert_eq!(events(&mut client), expected);
+    }
+}
+
+#[test]
 fn closing_rejects_every_pending_call_once() {
     let mut client = Client::<Echo, u32>::new();
     let mut host = Host::<Echo, u32>::default();

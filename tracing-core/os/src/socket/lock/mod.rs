@@ -153,11 +153,7 @@ fn open(path: &Path) -> Result<Option<File>, LockError> {
 
 /// Removes what another user put there.
 fn remove(path: &Path, uid: u32) -> Result<(), LockError> {
-    let removed = match std::fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::IsADirectory => std::fs::remove_dir(path),
-        removed => removed,
-    };
-    match removed {
+    match std::fs::remove_file(path).or_else(|_| std::fs::remove_dir(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(LockError::Foreign { file: path.into(), uid })
         }

@@ -137,6 +137,30 @@ fn another_user_keeps_root_from_nothing() {
     }
 }
 
+/// Nor does what root cannot remove at once look like a lock.
+#[test]
+fn what_cannot_be_removed_is_told() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let dir = Dir::new("full");
+    as_nobody(|| std::fs::create_dir_all(dir.file().join("in it")).unwrap());
+    let expected = LockError::Foreign { file: dir.file(), uid: NOBODY };
+    assert_eq!(Lock::take(&dir.socket()).unwrap_err(), expected);
+}
+
+/// Root may open any file.
+#[test]
+fn a_file_that_its_user_may_not_open_is_told() {
+    let dir = Dir::new("closed");
+    let error = as_nobody(|| {
+        std::fs::write(dir.file(), "").unwrap();
+        std::fs::set_permissions(dir.file(), PermissionsExt::from_mode(0)).unwrap();
+        Lock::take(&dir.socket()).unwrap_err()
+    });
+    assert!(matches!(error, LockError::Os(_)), "{error:?}");
+}
+
 /// A lock that the other user holds is no lock.
 #[test]
 fn another_user_cannot_hold_the_lock_of_root() {
