@@ -258,6 +258,8 @@ impl MockConsumer {
         let reply = replies.into_iter().next()?;
         let Some(bytes) = reply.response else { return Some("rejected".into()) };
         let response = EnableTracingResponse::decode(&bytes).expect("well-formed");
+        // A session that ended well has none.
+        assert_ne!(response.error.as_deref(), Some(""));
         Some(response.error.unwrap_or_default())
     }
 

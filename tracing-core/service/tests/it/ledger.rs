@@ -144,11 +144,14 @@ fn sequence_of(packet: &TracePacket) -> u32 {
     }
 }
 
-pub(super) fn ledger(shell: &mut Shell, consumer: &MockConsumer) -> Vec<LossLedgerEntry> {
+fn stats(shell: &mut Shell, consumer: &MockConsumer) -> protos::TraceStats {
     let request = protos::consumer_port::Request::GetTraceStats(GetTraceStatsRequest::default());
     let reply = consumer.call(shell, request).remove(0).response.unwrap();
-    let stats = protos::GetTraceStatsResponse::decode(&reply).unwrap().trace_stats.unwrap();
-    stats.loss_ledger.map(|ledger| ledger.entries).unwrap_or_default()
+    protos::GetTraceStatsResponse::decode(&reply).unwrap().trace_stats.unwrap()
+}
+
+pub(super) fn ledger(shell: &mut Shell, consumer: &MockConsumer) -> Vec<LossLedgerEntry> {
+    stats(shell, consumer).loss_ledger.map(|ledger| ledger.entries).unwrap_or_default()
 }
 
 const NONE: ChunkFlags = ChunkFlags(0);
@@ -200,6 +203,15 @@ fn what_a_producer_leaves_is_read_or_in_the_ledger() {
             Some(1),
         ),
         ("unpatched", |w| w.commit(&["a"], UNPATCHED), &[], Some(1)),
+        (
+            "unpatched, and the rest is there",
+            |w| {
+                w.commit(&["a"], UNPATCHED);
+                w.commit(&["", "b"], CONTINUED);
+            },
+            &[],
+            Some(1),
+        ),
     ];
     let not_scraped: &[Case] = &[
         ("nothing", |_| {}, &[], None),
@@ -237,6 +249,9 @@ fn what_a_producer_leaves_is_read_or_in_the_ledger() {
                 assert_eq!(texts, *read, "{case}");
                 let counts: Vec<_> = ledger.iter().filter_map(|entry| entry.count).collect();
                 assert_eq!(counts, lost.iter().copied().collect::<Vec<_>>(), "{case}");
+                // Nobody knows what is behind a packet that is not complete.
+                let at_least = ledger.iter().any(|entry| entry.at_least == Some(true));
+                assert_eq!(at_least, name.starts_with("unpatched"), "{case}");
             }
         }
     }
@@ -376,6 +391,45 @@ fn a_producer_that_is_cut() {
         let ledger = ledger(&mut shell, &consumer);
         let [entry] = &ledger[..] else { panic!("{ledger:?}") };
         assert_eq!((entry.reason, entry.at_least), (Some(reason), Some(true)));
+    }
+}
+
+/// Of a chunk without a finished packet there is nothing to copy.
+#[test]
+fn a_chunk_with_nothing_in_it_takes_no_place() {
+    for version in [V1, V2] {
+        for leaves in [false, true] {
+            let mut world = world(true, version);
+            world.chunk(&[], NONE, End::Reserved);
+            if leaves {
+                world.producer.disconnect(&mut world.shell);
+            } else {
+                world.consumer.flush(&mut world.shell, 0);
+                world.producer.ack_flush(&mut world.shell, 1);
+            }
+            let stats = stats(&mut world.shell, &world.consumer);
+            assert_eq!(stats.buffer_stats[0].chunks_written.unwrap_or(0), 0);
+        }
+    }
+}
+
+/// Nor is it looked at if it is for the buffer of a session that did not ask its producer.
+#[test]
+fn a_leftover_for_the_buffer_of_others() {
+    let mut world = world(true, V1);
+    let mut other = MockConsumer::connect(&mut world.shell, 0);
+    other.enable(&mut world.shell, config(&["other"]), None);
+    let request = protos::RegisterTraceWriterRequest {
+        trace_writer_id: Some(WRITER.get().into()),
+        target_buffer: Some(2),
+        ..Default::default()
+    };
+    world.producer.call(&mut world.shell, Request::RegisterTraceWriter(request));
+    world.chunk(&["a"], NONE, End::Complete);
+    world.producer.disconnect(&mut world.shell);
+    for consumer in [&world.consumer, &other] {
+        let stats = stats(&mut world.shell, consumer);
+        assert_eq!((stats.chunks_discarded, stats.loss_ledger), (Some(0), None));
     }
 }
 

@@ -95,6 +95,35 @@ fn a_flush_scrapes_in_pieces() {
     assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
 }
 
+/// So does a producer that leaves, and its patches are applied in pieces, too.
+#[test]
+fn what_a_producer_leaves_is_copied_in_pieces() {
+    const PAGES: usize = 256;
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    let mut producer = holding(&mut shell, "ds", PAGES);
+    producer.commands(&mut shell);
+    shell.work_waits = true;
+    let patch = protos::CommitDataRequestChunkToPatch {
+        target_buffer: Some(1),
+        writer_id: Some(1),
+        ..Default::default()
+    };
+    let chunks_to_patch = vec![patch; 20_000];
+    let commit = protos::CommitDataRequest { chunks_to_patch, ..Default::default() };
+    let client = producer.client;
+    bounded(&mut shell, |shell| shell.call_producer(client, Request::CommitData(commit), None));
+    assert!(turns(&mut shell) > 1, "20,000 patches in one turn");
+    drop(producer);
+    let left = service::Input::ProducerDisconnected { client };
+    bounded(&mut shell, |shell| shell.input(left));
+    let turns = turns(&mut shell);
+    assert!(turns >= PAGES * 32 / 1024 - 1, "{turns} turns");
+    shell.work_waits = false;
+    assert_eq!(payloads(&consumer.read(&mut shell)).len(), PAGES);
+}
+
 /// Many flushes that end together share a scrape.
 #[test]
 fn flushes_that_wait_share_a_scrape() {

@@ -2,6 +2,7 @@
 //! Random histories are in the crate `testing`.
 
 mod both;
+mod chunks;
 mod harness;
 mod v1;
 mod v2;

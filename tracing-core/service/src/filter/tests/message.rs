@@ -129,7 +129,7 @@ fn malformed_input() {
     let mut filter = MessageFilter::rooted(&program, &[]).unwrap();
     let mut out = Vec::new();
     let strings = StringFilter::default();
-    let bad: [(&[u8], FilterError); 6] = [
+    let bad: [(&[u8], FilterError); 8] = [
         (&[], FilterError::Empty),
         (&[0x08, 1, 0x0b], FilterError::WireType { offset: 2 }),
         (&[0x08, 1, 0x12, 5, 1], FilterError::Length { offset: 3 }),
@@ -137,6 +137,8 @@ fn malformed_input() {
         (&[0x12, 3, 0x12, 9, 0, 1, 1, 1, 1, 1], FilterError::Length { offset: 3 }),
         (&[0x12, 1, 0x08, 0x01], FilterError::Truncated { offset: 3 }),
         (&[0x12, 2, 0x22, 1, 0], FilterError::Length { offset: 3 }),
+        (&[0x12, 3, 0x09, 1, 2], FilterError::Truncated { offset: 5 }),
+        (&[0x12, 3, 0x0d, 1, 2], FilterError::Truncated { offset: 5 }),
     ];
     for (input, error) in bad {
         assert_eq!(
@@ -150,6 +152,23 @@ fn malformed_input() {
             .apply(&program, &strings, &mut FilterBudget::default(), &[0x12, 2, 0x08, 1], &mut out)
             .unwrap();
         assert_eq!(std::mem::take(&mut out), [0x12, 2, 0x08, 1]);
+    }
+}
+
+/// A program may name fields that no message can have.
+#[test]
+fn numbers_beyond_the_largest_are_denied() {
+    let program = program(Generator::new(Target::V54).range(1, u32::MAX).end());
+    let field = |number: u64| {
+        let mut bytes = Vec::new();
+        protozero::wire::write::append_varint(&mut bytes, number << 3);
+        bytes.push(1);
+        bytes
+    };
+    let largest = field((1 << 29) - 1);
+    assert_eq!(filtered(&program, &largest), Ok(largest));
+    for beyond in [1 << 29, (1 << 32) - 2, 1 << 32] {
+        assert_eq!(filtered(&program, &field(beyond)), Ok(Vec::new()), "{beyond}");
     }
 }
 

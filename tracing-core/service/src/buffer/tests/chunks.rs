@@ -1,0 +1,66 @@
+//! The chunks of one sequence against a tree.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::buffer::chunks::Chunks;
+use abi::ids::ChunkId;
+
+/// Ids that are close to each other, also around the highest, and some far from all.
+fn id() -> impl Strategy<Value = u32> {
+    let near = (0..60_u32).prop_map(|id| id.wrapping_sub(30));
+    prop_oneof![8 => near, 1 => (0..40_u32).prop_map(|id| id * 10_000_000), 1 => any::<u32>()]
+}
+
+/// Bytes for each chunk, holes beside it included, and for none.
+const BYTES_PER_CHUNK: usize = 64;
+const BYTES: usize = 1024;
+
+proptest! {
+    #[test]
+    fn chunks_are_what_a_tree_is(
+        operations in proptest::collection::vec((id(), 0..3_u8), 0..200),
+        asked in proptest::collection::vec(id(), 20),
+    ) {
+        let (mut ours, mut reference) = (Chunks::default(), BTreeMap::new());
+        for (at, (id, kind)) in operations.into_iter().enumerate() {
+            if kind == 0 {
+                prop_assert_eq!(ours.remove(ChunkId::new(id)), reference.remove(&id));
+            } else if !reference.contains_key(&id) {
+                ours.insert(ChunkId::new(id), at as u32);
+                reference.insert(id, at as u32);
+            }
+            prop_assert_eq!(ours.is_empty(), reference.is_empty());
+            let bytes = ours.memory_bytes();
+            prop_assert!(bytes <= BYTES + BYTES_PER_CHUNK * reference.len(), "{bytes}");
+        }
+        for id in asked.into_iter().chain(reference.keys().copied().collect::<Vec<_>>()) {
+            let (chunk, expected) = (ChunkId::new(id), reference.get(&id).copied());
+            prop_assert_eq!((ours.get(chunk), ours.get_to_patch(chunk)), (expected, expected));
+            let from = id.wrapping_add(1);
+            let next = reference.range(from..).next().or_else(|| reference.iter().next());
+            let next = next.map(|(id, _)| ChunkId::new(*id));
+            prop_assert_eq!(ours.first_after(chunk), next);
+        }
+    }
+}
+
+/// Holes are in proportion to the chunks, on both sides.
+#[test]
+fn a_distant_chunk_makes_no_holes() {
+    for distant in [1_000_000_u32, 1_000_000_u32.wrapping_neg()] {
+        let mut chunks = Chunks::default();
+        chunks.insert(ChunkId::new(0), 0);
+        chunks.insert(ChunkId::new(distant), 16);
+        assert_eq!(chunks.get(ChunkId::new(distant)), Some(16));
+        let bytes = chunks.memory_bytes();
+        assert!(bytes <= BYTES, "{bytes} for two chunks");
+    }
+    let mut chunks = Chunks::default();
+    for number in 0..100 {
+        chunks.insert(ChunkId::new(number * 100), number);
+    }
+    let bytes = chunks.memory_bytes();
+    assert!(bytes <= BYTES + 100 * BYTES_PER_CHUNK / 2, "{bytes} for a hundred");
+}
