@@ -90,8 +90,12 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
         let (name, reach) = (&program.name, &program.without);
         ctx.log(format_args!("{name}: {:?}, {} places", reach.time, reach.tests.len()));
     }
-    // Tests of the daemon are last: they wait for what a mutant may keep from happening, others fail.
-    programs.sort_by_key(|program| (program.name.starts_with("daemon/"), program.without.time));
+    // Those with a service on another thread are last: they wait for what a mutant may keep from happening, others
+    // fail.
+    let waits = |program: &Program| {
+        program.name.starts_with("daemon/") || program.name == "testing/in_process"
+    };
+    programs.sort_by_key(|program| (waits(program), program.without.time));
     Ok(programs)
 }
 

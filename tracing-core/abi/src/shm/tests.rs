@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::{ChunkId, WriterId};
-use crate::shm::words::ChunkBytes as _;
+use crate::shm::words::{ChunkBytes as _, PageWords as _};
 use crate::sync::Ordering;
 
 fn store(region: &Region, off: usize, bytes: &[u8]) -> bool {
@@ -382,11 +382,11 @@ fn scrape_skips_chunks_without_a_header() {
     assert!(reader(&smb).scrape_chunk(0, 0, &mut Vec::new()).is_none());
 }
 
-/// Memory from `off` on, of which only the bytes in `written` hold data.
+/// Memory from `off` on, with what a system says of its holes.
 struct Sparse {
     memory: Region,
     off: usize,
-    written: std::ops::Range<usize>,
+    written_from: Box<dyn Fn(usize) -> Option<std::ops::Range<usize>> + Send + Sync>,
 }
 
 // SAFETY: `memory` lives as long as this, and nobody else has a handle of it.
@@ -400,26 +400,31 @@ unsafe impl Mapping for Sparse {
     }
 
     fn written_from(&self, off: usize) -> Option<std::ops::Range<usize>> {
-        (off < self.written.end).then(|| off.max(self.written.start)..self.written.end)
+        (self.written_from)(off)
     }
 }
 
-fn sparse(off: usize, written: std::ops::Range<usize>) -> Result<Region, ShmError> {
-    Region::from_mapping(Box::new(Sparse { memory: Region::heap(2 * 4096), off, written }))
+fn sparse(
+    off: usize,
+    written_from: impl Fn(usize) -> Option<std::ops::Range<usize>> + Send + Sync + 'static,
+) -> Result<Region, ShmError> {
+    let written_from = Box::new(written_from);
+    Region::from_mapping(Box::new(Sparse { memory: Region::heap(2 * 4096), off, written_from }))
 }
 
 #[test]
 fn a_mapping_begins_at_a_page() {
-    assert!(sparse(4096, 0..0).is_ok());
-    assert!(matches!(sparse(8, 0..0), Err(ShmError::Alignment { .. })));
+    assert!(sparse(4096, |_| None).is_ok());
+    assert!(matches!(sparse(8, |_| None), Err(ShmError::Alignment { .. })));
 }
 
 /// A page that was never written belongs to the first process that touches it, even to read.
 #[test]
 fn a_reader_touches_no_page_without_data() {
     for with_data in [0, 1] {
-        let written = with_data * 4096..(with_data + 1) * 4096;
-        let smb = Smb::new(sparse(0, written).unwrap(), PageSize::new(4096).unwrap()).unwrap();
+        let (from, end) = (with_data * 4096, (with_data + 1) * 4096);
+        let region = sparse(0, move |off| (off < end).then(|| off.max(from)..end)).unwrap();
+        let smb = Smb::new(region, PageSize::new(4096).unwrap()).unwrap();
         smb.note_loss();
         for page in 0..2 {
             assert!(smb.try_partition(page, Layout::Div2));
@@ -435,6 +440,27 @@ fn a_reader_touches_no_page_without_data() {
             assert_eq!(reader.read_chunk(page, 0, &mut Vec::new()).is_some(), has_data);
         }
     }
+}
+
+/// A system that goes back would make a scrape endless.
+#[test]
+fn written_pages_come_in_order() {
+    for wrong in [0..4096, 4096..4096] {
+        let region = sparse(0, move |_| Some(wrong.clone())).unwrap();
+        let smb = Smb::new(region, PageSize::new(4096).unwrap()).unwrap();
+        assert_eq!(smb.written_pages(1).next(), None);
+    }
+}
+
+#[test]
+fn nothing_is_outside_of_a_page_or_a_chunk() {
+    let smb = smb(2, 4096);
+    assert!(smb.page(1).is_some() && smb.page(2).is_none());
+    let page = smb.page(0).unwrap();
+    assert!(page.word(4092).is_some() && page.word(4096).is_none());
+    let span = smb.region().span(8, 8).unwrap();
+    assert!(span.word(4).is_some() && span.word(8).is_none());
+    assert!(span.at(8).is_some() && span.at(9).is_none());
 }
 
 #[test]

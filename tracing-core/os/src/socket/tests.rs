@@ -418,7 +418,7 @@ fn inherited_sockets_are_listened_on_and_left_behind() {
     // These can be listened on, too.
     let (family, kind) = (rustix::net::AddressFamily::UNIX, rustix::net::SocketType::SEQPACKET);
     let packets = rustix::net::socket(family, kind, None).unwrap();
-    let name = rustix::net::SocketAddrUnix::new(&directory.0.join("packets")).unwrap();
+    let name = rustix::net::SocketAddrUnix::new(directory.0.join("packets")).unwrap();
     rustix::net::bind(&packets, &name).unwrap();
     assert!(Listener::inherit(packets).is_err());
 }

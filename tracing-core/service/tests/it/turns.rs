@@ -115,6 +115,15 @@ fn what_a_producer_leaves_is_copied_in_pieces() {
     let client = producer.client;
     bounded(&mut shell, |shell| shell.call_producer(client, Request::CommitData(commit), None));
     assert!(turns(&mut shell) > 1, "20,000 patches in one turn");
+    for writer in 2..5_000 {
+        let request = protos::RegisterTraceWriterRequest {
+            trace_writer_id: Some(writer),
+            target_buffer: Some(1),
+            ..Default::default()
+        };
+        producer.call(&mut shell, Request::RegisterTraceWriter(request));
+    }
+    turns(&mut shell);
     drop(producer);
     let left = service::Input::ProducerDisconnected { client };
     bounded(&mut shell, |shell| shell.input(left));

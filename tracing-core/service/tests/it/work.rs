@@ -236,3 +236,87 @@ fn a_producer_that_leaves_is_removed_after_its_work() {
     shell.work_waits = false;
     assert_eq!(crate::payloads(&consumer.read(&mut shell)).len(), 128);
 }
+
+/// The work of `act`.
+fn cost<T>(shell: &mut Shell, act: impl FnOnce(&mut Shell) -> T) -> (u64, T) {
+    let before = shell.service.work();
+    let result = act(shell);
+    (shell.service.work() - before, result)
+}
+
+#[test]
+fn what_takes_time_counts() {
+    const WRITERS: u64 = 20;
+    let is_about = |what: &str, cost: u64, expected: u64| {
+        assert!((expected..=8 * expected + CONSTANT).contains(&cost), "{what}: {cost}");
+    };
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut config = crate::config(&["ds", "matched"]);
+    config.data_sources[1].producer_name_regex_filter = vec!["[a-c]+".into()];
+    consumer.enable(&mut shell, config, None);
+    let name = "abcabcabcabcabcabcab";
+    let [plain, matched] = ["other", "matched"].map(|source| {
+        let producer = producer(&mut shell, name);
+        cost(&mut shell, |shell| producer.register_name(shell, source)).0
+    });
+    // Each byte takes a step for each state.
+    let steps = 16 * name.len() as u64;
+    is_about("a match", matched - plain, limits::WORK_PER_REGEX_STEP * steps);
+
+    let mut producer = producer(&mut shell, "writer");
+    producer.register_name(&mut shell, "ds");
+    producer.commands(&mut shell);
+    for writer in 1..=WRITERS {
+        let text = "x".repeat(2000);
+        let writer = abi::ids::WriterId::new(writer as u16);
+        producer.write(&mut shell, writer, crate::BUFFER, &[crate::payload(&text)]);
+    }
+    let (read, packets) = cost(&mut shell, |shell| consumer.read(shell));
+    assert_eq!(crate::payloads(&packets).len() as u64, WRITERS);
+    is_about("a read", read, limits::WORK_PER_READ_BYTE * WRITERS * 2000);
+
+    use protos::consumer_port::Request as Ask;
+    for ask in [Ask::GetTraceStats(Default::default()), Ask::QueryServiceState(Default::default())]
+    {
+        let is_stats = matches!(ask, Ask::GetTraceStats(_));
+        let (cost, replies) = cost(&mut shell, |shell| consumer.call(shell, ask));
+        let bytes: usize =
+            replies.iter().filter_map(|r| r.response.as_ref()).map(|r| r.len()).sum();
+        let encoded = bytes as u64 * limits::WORK_PER_ENCODED_BYTE;
+        let writers = if is_stats { WRITERS * limits::WORK_PER_WRITER_STATS } else { 0 };
+        is_about("an answer", cost, encoded + writers);
+    }
+}
+
+#[test]
+fn a_trigger_counts() {
+    let trigger = protos::TraceConfigTriggerConfigTrigger {
+        name: Some("trigger".into()),
+        stop_delay_ms: Some(60_000),
+        ..Default::default()
+    };
+    let config = protos::TraceConfigTriggerConfig {
+        trigger_mode: Some(protos::TraceConfigTriggerConfigTriggerMode::START_TRACING),
+        triggers: vec![trigger],
+        trigger_timeout_ms: Some(8_640_000),
+        ..Default::default()
+    };
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    let mut costs = [0, 1].map(|sessions| {
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        if sessions > 0 {
+            let config =
+                protos::TraceConfig { trigger_config: Some(config.clone()), ..crate::config(&[]) };
+            consumer.enable(&mut shell, config, None);
+        }
+        let request = protos::ActivateTriggersRequest {
+            trigger_names: vec!["trigger".into()],
+            ..Default::default()
+        };
+        cost(&mut shell, |shell| producer.call(shell, Request::ActivateTriggers(request))).0
+    });
+    costs[1] -= costs[0];
+    assert!((limits::WORK_PER_TRIGGER..8 * limits::WORK_PER_TRIGGER).contains(&costs[1]));
+}

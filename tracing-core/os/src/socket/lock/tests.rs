@@ -155,7 +155,7 @@ fn a_file_that_its_user_may_not_open_is_told() {
     let dir = Dir::new("closed");
     let error = as_nobody(|| {
         std::fs::write(dir.file(), "").unwrap();
-        std::fs::set_permissions(dir.file(), PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(dir.file(), PermissionsExt::from_mode(0o0)).unwrap();
         Lock::take(&dir.socket()).unwrap_err()
     });
     assert!(matches!(error, LockError::Os(_)), "{error:?}");

@@ -1,6 +1,7 @@
 //! The chunks of one sequence against a tree.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use proptest::prelude::*;
 
@@ -27,9 +28,9 @@ proptest! {
         for (at, (id, kind)) in operations.into_iter().enumerate() {
             if kind == 0 {
                 prop_assert_eq!(ours.remove(ChunkId::new(id)), reference.remove(&id));
-            } else if !reference.contains_key(&id) {
+            } else if let Entry::Vacant(entry) = reference.entry(id) {
                 ours.insert(ChunkId::new(id), at as u32);
-                reference.insert(id, at as u32);
+                entry.insert(at as u32);
             }
             prop_assert_eq!(ours.is_empty(), reference.is_empty());
             let bytes = ours.memory_bytes();

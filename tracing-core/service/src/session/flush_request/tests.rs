@@ -16,12 +16,12 @@ fn strategies_by_config() {
         };
         FlushStrategy::choose(&config)
     };
-    assert_eq!(choose(0, 0, 0).0, Periodic(5000));
+    assert_eq!(choose(0, 0, 0), (Periodic(5000), None));
     assert_eq!(choose(1, 5001, 0).0, OnWrite);
     assert!(choose(1, 5001, 7).1.is_some());
     assert_eq!(choose(2, 5001, 0), (FlushStrategy::None, None));
     assert_eq!(choose(2, 5001, 7), (Periodic(7), None));
-    assert_eq!(choose(3, 100, 0).0, OnWrite);
+    assert_eq!(choose(3, 100, 0), (OnWrite, None));
     let no_file = TraceConfig { flush_period_ms: Some(7), ..Default::default() };
     assert_eq!(FlushStrategy::choose(&no_file).0, Periodic(7));
 }
