@@ -3,6 +3,7 @@
 
 mod file;
 mod filter;
+mod ftrace;
 mod schema;
 mod sink;
 mod toolkit;
@@ -11,6 +12,7 @@ mod writer;
 
 pub use file::lint_and_read;
 pub use filter::{filter_program, string_rules};
+pub use ftrace::ftrace_pages;
 pub use schema::{descriptor_set, schema_text};
 pub use toolkit::{derived, frames, generated, reader, rewriter, scattered, text_format};
 pub use tracing::{
@@ -31,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("descriptor_set", descriptor_set),
     ("filter_program", filter_program),
     ("frames", frames),
+    ("ftrace_pages", ftrace_pages),
     ("generated", generated),
     ("ipc_frames", ipc_frames),
     ("lint_and_read", lint_and_read),

@@ -52,6 +52,8 @@ mod system_info;
 mod tests;
 
 pub use self::ftrace::{FTRACE_RECORDS, FTRACE_ROOTS, FtraceCategory, ftrace_categories};
+#[doc(hidden)]
+pub use self::ftrace::offline;
 pub use self::root::Root;
 
 use std::time::Duration;

@@ -33,6 +33,7 @@ mod event;
 mod facts;
 mod format;
 mod mux;
+pub mod offline;
 mod pace;
 mod page;
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The sources of this machine, recorded through a service in this process.
 
+mod decoded;
 mod hostile;
 mod on_demand;
+mod pages;
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
