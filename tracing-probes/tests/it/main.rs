@@ -4,6 +4,7 @@ mod decoded;
 mod hostile;
 mod on_demand;
 mod pages;
+mod restores;
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;

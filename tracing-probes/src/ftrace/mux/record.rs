@@ -17,6 +17,10 @@ use crate::ftrace::tracefs::{Directory, Tracefs};
 const RECORD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Names of records end so.
 const SUFFIX: &str = ".ftrace";
+/// Name of the file that tells that a daemon uses the records.
+const LOCK: &str = "lock";
+/// Name of the record of `kptr_restrict`.
+const RESTRICT: &str = "kptr_restrict";
 
 /// The directory of the records of one daemon. No second daemon uses it while this value exists.
 #[derive(Debug)]
@@ -41,7 +45,7 @@ impl Records {
             .map_err(|e| format!("{shown} cannot be made: {e}; name a directory that can"))?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        let lock = options.open(folder.join("lock")).map_err(|e| {
+        let lock = options.open(folder.join(LOCK)).map_err(|e| {
             format!("{shown}/lock cannot be opened: {e}; make the directory writable")
         })?;
         match lock.try_lock() {
@@ -53,6 +57,12 @@ impl Records {
             }
             Err(TryLockError::Error(e)) => Err(format!("{shown}/lock cannot be locked: {e}")),
         }
+    }
+
+    /// Whether there are records in `folder`: of a daemon that records, or of one that was killed.
+    pub(crate) fn any_left(folder: &Path) -> bool {
+        let mut files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        files.any(|file| file.file_name() != LOCK)
     }
 
     /// The record of an instance.
@@ -90,6 +100,24 @@ impl Records {
             }
         }
         notes
+    }
+
+    /// Keeps the value of `kptr_restrict` while it is lowered; `None`: it is as it was found.
+    ///
+    /// # Errors
+    /// The record cannot be written, or removed.
+    pub(crate) fn keep_restrict(&self, found: Option<u32>) -> io::Result<()> {
+        let path = self.folder.join(RESTRICT);
+        match found {
+            Some(level) => std::fs::write(path, format!("{}{level}\n", header(&self.boot))),
+            None => std::fs::remove_file(path),
+        }
+    }
+
+    /// The value that a daemon found that was killed while it had lowered it.
+    pub(crate) fn restrict_left(&self) -> Option<u32> {
+        let record = String::from_utf8(read(&self.folder.join(RESTRICT)).ok()?).ok()?;
+        record.strip_prefix(&header(&self.boot))?.strip_suffix('\n')?.parse().ok()
     }
 
     /// The records that are there, sorted by name.

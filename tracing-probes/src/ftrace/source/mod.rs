@@ -92,7 +92,9 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
 }
 
 impl FtraceSource {
+    /// Puts back what a daemon that was killed has left.
     pub(crate) fn new(root: &Root, exchange: &Arc<Exchange>) -> Self {
+        system::restore_left(root);
         let (root, exchange) = (root.clone(), Arc::clone(exchange));
         Self { root, exchange, instances: Instances::new(), thread: None }
     }

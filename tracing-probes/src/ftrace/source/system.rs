@@ -6,7 +6,7 @@ use super::super::config::SyscallArch;
 use super::super::controller::System;
 use super::super::mux::{Journal, Machine, Records};
 use super::super::symbols::{Parser, Restrict, Revealed, Symbols};
-use super::super::tracefs::{Directory, Tracefs, cpu_list};
+use super::super::tracefs::{Directory, Tracefs, cpu_list, find_root};
 use crate::Root;
 
 /// Where `linux.ftrace` keeps what it found in tracefs, below the root of the file system: a reboot clears it, and
@@ -26,11 +26,9 @@ pub(super) struct Linux {
 impl Linux {
     /// Puts back what a daemon that was killed has left in `tracefs`.
     pub(super) fn new(root: &Root, tracefs: &dyn Tracefs) -> Self {
-        let boot = root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let records = match Records::open(&root.join(FTRACE_RECORDS), &boot) {
+        let records = match Records::open(&root.join(FTRACE_RECORDS), &boot(root)) {
             Ok(records) => {
-                let notes = records.restore(tracefs);
-                notes.iter().for_each(|note| root.warn_once(&format!("linux.ftrace: {note}")));
+                restore(root, &records, tracefs);
                 Some(records)
             }
             Err(why) => {
@@ -42,6 +40,43 @@ impl Linux {
         };
         Self { root: root.clone(), records }
     }
+}
+
+/// Puts back what a daemon that was killed has left. If another daemon uses the records now, it has done so.
+pub(super) fn restore_left(root: &Root) {
+    let folder = root.join(FTRACE_RECORDS);
+    if !Records::any_left(&folder) {
+        return;
+    }
+    if let (Ok(records), Ok(tracefs)) =
+        (Records::open(&folder, &boot(root)), find_root(root.path()))
+    {
+        restore(root, &records, &tracefs);
+    }
+}
+
+/// Names the boot.
+fn boot(root: &Root) -> String {
+    root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+fn restore(root: &Root, records: &Records, tracefs: &dyn Tracefs) {
+    let notes = records.restore(tracefs);
+    let notes = notes.into_iter().chain(restore_restrict(root, records));
+    notes.for_each(|note| root.warn_once(&format!("linux.ftrace: {note}")));
+}
+
+/// Puts back `kptr_restrict`, if a daemon was killed while it had lowered it. The text tells so.
+fn restore_restrict(root: &Root, records: &Records) -> Option<String> {
+    let level = records.restrict_left()?;
+    if let Err(error) = std::fs::write(root.join(KPTR_RESTRICT), level.to_string()) {
+        return Some(format!(
+            "a daemon was killed that had lowered /{KPTR_RESTRICT}: it is not put back: {error}; write {level} to it"
+        ));
+    }
+    // If it stays, the value is put back once more.
+    _ = records.keep_restrict(None);
+    Some(format!("a daemon was killed that had lowered /{KPTR_RESTRICT}: {level} is put back"))
 }
 
 impl System for Linux {
@@ -113,5 +148,10 @@ impl Restrict for Linux {
 
     fn set_level(&self, level: u32) -> io::Result<()> {
         std::fs::write(self.root.join(KPTR_RESTRICT), level.to_string())
+    }
+
+    fn remember(&self, found: Option<u32>) -> io::Result<()> {
+        // Without records the user was told what a kill leaves.
+        self.records.as_ref().map_or(Ok(()), |records| records.keep_restrict(found))
     }
 }

@@ -38,6 +38,56 @@ fn without_tracefs_all_is_answered() {
     assert!(log.iter().any(|line| line.contains("linux.ftrace cannot read tracefs")), "{log:?}");
 }
 
+/// Upstream: a config that was refused was never acknowledged, and each session with it ended five seconds late.
+#[test]
+fn what_is_refused_is_answered() {
+    let world = World::new();
+    // Nothing can be set in it.
+    world.put("sys/kernel/tracing/trace", "");
+    let mut source = FtraceSource::new(&world.root);
+    let (done, all_done) = channel::<()>();
+    for id in 0..3 {
+        let instance = instance(id, None);
+        source.start(&instance);
+        let done = done.clone();
+        source.stop(&instance, Ack::new(move || drop(done)));
+    }
+    drop(done);
+    // The source lives on: the acknowledgements do not come from its end.
+    assert!(all_done.recv().is_err(), "all acknowledgements are gone");
+    drop(source);
+}
+
+/// What the record of a killed daemon says is done when the program starts, before there is a session.
+#[test]
+fn a_start_puts_back_what_a_killed_daemon_has_left() {
+    let setting = "proc/sys/kernel/kptr_restrict";
+    let record = "run/tracing-probes/kptr_restrict";
+    let world = World::new();
+    world.put("proc/sys/kernel/random/boot_id", "boot-7\n").put("sys/kernel/tracing/trace", "");
+    let restarted = |text: &str| {
+        world.put(setting, "0").put(record, text);
+        drop(FtraceSource::new(&world.root));
+        (world.root.read_line(setting), world.root.read_line(record).is_some(), world.log())
+    };
+    let (level, has_record, log) = restarted("ftrace 1 boot-7\n2\n");
+    assert_eq!((level.as_deref(), has_record), (Some("2"), false), "{log:?}");
+    assert!(log.iter().any(|line| line.contains("kptr_restrict: 2 is put back")), "{log:?}");
+    for other in [
+        "ftrace 1 boot-6\n2\n",
+        "ftrace 1 boot-7\n2",
+        "ftrace 1 boot-7\n\n",
+        "ftrace 1 boot-7\nx\n",
+        "",
+    ] {
+        assert_eq!(restarted(other).0.as_deref(), Some("0"), "{other:?}");
+    }
+    world.put("run/tracing-probes/root.ftrace", "ftrace 1 boot-7\nwrite tracing_on 1\n");
+    world.put("sys/kernel/tracing/tracing_on", "0");
+    drop(FtraceSource::new(&world.root));
+    assert_eq!(world.root.read_line("sys/kernel/tracing/tracing_on").as_deref(), Some("1"));
+}
+
 #[test]
 fn no_config_ends_the_program() {
     let abort = instance(1, Some(ConfiguredPolicy::BUFFER_EXHAUSTED_STALL_THEN_ABORT));

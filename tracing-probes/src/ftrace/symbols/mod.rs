@@ -35,8 +35,9 @@ pub(crate) struct Symbols {
 }
 
 /// Reads `kallsyms` piece by piece.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Parser {
+    symbols_max: usize,
     /// The begin of a line whose end has not been read.
     line: Vec<u8>,
     is_too_long: bool,
@@ -45,7 +46,19 @@ pub(crate) struct Parser {
     text: String,
 }
 
+impl Default for Parser {
+    fn default() -> Self {
+        Self::with_max(SYMBOLS_MAX)
+    }
+}
+
 impl Parser {
+    /// Keeps so many functions at most.
+    fn with_max(symbols_max: usize) -> Self {
+        let (line, found, text) = (Vec::new(), Vec::new(), String::new());
+        Self { symbols_max, line, is_too_long: false, found, text }
+    }
+
     /// Takes the next bytes of the file, at any cut.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -80,7 +93,7 @@ impl Parser {
         let line = Some(line).filter(|line| line.len() <= LINE_MAX);
         let Some((address, name)) = line.and_then(function) else { return };
         let Ok(at) = u32::try_from(self.text.len()) else { return };
-        if self.found.len() < SYMBOLS_MAX {
+        if self.found.len() < self.symbols_max {
             self.found.push((address, at));
             self.text.push_str(name);
         }

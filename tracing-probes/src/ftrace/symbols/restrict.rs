@@ -1,5 +1,5 @@
 //! `kptr_restrict`: while it is above 0, `/proc/kallsyms` may show zeros for addresses. It is lowered while the file is
-//! read, and put back on every way out, also by a panic.
+//! read, and put back on every way out, also by a panic; and by the next start, if this process is killed.
 
 use std::io;
 
@@ -22,6 +22,12 @@ pub(crate) trait Restrict {
     /// # Errors
     /// The kernel's.
     fn set_level(&self, level: u32) -> io::Result<()>;
+
+    /// Keeps the setting where the next start finds it. `None`: it is as it was found.
+    ///
+    /// # Errors
+    /// It cannot be kept: if this process is killed, nobody puts it back.
+    fn remember(&self, found: Option<u32>) -> io::Result<()>;
 }
 
 /// Addresses show while this lives.
@@ -46,9 +52,12 @@ impl<'a> Revealed<'a> {
             return Ok(revealed);
         }
         let level = restrict.level().map_err(failed)?;
+        if level > 0 {
+            restrict.remember(Some(level)).map_err(failed)?;
+            revealed.found = Some(level);
+        }
         for lower in (0..level).rev() {
             restrict.set_level(lower).map_err(failed)?;
-            revealed.found = Some(level);
             if !restrict.is_hidden().map_err(failed)? {
                 return Ok(revealed);
             }
@@ -61,8 +70,10 @@ impl<'a> Revealed<'a> {
 impl Drop for Revealed<'_> {
     fn drop(&mut self) {
         if let Some(found) = self.found {
-            // Nothing is left to be done if the kernel refuses what it had.
-            _ = self.restrict.set_level(found);
+            // If the kernel refuses what it had, the next start tries again.
+            if self.restrict.set_level(found).is_ok() {
+                _ = self.restrict.remember(None);
+            }
         }
     }
 }

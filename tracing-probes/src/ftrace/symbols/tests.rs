@@ -57,8 +57,11 @@ fn hidden_addresses_and_nothing() {
     assert_eq!(symbols.name(0x3000), Some("next"));
 }
 
-/// A setting that hides addresses from `hides_from` on; writes are logged, and those of `refused` fail.
+/// A setting that hides addresses from `hides_from` on; writes are logged, and those of `refused` fail. What is
+/// remembered is above the level while that is not as it was found.
 struct Setting {
+    remembered: RefCell<Option<u32>>,
+    forgets: bool,
     level: RefCell<u32>,
     hides_from: u32,
     refused: Option<u32>,
@@ -68,7 +71,8 @@ struct Setting {
 impl Setting {
     fn new(level: u32, hides_from: u32) -> Self {
         let (level, written) = (RefCell::new(level), RefCell::default());
-        Self { level, hides_from, refused: None, written }
+        let remembered = RefCell::default();
+        Self { remembered, forgets: false, level, hides_from, refused: None, written }
     }
 }
 
@@ -85,8 +89,17 @@ impl Restrict for Setting {
         if self.refused == Some(level) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
+        assert!(self.remembered.borrow().is_some(), "it is changed, and nobody knows it");
         self.written.borrow_mut().push(level);
         *self.level.borrow_mut() = level;
+        Ok(())
+    }
+
+    fn remember(&self, found: Option<u32>) -> io::Result<()> {
+        if self.forgets {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        *self.remembered.borrow_mut() = found;
         Ok(())
     }
 }
@@ -118,6 +131,30 @@ fn a_restriction_is_lowered_and_put_back() {
     let refused = Setting { refused: Some(0), ..Setting::new(2, 1) };
     assert!(Revealed::new(&refused).is_err_and(|why| why.contains("run as root")));
     assert_eq!(refused.written.take(), [1, 2]);
+    for setting in [&shown, &hidden, &helpless, &refused] {
+        assert_eq!(setting.remembered.take(), None, "it is as it was found");
+    }
+
+    // What could not be put back is for the next start.
+    let stuck = Setting { refused: Some(2), ..Setting::new(2, 1) };
+    drop(Revealed::new(&stuck));
+    assert_eq!((stuck.written.take(), stuck.remembered.take()), (vec![1, 0], Some(2)));
+    let unknown = Setting { forgets: true, ..Setting::new(2, 1) };
+    assert!(Revealed::new(&unknown).is_err());
+    assert_eq!(unknown.written.take(), [0; 0]);
+}
+
+#[test]
+fn symbols_have_a_limit() {
+    let text = "1000 t one\n1001 d data\n3000 t three\n2000 t two\n";
+    for (max, names) in [(0, [None; 3]), (2, [Some("one"), Some("one"), Some("three")])] {
+        let mut parser = Parser::with_max(max);
+        parser.push(text.as_bytes());
+        let symbols = parser.finish();
+        assert_eq!(symbols.len(), max);
+        assert_eq!([0x1000, 0x2000, 0x3000].map(|address| symbols.name(address)), names);
+    }
+    assert_eq!(Parser::default().symbols_max, 2 << 20);
 }
 
 proptest! {
