@@ -53,6 +53,8 @@ pub(crate) struct Progress {
     end: u64,
     /// Records that did not fit their plan, since the start. They are left out.
     pub(crate) invalid: u64,
+    /// Events that the kernel lost, as far as it counted them; a loss without a count is one.
+    pub(crate) lost: u64,
     /// What was wrong with pages, since the start.
     pub(crate) errors: SortedSet<i32>,
 }
@@ -109,7 +111,13 @@ impl Bundle {
             Ok(page) => page,
             Err(status) => return self.error(time, status, progress),
         };
-        self.lost |= parsed.lost != Lost::Nothing;
+        let lost = match parsed.lost {
+            Lost::Nothing => 0,
+            Lost::Some => 1,
+            Lost::Count(count) => count.max(1),
+        };
+        self.lost |= lost > 0;
+        progress.lost = progress.lost.saturating_add(lost);
         let mut end = progress.end;
         for record in parsed.events() {
             let record = match record {

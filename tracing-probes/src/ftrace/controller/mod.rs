@@ -260,7 +260,15 @@ impl<W: Output> Controller<W> {
     /// Ends a session that may not have been started.
     fn release(&mut self, id: SessionId, directory: &Directory) {
         let Some(in_use) = self.directories.get_mut(directory) else { return };
-        let invalid = in_use.sessions.remove(&id).map_or(0, |session| session.subscriber.invalid());
+        let subscriber = in_use.sessions.remove(&id).map(|session| session.subscriber);
+        let invalid = subscriber.as_ref().map_or(0, Subscriber::invalid);
+        let lost = subscriber.as_ref().map_or(0, Subscriber::lost);
+        if lost > 0 {
+            self.system.log(&format!(
+                "linux.ftrace: the kernel lost at least {lost} events while a session recorded; \
+                 ask for a larger buffer_size_kb, or a shorter drain_period_ms"
+            ));
+        }
         if invalid > 0 {
             self.system.log(&format!(
                 "linux.ftrace: {invalid} records did not fit the formats of their events, and were left out"

@@ -14,8 +14,8 @@ use super::events::opens;
 use super::{Controller, System};
 use crate::ftrace::config::SyscallArch;
 use crate::ftrace::mux::{Journal, Machine};
-use crate::ftrace::page::Commit;
 use crate::ftrace::page::made::Made;
+use crate::ftrace::page::{Commit, Lost};
 use crate::ftrace::symbols::{Parser, Symbols};
 use crate::ftrace::tracefs::fake::{Fake, Next};
 use crate::ftrace::tracefs::{Directory, PolledPipe, Tracefs};
@@ -115,6 +115,11 @@ impl Output for Packets {
 impl Packets {
     fn take(&self) -> Vec<TracePacket> {
         std::mem::take(&mut *self.0.borrow_mut()).0
+    }
+
+    /// A copy, to look at them twice.
+    fn clone_all(&self) -> Self {
+        Self(Rc::new(RefCell::new(self.0.borrow().clone())))
     }
 
     /// The statistics among them.
@@ -412,6 +417,112 @@ fn facts_go_to_whom_they_belong() {
         told.insert(id, facts.pids.iter().copied().collect::<Vec<_>>());
     });
     assert_eq!(told, BTreeMap::from([(1, vec![9])]));
+}
+
+/// Upstream: a flush of a preserved ring read one page of each CPU.
+#[test]
+fn a_flush_reads_the_whole_of_a_preserved_ring() {
+    let mut world = World::new();
+    for cpu in 0..2 {
+        world.fake.set(&format!("per_cpu/cpu{cpu}/buffer_size_kb"), "2000");
+    }
+    let preserve = FtraceConfig { preserve_ftrace_buffer: Some(true), ..wants(&[FREQUENCY]) };
+    let packets = world.start(1, preserve).unwrap();
+    let full = (0..130).fold(Made::new(1), |made, _| made.event(1, &record(15)));
+    world.play(CPU0, &vec![full; 400]);
+    world.controller.flush(&[1], &mut |_, _| {});
+    let stats = packets.clone_all().stats();
+    assert_eq!(stats[0].preserve_ftrace_buffer, Some(true));
+    assert_eq!(packets.events(), 400 * 130);
+}
+
+/// Upstream: a session had the system calls of all others.
+#[test]
+fn each_session_has_its_system_calls() {
+    const ENTER: &str = "raw_syscalls/sys_enter";
+    let mut world = World::new();
+    let fields = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n";
+    let text = format!("name: sys_enter\nID: 17\nformat:\n{COMMON}{fields}\nprint fmt: \"\"\n");
+    world.fake.set(&format!("events/{ENTER}/format"), &text);
+    let calls = |names: &[&str]| FtraceConfig {
+        syscall_events: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..wants(&[ENTER])
+    };
+    let reads = world.start(1, calls(&["sys_read"])).unwrap();
+    let both = world.start(2, calls(&["sys_read", "sys_write"])).unwrap();
+    let all = world.start(3, calls(&[])).unwrap();
+    // read, write, and two more.
+    let call = |number: u8| [&[17, 0, 0, 0, 9, 0, 0, 0, number][..], &[0; 7]].concat();
+    let made = [0, 1, 0, 2, 39].iter().fold(Made::new(100), |made, n| made.event(1, &call(*n)));
+    world.play(CPU0, &[made]);
+    world.pass();
+    assert_eq!((reads.events(), both.events(), all.events()), (2, 3, 5));
+}
+
+/// Upstream: a CPU without statistics ended those of all behind it, and numbers had 32 bits.
+#[test]
+fn statistics_of_each_cpu_stand_alone() {
+    let mut world = World::new();
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.fake.deny("per_cpu/cpu0/stats", libc::EIO);
+    world.fake.set("per_cpu/cpu1/stats", "entries: 5000000000\noverrun: 6000000000\n");
+    world.controller.flush(&[1], &mut |_, _| {});
+    let stats = packets.stats();
+    let cpus: Vec<_> =
+        stats[1].cpu_stats.iter().map(|cpu| (cpu.cpu, cpu.entries, cpu.overrun)).collect();
+    assert_eq!(cpus, [(Some(1), Some(5_000_000_000), Some(6_000_000_000))]);
+}
+
+/// Upstream: such a record ended its page, and the trace could not be loaded.
+#[test]
+fn a_record_that_does_not_fit_is_left_out() {
+    let mut world = World::new();
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15]).event(1, &record(15)[..8]).event(1, &record(15))]);
+    world.pass();
+    assert_eq!(packets.events(), 2);
+    world.controller.flush(&[1], &mut |_, _| {});
+    assert!(packets.stats()[1].ftrace_parse_errors.is_empty());
+    world.controller.stop(1);
+    let log = world.here.log.take();
+    assert!(log.iter().any(|line| line.contains(": 1 records did not fit")), "{log:?}");
+}
+
+/// Upstream: the program ended.
+#[test]
+fn a_pipe_that_does_not_open_is_that_of_one_cpu() {
+    let mut world = World::new();
+    world.fake.deny("per_cpu/cpu1/trace_pipe_raw", libc::EACCES);
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15])]);
+    world.pass();
+    assert_eq!(packets.events(), 1);
+}
+
+/// Upstream: the kernel's count was not looked at.
+#[test]
+fn lost_events_are_counted() {
+    let mut world = World::new();
+    let _packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    for lost in [Lost::Count(5), Lost::Some] {
+        world.play(CPU0, &[Made { lost, ..page(&[15]) }]);
+        world.pass();
+    }
+    world.controller.stop(1);
+    let log = world.here.log.take();
+    assert!(log.iter().any(|line| line.contains("at least 6 events")), "{log:?}");
+    let _packets = world.start(2, wants(&[FREQUENCY])).unwrap();
+    for lost in [Lost::Count(u64::MAX), Lost::Some] {
+        world.play(CPU0, &[Made { lost, ..page(&[15]) }]);
+        world.pass();
+    }
+    world.controller.stop(2);
+    assert_eq!(world.here.log.take().len(), 1);
+    let _packets = world.start(3, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15])]);
+    world.pass();
+    world.controller.stop(3);
+    assert_eq!(world.here.log.take().len(), 0);
 }
 
 /// The numbers are those of the names.

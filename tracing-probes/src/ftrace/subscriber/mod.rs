@@ -131,6 +131,11 @@ impl Subscriber {
         self.cpus.iter().map(|cpu| cpu.invalid).sum()
     }
 
+    /// Events of the instance of tracefs that the kernel lost; at least so many.
+    pub(crate) fn lost(&self) -> u64 {
+        self.cpus.iter().fold(0, |sum, cpu| sum.saturating_add(cpu.lost))
+    }
+
     fn write(&mut self, cpu: u32, shared: &Shared<'_>, out: &mut dyn Output) {
         let Self { wishes, bundle, addresses, is_cleared, .. } = self;
         let symbols = shared.symbols.filter(|_| wishes.has_symbols);
