@@ -51,9 +51,9 @@ mod system_info;
 #[cfg(test)]
 mod tests;
 
-pub use self::ftrace::{FTRACE_RECORDS, FTRACE_ROOTS, FtraceCategory, ftrace_categories};
 #[doc(hidden)]
 pub use self::ftrace::offline;
+pub use self::ftrace::{FTRACE_RECORDS, FTRACE_ROOTS, FtraceCategory, ftrace_categories};
 pub use self::root::Root;
 
 use std::time::Duration;

@@ -44,7 +44,7 @@ fn what_is_refused_is_answered() {
     let world = World::new();
     // Nothing can be set in it.
     world.put("sys/kernel/tracing/trace", "");
-    let mut source = FtraceSource::new(&world.root);
+    let mut source = FtraceSource::new(&world.root, &Arc::default());
     let (done, all_done) = channel::<()>();
     for id in 0..3 {
         let instance = instance(id, None);
@@ -67,7 +67,7 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     world.put("proc/sys/kernel/random/boot_id", "boot-7\n").put("sys/kernel/tracing/trace", "");
     let restarted = |text: &str| {
         world.put(setting, "0").put(record, text);
-        drop(FtraceSource::new(&world.root));
+        drop(FtraceSource::new(&world.root, &Arc::default()));
         (world.root.read_line(setting), world.root.read_line(record).is_some(), world.log())
     };
     let (level, has_record, log) = restarted("ftrace 1 boot-7\n2\n");
@@ -84,7 +84,7 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     }
     world.put("run/tracing-probes/root.ftrace", "ftrace 1 boot-7\nwrite tracing_on 1\n");
     world.put("sys/kernel/tracing/tracing_on", "0");
-    drop(FtraceSource::new(&world.root));
+    drop(FtraceSource::new(&world.root, &Arc::default()));
     assert_eq!(world.root.read_line("sys/kernel/tracing/tracing_on").as_deref(), Some("1"));
 }
 

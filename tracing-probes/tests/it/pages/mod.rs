@@ -283,7 +283,9 @@ fn event(source: &mut Source<'_>, kernel: &Kernel, delta: u32, is_long: bool) ->
     let mut body: Vec<u8> = match fill {
         0 => source.bytes(words * 4),
         // Each word locates a few bytes.
-        1..64 => (0..words).flat_map(|at| [(at as u8).wrapping_add(fill / 8), 0, fill % 8, 0]).collect(),
+        1..64 => {
+            (0..words).flat_map(|at| [(at as u8).wrapping_add(fill / 8), 0, fill % 8, 0]).collect()
+        }
         _ => (0..words * 4).map(|at| (at as u8 / 4).wrapping_mul(fill) >> (at % 4)).collect(),
     };
     if let Some(at) = body.first_chunk_mut() {
