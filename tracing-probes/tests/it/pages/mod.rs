@@ -369,8 +369,8 @@ fn unpack_compact(compact: &[u8], told: &mut Told) {
     }
     let comm = |index: u64| comms[index as usize].clone();
     let mut time = 0_u64;
-    for at in 0..columns[1].len() {
-        time = time.wrapping_add(columns[1][at]);
+    for (at, delta) in columns[1].iter().enumerate() {
+        time = time.wrapping_add(*delta);
         told.switches.push(Switch {
             time,
             prev_state: columns[2][at],
@@ -380,8 +380,8 @@ fn unpack_compact(compact: &[u8], told: &mut Told) {
         });
     }
     time = 0;
-    for at in 0..columns[7].len() {
-        time = time.wrapping_add(columns[7][at]);
+    for (at, delta) in columns[7].iter().enumerate() {
+        time = time.wrapping_add(*delta);
         told.wakings.push(Waking {
             time,
             pid: columns[8][at],

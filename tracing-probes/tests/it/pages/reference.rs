@@ -108,8 +108,11 @@ pub(super) struct Kernel {
 /// The record does not fit its format.
 struct Bad;
 
-/// Fields of the schema: names, numbers and a letter for the type.
-fn schema(group: &str, name: &str) -> Option<(u32, &'static [(&'static str, u32, char)])> {
+/// A field of the schema: its name, its number and a letter for the type.
+type Column = (&'static str, u32, char);
+
+/// The number of an event in the schema, and its fields.
+fn schema(group: &str, name: &str) -> Option<(u32, &'static [Column])> {
     Some(match (group, name) {
         ("ftrace", "print") => (3, &[("buf", 2, 's')]),
         ("raw_syscalls", "sys_enter") => (329, &[("id", 1, 'I'), ("args", 2, 'U')]),
