@@ -17,6 +17,7 @@ use std::time::Duration;
 use abi::map::SortedMap;
 use abi::sync::{Condvar, Mutex, MutexGuard, lock};
 use client::data_source::{Ack, Instance};
+use os::poll::Wake;
 
 use crate::facts::{Facts, Listener, Reader, Wanted};
 use crate::limits::{INSTANCES_MAX, INSTANCES_PER_SESSION_MAX};
@@ -101,6 +102,8 @@ struct State<W> {
     last_key: u64,
     /// The thread is to look around, without an order.
     is_woken: bool,
+    /// Ends another wait of the thread.
+    wake: Option<Wake>,
     /// No further orders come.
     is_finished: bool,
     /// Nobody takes orders any more.
@@ -115,6 +118,7 @@ impl<W> Default for Inbox<W> {
             listeners: SortedMap::new(),
             last_key: 0,
             is_woken: false,
+            wake: None,
             is_finished: false,
             is_gone: false,
         };
@@ -191,17 +195,30 @@ impl<W> Inbox<W> {
             return;
         }
         change(state.orders.get_or_insert_with(key, Order::default));
+        self.notify(state);
+    }
+
+    fn notify(&self, state: MutexGuard<'_, State<W>>) {
+        if let Some(wake) = &state.wake {
+            wake.wake();
+        }
         drop(state);
         self.changed.notify_one();
     }
 
     /// There will be no further orders.
     pub(crate) fn finish(&self) {
-        self.lock().is_finished = true;
-        self.changed.notify_one();
+        let mut state = self.lock();
+        state.is_finished = true;
+        self.notify(state);
     }
 
     // ------------------------------------------------------------ for the thread of the kind
+
+    /// Orders, and the end, also end the wait for this one.
+    pub(crate) fn wake_by(&self, wake: Wake) {
+        self.lock().wake = Some(wake);
+    }
 
     /// Takes all orders. Waits for one or to be woken, up to `timeout`; `None` has no end.
     pub(crate) fn take(&self, timeout: Option<Duration>) -> Taken<W> {
@@ -270,8 +287,9 @@ impl<W: Send> Reader for Inbox<W> {
     }
 
     fn wake(&self) {
-        self.lock().is_woken = true;
-        self.changed.notify_one();
+        let mut state = self.lock();
+        state.is_woken = true;
+        self.notify(state);
     }
 }
 

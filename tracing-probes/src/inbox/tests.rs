@@ -3,6 +3,7 @@ use std::time::Duration;
 use abi::ids::InstanceId;
 use abi::sync::{Arc, AtomicUsize, Ordering};
 use client::data_source::{Ack, Instance};
+use os::poll::Wake;
 use protos::DataSourceConfig;
 
 use super::{Inbox, Order, Refused, Taken};
@@ -151,4 +152,19 @@ fn a_thread_is_woken_without_an_order() {
     inbox.finish();
     inbox.wake();
     assert!(matches!(inbox.take(None), Taken::Finished));
+}
+
+#[test]
+fn another_wait_of_the_thread_ends() {
+    let inbox = Inbox::<()>::default();
+    let wake = Wake::new().unwrap();
+    inbox.wake_by(wake.clone());
+    let key = inbox.admit(1).unwrap();
+    assert!(!wake.clear());
+    inbox.clear(key);
+    assert!(wake.clear());
+    inbox.wake();
+    assert!(wake.clear());
+    inbox.finish();
+    assert!(wake.clear());
 }

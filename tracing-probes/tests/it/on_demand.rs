@@ -1,5 +1,5 @@
-//! Processes that ftrace sees, recorded by `linux.process_stats` of the same session. It needs the right to use tracefs:
-//! without it, the test says that it was skipped.
+//! Processes that ftrace sees, recorded by `linux.process_stats` of the same session; rings that are read when they fill.
+//! They need the right to use tracefs: without it, a test says that it was skipped.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -34,6 +34,16 @@ impl Instance {
         _ = std::fs::remove_dir(&path);
         std::fs::create_dir(&path)?;
         Ok(Self(path))
+    }
+
+    /// An instance for a test, which is told if there is none.
+    fn of_test(test: &str) -> Option<Self> {
+        let instance = Self::new();
+        if let Err(error) = &instance {
+            let text = format!("\nSKIPPED {test}: {error}\n");
+            io::stderr().write_all(text.as_bytes()).unwrap();
+        }
+        instance.ok()
     }
 }
 
@@ -104,6 +114,18 @@ impl Session {
         read.expect("it reads");
     }
 
+    /// Takes what there is, without a flush. Returns how many bundles of events it has.
+    fn bundles(&mut self) -> usize {
+        let mut bundles = 0;
+        let read = self.consumer.read_buffers(FOREVER, |packet| {
+            let packet = TracePacket::decode(packet.bytes()).expect("a packet");
+            bundles += usize::from(matches!(packet.data, Some(TracePacketData::FtraceEvents(_))));
+            Ok(())
+        });
+        read.expect("it reads");
+        bundles
+    }
+
     /// The command lines that were recorded of a process.
     fn command_lines(&self, pid: u32) -> Vec<Vec<String>> {
         let processes = self.trees.iter().flat_map(|tree| &tree.processes);
@@ -123,23 +145,22 @@ fn end(mut child: Child) {
     child.wait().expect("it ends");
 }
 
-#[test]
-fn a_process_is_described_when_ftrace_sees_it() {
-    let _alone = alone();
-    let _instance = match Instance::new() {
-        Ok(instance) => instance,
-        Err(error) => {
-            let text = format!("\nSKIPPED a_process_is_described_when_ftrace_sees_it: {error}\n");
-            return io::stderr().write_all(text.as_bytes()).unwrap();
-        }
-    };
+fn start() -> (InProcessService, Producer) {
     let service = service_config("test").expect("this machine is known");
     let service = InProcessService::start(service, Box::new(|_, _: &str| {})).expect("a service");
     let producer = Producer::attach(service.producer(), tracing_probes::options());
     let producer = producer.expect("a producer");
     tracing_probes::register_all(&producer).expect("names are free");
     assert!(producer.sync(FOREVER), "the service takes the registrations");
+    (service, producer)
+}
 
+#[test]
+fn a_process_is_described_when_ftrace_sees_it() {
+    let _alone = alone();
+    let test = "a_process_is_described_when_ftrace_sees_it";
+    let Some(_instance) = Instance::of_test(test) else { return };
+    let (service, producer) = start();
     let mut session = Session::new(&service, vec![ftrace(), processes(vec![])]);
     let mut off =
         Session::new(&service, vec![ftrace(), processes(vec![Quirks::DISABLE_ON_DEMAND])]);
@@ -156,5 +177,50 @@ fn a_process_is_described_when_ftrace_sees_it() {
     }
     end(before);
     drop((session, off, without));
+    drop(producer);
+}
+
+/// The minute of the monotonic clock: passes by time come when it changes.
+fn minute() -> u64 {
+    os::clock::now().mono_ns / 60_000_000_000
+}
+
+#[test]
+fn a_ring_is_read_when_it_fills() {
+    let _alone = alone();
+    let Some(instance) = Instance::of_test("a_ring_is_read_when_it_fills") else { return };
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release");
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.trim().parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) < (Some(6), Some(9)) {
+        let text = "\nSKIPPED a_ring_is_read_when_it_fills: the kernel is older than 6.9\n";
+        return io::stderr().write_all(text.as_bytes()).unwrap();
+    }
+    let (service, producer) = start();
+    let ftrace = source(DataSourceConfig {
+        name: Some("linux.ftrace".into()),
+        ftrace_config: Some(FtraceConfig {
+            ftrace_events: vec!["ftrace/print".to_owned()],
+            instance_name: Some(NAME.to_owned()),
+            drain_period_ms: Some(60_000),
+            drain_buffer_percent: Some(25),
+            buffer_size_kb: Some(64),
+            ..Default::default()
+        }),
+        ..Default::default()
+    });
+    let mut session = Session::new(&service, vec![ftrace]);
+    let marker =
+        std::fs::OpenOptions::new().write(true).open(format!("{}/trace_marker", instance.0));
+    let mut marker = marker.expect("the instance has a marker");
+    // Data that comes within a minute came without a pass by time. Nothing else asks for it: there is no flush.
+    let is_in_time = (0..3).any(|_| {
+        let begin = minute();
+        while session.bundles() == 0 {
+            (0..100).for_each(|_| _ = marker.write(&[b'x'; 1000]));
+        }
+        begin == minute()
+    });
+    assert!(is_in_time, "rings are read by time alone");
+    drop((session, marker));
     drop(producer);
 }

@@ -56,8 +56,10 @@ pub(crate) struct Config {
     pub(crate) buffer: BufferWish,
     /// `None`: no wish, or one that cannot be fulfilled.
     pub(crate) drain_period_ms: Option<u32>,
-    /// 1 to 100.
+    /// 1 to 100. `None`: the kernel's value stays.
     pub(crate) drain_percent: Option<u32>,
+    /// The reader is to be woken when a ring fills.
+    pub(crate) wants_polls: bool,
     pub(crate) compact_sched: bool,
     pub(crate) symbols: Symbols,
     pub(crate) print_filter: PrintFilter,
@@ -180,6 +182,7 @@ impl Config {
             },
             drain_period_ms: period(config.drain_period_ms, &mut notes),
             drain_percent: percent(config.drain_buffer_percent, &mut notes),
+            wants_polls: config.drain_buffer_percent.is_some_and(|percent| percent <= 100),
             compact_sched: config.compact_sched.as_ref().is_none_or(|c| c.enabled.unwrap_or(true)),
             symbols: symbols(config),
             print_filter: print_filter(config)?,

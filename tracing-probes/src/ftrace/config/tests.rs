@@ -170,11 +170,13 @@ fn values_that_are_not_used() {
     assert_eq!(period(60_001), (None, 1));
     let percent = |percent| {
         let config = with(|c| c.drain_buffer_percent = Some(percent)).unwrap();
-        (config.drain_percent, config.notes.len())
+        (config.drain_percent, config.wants_polls, config.notes.len())
     };
-    assert_eq!(percent(0), (None, 0));
-    assert_eq!(percent(100), (Some(100), 0));
-    assert_eq!(percent(101), (None, 1));
+    // The kernel's value stays.
+    assert_eq!(percent(0), (None, true, 0));
+    assert_eq!(percent(100), (Some(100), true, 0));
+    assert_eq!(percent(101), (None, false, 1));
+    assert!(!with(|_| {}).unwrap().wants_polls);
     assert_eq!(with(|c| c.throttle_rss_stat = Some(true)).unwrap().notes.len(), 1);
 }
 

@@ -1,6 +1,8 @@
 //! An instance of tracefs that sessions use.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 use abi::map::SortedMap;
 use protos::FtraceParseStatus as Status;
@@ -8,13 +10,13 @@ use protos::FtraceParseStatus as Status;
 use super::stats::Setup;
 use crate::ftrace::bundle::Clocks;
 use crate::ftrace::config::Refusal;
-use crate::ftrace::drain::{self, Batch, PAGES_MAX, Take};
+use crate::ftrace::drain::{self, Batch, PAGES_MAX, Pipe, Take};
 use crate::ftrace::facts::Facts;
 use crate::ftrace::mux::{Mux, SessionId};
 use crate::ftrace::page::Commit;
 use crate::ftrace::subscriber::{Shared, Subscriber};
 use crate::ftrace::symbols::Symbols;
-use crate::ftrace::tracefs::{PolledPipe, Tracefs};
+use crate::ftrace::tracefs::{Polled, PolledPipe, Tracefs};
 use crate::output::Output;
 
 /// Bytes of a page of the ring, where the kernel does not say.
@@ -25,7 +27,7 @@ pub(super) struct InUse<W> {
     pub(super) mux: Mux,
     pub(super) sessions: BTreeMap<SessionId, Session<W>>,
     /// One for each CPU; none for one whose pipe does not open.
-    pipes: Vec<Option<Box<dyn PolledPipe>>>,
+    pipes: Vec<Option<CpuPipe>>,
     /// Made with the first pipes, and given back with them.
     batch: Option<Batch>,
     commit: Commit,
@@ -38,6 +40,21 @@ pub(super) struct Session<W> {
     pub(super) setup: Setup,
     pub(super) period_ms: Option<u32>,
     pub(super) has_symbols: bool,
+    /// It wants its ring to be read when that fills.
+    pub(super) wants_polls: bool,
+}
+
+/// The pipe of a CPU.
+struct CpuPipe {
+    pipe: Box<dyn PolledPipe>,
+    /// `poll` works. If it does not, it would never wait.
+    is_polled: bool,
+}
+
+impl Pipe for CpuPipe {
+    fn read(&mut self, page: &mut [u8]) -> io::Result<usize> {
+        self.pipe.read(page)
+    }
 }
 
 impl<W: Output> InUse<W> {
@@ -68,7 +85,10 @@ impl<W: Output> InUse<W> {
         let mut pipes = Vec::new();
         for cpu in 0..cpus {
             match tracefs.open_pipe(&directory.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))) {
-                Ok(pipe) => pipes.push(Some(pipe)),
+                Ok(pipe) => {
+                    let is_polled = pipe.polled() != Polled::Broken;
+                    pipes.push(Some(CpuPipe { pipe, is_polled }));
+                }
                 Err(error) => {
                     first_error.get_or_insert(error);
                     pipes.push(None);
@@ -87,6 +107,35 @@ impl<W: Output> InUse<W> {
     pub(super) fn close_pipes(&mut self) {
         self.pipes.clear();
         self.batch = None;
+    }
+
+    /// Can a pipe be waited for?
+    pub(super) fn can_poll(&self) -> bool {
+        self.pipes.iter().flatten().any(|pipe| pipe.is_polled)
+    }
+
+    /// Is the reader woken when a ring fills? Then passes by time are for what stays below the percentage.
+    pub(super) fn is_polled(&self) -> bool {
+        self.can_poll() && self.sessions.values().any(|session| session.wants_polls)
+    }
+
+    /// What is waited for.
+    pub(super) fn polled(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let pipes = self.pipes.iter().flatten().filter(|pipe| pipe.is_polled);
+        pipes.filter_map(|pipe| pipe.pipe.fd()).filter(|_| self.is_polled())
+    }
+
+    /// Is a ring as full as sessions asked for? Another pass may have emptied it since the reader was woken.
+    pub(super) fn is_ready(&mut self) -> bool {
+        let mut is_ready = false;
+        for pipe in self.pipes.iter_mut().flatten().filter(|pipe| pipe.is_polled) {
+            match pipe.pipe.polled() {
+                Polled::Waits => {}
+                Polled::Ready => is_ready = true,
+                Polled::Broken => pipe.is_polled = false,
+            }
+        }
+        is_ready
     }
 
     /// Pages of the ring of a CPU.

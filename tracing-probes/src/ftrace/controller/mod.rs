@@ -3,6 +3,7 @@
 //! ```text
 //! start(session, config, output) ─> mux: the kernel records ─> subscriber: plans for the session's events
 //! pass ─> each instance of tracefs that is in use ─> each CPU ─> batches ─> subscribers ─> packets
+//! pass_ready ─> the same, for instances with a ring that is as full as their sessions asked for
 //! flush(session) ─> a pass over whole rings ─> statistics ─> commit
 //! stop(session) ─> mux: what nobody wants any more goes off
 //! ```
@@ -16,6 +17,7 @@ mod stats;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 
 use protos::DataSourceConfig;
 
@@ -46,6 +48,9 @@ pub(crate) trait System {
     /// Why there are none, and what to do.
     fn symbols(&self) -> Result<Symbols, String>;
 
+    /// Does the kernel tell when a ring fills? Before 6.9, `poll` of a pipe misses that, or waits for more.
+    fn has_polls(&self) -> bool;
+
     /// Tells the user of the daemon.
     fn log(&self, line: &str);
 
@@ -64,6 +69,8 @@ pub(crate) struct Controller<W> {
     directories: BTreeMap<Directory, InUse<W>>,
     /// When the next pass is due, by the monotonic clock.
     due_ns: Option<u64>,
+    /// When rings may be waited for, by the same clock.
+    polls_ns: u64,
 }
 
 impl<W: Output> Controller<W> {
@@ -77,6 +84,7 @@ impl<W: Output> Controller<W> {
             retains_symbols: false,
             directories: BTreeMap::new(),
             due_ns: None,
+            polls_ns: 0,
         }
     }
 
@@ -127,6 +135,7 @@ impl<W: Output> Controller<W> {
             (config.symbols != SymbolsWish::Off, config.symbols == SymbolsWish::Retained);
         let (is_compact, print_filter) = (config.compact_sched, config.print_filter.clone());
         let (period_ms, has_kprobes) = (config.drain_period_ms, !config.kprobes.is_empty());
+        let mut wants_polls = config.wants_polls;
         let in_use = self.directories.entry(directory.clone()).or_insert_with(|| {
             InUse::new(Mux::new(directory.clone(), self.system.journal(&directory)))
         });
@@ -152,15 +161,10 @@ impl<W: Output> Controller<W> {
                 return Err(refusal);
             }
         };
-        if has_symbols && self.symbols.is_none() {
-            match self.system.symbols() {
-                Ok(symbols) => self.symbols = Some(symbols),
-                Err(why) => {
-                    self.system.log(&format!("linux.ftrace: {why}"));
-                    events.errors.push(why);
-                }
-            }
+        if has_symbols {
+            self.read_symbols(&mut events.errors);
         }
+        wants_polls &= self.check_polls(&directory, wants_polls, &mut events.errors);
         self.retains_symbols |= retains && self.symbols.is_some();
         let subscriber =
             Subscriber::new(Wishes { plans: events.plans, has_symbols, filter: events.filter });
@@ -177,8 +181,36 @@ impl<W: Output> Controller<W> {
             let (pages, symbols) = (in_use.ring_pages(), self.symbols.as_ref());
             setup.before = stats::Now::read(&*self.tracefs, &directory, pages, symbols);
         }
-        let session = move |out| Session { subscriber, out, setup, period_ms, has_symbols };
+        let session =
+            move |out| Session { subscriber, out, setup, period_ms, has_symbols, wants_polls };
         Ok((directory, session))
+    }
+
+    /// Reads the kernel's symbols, if they have not been read.
+    fn read_symbols(&mut self, errors: &mut Vec<String>) {
+        if self.symbols.is_some() {
+            return;
+        }
+        match self.system.symbols() {
+            Ok(symbols) => self.symbols = Some(symbols),
+            Err(why) => {
+                self.system.log(&format!("linux.ftrace: {why}"));
+                errors.push(why);
+            }
+        }
+    }
+
+    /// Whether rings can be waited for. If that is wanted and impossible, it is an error for the user.
+    fn check_polls(&self, directory: &Directory, wanted: bool, errors: &mut Vec<String>) -> bool {
+        let can_poll = self.directories.get(directory).is_some_and(InUse::can_poll);
+        let has_polls = can_poll && self.system.has_polls();
+        if wanted && !has_polls {
+            errors.push(
+                "drain_buffer_percent is not used: it takes Linux 6.9 or later; drain_period_ms counts"
+                    .to_owned(),
+            );
+        }
+        has_polls
     }
 
     /// Reads all instances of tracefs in use once. `hand_on` takes what each session's events tell.
@@ -195,6 +227,37 @@ impl<W: Output> Controller<W> {
         } else {
             self.plan_pass(mono_ns);
         }
+    }
+
+    /// Reads those instances of tracefs once that have a ring as full as their sessions asked for.
+    pub(crate) fn pass_ready(&mut self, mono_ns: u64, hand_on: &mut dyn FnMut(SessionId, &Facts)) {
+        if mono_ns < self.polls_ns {
+            return;
+        }
+        let mut has_more = false;
+        for (directory, in_use) in &mut self.directories {
+            if !in_use.is_polled() || !in_use.is_ready() {
+                continue;
+            }
+            let clocks =
+                stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
+            let symbols = self.symbols.as_ref();
+            has_more |= in_use.pass(None, clocks, symbols, self.events.printk(), hand_on);
+            self.polls_ns = pace::next_poll_ns(mono_ns);
+        }
+        if has_more {
+            self.due_ns = Some(mono_ns);
+        }
+    }
+
+    /// The rings to wait for. None before [`polls_ns`](Self::polls_ns).
+    pub(crate) fn polled(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.directories.values().flat_map(InUse::polled)
+    }
+
+    /// When rings may be waited for, by the monotonic clock. `None`: no session asks for it.
+    pub(crate) fn polls_ns(&self) -> Option<u64> {
+        self.directories.values().any(InUse::is_polled).then_some(self.polls_ns)
     }
 
     /// When the next pass is due, by the monotonic clock.
@@ -289,7 +352,8 @@ impl<W: Output> Controller<W> {
 
     fn plan_pass(&mut self, mono_ns: u64) {
         let sessions = self.directories.values().flat_map(|in_use| in_use.sessions.values());
-        let period_ms = pace::period_ms(sessions.map(|session| session.period_ms), false);
+        let all_polled = self.directories.values().all(InUse::is_polled);
+        let period_ms = pace::period_ms(sessions.map(|session| session.period_ms), all_polled);
         let is_used = self.directories.values().any(|in_use| !in_use.sessions.is_empty());
         self.due_ns = is_used.then(|| pace::next_pass_ns(mono_ns, period_ms));
     }

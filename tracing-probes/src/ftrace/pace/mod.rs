@@ -7,6 +7,9 @@ mod tests;
 const PERIOD_MS: u32 = 100;
 /// The same, if each instance of tracefs wakes the reader when its rings fill.
 const POLLED_PERIOD_MS: u32 = 1000;
+/// Nanoseconds between two passes of which the second is due because a ring fills: else a small ring would cost a pass
+/// for each of its events. It is the shortest period that a session may ask for.
+const POLLS_NS: u64 = 1_000_000;
 /// Milliseconds that a session may ask for.
 const PERIODS_MS: std::ops::RangeInclusive<u32> = 1..=60_000;
 
@@ -21,4 +24,9 @@ pub(crate) fn period_ms(wishes: impl Iterator<Item = Option<u32>>, all_polled: b
 pub(crate) fn next_pass_ns(now_ns: u64, period_ms: u32) -> u64 {
     let period_ns = u64::from(period_ms.max(1)) * 1_000_000;
     now_ns.saturating_add(period_ns - now_ns % period_ns)
+}
+
+/// When rings may be waited for again after a pass at `now_ns`.
+pub(crate) fn next_poll_ns(now_ns: u64) -> u64 {
+    now_ns.saturating_add(POLLS_NS)
 }

@@ -6,12 +6,14 @@
 //!     waits <───────────────────── the kernel records (or the session is refused)
 //!   flush, stop ── Order ──────> Controller::flush, stop ──> acknowledged
 //!                                due: Controller::pass ──> facts of the session, to other kinds (`crate::facts`)
+//!                                a ring fills: Controller::pass_ready
 //! ```
 
 mod system;
 #[cfg(test)]
 mod tests;
 
+use std::os::fd::AsFd;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -20,8 +22,10 @@ use abi::sync::Arc;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::write::TraceWriter;
 use os::clock;
+use os::poll::Wake;
 use os::thread::Thread;
 use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use self::system::FTRACE_RECORDS;
 use self::system::Linux;
@@ -40,6 +44,9 @@ const NAME: &str = "linux.ftrace";
 /// Longest time that the producer waits until the kernel records: symbols are read before. A kernel that hangs must not
 /// stop other data sources.
 const START_WAIT: Duration = Duration::from_secs(10);
+
+/// Time between two looks at rings, if there is no descriptor left to wake the thread.
+const UNWOKEN: Duration = Duration::from_millis(100);
 
 /// What the thread gets of an instance that starts.
 struct Starting {
@@ -155,11 +162,13 @@ fn serve(root: &Root, inbox: &Inbox<Starting>, exchange: &Exchange) {
     if let Err(why) = &controller {
         root.warn_once(why);
     }
-    let mut thread = FtraceThread { controller, sessions: SortedMap::new(), exchange };
+    let wake = Wake::new().ok();
+    if let Some(wake) = &wake {
+        inbox.wake_by(wake.clone());
+    }
+    let mut thread = FtraceThread { controller, sessions: SortedMap::new(), wake, exchange };
     loop {
-        let now_ns = clock::now().mono_ns;
-        let due = thread.controller.as_ref().ok().and_then(Controller::due_ns);
-        let wait = due.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
+        let wait = thread.wait();
         match inbox.take(wait) {
             Taken::Orders(orders) => thread.carry_out(orders, inbox),
             Taken::Finished => break,
@@ -176,15 +185,38 @@ struct FtraceThread<'a> {
     controller: Result<Controller<TraceWriter>, String>,
     /// The tracing sessions of its instances.
     sessions: SortedMap<SessionId, u64>,
+    /// Ends the wait for rings. Without it, whether they fill is asked each [`UNWOKEN`].
+    wake: Option<Wake>,
     exchange: &'a Exchange,
 }
 
 impl FtraceThread<'_> {
-    fn pass_if_due(&mut self) {
-        let Self { controller: Ok(controller), sessions, exchange } = self else { return };
+    /// Waits for rings, if sessions ask for that. Returns how long to wait for orders.
+    fn wait(&self) -> Option<Duration> {
+        let Ok(controller) = &self.controller else { return None };
         let now_ns = clock::now().mono_ns;
+        let until = |ns: u64| Duration::from_nanos(ns.saturating_sub(now_ns));
+        let due = controller.due_ns().map(until);
+        let polls = controller.polls_ns().map(until);
+        match (&self.wake, polls, due) {
+            (Some(wake), Some(Duration::ZERO), _) => {
+                wait_for_rings(controller, wake, due);
+                Some(Duration::ZERO)
+            }
+            (Some(_), Some(polls), due) => Some(due.map_or(polls, |due| due.min(polls))),
+            (None, Some(_), due) => Some(due.map_or(UNWOKEN, |due| due.min(UNWOKEN))),
+            (_, None, due) => due,
+        }
+    }
+
+    fn pass_if_due(&mut self) {
+        let Self { controller: Ok(controller), sessions, exchange, .. } = self else { return };
+        let now_ns = clock::now().mono_ns;
+        let hand_on = &mut |id, facts: &Facts| tell(sessions, exchange, id, facts);
         if controller.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
-            controller.pass(now_ns, &mut |id, facts| tell(sessions, exchange, id, facts));
+            controller.pass(now_ns, hand_on);
+        } else {
+            controller.pass_ready(now_ns, hand_on);
         }
     }
 
@@ -204,7 +236,7 @@ impl FtraceThread<'_> {
             flushed.extend(flush.map(|done| (key, done)));
             stopped.extend(stop.map(|done| (key, done)));
         }
-        let Self { controller, sessions, exchange } = self;
+        let Self { controller, sessions, exchange, .. } = self;
         if let Ok(controller) = controller {
             let hand_on = &mut |id, facts: &Facts| tell(sessions, exchange, id, facts);
             let is_waiting = |of: u64| waiting.iter().any(|waiting| waiting.session == of);
@@ -227,6 +259,19 @@ impl FtraceThread<'_> {
         // Their acknowledgements go here.
         drop((flushed, stopped));
     }
+}
+
+/// Waits until a ring fills, an order comes, or the time has passed. It may return early.
+fn wait_for_rings(controller: &Controller<TraceWriter>, wake: &Wake, timeout: Option<Duration>) {
+    let woken = std::iter::once(wake.as_fd());
+    let fds =
+        controller.polled().chain(woken).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let mut fds: Vec<_> = fds.collect();
+    // Longer than the kernel takes is for ever: then something else wakes.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    // A failure reads the rings by time: those that are broken are left out of the next wait.
+    _ = poll(&mut fds, timeout.as_ref());
+    wake.clear();
 }
 
 /// Tells facts to the other kinds of the session.

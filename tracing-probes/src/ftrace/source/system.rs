@@ -122,6 +122,11 @@ impl System for Linux {
         }
     }
 
+    fn has_polls(&self) -> bool {
+        let names = rustix::system::uname();
+        release(&names.release().to_string_lossy()).is_some_and(|release| release >= (6, 9))
+    }
+
     fn log(&self, line: &str) {
         self.root.warn_once(line);
     }
@@ -154,4 +159,11 @@ impl Restrict for Linux {
         // Without records the user was told what a kill leaves.
         self.records.as_ref().map_or(Ok(()), |records| records.keep_restrict(found))
     }
+}
+
+/// The first two numbers of a kernel's release, such as `6.18.5-generic` or `6.9-rc1`.
+pub(super) fn release(text: &str) -> Option<(u32, u32)> {
+    let (major, rest) = text.split_once('.')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    Some((major.parse().ok()?, rest.get(..digits)?.parse().ok()?))
 }

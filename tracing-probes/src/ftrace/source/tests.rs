@@ -7,6 +7,7 @@ use client::write::BufferExhaustedPolicy;
 use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy};
 
 use super::FtraceSource;
+use super::system::release;
 use crate::instances::policy;
 use crate::tests::World;
 
@@ -94,4 +95,18 @@ fn no_config_ends_the_program() {
     assert_eq!(policy(&abort), BufferExhaustedPolicy::StallThenDrop);
     let drop = instance(1, Some(ConfiguredPolicy::BUFFER_EXHAUSTED_DROP));
     assert_eq!(policy(&drop), BufferExhaustedPolicy::Drop);
+}
+
+#[test]
+fn releases_of_kernels() {
+    for (text, expected) in [
+        ("6.18.5-generic", Some((6, 18))),
+        ("6.9-rc1", Some((6, 9))),
+        ("7.0", Some((7, 0))),
+        ("6", None),
+        ("6.x", None),
+        ("", None),
+    ] {
+        assert_eq!(release(text), expected, "{text}");
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::rc::Rc;
 
-use super::{PolledPipe, Tracefs};
+use super::{Polled, PolledPipe, Tracefs};
 use crate::ftrace::drain::Pipe;
 
 /// Functions that the kernel can trace.
@@ -486,6 +486,15 @@ impl Pipe for FakePipe {
 impl PolledPipe for FakePipe {
     fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None
+    }
+
+    /// A page is as full as it takes. An error that comes next is one of `poll`, too.
+    fn polled(&self) -> Polled {
+        match self.scripts.borrow().get(&self.path).and_then(VecDeque::front) {
+            None | Some(Next::Nothing) => Polled::Waits,
+            Some(Next::Page(_)) => Polled::Ready,
+            Some(Next::Error(_)) => Polled::Broken,
+        }
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) use self::text::{
 };
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use super::drain::Pipe;
 
@@ -74,8 +75,21 @@ pub(crate) trait Tracefs {
 /// A pipe that can be waited for.
 pub(crate) trait PolledPipe: Pipe {
     /// What `poll` waits for. `None`: nothing can be waited for.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the reader does not wait for rings yet"))]
-    fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// What `poll` says now.
+    fn polled(&self) -> Polled;
+}
+
+/// What `poll` says of the pipe of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// The ring is less full than `buffer_percent`.
+    Waits,
+    /// The ring is as full as that.
+    Ready,
+    /// It cannot be waited for: the CPU was never on, or the kernel has no such poll.
+    Broken,
 }
 
 /// The directory of tracefs that a data source uses, with the names of its files.

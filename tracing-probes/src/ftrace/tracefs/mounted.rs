@@ -6,7 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{FILE_BYTES_MAX, PolledPipe, Tracefs, is_below};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::{FILE_BYTES_MAX, Polled, PolledPipe, Tracefs, is_below};
 use crate::ftrace::drain::Pipe;
 
 /// A read of a pipe does not wait for data.
@@ -127,5 +130,17 @@ impl Pipe for RawPipe {
 impl PolledPipe for RawPipe {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.0.as_fd())
+    }
+
+    fn polled(&self) -> Polled {
+        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        let result = poll(&mut fds, Some(&Timespec::default()));
+        let [fd] = fds;
+        let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+        match result {
+            Err(Errno::INTR) | Ok(0) => Polled::Waits,
+            Ok(_) if !fd.revents().intersects(broken) => Polled::Ready,
+            Ok(_) | Err(_) => Polled::Broken,
+        }
     }
 }
