@@ -2,7 +2,7 @@
 //! They need the right to use tracefs: without it, a test says that it was skipped.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -134,10 +134,14 @@ impl Session {
     }
 }
 
-/// A process that lives until its input ends.
+/// A process that lives until its input ends. It has answered: before, it may have the name of this one.
 fn cat() -> Child {
     let mut command = Command::new("cat");
-    command.arg("-u").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat")
+    command.arg("-u").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("cat");
+    child.stdin.as_mut().expect("a pipe").write_all(b"x").expect("cat reads");
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("cat writes");
+    child
 }
 
 fn end(mut child: Child) {
