@@ -13,7 +13,7 @@ Light mode takes options instead of a config (-c):
   -t 10s -b 32mb -s 100mb   durations end in ms, s, m or h, sizes in kb, mb or gb
                             (default: -t 10s, for tracebox -t 5s)
   sched/sched_switch        a word with a slash is an ftrace event
-  sched freq disk           other words are categories of events
+  sched freq disk           other words are categories of events; a wrong one lists them all
 A config with CLONE_SNAPSHOT triggers writes FILE.0, FILE.1 and so on, one for each trigger.
 A config with activate_triggers fires those triggers, and records nothing.
 The service is looked for at PERFETTO_CONSUMER_SOCK_NAME if that is set, else in /run/perfetto,

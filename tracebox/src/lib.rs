@@ -14,6 +14,8 @@
 //! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`], [`units`] | the other programs |
 //! | [`inspect`] | mistakes in a trace, and what it consists of |
 //! | [`doctor`] | what can be recorded on this machine, and what mends the rest |
+//! | [`ftrace_notes`] | which events of the kernel a trace lacks, and why |
+//! | [`spelling`] | words that are nearly other words |
 //! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |
 //!
@@ -27,6 +29,7 @@ pub mod config;
 pub mod console;
 pub mod doctor;
 pub mod failure;
+pub mod ftrace_notes;
 pub mod inspect;
 pub mod interrupt;
 pub mod loss_scanner;
@@ -38,6 +41,7 @@ pub mod probes;
 pub mod recorder;
 pub mod report;
 pub mod schema;
+pub mod spelling;
 pub mod trace;
 pub mod traced;
 pub mod trigger;

@@ -1,6 +1,7 @@
 //! Makes the `TraceConfig` that a command line asks for.
 
 pub mod builtin;
+pub mod kernel;
 pub mod light;
 mod octal;
 
@@ -92,7 +93,10 @@ fn load_source(source: &ConfigSource, purpose: builtin::Purpose) -> Result<Trace
             }
         }
         ConfigSource::Test => Ok(builtin::test()),
-        ConfigSource::Light(light) => Ok(light::config(light)),
+        ConfigSource::Light(light) => {
+            light::check(light)?;
+            Ok(light::config(light))
+        }
         ConfigSource::Default(light) => {
             Ok(builtin::default(light, purpose, builtin::Machine::detect()))
         }

@@ -10,6 +10,7 @@
 mod facts;
 mod findings;
 mod gather;
+mod obstacle;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,8 @@ use tracing_file::json::Json;
 
 use self::facts::Facts;
 use self::findings::{Finding, findings};
+pub use self::obstacle::{Obstacle, ftrace_obstacle};
+
 use crate::cli;
 use crate::failure::{Ending, Failure};
 use crate::version::VERSION;

@@ -10,6 +10,8 @@ use protozero::{Reader, Value};
 
 use tracing_file::compressed;
 
+use crate::ftrace_notes::FtraceNotes;
+
 /// Bytes of a file, or of unpacked packets, that are scanned at once.
 const BLOCK_BYTES: usize = 128 * 1024;
 
@@ -25,6 +27,8 @@ pub struct LossScanner {
     /// Looks for a track event of another process, until there is one. Events of this process do not count: the
     /// recorder writes some about the command.
     pub seeks_event: bool,
+    /// Which events of the kernel are missing.
+    pub ftrace: FtraceNotes,
     sequences: BTreeSet<u64>,
     /// The fields at the end of the last packet, from the service's first one on.
     suffix: Vec<u8>,
@@ -36,6 +40,11 @@ impl LossScanner {
     const TRUSTED_UID: u32 = 3;
     const SEQUENCE_ID: u32 = 10;
     const TRACK_EVENT: u32 = 11;
+    const FTRACE_STATS: u32 = 34;
+    /// The tag of that.
+    const FTRACE_STATS_TAG: [u8; 2] = [0x92, 0x02];
+    /// Where it is in a packet, at the latest: behind a time and its clock.
+    const FTRACE_STATS_OFF_MAX: usize = 16;
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
     const TRUSTED_PID: u32 = 79;
     /// First byte of the tag of that.
@@ -90,11 +99,18 @@ impl LossScanner {
             && !self.suffix.is_empty()
             && let Some(own) = packet.strip_suffix(&self.suffix[..])
             && !own.contains(&Self::DROPPED_TAG)
+            && !Self::may_have_ftrace_stats(own)
         {
             self.packets += 1;
             return;
         }
         self.scan_fields(packet);
+    }
+
+    /// They are few, and are looked at.
+    fn may_have_ftrace_stats(packet: &[u8]) -> bool {
+        let begin = packet.get(..Self::FTRACE_STATS_OFF_MAX).unwrap_or(packet);
+        begin.windows(2).any(|bytes| bytes == Self::FTRACE_STATS_TAG)
     }
 
     #[cold]
@@ -109,6 +125,7 @@ impl LossScanner {
                 (Self::SEQUENCE_ID, Value::Varint(id)) => sequence = id,
                 (Self::TRACK_EVENT, Value::Len(_)) => is_event = true,
                 (Self::TRUSTED_PID, Value::Varint(id)) => pid = id,
+                (Self::FTRACE_STATS, Value::Len(stats)) => self.ftrace.add(stats),
                 // A packet may have both the producer's field and the service's.
                 (Self::PREVIOUS_PACKET_DROPPED, Value::Varint(reasons)) => dropped |= reasons,
                 // A service does not compress packets twice.

@@ -112,3 +112,21 @@ fn track_events_of_other_processes() {
     assert!(!scanner.seeks_event);
     assert_eq!(scanner.packets, 5);
 }
+
+/// Also in a packet that is like the one before.
+#[test]
+fn events_of_the_kernel_that_are_missing() {
+    let stats = protos::FtraceStats {
+        unknown_ftrace_events: vec!["mmc".to_owned()],
+        ..protos::FtraceStats::default()
+    };
+    let packet = |data| TracePacket { timestamp: Some(1 << 60), data, ..TracePacket::default() };
+    let mut scanner = LossScanner::default();
+    let suffix = b"\x18\x00\x50\x01";
+    for data in [None, Some(TracePacketData::FtraceStats(stats))] {
+        let packet = [&packet(data).encode_to_vec()[..], suffix].concat();
+        scanner.scan_packet(&packet);
+    }
+    assert_eq!(scanner.packets, 2);
+    assert_eq!(scanner.ftrace.lines().len(), 1);
+}

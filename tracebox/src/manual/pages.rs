@@ -28,6 +28,7 @@ fn recorders(tracebox: Command) -> Vec<Page> {
             synopsis: &[
                 "tracebox -o FILE [-t 5s] [-b 32mb] [OPTIONS]",
                 "tracebox -c CONFIG [--txt] -o FILE [OPTIONS]",
+                "tracebox --reset-ftrace",
                 "tracebox PROGRAM [ARGUMENTS]",
             ],
             description: TRACEBOX,
@@ -216,7 +217,9 @@ const PERFETTO: &[Block] = &[
 
 const LIGHT: &[Block] = &[Text(
     "Without *-c*, options and words make the config. A word with a slash is an ftrace event \
-     (sched/sched_switch), other words are categories of events (sched, freq, disk). Durations are numbers with \
+     (sched/sched_switch), other words are categories of events (sched, freq, disk); a word that is no category is \
+     refused with those that are, and *tracebox* *doctor* says how many events of each this kernel has. What this user \
+     may not record is left out, and a line says why; with *--strict* that is a failure. Durations are numbers with \
      ms, s, m or h, sizes are numbers with kb, mb or gb (or k, m, g). The defaults are *-t* 10s and *-b* 32mb. \
      With *-s* the service writes the file while it records, and stops at that size.",
 )];
@@ -370,7 +373,10 @@ const RECORD: &[Block] = &[Text(
     "Records while _COMMAND_ runs, with a service of its own on private sockets that the command finds in \
      its environment. The command starts when all data sources have started, or after five seconds. The \
      recording ends with the command. SIGINT, SIGTERM and SIGHUP are passed on to it, from the third one on \
-     as SIGKILL. Without a config it records processes, system counters, and track events of the command.",
+     as SIGKILL. Without a config it records processes, system counters, and track events of the command. If this \
+     user may record the kernel (see *tracebox-doctor*(1)), it also records when threads of the command run, and what \
+     wakes them up; of other processes only that they take a processor from the command or give it back. \
+     *--no-sched* leaves that out.",
 )];
 
 const RECORD_EXIT: &[Block] = &[List(&[

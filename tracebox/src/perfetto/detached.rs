@@ -4,6 +4,7 @@ use tracing_core::client::consumer::ConsumerError;
 
 use crate::console;
 use crate::failure::{Ending, Failure};
+use crate::ftrace_notes::FtraceNotes;
 use crate::interrupt::InterruptQueue;
 use crate::recorder::consumer_error::{request_failure, session_failure};
 use crate::recorder::foreground::Foreground;
@@ -63,6 +64,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         waited_for_triggers: false,
         sources,
         no_events: None,
+        ftrace: FtraceNotes::default(),
         buffer_setting: BUFFER_SETTING_CONFIG,
         snapshots: None,
     };

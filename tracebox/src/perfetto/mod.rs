@@ -8,13 +8,17 @@ pub mod query;
 
 use std::ffi::OsString;
 
+use protos::TraceConfig;
+
 use crate::background::{self, Started};
 use crate::cli::{self, Perfetto};
-use crate::config::builtin;
+use crate::config::{ConfigSource, builtin, kernel};
 use crate::console;
+use crate::doctor::Obstacle;
 use crate::failure::{Ending, Failure};
 use crate::plan::{self, Plan};
 use crate::recorder::foreground::{self, START_TIMEOUT};
+use crate::recorder::ftrace_claim::FtraceClaim;
 use crate::recorder::host::{ServiceHost, Sockets, connect};
 use crate::recorder::request::{Background, Program, RecordRequest};
 use crate::trigger;
@@ -110,7 +114,7 @@ fn start_in_background(name: &str, words: &[OsString], background: Background) -
 }
 
 fn record(request: &RecordRequest, service: ServiceChoice) -> Ending {
-    let config = request.load_config(builtin::Purpose::Machine)?;
+    let mut config = request.load_config(builtin::Purpose::Machine)?;
     if !config.activate_triggers.is_empty() {
         return activate(request, config.activate_triggers, service);
     }
@@ -125,8 +129,35 @@ fn record(request: &RecordRequest, service: ServiceChoice) -> Ending {
             "no program can fire triggers here: add --system-sockets, or use `tracebox record`",
         ));
     }
+    let _claim = match service {
+        ServiceChoice::Running => None,
+        ServiceChoice::Start | ServiceChoice::StartForMachine => {
+            claim_ftrace(request, &mut config)?
+        }
+    };
     let host = || sockets.map_or(Ok(ServiceHost::Running), ServiceHost::start);
     foreground::record(request, &config, host).map(|()| 0)
+}
+
+/// Claims the kernel's tracing for light mode, or takes it out of `config` and tells why. A config of the user is left
+/// as it is: the data source then tells what it cannot do.
+fn claim_ftrace(
+    request: &RecordRequest,
+    config: &mut TraceConfig,
+) -> Result<Option<FtraceClaim>, Failure> {
+    let is_light = matches!(request.config.source, ConfigSource::Light(_));
+    if !is_light || !kernel::wants_events(config) {
+        return Ok(None);
+    }
+    match FtraceClaim::take() {
+        Ok(claim) => Ok(Some(claim)),
+        // Those settings are put back after the recording.
+        Err(Obstacle::Foreign(_)) => Ok(None),
+        Err(obstacle) => {
+            console::log(&kernel::leave_out(config, &obstacle, request.strict)?);
+            Ok(None)
+        }
+    }
 }
 
 /// A config that only fires triggers: nothing is recorded and no file is opened.

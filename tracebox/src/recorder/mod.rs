@@ -14,6 +14,7 @@
 //! | [`run`] | [`run::Recorder`], which joins the others |
 //! | [`session`] | the life of one tracing session, and [`session::Control`], which decides about it |
 //! | [`readback`] | takes a finished trace, or a clone, out of the service |
+//! | [`ftrace_claim`] | one recorder at a time sets the kernel's tracing |
 //! | [`sources`] | which data sources have a producer |
 //! | [`snapshots`] | clones a session at each trigger |
 //! | [`foreground`], [`command`] | the two kinds of control: a user at a terminal, a command that runs |
@@ -21,6 +22,7 @@
 pub mod command;
 pub mod consumer_error;
 pub mod foreground;
+pub mod ftrace_claim;
 pub mod host;
 pub mod readback;
 pub mod request;

@@ -81,12 +81,14 @@ impl EndedSession {
         if output.is_unread() {
             console::log(&format!("No reader has opened {name} yet: the trace waits for one"));
         }
-        let gaps;
+        let (gaps, ftrace);
         let mut no_events = self.no_events;
         let written = if self.into_file {
             output.put_in_place().map_err(failed)?;
             // Without `strict` only lengths are read, and compressed packets.
-            gaps = options.strict.then(|| output.scan()).flatten().map(|scanner| scanner.gaps);
+            let scanner = options.strict.then(|| output.scan()).flatten();
+            gaps = scanner.as_ref().map(|scanner| scanner.gaps);
+            ftrace = scanner.map(|scanner| scanner.ftrace).unwrap_or_default();
             // Events of a file that is not read are not missed.
             no_events = no_events.filter(|why| *why == NoEvents::NotConnected);
             output.measure()
@@ -95,6 +97,7 @@ impl EndedSession {
             let scanner = read_buffers(consumer, output, options, scanner)?;
             no_events = no_events.filter(|_| scanner.seeks_event);
             gaps = Some(scanner.gaps);
+            ftrace = scanner.ftrace;
             // Snapshots are in files of their own.
             let is_unused = self.snapshots.is_some() && scanner.packets == 0;
             let finished = if is_unused { output.finish_unused() } else { output.finish() };
@@ -119,6 +122,7 @@ impl EndedSession {
             waited_for_triggers: self.waits_for_triggers,
             sources: self.sources,
             no_events,
+            ftrace,
             buffer_setting: self.buffer_setting,
             snapshots: self.snapshots,
         })

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use protos::{TraceStats, TraceStatsFinalFlushOutcome};
+use protos::{LossLedgerReason, TraceStats, TraceStatsFinalFlushOutcome};
 use tracing_file::losses::{Losses, UNANSWERED};
 
 use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
+use crate::ftrace_notes::FtraceNotes;
 use crate::output::Written;
 
 /// The snapshots of a session with `CLONE_SNAPSHOT` triggers.
@@ -89,6 +90,8 @@ pub struct Outcome {
     pub sources: SourceReport,
     /// Why there are no track events, if they are missed.
     pub no_events: Option<NoEvents>,
+    /// Which events of the kernel are missing, if the trace was scanned.
+    pub ftrace: FtraceNotes,
     /// How to make the buffers larger: an option, or a field of the config.
     pub buffer_setting: &'static str,
     /// The snapshots, if the session was to take any.
@@ -130,6 +133,7 @@ impl Outcome {
             let absent = self.sources.absent.join(", ");
             lines.push(format!("Not recorded, because no producer offers it: {absent}"));
         }
+        lines.extend(self.ftrace.lines());
         lines.extend(self.no_events.iter().map(NoEvents::to_string));
         if self.is_file {
             lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
@@ -192,8 +196,11 @@ impl Outcome {
     }
 
     fn losses(&self) -> Vec<String> {
-        let mut lost =
-            self.stats.as_ref().map(|stats| losses(stats, self.buffer_setting)).unwrap_or_default();
+        let stats = self.stats.clone().map(|stats| self.without_refusal(stats));
+        let mut lost = stats.map(|stats| losses(&stats, self.buffer_setting)).unwrap_or_default();
+        if let Some(why) = &self.ftrace.refused {
+            lost.push(format!("linux.ftrace recorded nothing: {why}"));
+        }
         if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
             lost.push(UNANSWERED.into());
         }
@@ -202,6 +209,17 @@ impl Outcome {
             lost.push(format!("packets that follow a gap in their sequence: {gaps}"));
         }
         lost
+    }
+
+    /// The service knows that probes refused, and not why. If the trace says why, that is enough.
+    fn without_refusal(&self, mut stats: TraceStats) -> TraceStats {
+        if let (Some(_), Some(ledger)) = (&self.ftrace.refused, &mut stats.loss_ledger) {
+            ledger.entries.retain(|entry| {
+                entry.reason != Some(LossLedgerReason::REASON_INSTANCE_REFUSED)
+                    || entry.data_source_name.as_deref() != Some("linux.ftrace")
+            });
+        }
+        stats
     }
 
     /// Whether the recorder's own flush lost data that the service does not report. It has not if the service

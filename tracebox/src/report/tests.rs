@@ -1,4 +1,4 @@
-use protos::TraceStatsBufferStats;
+use protos::{LossLedger, LossLedgerEntry, LossLedgerReason, TraceStatsBufferStats};
 
 use super::*;
 
@@ -14,6 +14,7 @@ fn outcome(stats: Option<TraceStats>) -> Outcome {
         waited_for_triggers: false,
         sources: SourceReport::default(),
         no_events: None,
+        ftrace: FtraceNotes::default(),
         buffer_setting: BUFFER_SETTING_OPTION,
         snapshots: None,
     }
@@ -169,4 +170,31 @@ fn without_a_trigger() {
     assert_eq!(taken(some).lines(), ["1 snapshot was written"]);
     let lines = outcome(None).lines_of_snapshot("t");
     assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");
+}
+
+/// The reason of the probes stands in place of the one that the service guesses.
+#[test]
+fn a_session_that_the_probes_of_the_kernel_refused() {
+    let entry = |name: &str| LossLedgerEntry {
+        reason: Some(LossLedgerReason::REASON_INSTANCE_REFUSED),
+        data_source_name: Some(name.to_owned()),
+        count: Some(1),
+        ..LossLedgerEntry::default()
+    };
+    let stats = TraceStats {
+        loss_ledger: Some(LossLedger {
+            entries: vec![entry("linux.ftrace"), entry("other")],
+            ..LossLedger::default()
+        }),
+        ..TraceStats::default()
+    };
+    let mut ftrace = FtraceNotes::default();
+    ftrace.refused = Some("no rights".to_owned());
+    let refused = Outcome { ftrace, ..outcome(Some(stats.clone())) };
+    let lines = refused.lines();
+    assert!(lines[1].ends_with("; linux.ftrace recorded nothing: no rights"), "{lines:?}");
+    assert!(lines[1].starts_with("Lost: other of "), "{lines:?}");
+    assert_eq!(refused.verdict(true).unwrap_err().code, EXIT_LOST);
+    let lines = outcome(Some(stats)).lines();
+    assert!(lines[1].starts_with("Lost: linux.ftrace of "), "{lines:?}");
 }

@@ -11,6 +11,7 @@ mod events;
 mod examples;
 mod failures;
 mod inspect;
+mod kernel;
 mod ledger;
 mod outputs;
 mod processes;

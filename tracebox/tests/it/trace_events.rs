@@ -157,7 +157,7 @@ fn a_trace_in_place_of_a_command() {
     world.run("tracebox trace t").failed(1, choice);
     // Nobody writes to this pipe.
     world.fifo("pipe");
-    world.run("tracebox pipe").failed(1, "say with -o where to write the trace");
+    world.run("tracebox pipe").failed(1, "\"pipe\" is no category of events");
     world.write("c.pbtx", "duration_ms: 1");
     let config = "c.pbtx is a file: to record with a config of text, add `-c c.pbtx --txt`";
     world.run("tracebox c.pbtx -o x").failed(1, config);

@@ -49,8 +49,17 @@ impl World {
         command
     }
 
-    /// The same, always with the sockets in the environment.
+    /// The same, always with the sockets in the environment. `tracebox record` leaves the kernel alone, which tests
+    /// share; those of events of the kernel use [`command_with_kernel`](Self::command_with_kernel).
     pub fn command_at_sockets(&self, line: &str) -> Command {
+        match line.strip_prefix("tracebox record ") {
+            Some(rest) => self.command_with_kernel(&format!("tracebox record --no-sched {rest}")),
+            None => self.command_with_kernel(line),
+        }
+    }
+
+    /// The same, where a command may record events of the kernel.
+    pub fn command_with_kernel(&self, line: &str) -> Command {
         let mut words = line.split_whitespace();
         let program = match words.next().unwrap() {
             "perfetto" => env!("CARGO_BIN_EXE_perfetto"),

@@ -36,7 +36,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_NO_MEMORY => absent("there was no shared memory for it"),
         Reason::REASON_NAME_NOT_MATCHED => absent("to match its name took too long"),
         Reason::REASON_INSTANCE_REFUSED => {
-            absent("it is recorded as many times as it may be, in one session or in all")
+            absent("its program refused: it cannot record this, or records as often as it may")
         }
         Reason::REASON_PRODUCER_REFUSED => {
             format!("{who}: not recorded, because the service has as many programs as it can have")

@@ -122,8 +122,8 @@ fn losses_of_the_ledger() {
     }
     assert_eq!(
         line(Reason::REASON_INSTANCE_REFUSED, 2, false, Some("ds")),
-        "ds of game (pid 7) and 1 more: not recorded, because it is recorded as many times as it may be, in one \
-         session or in all"
+        "ds of game (pid 7) and 1 more: not recorded, because its program refused: it cannot record this, or \
+         records as often as it may"
     );
     let patches = line(Reason::REASON_PATCHES_REFUSED, 2, false, None);
     assert!(

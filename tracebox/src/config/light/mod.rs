@@ -5,6 +5,8 @@
 //!                                    event               category  sys_stats
 //! ```
 
+mod words;
+
 use protos::{
     DataSourceConfig, FtraceConfig, SysStatsConfig, TraceConfig, TraceConfigBufferConfig,
     TraceConfigDataSource,
@@ -96,6 +98,14 @@ fn with_unit(text: &str, unit: fn(&str) -> Option<u64>) -> Option<u64> {
         return Some(0);
     }
     number.checked_mul(unit(rest)?)
+}
+
+/// Checks the words.
+///
+/// # Errors
+/// The first one that is neither an event nor a category.
+pub fn check(light: &Light) -> Result<(), Failure> {
+    words::check(&light.words)
 }
 
 /// The config for `light`.

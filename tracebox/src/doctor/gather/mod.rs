@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tracing_core::os::socket::defaults;
 
 use self::part::started;
-use super::facts::{Facts, Process, Service};
+use super::facts::{Facts, Process, Service, Tracefs};
 
 /// How long a part may take.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
@@ -54,6 +54,11 @@ pub(super) fn gather() -> Facts {
         tracefs: tracefs.recv_timeout(left(deadline)).ok(),
         machine: machine.recv_timeout(left(deadline)).ok(),
     }
+}
+
+/// The state of tracefs alone. `None`: it did not answer in time.
+pub(super) fn tracefs() -> Option<Tracefs> {
+    started(tracefs::read).recv_timeout(ANSWER_WAIT).ok()
 }
 
 /// Only systemd has the socket.

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::config::ConfigSource;
 use crate::failure::Failure;
 use crate::recorder::request::RecordRequest;
+use crate::spelling::edit_distance;
 use crate::trace;
 
 #[cfg(test)]
@@ -69,18 +70,4 @@ fn meant_program(word: &str) -> Option<&'static str> {
     let is_near =
         |program: &&str| edit_distance(word, program) <= if program.len() < 5 { 1 } else { 2 };
     PROGRAMS.iter().copied().find(is_near)
-}
-
-/// How many letters must be inserted, removed or replaced to turn `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

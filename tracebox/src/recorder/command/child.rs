@@ -12,11 +12,12 @@ use rustix::termios::tcgetpgrp;
 use tracing_core::os::clock;
 
 use super::connector::Connector;
+use super::launcher::Launcher;
 use super::process_tree::Image;
 use super::tracker::{Message, StartedCommand, TrackerSender};
 use crate::console;
 use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
-use crate::interrupt::{Interrupt, InterruptQueue, InterruptSender, SignalCounter};
+use crate::interrupt::{Interrupt, InterruptQueue, SignalCounter};
 use crate::recorder::host::Sockets;
 use crate::recorder::session::{Action, Control};
 
@@ -40,7 +41,7 @@ fn in_foreground() -> bool {
 /// The command: before it runs, while it runs, and after.
 pub(super) struct Child {
     command: Vec<OsString>,
-    interrupts: InterruptSender,
+    launcher: Launcher,
     /// Where producers in the command find the service.
     pub(super) sockets: Option<Sockets>,
     state: CommandState,
@@ -63,15 +64,11 @@ enum CommandState {
 }
 
 impl Child {
-    pub(super) fn new(
-        command: Vec<OsString>,
-        interrupts: InterruptSender,
-        stdout_is_trace: bool,
-    ) -> Self {
+    pub(super) fn new(command: Vec<OsString>, launcher: Launcher, stdout_is_trace: bool) -> Self {
         Self {
             command,
             stdout_is_trace,
-            interrupts,
+            launcher,
             sockets: None,
             tracker: None,
             state: CommandState::Waiting,
@@ -97,24 +94,14 @@ impl Child {
         }
         let connector = Connector::subscribe();
         let start_ns = clock::boot_ns();
-        let mut child = command.spawn().map_err(|error| {
+        let pid = self.launcher.spawn(command).map_err(|error| {
             let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
             Failure::new(format_args!("cannot run {program:?}: {error}")).with_code(code)
         })?;
-        self.state = Pid::from_raw(child.id().cast_signed())
-            .map_or(CommandState::Never, CommandState::Running);
-        self.tell_tracker(child.id().cast_signed(), start_ns, connector);
-        let interrupts = self.interrupts.clone();
-        let wait = move || {
-            // It fails only if something else has waited for the child.
-            if let Ok(status) = child.wait() {
-                interrupts.send(Interrupt::CommandExited(status));
-            }
-        };
-        std::thread::Builder::new()
-            .name("command".into())
-            .spawn(wait)
-            .context("cannot start a thread")?;
+        let pid = pid.cast_signed();
+        self.state = Pid::from_raw(pid).map_or(CommandState::Never, CommandState::Running);
+        self.tell_tracker(pid, start_ns, connector);
+        self.launcher.is_known();
         Ok(())
     }
 

@@ -8,10 +8,12 @@
 
 mod child;
 mod connector;
+mod launcher;
 mod packets;
 mod polling;
 mod proc_files;
 mod process_tree;
+mod scheduling;
 mod socket_directory;
 mod source;
 mod tracker;
@@ -21,16 +23,21 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use clap::{CommandFactory, Parser};
+use protos::TraceConfig;
 
 use self::child::Child;
+use self::launcher::Launcher;
 use self::socket_directory::SocketDirectory;
 use self::tracker::Tracker;
+use super::ftrace_claim::FtraceClaim;
 use super::host::ServiceHost;
 use super::request::{Program, RecordRequest};
 use super::run::{Recorder, report};
 use crate::cli::{self, TraceArgs};
+use crate::config::ConfigSource;
 use crate::config::builtin::Purpose;
 use crate::console;
+use crate::doctor::Obstacle;
 use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
 use crate::interrupt::InterruptQueue;
 use crate::output::Output;
@@ -44,7 +51,8 @@ const FAILED: u8 = 125;
 #[command(name = "record", disable_help_subcommand = true)]
 #[command(after_help = "Producers in the command find the sockets in their environment \
     (PERFETTO_PRODUCER_SOCK_NAME, PERFETTO_CONSUMER_SOCK_NAME).\n\
-    Without a config: processes, system counters, and track events of the command.\n\
+    Without a config: processes, system counters, and track events of the command; and, if this user\n\
+    may record the kernel, when its threads run (see `tracebox doctor`).\n\
     With -o - the trace goes to stdout, and what the command writes to stdout goes to stderr.\n\
     Exit code: the command's; 128 and the signal that killed it; 3 if --strict finds that data\n\
     was lost, whatever the command's is; 125 if the recording failed; 126 if the command could not\n\
@@ -52,6 +60,9 @@ const FAILED: u8 = 125;
 struct Args {
     #[command(flatten)]
     what: TraceArgs,
+    /// Without a config: do not record when threads of the command run, though the kernel lets this user
+    #[arg(long)]
+    no_sched: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -77,10 +88,14 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     source::add_to(&mut config);
     let interrupts = InterruptQueue::catch_signals().map_err(failed)?;
+    let launcher = Launcher::start(interrupts.sender()).map_err(failed)?;
+    let adds_scheduling =
+        !args.no_sched && matches!(request.config.source, ConfigSource::Default(_));
+    let _claim = adds_scheduling.then(|| add_scheduling(&mut config, &launcher));
     let recorder = Recorder { request: &request, config: &config, interrupts: &interrupts };
     let mut output = recorder.open_output().map_err(failed)?;
 
-    let mut child = Child::new(args.command, interrupts.sender(), output.is_stdout());
+    let mut child = Child::new(args.command, launcher, output.is_stdout());
     let recorded = record(&recorder, &mut output, &mut child);
     if let Some(failure) = child.failure.take() {
         output.abandon();
@@ -100,6 +115,26 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
                 console::log(&told(status));
             }
             Err(failed(failure))
+        }
+    }
+}
+
+/// Adds when the threads of the command run, if the kernel can be recorded now.
+fn add_scheduling(config: &mut TraceConfig, launcher: &Launcher) -> Option<FtraceClaim> {
+    match FtraceClaim::take() {
+        Ok(claim) => {
+            let tid = scheduling::knows_threads().then(|| launcher.tid());
+            scheduling::add_to(config, tid);
+            Some(claim)
+        }
+        // Most users have no rights, and asked for nothing that needs them.
+        Err(Obstacle::Rights(_)) => None,
+        Err(obstacle @ (Obstacle::InUse(_) | Obstacle::Foreign(_))) => {
+            console::log(&format!(
+                "Not recorded: when the command's threads run. That takes events of the kernel, and {}",
+                obstacle.text()
+            ));
+            None
         }
     }
 }

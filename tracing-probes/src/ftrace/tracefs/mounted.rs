@@ -32,8 +32,7 @@ pub(crate) fn find_root(root: &Path) -> Result<Mounted, String> {
         }
     }
     Err(format!(
-        "linux.ftrace cannot read tracefs ({}); run as root or as a member of the group that owns it, and mount it: \
-         mount -t tracefs tracefs /sys/kernel/tracing",
+        "linux.ftrace cannot read tracefs ({}); run as root, or see `tracebox doctor`, which says what gives the right",
         reasons.join("; ")
     ))
 }

@@ -173,10 +173,7 @@ fn files_are_written_added_to_and_cleared() {
 fn the_first_root_that_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let error = find_root(folder.path()).unwrap_err();
-    assert!(
-        error.contains("sys/kernel/tracing: ") && error.contains("mount -t tracefs"),
-        "{error}"
-    );
+    assert!(error.contains("sys/kernel/tracing: ") && error.contains("tracebox doctor"), "{error}");
     for root in ["sys/kernel/debug/tracing", "sys/kernel/tracing"] {
         let root = folder.path().join(root);
         std::fs::create_dir_all(&root).unwrap();

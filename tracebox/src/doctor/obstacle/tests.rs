@@ -1,0 +1,35 @@
+use super::*;
+use crate::doctor::tests::{good, process};
+
+fn check(edit: impl FnOnce(&mut Tracefs)) -> Option<Obstacle> {
+    let mut tracefs = good().tracefs.unwrap();
+    edit(&mut tracefs);
+    obstacle(&tracefs)
+}
+
+#[test]
+fn obstacles() {
+    assert_eq!(check(|_| ()), None);
+    let rights =
+        |text: &str| Some(Obstacle::Rights(format!("{text}; use sudo, or see `tracebox doctor`")));
+    assert_eq!(check(|t| t.path = None), rights("tracefs is not mounted"));
+    let closed = check(|t| t.closed = vec!["trace".to_owned()]);
+    assert_eq!(closed, rights("this user has no rights to /sys/kernel/tracing"));
+    let on = |tracefs: &mut Tracefs| tracefs.state.as_mut().unwrap().enabled_count = 1;
+    assert!(matches!(check(on), Some(Obstacle::Foreign(_))));
+    let tracer = check(|t| t.state.as_mut().unwrap().tracer = "blk".to_owned());
+    assert!(matches!(tracer, Some(Obstacle::Foreign(_))));
+    let ours = check(|tracefs| {
+        on(tracefs);
+        let holder = Some(process(9, "tracebox"));
+        tracefs.records = Records::Seen { files: Vec::new(), holder };
+    });
+    let Some(Obstacle::InUse(text)) = ours else { panic!("{ours:?}") };
+    assert!(text.starts_with("tracebox (pid 9) records them now"), "{text}");
+    // A daemon that waits for sessions.
+    let idle = check(|tracefs| {
+        let holder = Some(process(9, "traced_probes"));
+        tracefs.records = Records::Seen { files: Vec::new(), holder };
+    });
+    assert_eq!(idle, None);
+}

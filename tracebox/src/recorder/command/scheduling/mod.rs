@@ -1,0 +1,56 @@
+//! When the threads of the command run: events of the kernel.
+//!
+//! The kernel follows the thread that starts the command. It records switches from and to threads of the command and
+//! what they do, nothing of other processes. In another PID namespace than the first one, this program does not know
+//! the number that the kernel has for the thread; then all processes are recorded.
+
+use std::path::Path;
+
+use protos::{
+    DataSourceConfig, FtraceConfig, FtraceConfigTracefsOption, FtraceConfigTracefsOptionState,
+    TraceConfig, TraceConfigDataSource,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Who runs when, who wakes them up, and processes that begin, are renamed and end.
+const EVENTS: [&str; 6] = [
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_wakeup_new",
+    "sched/sched_process_exit",
+    "task/task_newtask",
+    "task/task_rename",
+];
+
+/// The first PID namespace (`PROC_PID_INIT_INO`).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Does this program know the kernel's numbers of threads?
+pub(super) fn knows_threads() -> bool {
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link == Path::new(FIRST_NAMESPACE))
+}
+
+/// Adds the data source to `config`: what the thread `tid` starts, or all processes.
+pub(super) fn add_to(config: &mut TraceConfig, tid: Option<u32>) {
+    let follows = FtraceConfigTracefsOption {
+        name: Some("event-fork".to_owned()),
+        state: Some(FtraceConfigTracefsOptionState::STATE_ENABLED),
+        ..FtraceConfigTracefsOption::default()
+    };
+    let ftrace = FtraceConfig {
+        ftrace_events: EVENTS.map(str::to_owned).to_vec(),
+        tids_to_trace: tid.into_iter().collect(),
+        tracefs_options: tid.map(|_| follows).into_iter().collect(),
+        ..FtraceConfig::default()
+    };
+    let source = DataSourceConfig {
+        name: Some("linux.ftrace".to_owned()),
+        ftrace_config: Some(ftrace),
+        ..DataSourceConfig::default()
+    };
+    config
+        .data_sources
+        .push(TraceConfigDataSource { config: Some(source), ..TraceConfigDataSource::default() });
+}

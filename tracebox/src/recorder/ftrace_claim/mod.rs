@@ -1,0 +1,42 @@
+//! The right to set the kernel's tracing: one recorder has it at a time.
+//!
+//! Two recorders that set tracefs at the same time would put back what they found of each other. The claim is a lock
+//! on the folder of tracefs, which the kernel releases with the process. `traced_probes` takes none: it has sessions of
+//! many users, and its events are seen when they are on.
+
+use std::fs::File;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use tracing_probes::FTRACE_ROOTS;
+
+use crate::doctor::{Obstacle, ftrace_obstacle};
+
+/// Held while a recording sets the kernel's tracing.
+#[derive(Debug)]
+pub struct FtraceClaim(#[expect(dead_code, reason = "held for its life")] Vec<File>);
+
+impl FtraceClaim {
+    /// Claims it.
+    ///
+    /// # Errors
+    /// Why it cannot be had now; see [`Obstacle`].
+    pub fn take() -> Result<Self, Obstacle> {
+        let folders = FTRACE_ROOTS.iter().filter_map(|root| File::open(format!("/{root}")).ok());
+        let folders: Vec<File> = folders.collect();
+        if folders.iter().any(is_locked) {
+            let text =
+                "another tracebox records them now; end that first, or see `tracebox doctor`";
+            return Err(Obstacle::InUse(text.to_owned()));
+        }
+        ftrace_obstacle().map_or(Ok(Self(folders)), Err)
+    }
+}
+
+/// Locks a folder. True if another process has locked it; a folder that takes no locks is as if it were free.
+fn is_locked(folder: &File) -> bool {
+    flock(folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+}
+
+#[cfg(test)]
+mod tests;
