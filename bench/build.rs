@@ -71,7 +71,7 @@ fn generate(folder: &Path, out: &Path) {
     }
 }
 
-/// Code of our generator, without the module tree: there is one file.
+/// Code of our generator.
 fn ours(proto: &Path, out: &Path) {
     let config = protozero_codegen::Config {
         sources: vec![protozero_codegen::Source {
@@ -85,15 +85,11 @@ fn ours(proto: &Path, out: &Path) {
         },
         command: "cargo build".into(),
         source_prefix: String::new(),
-        root: "crate::ours::generated".into(),
+        flat: vec!["bench".into()],
         ..protozero_codegen::Config::default()
     };
     for file in protozero_codegen::generate(&config).unwrap() {
-        // `include!` refuses comments and attributes of a whole file.
-        let inner = |line: &&str| line.starts_with("//!") || line.starts_with("#![");
-        let kept = file.text.lines().filter(|line| !inner(line));
-        let kept: String = kept.map(|line| format!("{line}\n")).collect();
-        fs::write(out.join(file.path), kept).unwrap();
+        fs::write(out.join(file.path), file.text).unwrap();
     }
 }
 

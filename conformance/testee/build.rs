@@ -65,7 +65,7 @@ fn official(include: &Path, out: &Path, plugin: &str) -> Result<(), Box<dyn Erro
         let mut generate = protoc();
         generate
             .arg(format!("--plugin=protoc-gen-protozero={plugin}"))
-            .arg(format!("--protozero_opt=api_kinds=all,root=crate::schema::{name}"))
+            .arg(format!("--protozero_opt=api_kinds=all,flat=.,root=crate::schema::{name}"))
             .arg("--protozero_out")
             .arg(&folder);
         run(generate.arg(path))?;

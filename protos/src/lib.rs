@@ -15,7 +15,7 @@
 //! feature. A field whose message is in an area without its feature is an unknown field, which owned messages keep
 //! verbatim. A writer takes it already encoded (`NAME_raw`).
 //!
-//! Everything is re-exported here; the modules follow the folders of the schema. Feature `text` adds `M::DESCRIPTOR`
+//! Everything is here, in one module. Feature `text` adds `M::DESCRIPTOR`
 //! for the text format.
 //!
 //! The code is generated from `protos/perfetto/**/*.proto` and committed. README.md explains how to add a message.

@@ -74,9 +74,12 @@ pub struct Config {
     pub features: Vec<(String, String)>,
     /// Files whose code is in another crate: path prefix of `.proto` files, and the module there that includes their
     /// `mod.rs`, such as `::common::schema`. The longest prefix decides. No code is generated for them here. That crate
-    /// must have been generated with the same API kinds. If a package has files there, all of them must be among the
-    /// sources here, because colliding names get an underscore in the order of declaration.
+    /// must have been generated with the same API kinds, and the same [`Config::flat`] for their packages.
     pub externs: Vec<(String, String)>,
+    /// Packages whose types are at the root, with names in one piece: `TraceConfig.BufferConfig` is
+    /// `TraceConfigBufferConfig`, and values of enums keep their names. Full names; `.` is every package. Two names may
+    /// then be equal, which is an error: only for schemas that you can change. See [Names](crate#names).
+    pub flat: Vec<String>,
     /// Path by which generated code finds the runtime, such as `::my_sdk::protozero`. Empty: the receiving crate
     /// depends on `protozero` under that name.
     pub runtime: String,

@@ -29,18 +29,46 @@
 //!
 //! # Names
 //!
-//! | schema | Rust |
-//! |---|---|
-//! | message `Outer.Inner` | `OuterInner`, `OuterInnerWriter`, `OuterInnerReader` |
-//! | oneof `pick` of `M` | `MPick` |
-//! | enum `Kind` of `M`, value `GOOD` | `MKind::GOOD` |
-//! | field `type` | `r#type`; `self` becomes `self_` |
-//! | extension `foo_bar` | constant `FOO_BAR`, of the message it stands in, if any |
-//! | service `Host` | module `host` |
-//! | file `a/b.proto` | module `a::b`, re-exported at the root |
+//! Modules are the packages. An underscore in a type's name says "nested in".
 //!
-//! Names within a package are unique: a name that is taken gets an underscore. Two packages may use the same name; then
-//! the root does not re-export the second package's file.
+//! | schema, in package `shop.v1` | Rust, in module `shop::v1` |
+//! |---|---|
+//! | message `Order` | `Order`, `OrderWriter`, `OrderReader` |
+//! | fields that a reader yields; all fields after one pass | `OrderReaderField`; `OrderReaderTable` |
+//! | message `Order.Item` | `Order_Item`, `Order_ItemWriter`, `Order_ItemReader` |
+//! | oneof `paid_by` of `Order` | `Order_PaidByOneof` |
+//! | enum `Status`, value `STATUS_NOT_SHIPPED` | `Status::NotShipped` |
+//! | service `Exchange` | module `Exchange` |
+//! | extension `foo_bar` | constant `FOO_BAR`, of the message it stands in, if any |
+//! | field `type` | `r#type`; `self` becomes `self_` |
+//! | a type without a package | at the root |
+//!
+//! Names in a schema stay as they are, letter for letter, with these exceptions:
+//!
+//! - an underscore in the name of a type is doubled: `Order_Item` of the schema is `Order__Item`; one in front of the
+//!   name of a nested type becomes a zero;
+//! - a type whose name ends as a derived one (`Writer`, `Reader`, `ReaderField`, `ReaderTable`, `Oneof`) gets an
+//!   underscore, unless this is its whole name: `TraceWriter_`. So does a type in lower case with an underscore, and a
+//!   type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`. Underscores at the end of
+//!   a package's name are doubled;
+//! - values of enums lose the name of the enum, and are in camel case. `Display`, `FromStr`, `Debug` and the text
+//!   format keep the names of the schema.
+//!
+//! **What is promised.** The name of a package, message, enum, service and what is derived from a message follows
+//! from its full name in the schema, and from nothing else. So a message, enum, service, field, file or package that
+//! is added changes no other name, and a message that moves to another file of its package keeps its names. These
+//! names depend on more, because the schema language allows names there that differ in case or underscores alone: of
+//! two fields or oneofs in one message, two values of a proto2 enum, or two extensions in one package, one gets an
+//! underscore; and so does an extension with the name of an enum in capitals (`at` beside `enum AT`).
+//!
+//! These rules are part of the crate's interface: a version that changes the name of anything for any schema is a new
+//! major version (before 1.0, a new minor version), and the changelog lists the names. That includes a longer list of
+//! names that generated code needs.
+//!
+//! [`Config::flat`] puts the types of a package at the root with names in one piece (`OrderItem`, `OrderItemWriter`,
+//! `OrderPaidBy`, `OrderField`, `Status::STATUS_NOT_SHIPPED`, module `exchange`). These are shorter, but two of them
+//! may be equal. If both are types of the schema, that is an error. A derived name that is taken gets an underscore,
+//! so that a new message may change it. It is meant for schemas that one team keeps, such as Perfetto's.
 //!
 //! ```
 //! use protozero_codegen::{Config, ApiKinds, Source, generate};
@@ -56,7 +84,7 @@
 //! })?;
 //! assert_eq!(files[0].path, "shape/point.rs");
 //! assert!(files[0].text.contains("PointWriter"));
-//! assert!(files[1].text.contains("pub use shape::point::*;"));
+//! assert!(files[1].text.contains("include!(\"shape/point.rs\");"));
 //! # Ok::<(), protozero_codegen::Error>(())
 //! ```
 //!
@@ -84,7 +112,7 @@ pub use error::Error;
 pub use model::dump::{EnumRow, FieldRow, MethodRow, Rows};
 pub use plugin::{generate_set, plugin};
 
-/// Generates one file per source, and `mod.rs`: the module tree with a flat re-export of everything.
+/// Generates one file per source, and `mod.rs`: a module for each package, which includes the code of its files.
 ///
 /// # Errors
 /// The first error in the schema: syntax, an unresolved name, a number used twice, an import that is not among the
@@ -110,5 +138,7 @@ pub fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// As [`generate`].
 pub fn rows(sources: &[Source]) -> Result<Rows, Error> {
-    parse::parse(sources, true).map(|schema| model::dump::rows(&schema))
+    let mut schema = parse::parse(sources, true)?;
+    model::reach::mark(&mut schema);
+    Ok(model::dump::rows(&schema))
 }

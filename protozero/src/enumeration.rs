@@ -57,6 +57,60 @@ pub fn debug_enum<E: Enumeration>(value: E, f: &mut fmt::Formatter<'_>) -> fmt::
     }
 }
 
+/// Reads what [`debug_enum`] writes.
+///
+/// # Errors
+/// The text is neither a name nor a number that the enumeration accepts.
+pub fn enum_from_str<E: Enumeration>(text: &str) -> Result<E, UnknownName> {
+    let by_number = || text.parse().ok().and_then(E::try_from_i32);
+    E::from_name(text).or_else(by_number).ok_or(UnknownName { enumeration: E::NAME })
+}
+
+/// The value with this number, if it has a name.
+///
+/// # Errors
+/// No value of the enumeration has this number.
+pub fn enum_from_number<E: Enumeration>(number: i32) -> Result<E, UnknownNumber> {
+    let known = E::VALUES.iter().any(|value| value.1 == number);
+    let unknown = UnknownNumber { enumeration: E::NAME, number };
+    if known { Ok(E::from_i32(number)) } else { Err(unknown) }
+}
+
+/// A text is not a value of an enumeration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownName {
+    /// Full name of the enumeration.
+    pub enumeration: &'static str,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the text is neither a name nor a number of {}", self.enumeration)
+    }
+}
+
+impl core::error::Error for UnknownName {}
+
+/// A number has no name in an enumeration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownNumber {
+    /// Full name of the enumeration.
+    pub enumeration: &'static str,
+    /// The number.
+    pub number: i32,
+}
+
+impl fmt::Display for UnknownNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { enumeration, number } = self;
+        write!(f, "{enumeration} has no value {number}")
+    }
+}
+
+impl core::error::Error for UnknownNumber {}
+
 /// Implements the common methods of generated enums, which are newtypes over `i32`.
 #[doc(hidden)]
 #[macro_export]
@@ -92,6 +146,39 @@ macro_rules! __enumeration {
             #[inline]
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 $crate::rt::debug_enum(*self, f)
+            }
+        }
+
+        /// The name of the value in the schema, or its number if it has none.
+        impl ::core::fmt::Display for $name {
+            #[inline]
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::rt::debug_enum(*self, f)
+            }
+        }
+
+        /// Reads what `Display` writes.
+        impl ::core::str::FromStr for $name {
+            type Err = $crate::UnknownName;
+            #[inline]
+            fn from_str(text: &str) -> ::core::result::Result<Self, $crate::UnknownName> {
+                $crate::rt::enum_from_str(text)
+            }
+        }
+
+        /// Refuses a number that has no name, also if the enum is open; the field of the struct takes any number.
+        impl ::core::convert::TryFrom<i32> for $name {
+            type Error = $crate::UnknownNumber;
+            #[inline]
+            fn try_from(number: i32) -> ::core::result::Result<Self, $crate::UnknownNumber> {
+                $crate::rt::enum_from_number(number)
+            }
+        }
+
+        impl ::core::convert::From<$name> for i32 {
+            #[inline]
+            fn from(value: $name) -> Self {
+                value.0
             }
         }
     };

@@ -126,7 +126,7 @@ mod writer;
 pub use decode::FrameReader;
 pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
-pub use enumeration::Enumeration;
+pub use enumeration::{Enumeration, UnknownName, UnknownNumber};
 pub use error::{DecodeError, DecodeErrorKind, WriteError};
 #[cfg(feature = "alloc")]
 pub use extension::{Extendable, Extension};

@@ -13,7 +13,7 @@ pub use crate::decode::{
     last, last_of, table,
 };
 pub use crate::encode::Scope;
-pub use crate::enumeration::debug_enum;
+pub use crate::enumeration::{debug_enum, enum_from_number, enum_from_str};
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
 pub use crate::field::{
     bool, bytes, bytes_gather, double, enumeration, fixed32, fixed64, float, group, group_raw,

@@ -10,7 +10,7 @@
 )]
 #[path = ""]
 pub mod generated {
-    include!(concat!(env!("OUT_DIR"), "/ours/bench.rs"));
+    include!(concat!(env!("OUT_DIR"), "/ours/mod.rs"));
 }
 
 pub mod writer {

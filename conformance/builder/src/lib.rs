@@ -22,7 +22,10 @@ pub fn module(
     let out = PathBuf::from(std::env::var("OUT_DIR")?).join(name);
     Build::new()
         .api_kinds(ApiKinds::ALL)
-        .config(|config| config.root = format!("{root}::{name}"))
+        .config(|config| {
+            config.root = format!("{root}::{name}");
+            config.flat = vec![".".into()];
+        })
         .out_dir(&out)
         .compile(&[proto], &[include])?;
     let copy = out.join("copy.rs");

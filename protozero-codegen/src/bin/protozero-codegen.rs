@@ -18,6 +18,8 @@ usage: protozero-codegen [options] FILE.proto...
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
       --lazy-utf8         readers check strings on conversion to str, not on reading
+      --flat PACKAGE      put the types of a package at the root, with nested names in
+                          one piece (. is every package); repeatable
       --root PATH         module that mod.rs becomes, such as crate::schema;
                           without it the code may be anywhere
       --text-feature F    compile descriptors only with the cargo feature F
@@ -66,6 +68,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("api-kinds") => format!("api_kinds={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
             Arg::Long("compact") => "compact".into(),
+            Arg::Long("flat") => format!("flat={}", args.value()?.string()?),
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),
             Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
-use super::tree;
 use crate::comments::mark;
 use crate::model::{EnumId, Field, Kind, MessageId, Schema};
 use crate::names::{Names, raw};
@@ -20,8 +19,6 @@ pub(crate) struct Context<'a> {
     pub schema: &'a Schema,
     pub names: &'a Names,
     pub config: &'a Config,
-    /// One per file.
-    pub modules: &'a [tree::ModulePath],
     /// Index of the file that is being generated.
     pub file: usize,
     /// Items that are already text: see [`Context::verbatim`].
@@ -94,39 +91,43 @@ impl Context<'_> {
 
     /// Path of the owned struct.
     pub fn owned(&self, id: MessageId) -> TokenStream {
-        self.outside(self.schema.messages[id.0].file, &self.names.message(id).owned)
+        self.path_to(self.schema.messages[id.0].file, &self.names.message(id).owned)
     }
 
     /// Path of the writer.
     pub fn writer(&self, id: MessageId) -> TokenStream {
-        self.outside(self.schema.messages[id.0].file, &self.names.message(id).writer)
+        self.path_to(self.schema.messages[id.0].file, &self.names.message(id).writer)
     }
 
     /// Path of the reader.
     pub fn reader(&self, id: MessageId) -> TokenStream {
-        self.outside(self.schema.messages[id.0].file, &self.names.message(id).reader)
+        self.path_to(self.schema.messages[id.0].file, &self.names.message(id).reader)
     }
 
     /// Path of the enum.
     pub fn enumeration(&self, id: EnumId) -> TokenStream {
-        self.outside(self.schema.enums[id.0].file, self.names.enumeration(id))
+        self.path_to(self.schema.enums[id.0].file, self.names.enumeration(id))
     }
 
-    /// Path of a type in another file: through the flat re-export, or through its module if another type has that name
-    /// in the root.
-    fn outside(&self, file: usize, name: &str) -> TokenStream {
+    /// Path of a type from the module of this file's package.
+    fn path_to(&self, file: usize, name: &str) -> TokenStream {
         let name = ident(name);
-        if file == self.file {
+        if self.is_beside(file) {
             return quote! { #name };
         }
-        if let Some(module) = &self.schema.files[file].extern_module {
-            // Which names that crate re-exports at its root is unknown here.
-            let (module, inner) = (path(module), self.modules[file].idents());
-            return quote! { #module #(:: #inner)* :: #name };
+        let modules = self.names.modules(file).iter().map(|part| raw(part));
+        if let Some(outer) = &self.schema.files[file].extern_module {
+            let outer = path(outer);
+            return quote! { #outer #(:: #modules)* :: #name };
         }
         let root = self.root();
-        let module = self.modules[file].idents().filter(|_| !self.names.is_flat(file));
-        quote! { #root #(#module ::)* #name }
+        quote! { #root #(#modules ::)* #name }
+    }
+
+    /// Whether the items of `file` are in the same module as those of this file.
+    pub fn is_beside(&self, file: usize) -> bool {
+        let external = self.schema.files[file].extern_module.is_some();
+        !external && self.names.modules(file) == self.names.modules(self.file)
     }
 
     /// Whether the owned message of that name is compact.
@@ -158,19 +159,12 @@ impl Context<'_> {
         self.config.bytes.iter().any(|name| attributes::inside(name, full))
     }
 
-    /// Imports the runtime into a module, if [`Config::runtime`] names another path than `protozero`.
-    pub fn runtime(&self) -> TokenStream {
-        if self.config.runtime.is_empty() {
-            return TokenStream::new();
-        }
-        let runtime = path(&self.config.runtime);
-        quote! { use #runtime as protozero; }
-    }
-
     /// The prefix of a path from the root.
     fn root(&self) -> TokenStream {
         if self.config.root.is_empty() {
-            return self.modules[self.file].idents().map(|_| quote! { super:: }).collect();
+            // Items at the root are in a module of their own.
+            let depth = self.names.modules(self.file).len().max(1);
+            return (0..depth).map(|_| quote! { super:: }).collect();
         }
         self.config.root.split("::").map(raw_path).map(|part| quote! { #part :: }).collect()
     }
@@ -194,12 +188,12 @@ impl Context<'_> {
 }
 
 /// The attribute that hides an item behind a feature.
-fn cfg(feature: Option<&str>) -> TokenStream {
+pub(super) fn cfg(feature: Option<&str>) -> TokenStream {
     feature.map(|feature| quote! { #[cfg(feature = #feature)] }).unwrap_or_default()
 }
 
 /// A path that was checked before.
-fn path(text: &str) -> TokenStream {
+pub(super) fn path(text: &str) -> TokenStream {
     text.parse().unwrap_or_default()
 }
 
@@ -208,8 +202,12 @@ fn raw_path(segment: &str) -> Ident {
     if matches!(segment, "crate" | "self" | "super") { ident(segment) } else { raw(segment) }
 }
 
+/// A name that is valid, or starts with `r#`.
 pub(crate) fn ident(name: &str) -> Ident {
-    Ident::new(name, Span::call_site())
+    match name.strip_prefix("r#") {
+        Some(keyword) => Ident::new_raw(keyword, Span::call_site()),
+        None => Ident::new(name, Span::call_site()),
+    }
 }
 
 /// A path without the spaces that the token printer adds.

@@ -5,7 +5,6 @@ use quote::quote;
 
 use super::context::{Context, docs, docs_or, ident};
 use crate::model::EnumId;
-use crate::names::constants;
 
 pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     let e = &cx.schema.enums[id.0];
@@ -13,8 +12,8 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     let full = e.path.full();
     let doc = docs_or(&e.comment, e.deprecated, &format!("`{full}`."));
     let attributes = cx.enum_attributes(&full);
-    let constants = e.values.iter().zip(constants(e)).map(|(v, name)| {
-        let doc = docs(&v.comment, v.deprecated);
+    let constants = e.values.iter().zip(cx.names.constants(id)).map(|(v, name)| {
+        let (doc, name) = (docs(&v.comment, v.deprecated), ident(name));
         let number = proc_macro2::Literal::i32_unsuffixed(v.number);
         quote! { #doc pub const #name: Self = Self(#number); }
     });

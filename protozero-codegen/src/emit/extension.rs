@@ -1,6 +1,8 @@
 //! Extensions: one constant for each, beside the messages of the file or on the struct of the message that declares it.
 //! Extensions of messages without generated code, usually options of the schema language, are left out.
 
+use std::collections::BTreeMap;
+
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -8,22 +10,21 @@ use super::context::{Context, docs_or, ident};
 use crate::model::{EnumId, Extension, Field, File, Kind, Label, Message};
 use crate::names::{Taken, raw, snake};
 
-/// Extensions at file scope. Their names are unique across files, because the root re-exports all of them.
+/// Extensions at file scope. Their names are unique in their module.
 pub(super) fn file(cx: &Context<'_>, file: &File) -> TokenStream {
     // The constructor of an enum's newtype is a function, so its name is taken as well.
-    let enums: Vec<&str> =
-        (0..cx.schema.enums.len()).map(|at| cx.names.enumeration(EnumId(at))).collect();
+    let beside = |file: usize| cx.is_beside(file);
+    let enums = cx.schema.enums.iter().zip(0..).filter(|(e, _)| beside(e.file));
+    let enums: Vec<&str> = enums.map(|(_, at)| cx.names.enumeration(EnumId(at))).collect();
     let mut taken = Taken::new(&enums);
-    let mut out = TokenStream::new();
-    for other in &cx.schema.files {
-        for extension in &other.extensions {
-            let name = taken.take(constant(&extension.field.name));
-            if core::ptr::eq(other, file) {
-                out.extend(emit(cx, extension, &name));
-            }
-        }
-    }
-    out
+    let files = cx.schema.files.iter().zip(0..).filter(|(_, at)| beside(*at));
+    let mut all: Vec<&Extension> = files.flat_map(|(file, _)| &file.extensions).collect();
+    // Those that are in lower case get their names first, in whichever file they are.
+    all.sort_by_key(|x| core::cmp::Reverse((&x.field.name, &x.path.package)));
+    let names: BTreeMap<String, String> =
+        all.iter().map(|x| (x.path.full(), taken.take(constant(&x.field.name)))).collect();
+    let emit = |x: &Extension| emit(cx, x, names.get(&x.path.full())?);
+    file.extensions.iter().filter_map(emit).collect()
 }
 
 /// Extensions declared inside `message`, whose struct is `name`.

@@ -7,7 +7,7 @@ use quote::quote;
 use super::context::{Context, docs, docs_or, ident, spaceless};
 use super::extension;
 use crate::model::{Default, Field, Kind, Label, Message, MessageId};
-use crate::names::{Taken, camel, constants, raw, variants};
+use crate::names::{Taken, camel, raw, variants};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
@@ -285,7 +285,7 @@ fn value(cx: &Context<'_>, f: &Field, ty: &TokenStream, default: &Default) -> To
             let Kind::Enum(id) = f.kind else { return TokenStream::new() };
             let e = &cx.schema.enums[id.0];
             let at = e.values.iter().position(|v| v.name == *name);
-            let constant = at.and_then(|at| constants(e).into_iter().nth(at));
+            let constant = at.and_then(|at| cx.names.constants(id).get(at)).map(|name| ident(name));
             quote! { #ty::#constant }
         }
         Default::Text(_) | Default::Bytes(_) => TokenStream::new(),

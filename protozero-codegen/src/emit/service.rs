@@ -4,6 +4,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::context::{Context, docs_or, ident};
+use super::tree;
 use crate::model::{MessageId, Method};
 use crate::names::{Taken, raw, snake};
 
@@ -38,7 +39,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
             }
         }
     });
-    let runtime = cx.runtime();
+    let runtime = tree::runtime(cx.config);
     quote! {
         #doc
         pub mod #module {
@@ -111,11 +112,11 @@ fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
     quote! { #first #second }
 }
 
-/// Path of a type as seen from the service's module: types of the same file are one level up.
+/// Path of a type as seen from the service's module: types of the same package are one level up.
 fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let (path, file) = (cx.owned(id), cx.schema.messages[id.0].file);
     let relative = cx.config.root.is_empty() && cx.schema.files[file].extern_module.is_none();
-    if file == cx.file || relative {
+    if cx.is_beside(file) || relative {
         quote! { super::#path }
     } else {
         path

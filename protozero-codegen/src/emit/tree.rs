@@ -1,40 +1,23 @@
-//! The module tree: the module of each file, and `mod.rs` with a flat re-export of everything.
+//! `mod.rs`: a module for each package, which includes the code of its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::context::{cfg, path};
 use crate::Config;
 use crate::model::Schema;
-use crate::names::{Names, raw};
+use crate::names::{Names, ROOT_ITEMS, raw};
 
-/// Modules from the root to a file's own.
-pub(crate) struct ModulePath(Vec<String>);
-
-impl ModulePath {
-    /// Path of the file below the output folder.
-    pub fn file(&self) -> String {
-        format!("{}.rs", self.0.join("/"))
-    }
-
-    /// The modules' names.
-    pub fn idents(&self) -> impl Iterator<Item = Ident> {
-        self.0.iter().map(|part| raw(part))
-    }
-}
-
-/// The folders and the name of a file as modules; names are changed into identifiers where necessary.
+/// The folders and the name of a file's code, in characters that each file system accepts.
 fn split(path: &str) -> Vec<String> {
     let path = path.strip_suffix(".proto").unwrap_or(path);
     let clean = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let part = |part: &str| -> String {
         let mut part: String = part.chars().map(clean).collect();
-        if part.is_empty() || part.starts_with(|c: char| c.is_ascii_digit()) {
-            part.insert(0, '_');
-        }
-        // `mod` would collide with the root's `mod.rs`, and the others cannot be raw identifiers.
-        if matches!(part.as_str(), "mod" | "self" | "Self" | "super" | "crate" | "_") {
+        // `mod` would collide with the root's `mod.rs`.
+        if part.is_empty() || part == "mod" {
             part.push('_');
         }
         part
@@ -42,32 +25,34 @@ fn split(path: &str) -> Vec<String> {
     path.split('/').map(part).collect()
 }
 
-/// One per file of the schema.
-pub(crate) fn modules(schema: &Schema) -> Vec<ModulePath> {
+/// For each file of the schema, the path of its code below the output folder.
+pub(crate) fn paths(schema: &Schema) -> Vec<String> {
     let mut taken = BTreeSet::new();
-    for file in &schema.files {
-        let parts = split(&file.path);
-        taken.extend((1..parts.len()).map(|n| parts[..n].to_vec()));
-    }
-    let place = |path: &str| {
+    let mut place = |path: &str| {
         let mut parts = split(path);
-        // A file next to a folder with the same name, or two names that differ only in a dash.
-        while !taken.insert(parts.clone()) {
+        // Two names that differ only in a dash, or in case.
+        while !taken.insert(parts.join("/").to_lowercase()) {
             if let Some(last) = parts.last_mut() {
                 last.push('_');
             }
         }
-        ModulePath(parts)
+        format!("{}.rs", parts.join("/"))
     };
-    let mut place = place;
     schema.files.iter().map(|f| place(&f.path)).collect()
 }
 
+/// A package, or a part of the name of one.
 #[derive(Default)]
 struct Node {
-    file: bool,
-    feature: Option<String>,
+    files: Vec<usize>,
     children: BTreeMap<String, Node>,
+}
+
+struct Tree<'a> {
+    config: &'a Config,
+    schema: &'a Schema,
+    /// The code of each file.
+    paths: &'a [String],
 }
 
 /// Tokens of `mod.rs`.
@@ -75,55 +60,92 @@ pub(crate) fn emit(
     config: &Config,
     schema: &Schema,
     names: &Names,
-    modules: &[ModulePath],
+    paths: &[String],
 ) -> TokenStream {
     let mut root = Node::default();
-    let mut uses = Vec::new();
-    for (at, (file, module)) in schema.files.iter().zip(modules).enumerate() {
-        if !file.emitted {
-            continue;
-        }
+    for (at, _) in schema.files.iter().enumerate().filter(|(_, file)| file.emitted) {
         let mut node = &mut root;
-        for part in &module.0 {
+        for part in names.modules(at) {
             node = node.children.entry(part.clone()).or_default();
         }
-        node.file = true;
-        node.feature = config.feature(&file.path).map(str::to_owned);
-        let gate = gate(node.feature.as_deref());
-        let idents = module.idents();
-        let extensions = config.api_kinds.owned && !file.extensions.is_empty();
-        let something = extensions
-            || !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
-        if something && names.is_flat(at) {
-            uses.push(quote! { #gate #[allow(unused_imports)] pub use #(#idents)::* ::*; });
+        node.files.push(at);
+    }
+    let tree = Tree { config, schema, paths };
+    let (items, modules) = (tree.root_items(&root), tree.children(&root, ""));
+    quote! { #items #modules }
+}
+
+impl Tree<'_> {
+    /// Attributes of a module apply to what it includes, and those of the root are not ours. So its items are in a
+    /// module of their own.
+    fn root_items(&self, root: &Node) -> TokenStream {
+        if root.files.is_empty() {
+            return TokenStream::new();
+        }
+        let (name, allow, items) = (raw(ROOT_ITEMS), allow(), self.items(root));
+        quote! {
+            #[allow(unused_imports)]
+            pub use self::#name::*;
+            #allow
+            mod #name { #items }
         }
     }
-    let mods = declare(&root, "", "");
-    quote! { #(#uses)* #mods }
-}
 
-fn gate(feature: Option<&str>) -> TokenStream {
-    feature.iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
-}
-
-fn declare(node: &Node, parent: &str, path: &str) -> TokenStream {
-    node.children
-        .iter()
-        .map(|(name, child)| {
-            let id = raw(name);
-            let same = (name == parent).then(|| quote! { #[allow(clippy::module_inception)] });
-            if child.file {
-                let gate = gate(child.feature.as_deref());
-                return quote! { #gate #same pub mod #id; };
-            }
-            let path = format!("{path}{name}/");
-            let doc = format!(" Schemas of `{path}`.");
-            let inner = declare(child, name, &path);
+    fn children(&self, node: &Node, package_of: &str) -> TokenStream {
+        let modules = node.children.iter().map(|(name, child)| {
+            let package = match child.files.first() {
+                Some(at) => self.schema.files[*at].package.clone(),
+                None => format!("{package_of}{name}"),
+            };
+            let doc = format!(" Package `{package}`.");
+            // What holds for a module holds inside it.
+            let allow = package_of.is_empty().then(allow);
+            let (id, items) = (raw(name), self.items(child));
+            let inner = self.children(child, &format!("{package}."));
             quote! {
                 #[doc = #doc]
-                #same
-                pub mod #id { #inner }
+                #allow
+                pub mod #id { #items #inner }
             }
-        })
-        .collect()
+        });
+        modules.collect()
+    }
+
+    /// The code of the package's files, and what it needs.
+    fn items(&self, node: &Node) -> TokenStream {
+        if node.files.is_empty() {
+            return TokenStream::new();
+        }
+        let api_kinds = self.config.api_kinds;
+        let messages = node.files.iter().any(|at| !self.schema.files[*at].messages.is_empty());
+        let any = |yes: bool| yes && messages;
+        let runtime = runtime(self.config);
+        let rt = any(api_kinds.owned || api_kinds.writer || api_kinds.reader)
+            .then(|| quote! { use protozero::rt; });
+        let heap = any(api_kinds.owned).then(|| quote! { use protozero::rt::heap::*; });
+        let descriptors = any(api_kinds.descriptor).then(|| {
+            let cfg = cfg(self.config.text_feature.as_deref());
+            quote! { #cfg use protozero::descriptor as d; }
+        });
+        let files = node.files.iter().map(|at| {
+            let gate = cfg(self.config.feature(&self.schema.files[*at].path));
+            let path = &self.paths[*at];
+            quote! { #gate include!(#path); }
+        });
+        quote! { #runtime #rt #heap #descriptors #(#files)* }
+    }
+}
+
+/// Names come from the schema, and no program uses all of them.
+fn allow() -> TokenStream {
+    quote! { #[allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)] }
+}
+
+/// Imports the runtime into a module, if [`Config::runtime`] names another path than `protozero`.
+pub(super) fn runtime(config: &Config) -> TokenStream {
+    if config.runtime.is_empty() {
+        return TokenStream::new();
+    }
+    let runtime = path(&config.runtime);
+    quote! { use #runtime as protozero; }
 }

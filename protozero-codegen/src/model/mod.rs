@@ -47,8 +47,6 @@ pub(crate) struct File {
     pub comment: Vec<String>,
     /// Code is generated for it; otherwise other files only refer to it.
     pub emitted: bool,
-    /// It is a well-known file, and code is generated for it because another file uses it.
-    pub used_well_known: bool,
     /// Module of another crate that holds its code, see [`Config::externs`](crate::Config::externs).
     pub extern_module: Option<String>,
     /// In declaration order, outer messages before inner ones.

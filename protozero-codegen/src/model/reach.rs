@@ -1,10 +1,11 @@
-//! Decides which files get code: well-known files whose types are used, and no files whose code is in another crate.
+//! Decides which files get code: besides those that are named, files whose types are used, and no files whose code is
+//! in another crate.
 
 use super::{EnumId, Extension, Kind, MessageId, Schema};
 
-/// Sets [`File::emitted`](super::File::emitted) of each file that `wanted` allows and whose types an emitted file uses.
+/// Sets [`File::emitted`](super::File::emitted) of each file whose types an emitted file uses.
 /// Removes extensions of messages without code.
-pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
+pub(crate) fn mark(schema: &mut Schema) {
     loop {
         let emitted: Vec<usize> =
             (0..schema.files.len()).filter(|at| schema.files[*at].emitted).collect();
@@ -12,9 +13,8 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
         let mut more = false;
         for used in used {
             let used = &mut schema.files[used];
-            if !used.emitted && used.extern_module.is_none() && wanted(&used.path) {
+            if !used.emitted && used.extern_module.is_none() {
                 used.emitted = true;
-                used.used_well_known = true;
                 more = true;
             }
         }
@@ -37,32 +37,15 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
 }
 
 /// Assigns files below a prefix of `externs` to the module of the longest matching prefix; no code is generated for
-/// them.
-pub(crate) fn assign_externs(
-    schema: &mut Schema,
-    externs: &[(String, String)],
-    wanted: impl Fn(&str) -> bool,
-) {
-    if externs.is_empty() {
-        return;
-    }
+/// them. Then as [`mark`].
+pub(crate) fn assign_externs(schema: &mut Schema, externs: &[(String, String)]) {
     for file in &mut schema.files {
         let matching = externs.iter().filter(|(prefix, _)| file.path.starts_with(prefix.as_str()));
         let longest = matching.max_by_key(|(prefix, _)| prefix.len());
         file.extern_module = longest.map(|(_, module)| module.clone());
-        // Well-known files are marked again below, because only extern files may have used them.
-        file.emitted &= file.extern_module.is_none() && !file.used_well_known;
+        file.emitted &= file.extern_module.is_none();
     }
-    mark(schema, wanted);
-}
-
-/// A file with code, and a file that it needs but that has none.
-pub(crate) fn missing(schema: &Schema) -> Option<(&str, &str)> {
-    let emitted = schema.files.iter().enumerate().filter(|(_, file)| file.emitted);
-    let needs = emitted.flat_map(|(at, file)| uses(schema, at).into_iter().map(move |u| (file, u)));
-    let mut needs = needs.map(|(file, used)| (file, &schema.files[used]));
-    let (file, used) = needs.find(|(_, used)| !used.has_code())?;
-    Some((&file.path, &used.path))
+    mark(schema);
 }
 
 /// The files of all types in fields and methods of `file`, and in its extensions of messages with code.

@@ -1,19 +1,24 @@
-//! Turns names of the schema into Rust identifiers: case, keywords, collisions.
+//! Turns names of the schema into names of Rust.
 //!
-//! All types of a package share one flat namespace, as in the re-export of the receiving crate. A message is named by
-//! its path without separators (`TraceConfig.BufferConfig` becomes `TraceConfigBufferConfig`); its writer, reader,
-//! reader field and oneof enums add a suffix. If a name is taken, an underscore is appended. Names are assigned in
-//! declaration order, messages first, then the types derived from them. Two packages may use the same name: the root
-//! then re-exports the first package's type, and the other is found in the module of its file.
+//! Types are in the module of their package, and their names follow from their full names in the schema alone: see
+//! [`rule`]. In packages of [`Config::flat`] they are at the root, and names are joined without a mark. There, two
+//! types of the schema that have one name are an error, and a derived name that is taken gets an underscore.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod ident;
+mod rule;
+mod values;
 
-use proc_macro2::{Ident, Span};
+use std::collections::BTreeMap;
 
-use crate::model::{EnumId, Enumeration, Message, MessageId, Path, Schema};
+use proc_macro2::Ident;
 
-/// Types that generated code uses without a path; a message with such a name would shadow them.
-const RESERVED_TYPES: &[&str] = &[
+pub(crate) use self::ident::{Taken, camel, entry, json, raw, snake};
+pub(crate) use self::rule::ROOT_ITEMS;
+use crate::model::{EnumId, Message, MessageId, Path, Schema, Service};
+use crate::{Config, Error};
+
+/// Types that generated code uses without a path, and modules; a flat name may be none of them.
+const RESERVED_FLAT: &[&str] = &[
     "Box",
     "Clone",
     "Debug",
@@ -30,18 +35,13 @@ const RESERVED_TYPES: &[&str] = &[
     "Some",
     "String",
     "Vec",
-];
-
-/// First segments of paths in generated code; a module with such a name would shadow them.
-const RESERVED_MODULES: &[&str] = &["alloc", "core", "d", "protozero", "rt", "std"];
-
-/// Rust's keywords that may be written as `r#keyword`.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
-    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
-    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
-    "virtual", "where", "while", "yield",
+    "alloc",
+    "core",
+    "d",
+    "protozero",
+    ROOT_ITEMS,
+    "rt",
+    "std",
 ];
 
 /// Rust names of one message.
@@ -63,84 +63,72 @@ pub(crate) struct MessageNames {
 pub(crate) struct Names {
     messages: Vec<MessageNames>,
     enums: Vec<String>,
+    constants: Vec<Vec<String>>,
     /// Per file, per service: its module.
     services: Vec<Vec<String>>,
-    /// Per file: whether the root re-exports all of it.
-    flat: Vec<bool>,
+    /// Per file: its modules, from the root.
+    modules: Vec<Vec<String>>,
 }
 
 impl Names {
-    pub fn new(schema: &Schema) -> Self {
-        // Each package has its own namespace, as in the schema.
-        let mut packages = BTreeMap::new();
-        let mut take = |package: &str, name: String| {
-            let types = packages.entry(package.to_owned());
-            types.or_insert_with(|| Taken::new(RESERVED_TYPES)).take(name)
+    /// # Errors
+    /// When two names of flat packages are equal.
+    pub fn new(config: &Config, schema: &Schema) -> Result<Self, Error> {
+        let style = |package: &str| Style::of(config, package);
+        let by_path = |path: &Path| raw(&style(&path.package).declared(path)).to_string();
+        let service = |s: &Service| style(&s.path.package).service(&s.path);
+        let paths = schema.messages.iter().filter(|m| !m.map_entry).map(|m| &m.path);
+        let flat = paths.chain(schema.enums.iter().map(|e| &e.path));
+        let flat = flat.filter(|path| matches!(style(&path.package), Style::Flat)).map(by_path);
+        let flat: Vec<String> = flat.collect();
+        let mut taken = Taken::new(&flat.iter().map(String::as_str).collect::<Vec<_>>());
+        let message = |m: &Message| style(&m.path.package).message(m, &mut taken);
+        let names = Self {
+            messages: schema.messages.iter().map(message).collect(),
+            enums: schema.enums.iter().map(|e| by_path(&e.path)).collect(),
+            constants: schema
+                .enums
+                .iter()
+                .map(|e| match style(&e.path.package) {
+                    Style::Flat => values::as_declared(e),
+                    Style::Packages => values::short(e),
+                })
+                .collect(),
+            services: schema
+                .files
+                .iter()
+                .map(|f| f.services.iter().map(service).collect())
+                .collect(),
+            modules: schema.files.iter().map(|f| style(&f.package).modules(&f.package)).collect(),
         };
-        let mut by_path = |path: &Path| take(&path.package, camel(&path.parts.concat()));
-        let owned: Vec<_> = schema.messages.iter().map(|m| by_path(&m.path)).collect();
-        let enums: Vec<_> = schema.enums.iter().map(|e| by_path(&e.path)).collect();
-        let mut messages = Vec::new();
-        for (m, owned) in schema.messages.iter().zip(owned) {
-            let base = camel(&m.path.parts.concat());
-            let mut take = |name: String| take(&m.path.package, name);
-            messages.push(MessageNames {
-                owned,
-                writer: take(format!("{base}Writer")),
-                reader: take(format!("{base}Reader")),
-                field: take(format!("{base}Field")),
-                table: take(format!("{base}Table")),
-                oneofs: m
-                    .oneofs
-                    .iter()
-                    .map(|o| take(format!("{base}{}", camel(&o.name))))
-                    .collect(),
-            });
-        }
-        let mut modules = BTreeMap::new();
-        let services = schema.files.iter().map(|f| {
-            let module = |s: &crate::model::Service| {
-                let taken = modules.entry(s.path.package.clone());
-                taken
-                    .or_insert_with(|| Taken::new(RESERVED_MODULES))
-                    .take(snake(&s.path.parts.concat()))
-            };
-            f.services.iter().map(module).collect()
-        });
-        let services = services.collect();
-        let mut names = Self { messages, enums, services, flat: Vec::new() };
-        names.flat = names.flat(schema);
-        names
+        names.check(schema)?;
+        Ok(names)
     }
 
-    /// The root does not re-export a file if another package already has one of its names there.
-    fn flat(&self, schema: &Schema) -> Vec<bool> {
-        let mut root: BTreeMap<&str, &str> = BTreeMap::new();
-        let mut flat = Vec::new();
-        for (at, file) in schema.files.iter().enumerate() {
-            let mut names: Vec<&str> = self.services[at].iter().map(String::as_str).collect();
-            names.extend(file.enums.iter().map(|id| self.enumeration(*id)));
-            for message in file.messages.iter().map(|id| self.message(*id)) {
-                names.extend(
-                    [
-                        &message.owned,
-                        &message.writer,
-                        &message.reader,
-                        &message.field,
-                        &message.table,
-                    ]
-                    .map(String::as_str),
-                );
-                names.extend(message.oneofs.iter().map(String::as_str));
+    /// No two items of a module have the same name. The rule of packages says so; flat packages must be so.
+    fn check(&self, schema: &Schema) -> Result<(), Error> {
+        let mut taken = BTreeMap::new();
+        for (file, at) in schema.files.iter().zip(0..) {
+            let code = schema.files[at].has_code();
+            let mut take = |name: &str, full: String| {
+                let key = (self.modules[at].as_slice(), name.to_owned());
+                let other = if code { taken.insert(key, full.clone()) } else { None };
+                other.map_or(Ok(()), |other| Err(clash(file.path.clone(), name, &other, &full)))
+            };
+            for id in &file.enums {
+                take(self.enumeration(*id), schema.enums[id.0].path.full())?;
             }
-            let package = file.package.as_str();
-            let free = names.iter().all(|name| root.get(name).is_none_or(|p| *p == package));
-            if free && file.emitted {
-                root.extend(names.into_iter().map(|name| (name, package)));
+            for id in file.messages.iter().filter(|id| !schema.messages[id.0].map_entry) {
+                let names = self.message(*id);
+                for name in names.all() {
+                    take(name, schema.messages[id.0].path.full())?;
+                }
             }
-            flat.push(free);
+            for (service, name) in file.services.iter().zip(&self.services[at]) {
+                take(name, service.path.full())?;
+            }
         }
-        flat
+        Ok(())
     }
 
     pub fn message(&self, id: MessageId) -> &MessageNames {
@@ -151,51 +139,104 @@ impl Names {
         &self.enums[id.0]
     }
 
+    /// The constants of an enum, in the order of its values.
+    pub fn constants(&self, id: EnumId) -> &[String] {
+        &self.constants[id.0]
+    }
+
     pub fn service(&self, file: usize, at: usize) -> &str {
         &self.services[file][at]
     }
 
-    /// Whether the root re-exports all of the file.
-    pub fn is_flat(&self, file: usize) -> bool {
-        self.flat[file]
+    /// The modules of a file's package, from the root; none if its items are at the root.
+    pub fn modules(&self, file: usize) -> &[String] {
+        &self.modules[file]
     }
 }
 
-/// Assigns unique names that are valid Rust identifiers.
-pub(crate) struct Taken {
-    names: BTreeSet<String>,
-    /// The number of underscores that the last request for a name needed.
-    underscores: BTreeMap<String, usize>,
+fn clash(file: String, name: &str, one: &str, other: &str) -> Error {
+    let message = format!(
+        "{one} and {other} would both be `{name}`: rename one, or make code without `flat`, which \
+         has no such clashes"
+    );
+    Error { file, line: 0, column: 0, message }
 }
 
-impl Taken {
-    pub fn new(reserved: &[&str]) -> Self {
-        let names = reserved.iter().map(|s| (*s).to_owned()).collect();
-        Self { names, underscores: BTreeMap::new() }
+impl MessageNames {
+    fn all(&self) -> impl Iterator<Item = &str> {
+        let own = [&self.owned, &self.writer, &self.reader, &self.field, &self.table];
+        own.into_iter().chain(&self.oneofs).map(String::as_str)
+    }
+}
+
+/// How the types of a package are named.
+#[derive(Clone, Copy)]
+enum Style {
+    Packages,
+    Flat,
+}
+
+impl Style {
+    fn of(config: &Config, package: &str) -> Self {
+        let is = |name: &String| name == "." || name.trim_start_matches('.') == package;
+        if config.flat.iter().any(is) { Self::Flat } else { Self::Packages }
     }
 
-    pub fn take(&mut self, name: String) -> String {
-        let name = if NEVER_RAW.contains(&name.as_str()) { format!("{name}_") } else { name };
-        if self.names.insert(name.clone()) {
-            return name;
+    fn declared(self, path: &Path) -> String {
+        match self {
+            Self::Packages => rule::declared(&path.parts),
+            Self::Flat => flat(camel(&path.parts.concat())),
         }
-        let count = self.underscores.entry(name.clone()).or_default();
-        loop {
-            *count += 1;
-            let longer = format!("{name}{}", "_".repeat(*count));
-            if self.names.insert(longer.clone()) {
-                return longer;
+    }
+
+    fn service(self, path: &Path) -> String {
+        match self {
+            Self::Packages => rule::declared(&path.parts),
+            Self::Flat => flat(snake(&path.parts.concat())),
+        }
+    }
+
+    fn modules(self, package: &str) -> Vec<String> {
+        match self {
+            Self::Packages => {
+                package.split('.').filter(|part| !part.is_empty()).map(rule::module).collect()
             }
+            Self::Flat => Vec::new(),
         }
+    }
+
+    /// `taken` has the names at the root, without those that are derived from this message.
+    fn message(self, message: &Message, taken: &mut Taken) -> MessageNames {
+        let (path, parts) = (&message.path, &message.path.parts);
+        let (base, field, table) = match self {
+            Self::Packages => (rule::base(parts), rule::FIELD, rule::TABLE),
+            Self::Flat => (camel(&parts.concat()), "Field", "Table"),
+        };
+        let mut beside = Taken::new(&[]);
+        let mut derived = |name: String| match self {
+            Self::Packages => beside.take(name),
+            Self::Flat => taken.take(name),
+        };
+        let ends = [rule::WRITER, rule::READER, field, table];
+        let [writer, reader, field, table] = ends.map(|end| derived(format!("{base}{end}")));
+        let oneof = |name: &str| match self {
+            Self::Packages => rule::oneof(parts, name),
+            Self::Flat => format!("{base}{}", camel(name)),
+        };
+        // Of two oneofs whose names have the same letters, the one that is in lower case comes first.
+        let mut order: Vec<usize> = (0..message.oneofs.len()).collect();
+        order.sort_by_key(|at| core::cmp::Reverse(&message.oneofs[*at].name));
+        let mut oneofs = vec![String::new(); order.len()];
+        for at in order {
+            oneofs[at] = derived(oneof(&message.oneofs[at].name));
+        }
+        let owned = raw(&self.declared(path)).to_string();
+        MessageNames { owned, writer, reader, field, table, oneofs }
     }
 }
 
-/// The constants of an enum, in the order of its values.
-pub(crate) fn constants(e: &Enumeration) -> Vec<Ident> {
-    // Names that an associated constant could shadow or clash with.
-    let taken = ["NAME", "VALUES", "CLOSED", "name", "from_name", "from_i32", "to_i32"];
-    let mut taken = Taken::new(&taken);
-    e.values.iter().map(|v| raw(&taken.take(v.name.clone()))).collect()
+fn flat(name: String) -> String {
+    if RESERVED_FLAT.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
 /// Variants of an enum over the fields of `message` that `keep` selects, in order.
@@ -207,82 +248,6 @@ pub(crate) fn variants(
     let mut taken = Taken::new(reserved);
     let all = message.fields.iter().enumerate();
     all.map(|(at, f)| keep(at).then(|| raw(&taken.take(camel(&f.name))))).collect()
-}
-
-/// Keywords that cannot be raw identifiers.
-const NEVER_RAW: &[&str] = &["self", "Self", "super", "crate", "_"];
-
-/// A valid identifier for `name`: keywords become raw identifiers, or get an underscore where that is not possible.
-pub(crate) fn raw(name: &str) -> Ident {
-    if NEVER_RAW.contains(&name) {
-        Ident::new(&format!("{name}_"), Span::call_site())
-    } else if KEYWORDS.contains(&name) {
-        Ident::new_raw(name, Span::call_site())
-    } else {
-        Ident::new(name, Span::call_site())
-    }
-}
-
-/// `foo_bar` to `FooBar`; existing capitals stay.
-pub(crate) fn camel(name: &str) -> String {
-    let mut out = String::new();
-    let mut start = true;
-    for c in name.chars() {
-        if c == '_' {
-            start = true;
-        } else if start {
-            out.extend(c.to_uppercase());
-            start = false;
-        } else {
-            out.push(c);
-        }
-    }
-    // The name has only underscores, or starts with a digit.
-    if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
-        out.insert(0, '_');
-    }
-    if out == "_" { "__".into() } else { out }
-}
-
-/// `foo_bar` to `fooBar`, the default name in JSON.
-pub(crate) fn json(name: &str) -> String {
-    let mut out = String::new();
-    let mut capital = false;
-    for c in name.chars() {
-        if c == '_' {
-            capital = true;
-        } else if core::mem::take(&mut capital) {
-            out.push(c.to_ascii_uppercase());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// `foo_bar` to `FooBar`, the name of a map's entry message.
-pub(crate) fn entry(name: &str) -> String {
-    let json = json(name);
-    let mut chars = json.chars();
-    chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string()) + chars.as_str()
-}
-
-/// `FooBarIPC` to `foo_bar_ipc`.
-pub(crate) fn snake(name: &str) -> String {
-    let chars: Vec<char> = name.chars().collect();
-    let mut out = String::new();
-    for (at, c) in chars.iter().enumerate() {
-        let after_lower =
-            at > 0 && (chars[at - 1].is_lowercase() || chars[at - 1].is_ascii_digit());
-        let word_start = at > 0
-            && chars[at - 1].is_uppercase()
-            && chars.get(at + 1).is_some_and(|n| n.is_lowercase());
-        if c.is_uppercase() && (after_lower || word_start) {
-            out.push('_');
-        }
-        out.extend(c.to_lowercase());
-    }
-    out
 }
 
 #[cfg(test)]

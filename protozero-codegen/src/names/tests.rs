@@ -1,44 +1,68 @@
-use super::{Taken, camel, raw, snake};
+use crate::{ApiKinds, Config, Source, generate};
 
-#[test]
-fn cases() {
-    for (from, to) in [
-        ("foo_bar", "FooBar"),
-        ("v8_js_code", "V8JsCode"),
-        ("fooBar", "FooBar"),
-        ("_x", "X"),
-        ("a__b", "AB"),
-        ("_1", "_1"),
-        ("_", "__"),
-        ("TraceConfig", "TraceConfig"),
-    ] {
-        assert_eq!(camel(from), to);
-    }
-    for (from, to) in [
-        ("ProducerPort", "producer_port"),
-        ("IPCFrame", "ipc_frame"),
-        ("ReadBuffers", "read_buffers"),
-        ("A", "a"),
-        ("V8Code", "v8_code"),
-    ] {
-        assert_eq!(snake(from), to);
-    }
+fn text(config: Config) -> Result<String, String> {
+    let files = generate(&Config { api_kinds: ApiKinds::ALL, ..config });
+    let text = |files: Vec<crate::OutputFile>| files.into_iter().map(|f| f.text).collect();
+    files.map(text).map_err(|e| e.to_string())
+}
+
+fn sources(texts: &[&str]) -> Vec<Source> {
+    let source = |(at, text): (usize, &&str)| Source {
+        path: format!("{at}.proto"),
+        text: format!("syntax = \"proto3\"; {text}"),
+    };
+    texts.iter().enumerate().map(source).collect()
 }
 
 #[test]
-fn keywords_and_collisions() {
-    assert_eq!(raw("type").to_string(), "r#type");
-    assert_eq!(raw("self").to_string(), "self_");
-    assert_eq!(raw("name").to_string(), "name");
-    let mut taken = Taken::new(&["Option"]);
-    assert_eq!(taken.take("Option".into()), "Option_");
-    assert_eq!(taken.take("A".into()), "A");
-    assert_eq!(taken.take("A".into()), "A_");
-    assert_eq!(taken.take("A".into()), "A__");
-    assert_eq!(taken.take("self_".into()), "self_");
-    assert_eq!(taken.take("self".into()), "self__");
-    // No longer than it takes to write them down.
-    let mut taken = Taken::new(&[]);
-    let last = (0..2_000).map(|_| taken.take("A".into())).last();
-    assert_eq!(last.map(|name| name.len()), Some(2_000));
+fn values_have_no_prefix() {
+    let text = |values: &str| {
+        let schema = format!("enum OrderStatus {{ {values} }}");
+        let text = text(Config { sources: sources(&[&schema]), ..Config::default() }).unwrap();
+        let names = text.lines().filter_map(|l| l.trim().strip_prefix("pub const "));
+        names.filter_map(|l| Some(l.split_once(": Self")?.0.to_owned())).collect::<Vec<_>>()
+    };
+    let shipped = "ORDER_STATUS_UNKNOWN = 0; ORDER_STATUS_NOT_SHIPPED = 1;";
+    assert_eq!(text(shipped), ["Unknown", "NotShipped"]);
+    // Another prefix, half of one, no rest, and a rest that is no name.
+    let other = "OTHER_A = 0; ORDER_STATUSES = 1; ORDER_STATUS = 2; ORDER_STATUS_2 = 3; kLast = 4;";
+    assert_eq!(text(other), ["OtherA", "OrderStatuses", "OrderStatus", "OrderStatus2", "KLast"]);
+    assert_eq!(text("ORDER_STATUS_SELF = 0; _ = 1;"), ["Self_", "__"]);
+    let alias = "option allow_alias = true; ORDER_STATUS_A = 0; ORDERSTATUS_A = 0; A = 0;";
+    let mut names = text(alias);
+    names.sort();
+    assert_eq!(names, ["A", "A_", "A__"]);
+}
+
+#[test]
+fn flat_names_must_differ() {
+    let flat = |texts: &[&str], flat: &str| {
+        text(Config { sources: sources(texts), flat: vec![flat.into()], ..Config::default() })
+    };
+    let nested = "package p; message A { message B {} oneof b_field { int32 x = 1; } }";
+    let text = flat(&[nested], "p").unwrap();
+    assert!(text.contains("pub struct AB ") && text.contains(" ABField_, "), "{text}");
+    assert!(text.contains("mod root_items {") && !text.contains("pub mod p "), "{text}");
+    let error = flat(&[nested, "package p; message AB {}"], "p").unwrap_err();
+    assert!(error.starts_with("1.proto:0:0: p.A.B and p.AB would both be `AB`"), "{error}");
+    // Only where it was asked for.
+    assert!(flat(&[nested, "package p; message AB {}"], "q").is_ok());
+    assert!(flat(&["package p; message A {}", "package q; message A {}"], "p").is_ok());
+    assert!(flat(&["package p; message A {}", "package q; message A {}"], ".").is_err());
+}
+
+/// A service with the name of its file was in the way of it.
+#[test]
+fn a_file_may_have_the_name_of_its_service() {
+    let greeter = Source {
+        path: "greeter.proto".into(),
+        text: "syntax = \"proto3\"; package hello; message Hi {} \
+               service Greeter { rpc Greet(Hi) returns (Hi); }"
+            .into(),
+    };
+    let files =
+        generate(&Config { sources: vec![greeter], api_kinds: ApiKinds::ALL, ..Config::default() });
+    let files = files.unwrap();
+    assert!(files[0].text.contains("pub mod Greeter {"), "{}", files[0].text);
+    assert!(!files[1].text.contains("pub use"), "{}", files[1].text);
 }

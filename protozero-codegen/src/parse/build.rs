@@ -15,16 +15,15 @@ use crate::comments;
 use crate::error::Error;
 use crate::model::{
     EnumId, EnumValue, Enumeration, Extension, Field, File, Kind, Label, Message, MessageId,
-    Method, Oneof, Path, Schema, Service, cycles, reach,
+    Method, Oneof, Path, Schema, Service, cycles,
 };
 use crate::names;
 use crate::notes::{self, Note};
 
-/// Builds one schema from all files, in their order. Extensions without generated code may be left out.
+/// Builds one schema from all files, in their order.
 pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
     let mut schema = whole(files, open_enums)?;
     cycles::mark(&mut schema);
-    reach::mark(&mut schema, crate::wellknown::is);
     Ok(schema)
 }
 
@@ -77,7 +76,6 @@ impl Builder<'_> {
             package: d.package().to_owned(),
             comment: self.note(file, "").lines,
             emitted: self.files[file].emitted,
-            used_well_known: false,
             extern_module: None,
             messages: Vec::new(),
             enums: Vec::new(),

@@ -464,7 +464,8 @@ fn what_every_protobuf_brings_along() {
         google.protobuf.Api api = 1; google.protobuf.compiler.Version version = 2;
         string s = 3 [features.(pb.cpp).string_type = VIEW]; }}"
     );
-    let schema = super::parse(&sources(&[("a.proto", &text)]), false).unwrap();
+    let mut schema = super::parse(&sources(&[("a.proto", &text)]), false).unwrap();
+    crate::model::reach::mark(&mut schema);
     assert_eq!(schema.files.len(), 1 + all.split(' ').count());
     let emitted = |f: &&crate::model::File| f.emitted && f.path.starts_with("google/");
     let emitted: Vec<_> = schema.files.iter().filter(emitted).map(|f| f.path.as_str()).collect();

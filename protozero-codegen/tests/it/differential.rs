@@ -9,7 +9,7 @@ use protobuf::reflect::{
 use protobuf::{MessageDyn, UnknownValue};
 use protozero::{HeapSink, Message, Writer};
 
-use crate::golden::{self, ScalarsField as S, TreeField as T};
+use crate::golden::cases::{self, ScalarsReaderField as S, TreeReaderField as T};
 use crate::sources::sources;
 
 /// Descriptors of the cases, from rust-protobuf's parser and reflection.
@@ -131,7 +131,7 @@ fn owned<M: Message>(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Reads with the reader, and writes each field with the writer.
-fn copy_scalars(from: golden::ScalarsReader<'_>, to: &mut golden::ScalarsWriter<'_>) {
+fn copy_scalars(from: cases::ScalarsReader<'_>, to: &mut cases::ScalarsWriter<'_>) {
     for field in from {
         match field.unwrap() {
             S::AInt32(v) => to.a_int32(v),
@@ -171,7 +171,7 @@ fn copy_scalars(from: golden::ScalarsReader<'_>, to: &mut golden::ScalarsWriter<
     }
 }
 
-fn copy_tree(from: golden::TreeReader<'_>, to: &mut golden::TreeWriter<'_>) {
+fn copy_tree(from: cases::TreeReader<'_>, to: &mut cases::TreeWriter<'_>) {
     for field in from {
         match field.unwrap() {
             T::Left(v) => copy_tree(v, &mut to.left()),
@@ -188,12 +188,12 @@ fn copy_tree(from: golden::TreeReader<'_>, to: &mut golden::TreeWriter<'_>) {
     }
 }
 
-fn copy_leaf(from: golden::TreeLeafReader<'_>, to: &mut golden::TreeLeafWriter<'_>) {
+fn copy_leaf(from: cases::Tree_LeafReader<'_>, to: &mut cases::Tree_LeafWriter<'_>) {
     for field in from {
         match field.unwrap() {
-            golden::TreeLeafField::Kind(v) => drop(to.kind(v)),
-            golden::TreeLeafField::Scalars(v) => copy_scalars(v, &mut to.scalars()),
-            golden::TreeLeafField::Unknown(field) => drop(to.append_raw(field.raw)),
+            cases::Tree_LeafReaderField::Kind(v) => drop(to.kind(v)),
+            cases::Tree_LeafReaderField::Scalars(v) => copy_scalars(v, &mut to.scalars()),
+            cases::Tree_LeafReaderField::Unknown(field) => drop(to.append_raw(field.raw)),
         }
     }
 }
@@ -201,15 +201,15 @@ fn copy_leaf(from: golden::TreeLeafReader<'_>, to: &mut golden::TreeLeafWriter<'
 fn through_scalars(bytes: &[u8]) -> Vec<u8> {
     let mut stream = HeapSink::stream();
     copy_scalars(
-        golden::ScalarsReader::new(bytes),
-        &mut golden::ScalarsWriter::from_scope(stream.root()),
+        cases::ScalarsReader::new(bytes),
+        &mut cases::ScalarsWriter::from_scope(stream.root()),
     );
     stream.finish().unwrap()
 }
 
 fn through_tree(bytes: &[u8]) -> Vec<u8> {
     let mut stream = HeapSink::stream();
-    copy_tree(golden::TreeReader::new(bytes), &mut golden::TreeWriter::from_scope(stream.root()));
+    copy_tree(cases::TreeReader::new(bytes), &mut cases::TreeWriter::from_scope(stream.root()));
     stream.finish().unwrap()
 }
 
@@ -229,11 +229,11 @@ fn differ(name: &str, ours: &dyn Fn(&[u8]) -> Vec<u8>) {
 
 #[test]
 fn owned_messages_agree() {
-    differ("cases.Scalars", &owned::<golden::Scalars>);
-    differ("cases.Tree", &owned::<golden::Tree>);
-    differ("cases.Defaults", &owned::<golden::Defaults>);
-    differ("cases.three.Three", &owned::<golden::Three>);
-    differ("cases.Option", &owned::<golden::Option_>);
+    differ("cases.Scalars", &owned::<cases::Scalars>);
+    differ("cases.Tree", &owned::<cases::Tree>);
+    differ("cases.Defaults", &owned::<cases::Defaults>);
+    differ("cases.three.Three", &owned::<cases::three::Three>);
+    differ("cases.Option", &owned::<cases::Option_>);
 }
 
 #[test]
@@ -246,13 +246,13 @@ proptest! {
     /// Arbitrary bytes: decoding ends for owned messages and readers, and both accept the same inputs.
     #[test]
     fn garbage_is_judged_alike(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-        let reader_ok = golden::ScalarsReader::new(&bytes).iter()
+        let reader_ok = cases::ScalarsReader::new(&bytes).iter()
             .all(|f| f.is_ok_and(|f| !matches!(f, S::AString(_) | S::RString(_))));
         if reader_ok {
-            prop_assert!(golden::Scalars::decode(&bytes).is_ok(), "{bytes:02x?}");
+            prop_assert!(cases::Scalars::decode(&bytes).is_ok(), "{bytes:02x?}");
         }
-        if golden::Scalars::decode(&bytes).is_ok() {
-            let wrong = golden::ScalarsReader::new(&bytes).iter().find_map(Result::err);
+        if cases::Scalars::decode(&bytes).is_ok() {
+            let wrong = cases::ScalarsReader::new(&bytes).iter().find_map(Result::err);
             let utf8 = |e: &protozero::DecodeError| e.kind == protozero::DecodeErrorKind::Utf8;
             prop_assert!(wrong.as_ref().is_none_or(utf8), "{wrong:?} {bytes:02x?}");
         }

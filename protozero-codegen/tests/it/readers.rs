@@ -7,26 +7,28 @@ use protozero::extension::Extendable;
 use protozero::{DecodeError, Message};
 use protozero_codegen::{ApiKinds, Config, Source, generate};
 
-use crate::golden::{
-    Base, BaseField, BasePart, BasePartScrew, BasePick, BaseReader, LONE_ONES, Level, PACKED_ONES,
-    PRIORITY, Scope, Shade, TAGS, Three, ThreeReader,
+use crate::golden::cases::Level;
+use crate::golden::cases::ext::{
+    Base, Base_Part, Base_Part_Screw, Base_PickOneof, BaseReader, BaseReaderField, LONE_ONES,
+    PACKED_ONES, PRIORITY, Scope, Shade, TAGS,
 };
+use crate::golden::cases::three::{Three, ThreeReader};
 
 fn base() -> Base {
-    let screw = |size| BasePartScrew { size: Some(size), ..BasePartScrew::default() };
+    let screw = |size| Base_Part_Screw { size: Some(size), ..Base_Part_Screw::default() };
     let child = |id| Base { id: Some(id), ..Base::default() };
     let mut base = Base {
         id: Some(-5),
         name: Some("n".into()),
-        part: Some(BasePart {
+        part: Some(Base_Part {
             weight: Some(7),
             screw: vec![screw(3), screw(4)],
-            ..BasePart::default()
+            ..Base_Part::default()
         }),
-        shades: vec![Shade::DARK, Shade::LIGHT],
+        shades: vec![Shade::Dark, Shade::Light],
         by_name: [("a".to_owned(), Level(1)), (String::new(), Level(0))].into(),
         children: [(0, child(1)), (300, child(2))].into(),
-        pick: Some(BasePick::Other(Box::new(child(9)))),
+        pick: Some(Base_PickOneof::Other(Box::new(child(9)))),
         ..Base::default()
     };
     base.set_extension(&PRIORITY, &70_000);
@@ -76,8 +78,10 @@ fn oneofs_have_the_last_member() -> Result<(), DecodeError> {
     let bytes = [&bytes[..], b"\x4b\x08\x01\x4c"].concat();
     let reader = BaseReader::new(&bytes);
     assert_eq!(reader.choice()?.expect("a group").yes()?, Some(true));
-    assert!(matches!(reader.table()?.pick, Some(BaseField::Choice(_))));
-    assert!(reader.other()?.is_none() && matches!(reader.pick()?, Some(BaseField::Choice(_))));
+    assert!(matches!(reader.table()?.pick, Some(BaseReaderField::Choice(_))));
+    assert!(
+        reader.other()?.is_none() && matches!(reader.pick()?, Some(BaseReaderField::Choice(_)))
+    );
     Ok(())
 }
 
@@ -162,7 +166,7 @@ fn compact_messages_are_a_setting() {
     assert!(compact.contains("rt::compact! { Note;") && compact.contains("rt::compact_oneof!"));
     // Of one message and those in it, not of another whose name begins like it.
     let mixed = run(true, &["Note"]);
-    for part in ["rt::owned! { Note;", "rt::oneof!", "rt::owned! { NoteIn", "rt::compact! { Notes"]
+    for part in ["rt::owned! { Note;", "rt::oneof!", "rt::owned! { Note_In", "rt::compact! { Notes"]
     {
         assert!(mixed.contains(part), "{part} in {mixed}");
     }

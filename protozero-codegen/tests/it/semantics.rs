@@ -2,41 +2,63 @@
 
 use protozero::{CallError, FixedSink, Message, Writer};
 
-use crate::golden::{self, tree_service};
+use crate::golden::cases::{self, ext};
+use crate::golden::{self, TreeService};
 
 #[test]
 fn names_are_made_unique() {
-    // `Option` would hide Rust's; `TreeLeaf` was taken by `Tree.Leaf`.
+    // `Option` would hide Rust's; `TreeLeaf` is not `Tree.Leaf`.
     let mut buffer = [0; 64];
     let mut stream = FixedSink::stream(&mut buffer);
-    golden::OptionWriter::from_scope(stream.root()).r#type(1).self_(2).sub_raw(3).append_raw_(4);
+    cases::OptionWriter::from_scope(stream.root()).r#type(1).self_(2).sub_raw(3).append_raw_(4);
     let bytes = stream.finish().unwrap();
     assert_eq!(bytes, [8, 1, 16, 2, 48, 3, 32, 4]);
-    let message = golden::Option_::decode(bytes).unwrap();
+    let message = cases::Option_::decode(bytes).unwrap();
     assert_eq!((message.r#type, message.self_, message.sub_raw), (Some(1), Some(2), Some(3)));
     assert_eq!(message.append_raw, Some(4));
-    assert_eq!(golden::TreeLeaf_::default().s, None);
-    assert_eq!(golden::TreeLeafSelf::VALUES_, golden::TreeLeafSelf(1));
+    assert_eq!((cases::TreeLeaf::default().s, cases::Tree_Leaf::default().kind), (None, None));
+    assert_eq!(cases::TreeLeaf_Self::Values, cases::TreeLeaf_Self(1));
+    assert_eq!(cases::TreeLeaf_Self::A, cases::TreeLeaf_Self(0));
 }
 
 #[test]
 fn defaults_are_the_schemas() {
-    let d = golden::Defaults::default();
+    let d = cases::Defaults::default();
     assert_eq!((d.number_or_default(), d.big_or_default()), (-7, u64::MAX));
     assert_eq!((d.ratio_or_default(), d.infinite_or_default()), (0.5, f32::NEG_INFINITY));
     assert_eq!((d.yes_or_default(), d.text_or_default()), (true, "a \"b\""));
-    assert_eq!((d.raw_or_default(), d.level_or_default()), (&b"\x01x"[..], golden::Level::HIGH));
-    assert_eq!(golden::Level::default(), golden::Level::LOW);
-    assert_eq!(golden::Level(1).name(), Some("HIGH"));
-    assert_eq!(format!("{:?} {:?}", golden::Level::BELOW, golden::Level(9)), "BELOW 9");
+    assert_eq!((d.raw_or_default(), d.level_or_default()), (&b"\x01x"[..], cases::Level::High));
+    assert_eq!(cases::Level::default(), cases::Level::Low);
+    assert_eq!(cases::Level(1).name(), Some("HIGH"));
+    assert_eq!(format!("{:?} {:?}", cases::Level::Below, cases::Level(9)), "BELOW 9");
+}
+
+#[test]
+fn enums_are_texts_and_numbers() {
+    use cases::ext::Shade;
+    use cases::{Level, Tree_Leaf_Kind as Kind};
+    for (value, text) in [(Level::High, "HIGH"), (Level::Below, "BELOW"), (Level(9), "9")] {
+        assert_eq!((value.to_string().as_str(), text.parse()), (text, Ok(value)));
+        assert_eq!(i32::from(value), value.0);
+    }
+    assert_eq!((Kind::try_from(3), Kind::Dry.name()), (Ok(Kind::Dry), Some("DRY")));
+    // Only a field of an open enum takes numbers without a name.
+    let error = Kind::try_from(1).unwrap_err();
+    assert_eq!(error.to_string(), "cases.Tree.Leaf.Kind has no value 1");
+    let error = "Dry".parse::<Kind>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the text is neither a name nor a number of cases.Tree.Leaf.Kind"
+    );
+    assert_eq!("2".parse(), Ok(Shade::Light));
 }
 
 #[test]
 fn gathered_and_encoded_bodies_are_the_same_bytes() {
-    let write = |fill: &dyn Fn(&mut golden::TreeWriter<'_>)| {
+    let write = |fill: &dyn Fn(&mut cases::TreeWriter<'_>)| {
         let mut buffer = [0; 64];
         let mut stream = FixedSink::stream(&mut buffer);
-        fill(&mut golden::TreeWriter::from_scope(stream.root()));
+        fill(&mut cases::TreeWriter::from_scope(stream.root()));
         stream.finish().unwrap().to_vec()
     };
     let plain = write(&|w| {
@@ -54,45 +76,45 @@ struct Gardener {
     log: Vec<String>,
 }
 
-impl tree_service::Host for Gardener {
+impl TreeService::Host for Gardener {
     type Call = u32;
-    fn plant_tree(&mut self, call: u32, request: golden::Tree) {
+    fn plant_tree(&mut self, call: u32, request: cases::Tree) {
         self.log.push(format!("{call}: {:?}", request.value));
     }
     fn watch_growth(&mut self, call: u32, request: golden::WatchRequest) {
         self.log.push(format!("{call}: {:?}", request.id));
     }
-    fn invoke_(&mut self, call: u32, _: golden::Empty) {
+    fn invoke_(&mut self, call: u32, _: cases::Empty) {
         self.log.push(format!("{call}: nothing"));
     }
 }
 
 /// Encodes and dispatches at once.
-impl tree_service::Client for Gardener {
+impl TreeService::Client for Gardener {
     type Call = u32;
     type Error = CallError;
-    fn invoke(&mut self, request: tree_service::Request) -> Result<u32, CallError> {
-        let request = tree_service::Request::decode(request.method_id(), &request.encode())?;
-        tree_service::Host::dispatch(self, 7, request);
+    fn invoke(&mut self, request: TreeService::Request) -> Result<u32, CallError> {
+        let request = TreeService::Request::decode(request.method_id(), &request.encode())?;
+        TreeService::Host::dispatch(self, 7, request);
         Ok(7)
     }
 }
 
 #[test]
 fn services_call_by_type() {
-    use tree_service::Client;
+    use TreeService::Client;
     let mut both = Gardener::default();
-    let tree = golden::Tree { value: Some(golden::TreeValue::Number(3)), ..Default::default() };
+    let tree = cases::Tree { value: Some(cases::Tree_ValueOneof::Number(3)), ..Default::default() };
     assert_eq!(Client::plant_tree(&mut both, tree), Ok(7));
     assert_eq!(
         Client::watch_growth(&mut both, golden::WatchRequest { id: Some(9), ..Default::default() }),
         Ok(7)
     );
-    assert_eq!(Client::invoke_(&mut both, golden::Empty::default()), Ok(7));
+    assert_eq!(Client::invoke_(&mut both, cases::Empty::default()), Ok(7));
     assert_eq!(both.log, ["7: Some(Number(3))", "7: Some(9)", "7: nothing"]);
-    let names: Vec<_> = tree_service::METHODS.iter().map(|m| (m.id, m.name, m.streaming)).collect();
+    let names: Vec<_> = TreeService::METHODS.iter().map(|m| (m.id, m.name, m.streaming)).collect();
     assert_eq!(names, [(1, "PlantTree", false), (2, "WatchGrowth", true), (3, "Invoke", false)]);
-    assert!(matches!(tree_service::Response::decode(2, &[0]), Err(CallError::Decode(_))));
+    assert!(matches!(TreeService::Response::decode(2, &[0]), Err(CallError::Decode(_))));
 }
 
 #[test]
@@ -100,28 +122,28 @@ fn readers_take_packed_and_lone_elements_alike() {
     // r_int32 = 101 packed [1, 2], then alone 3; p_int32 = 2001 alone 4.
     let bytes = [0xaa, 6, 2, 1, 2, 0xa8, 6, 3, 0x88, 0x7d, 4];
     let got: Vec<_> =
-        golden::ScalarsReader::new(&bytes).iter().map(|f| format!("{:?}", f.unwrap())).collect();
+        cases::ScalarsReader::new(&bytes).iter().map(|f| format!("{:?}", f.unwrap())).collect();
     assert_eq!(got, ["RInt32(1)", "RInt32(2)", "RInt32(3)", "PInt32(4)"]);
     // A known number of a foreign wire type is unknown, not an error.
     let foreign = [0x0d, 1, 2, 3, 4];
     assert!(matches!(
-        golden::ScalarsReader::new(&foreign).iter().next(),
-        Some(Ok(golden::ScalarsField::Unknown(field))) if field.number == 1
+        cases::ScalarsReader::new(&foreign).iter().next(),
+        Some(Ok(cases::ScalarsReaderField::Unknown(field))) if field.number == 1
     ));
 }
 
 #[test]
 fn groups_maps_and_extensions() {
     use protozero::Extendable;
-    let mut base = golden::Base {
+    let mut base = ext::Base {
         name: Some("b".into()),
-        part: Some(golden::BasePart {
+        part: Some(ext::Base_Part {
             weight: Some(1),
-            screw: vec![golden::BasePartScrew { size: Some(2), ..Default::default() }],
+            screw: vec![ext::Base_Part_Screw { size: Some(2), ..Default::default() }],
             ..Default::default()
         }),
-        by_name: [("x".to_owned(), golden::Level::HIGH)].into(),
-        pick: Some(golden::BasePick::Choice(golden::BaseChoice {
+        by_name: [("x".to_owned(), cases::Level::High)].into(),
+        pick: Some(ext::Base_PickOneof::Choice(ext::Base_Choice {
             yes: Some(true),
             ..Default::default()
         })),
@@ -132,22 +154,19 @@ fn groups_maps_and_extensions() {
         bytes,
         b"\x12\x01b\x1b\x08\x01\x13\x08\x02\x14\x1c\x32\x05\x0a\x01x\x10\x01\x4b\x08\x01\x4c"
     );
-    assert_eq!(golden::Base::decode(&bytes).as_ref(), Ok(&base));
+    assert_eq!(ext::Base::decode(&bytes).as_ref(), Ok(&base));
     // Declared in a message, a group, and beside messages; another file's type.
-    base.set_extension(&golden::PRIORITY, &7);
-    base.set_extension(&golden::PACKED_ONES, &[-1, 1]);
-    base.set_extension(
-        &golden::Scope::INNER,
-        &golden::Scope { value: Some(3), ..Default::default() },
-    );
-    let tree = golden::Tree { value: Some(golden::TreeValue::Number(3)), ..Default::default() };
-    base.set_extension(&golden::TREE, &tree);
+    base.set_extension(&ext::PRIORITY, &7);
+    base.set_extension(&ext::PACKED_ONES, &[-1, 1]);
+    base.set_extension(&ext::Scope::INNER, &ext::Scope { value: Some(3), ..Default::default() });
+    let tree = cases::Tree { value: Some(cases::Tree_ValueOneof::Number(3)), ..Default::default() };
+    base.set_extension(&ext::TREE, &tree);
     let bytes = base.encode_to_vec();
-    let again = golden::Base::decode(&bytes).unwrap();
-    assert_eq!(again.extension(&golden::PRIORITY), Ok(Some(7)));
-    assert_eq!(again.extension(&golden::PACKED_ONES), Ok(vec![-1, 1]));
-    assert_eq!(again.extension(&golden::TREE), Ok(Some(tree)));
-    assert_eq!(again.extension(&golden::Scope::INNER).unwrap().unwrap().value, Some(3));
-    assert_eq!(again.extension(&golden::TAGS), Ok(vec![]));
-    assert_eq!(golden::Scope::BOLT.name(), "cases.ext.Scope.bolt");
+    let again = ext::Base::decode(&bytes).unwrap();
+    assert_eq!(again.extension(&ext::PRIORITY), Ok(Some(7)));
+    assert_eq!(again.extension(&ext::PACKED_ONES), Ok(vec![-1, 1]));
+    assert_eq!(again.extension(&ext::TREE), Ok(Some(tree)));
+    assert_eq!(again.extension(&ext::Scope::INNER).unwrap().unwrap().value, Some(3));
+    assert_eq!(again.extension(&ext::TAGS), Ok(vec![]));
+    assert_eq!(ext::Scope::BOLT.name(), "cases.ext.Scope.bolt");
 }

@@ -3,7 +3,9 @@
 use protozero::Message;
 use protozero::text::{Options, PrintOptions, parse, print_bytes};
 
-use crate::golden::{Base, Extended, Scope, Three};
+use crate::golden::cases::Extended;
+use crate::golden::cases::ext::{Base, Scope};
+use crate::golden::cases::three::Three;
 
 /// Parses `text`, passes it through the owned message `M`, and checks that it prints as the same text.
 macro_rules! check {

@@ -30,6 +30,7 @@ fn main() -> Result<(), BuildError> {
         "areas/lib.proto",
         "areas/far.proto",
         "areas/near.proto",
+        "greeter.proto",
     ];
     for (folder, api_kinds) in MIXES {
         let mut build = Build::new();
@@ -40,6 +41,6 @@ fn main() -> Result<(), BuildError> {
         }
         build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;
     }
-    // A project with one file needs only this.
-    protozero_codegen::compile(&["proto/three.proto"], &["proto"])
+    // A project needs only this.
+    protozero_codegen::compile(&["proto/three.proto", "proto/greeter.proto"], &["proto"])
 }

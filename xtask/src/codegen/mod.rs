@@ -188,6 +188,7 @@ fn config(root: &Path) -> Result<Config, String> {
         command: COMMAND.into(),
         source_prefix: "protos/".into(),
         root: "crate".into(),
+        flat: vec!["perfetto.protos".into()],
         open_enums: true,
         text_feature: Some("text".into()),
         reader_feature: Some("readers".into()),

@@ -1,10 +1,10 @@
 use protozero::{Enumeration, Extendable, FixedSink, Message, Writer};
 
-use crate::all::{
-    Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, PlainShade, Taste,
-    edition,
-};
-use crate::plain::{Plain, PlainReader, PlainWriter};
+use crate::all::kitchen::edition::{self, Chosen, ChosenWriter, Lights};
+use crate::all::kitchen::names::OptionWriter;
+use crate::all::kitchen::three::Plain_Shade;
+use crate::all::kitchen::two::{Everything, Everything_ChoiceOneof, Taste};
+use crate::plain::kitchen::three::{Plain, PlainReader, PlainWriter};
 
 #[test]
 fn a_message_goes_around() {
@@ -35,7 +35,7 @@ fn editions_mean_what_they_say() {
     let closed = Chosen::decode(&[0x60, 9]).unwrap();
     assert_eq!((closed.closed, closed.encode_to_vec().as_slice()), (None, &[0x60, 9][..]));
     assert!(Lights::CLOSED && !edition::Open::CLOSED);
-    assert_eq!(Lights::from_name("RED"), Some(Lights(6)));
+    assert_eq!(Lights::from_name("RED"), Some(Lights::Red));
     // Text that is not UTF-8 is refused only where the schema says so.
     assert!(Chosen::decode(&[0x22, 1, 0xff]).is_err());
     assert!(Chosen::decode(&[0x2a, 1, 0xff]).is_ok());
@@ -48,9 +48,9 @@ fn defaults_and_groups_of_proto2() {
     let mut all = Everything::default();
     assert_eq!(all.a_string_or_default(), "it's\t\"here\"");
     assert_eq!(all.a_bytes_or_default(), b"\xff\0x");
-    assert_eq!(all.a_taste_or_default(), Taste::ACID);
-    all.choice = Some(EverythingChoice::Chosen(Default::default()));
-    all.by_number.insert(-1, PlainShade(9));
+    assert_eq!(all.a_taste_or_default(), Taste::Acid);
+    all.choice = Some(Everything_ChoiceOneof::Chosen(Default::default()));
+    all.by_number.insert(-1, Plain_Shade(9));
     assert_eq!(Everything::decode(&all.encode_to_vec()), Ok(all));
 }
 
@@ -64,7 +64,7 @@ fn names_are_made_possible() {
 
 #[test]
 fn services_know_who_streams() {
-    let flags = crate::all::kitchen::METHODS.map_flags();
+    let flags = crate::all::kitchen::two::Kitchen::METHODS.map_flags();
     assert_eq!(flags, [("Cook", false, false), ("Sample", true, true)]);
 }
 
@@ -80,12 +80,12 @@ impl Flags for [protozero::rt::MethodInfo] {
 
 #[test]
 fn names_that_generated_code_needs_are_nobodys() {
-    use crate::all::Timestamp;
-    use crate::all::awkward::{AT, Awkward, Box_, Constants, FnOnce, IntoIterator, OF};
+    use crate::all::awkward::{AT, Awkward, Box___, Constants, FnOnce, IntoIterator, OF};
+    use crate::all::google::protobuf::Timestamp;
     let names = Awkward::default();
     assert_eq!(names.unknown_fields_or_default(), 5);
     assert_eq!((names.a_or_default(), names.a_or_default_or_default()), (1, 2));
-    assert_eq!(names.constant_or_default(), Constants::NAME_);
+    assert_eq!(names.constant_or_default(), Constants::Name);
     let floats = FnOnce::default();
     assert_eq!(floats.huge_or_default(), f32::INFINITY);
     assert_eq!(floats.low_or_default(), f32::NEG_INFINITY);
@@ -96,13 +96,13 @@ fn names_that_generated_code_needs_are_nobodys() {
     let read = Awkward::decode(&names.encode_to_vec()).unwrap();
     assert_eq!(read.extension(&AT).unwrap().map(|at| at.seconds), Some(7));
     assert_eq!(read.extension(&OF), Ok(None));
-    let _ = (Box_::ALL, IntoIterator::default());
+    let _ = (Box___::ALL, IntoIterator::default());
 }
 
 /// What lies in an area that is off is kept, and can be written encoded.
 #[test]
 fn areas_can_be_left_out() {
-    use crate::all::{Near, NearMixed, NearWriter, mixed};
+    use crate::all::areas::{Mixed, Near, Near_MixedOneof, NearWriter};
     let mut buffer = [0; 64];
     let mut stream = FixedSink::stream(&mut buffer);
     let mut writer = NearWriter::from_scope(stream.root());
@@ -110,12 +110,12 @@ fn areas_can_be_left_out() {
     drop(writer);
     let bytes = stream.finish().unwrap();
     let near = Near::decode(bytes).unwrap();
-    assert_eq!((near.own, near.mixed.clone()), (Some(1), Some(NearMixed::Number(3))));
+    assert_eq!((near.own, near.mixed.clone()), (Some(1), Some(Near_MixedOneof::Number(3))));
     assert_eq!(near.unknown_fields.as_bytes().is_empty(), cfg!(feature = "lib"));
     assert_eq!(near.encoded_len(), bytes.len());
     assert_eq!(Near::decode(&near.encode_to_vec()), Ok(near));
-    assert_eq!(mixed::METHODS.len(), 4);
-    assert_eq!(mixed::Request::decode(1, &[]).is_ok(), cfg!(feature = "lib"));
-    assert_eq!(mixed::Request::decode(3, &[]).unwrap().method_id(), 3);
-    assert_eq!(mixed::Request::decode(4, &[]).is_ok(), cfg!(all(feature = "lib", feature = "far")));
+    assert_eq!(Mixed::METHODS.len(), 4);
+    assert_eq!(Mixed::Request::decode(1, &[]).is_ok(), cfg!(feature = "lib"));
+    assert_eq!(Mixed::Request::decode(3, &[]).unwrap().method_id(), 3);
+    assert_eq!(Mixed::Request::decode(4, &[]).is_ok(), cfg!(all(feature = "lib", feature = "far")));
 }

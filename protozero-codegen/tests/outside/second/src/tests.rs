@@ -1,12 +1,19 @@
 //! What the generated code of both crates has to do together.
 
-use super::schema::{Blob, BlobBody, Book, Order, OrderKind, OrderPaid, Plainer};
+use super::schema::second::{
+    Blob, Blob_BodyOneof, Book, Order, Order_Kind, Order_PaidOneof, Plainer,
+};
 use super::{Kind, Paid, Trade, protozero};
-use outside::plain::Plain;
+use outside::plain::kitchen::three::Plain;
 use protozero::Message;
 
 fn order() -> Order {
-    Order { price: -3, kind: OrderKind::LIMIT, paid: Some(OrderPaid::Card(9)), ..Order::default() }
+    Order {
+        price: -3,
+        kind: Order_Kind::Limit,
+        paid: Some(Order_PaidOneof::Card(9)),
+        ..Order::default()
+    }
 }
 
 #[test]
@@ -32,7 +39,7 @@ fn bytes_are_held_as_wanted() {
         more: Some(Bytes::new()),
         parts: vec![part.clone(), part.clone()],
         named: [("name".to_owned(), part)].into(),
-        body: Some(BlobBody::Whole(Bytes::from_static(b"\xff"))),
+        body: Some(Blob_BodyOneof::Whole(Bytes::from_static(b"\xff"))),
         ..Blob::default()
     };
     let plainer = Plainer { data: b"vector".to_vec(), blob: Some(blob), ..Plainer::default() };

@@ -1,0 +1,116 @@
+//! The names of types and modules that follow from a full name alone.
+//!
+//! Two declarations of a schema have two names: each function here can be undone, and no result of one is a result of
+//! another. So a declaration cannot change or take the name of another one. The schema language does its part: in one
+//! scope, a package, a message, an enum, a service and an extension never have the same name.
+//!
+//! - An underscore of a type's name is doubled, so that a single one says "nested in". One that starts the name of a
+//!   nested type would touch that single one; it becomes a zero, and no other name starts with a digit.
+//! - A type whose name ends as a derived name does gets an underscore.
+//! - Modules of packages are in lower case and have single underscores. So a type in lower case that has underscores
+//!   gets another one: their number at its end is odd, and even at the end of a package's.
+//! - A name that generated code needs itself gets an underscore.
+
+use super::ident::camel;
+
+/// The module of types that have no package, or a flat one. The root re-exports it.
+pub(crate) const ROOT_ITEMS: &str = "root_items";
+
+/// Names that generated code uses without a path; a declaration of such a name would shadow them.
+const RESERVED: &[&str] = &[
+    "Arc",
+    "Box",
+    "Clone",
+    "Debug",
+    "Default",
+    "Err",
+    "Error",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Self",
+    "Some",
+    "String",
+    "Vec",
+    "bool",
+    "crate",
+    "d",
+    "f32",
+    "f64",
+    "i32",
+    "i64",
+    "protozero",
+    ROOT_ITEMS,
+    "rt",
+    "self",
+    "str",
+    "super",
+    "u32",
+    "u64",
+    "u8",
+];
+
+pub(super) const WRITER: &str = "Writer";
+pub(super) const READER: &str = "Reader";
+pub(super) const FIELD: &str = "ReaderField";
+pub(super) const TABLE: &str = "ReaderTable";
+const ONEOF: &str = "Oneof";
+
+/// The name of a message, an enum or a service, by its names from the package to itself.
+pub(super) fn declared(parts: &[String]) -> String {
+    let mut name = base(parts);
+    let last = parts.last().map_or("", String::as_str);
+    let derived = [WRITER, READER, FIELD, TABLE, ONEOF];
+    let derived = derived.iter().any(|end| last.len() > end.len() && last.ends_with(end));
+    let like_package = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.contains('_');
+    if derived || like_package {
+        name.push('_');
+    }
+    free(name)
+}
+
+/// What the names derived from a message start with.
+pub(super) fn base(parts: &[String]) -> String {
+    let mut out = String::new();
+    for part in parts {
+        let rest = if out.is_empty() { part } else { part.trim_start_matches('_') };
+        if !out.is_empty() {
+            out.push('_');
+            out.extend((rest.len()..part.len()).map(|_| '0'));
+        }
+        out.push_str(&rest.replace('_', "__"));
+    }
+    out
+}
+
+/// The name of the enum of a oneof. Those of two oneofs in one message may be equal if only case and underscores tell
+/// the oneofs from each other.
+pub(super) fn oneof(parts: &[String], name: &str) -> String {
+    let name = camel(name);
+    let rest = name.trim_start_matches('_');
+    let zeros = "0".repeat(name.len() - rest.len());
+    format!("{}_{zeros}{rest}{ONEOF}", base(parts))
+}
+
+/// The module of a package: one part of the package's name.
+pub(super) fn module(part: &str) -> String {
+    let lower = part.starts_with(|c: char| c.is_ascii_lowercase());
+    if !lower || part.contains(|c: char| c.is_ascii_uppercase()) {
+        return declared(&[part.to_owned()]);
+    }
+    let at_end = part.len() - part.trim_end_matches('_').len();
+    free(format!("{part}{}", "_".repeat(at_end)))
+}
+
+fn free(mut name: String) -> String {
+    if RESERVED.contains(&name.trim_end_matches('_')) {
+        name.push('_');
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{FIELD, READER, TABLE, WRITER, base, declared, module, oneof};
+
+fn parts(path: &str) -> Vec<String> {
+    path.split('.').map(str::to_owned).collect()
+}
+
+#[test]
+fn names_are_those_of_the_schema() {
+    for (path, name) in [
+        ("Order", "Order"),
+        ("Order.Item", "Order_Item"),
+        ("point", "point"),
+        ("Order.Item.Part", "Order_Item_Part"),
+        // What is derived from `Order` has these.
+        ("OrderWriter", "OrderWriter_"),
+        ("OrderReader", "OrderReader_"),
+        ("Order.PayOneof", "Order_PayOneof_"),
+        // And nothing has these.
+        ("Writer", "Writer"),
+        ("Order.Writer", "Order_Writer"),
+        ("OrderField", "OrderField"),
+        ("NamedTable", "NamedTable"),
+        // Underscores.
+        ("Order_Item", "Order__Item"),
+        ("Order._Item", "Order_0Item"),
+        ("_Order", "__Order"),
+        ("point_2", "point__2_"),
+        // Names of Rust, and of what is generated.
+        ("Option", "Option_"),
+        ("Option_", "Option___"),
+        ("u32", "u32_"),
+        ("rt", "rt_"),
+    ] {
+        assert_eq!(declared(&parts(path)), name, "{path}");
+    }
+    for (part, name) in [
+        ("shop", "shop"),
+        ("order_items", "order_items"),
+        ("v1beta1", "v1beta1"),
+        ("type", "type"),
+        ("self", "self_"),
+        ("protozero", "protozero_"),
+        ("Order_Item", "Order__Item"),
+        ("OrderWriter", "OrderWriter_"),
+    ] {
+        assert_eq!(module(part), name, "{part}");
+    }
+    assert_eq!(oneof(&parts("Order"), "paid_by"), "Order_PaidByOneof");
+    assert_eq!(oneof(&parts("Order"), "_1"), "Order_01Oneof");
+}
+
+/// Names that are likely to meet.
+fn part() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "A", "a", "Writer", "Reader", "Field", "Table", "Oneof", "_", "__", "0", "rt", "Option",
+        "self", "u32",
+    ]);
+    let first = |s: &String| !s.starts_with(|c: char| c.is_ascii_digit());
+    prop::collection::vec(word, 1..4).prop_map(|words| words.concat()).prop_filter("a name", first)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// In one package, no name is that of two items.
+    #[test]
+    fn no_two_items_have_one_name(
+        types in prop::collection::btree_set(prop::collection::vec(part(), 1..3), 1..24),
+        packages in prop::collection::btree_set(part(), 1..8),
+    ) {
+        let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        let mut take = |name: String, item: String| {
+            let other = taken.insert(name.clone(), item.clone());
+            prop_assert!(other.is_none(), "{other:?} and {item} are both {name}");
+            Ok(())
+        };
+        // The schema has one scope for packages, messages and enums.
+        for package in packages.iter().filter(|p| !types.contains(&vec![(*p).clone()])) {
+            take(module(package), format!("package {package}"))?;
+        }
+        for path in &types {
+            let full = path.join(".");
+            take(declared(path), full.clone())?;
+            for end in [WRITER, READER, FIELD, TABLE] {
+                take(format!("{}{end}", base(path)), format!("{end} of {full}"))?;
+            }
+            take(oneof(path, "a"), format!("a oneof of {full}"))?;
+        }
+    }
+}
