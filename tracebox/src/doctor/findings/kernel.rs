@@ -48,7 +48,7 @@ fn rights(user: &User) -> Finding {
     let has = list(&has.collect::<Vec<_>>());
     let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
     let text = format!(
-        "user {}, group {}, more groups: {}; of the capabilities that help recorders: {has}",
+        "this process has user {}, group {}, more groups: {}; of the capabilities that help recorders: {has}",
         user.uid,
         user.gid,
         list(&groups)
@@ -76,9 +76,12 @@ fn tracefs(facts: &Facts, tracefs: &Tracefs) -> Finding {
         );
     }
     let owner = tracefs.owner.clone().unwrap_or_default();
-    let closed = list(&tracefs.closed);
+    let closed = match &tracefs.closed[..] {
+        [all] if all == path => "enter it".to_owned(),
+        files => format!("use {} in it", list(files)),
+    };
     let text = format!(
-        "{path} is of user {} and group {}, mode {:04o}, and user {} may not use {closed}: {lost}",
+        "{path} is of user {} and group {}, mode {:04o}, and user {} may not {closed}: {lost}",
         owner.uid, owner.gid, owner.mode, facts.user.uid
     );
     Finding::new(CHECK, Limited, text).mend(

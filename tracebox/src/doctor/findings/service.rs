@@ -142,7 +142,11 @@ fn data_sources(facts: &Facts) -> Finding {
     let Service::Answers(answer) = &facts.service else {
         let is_absent = facts.consumer.as_ref().is_some_and(|socket| !socket.is_served);
         let status = if is_absent { Absent } else { Unknown };
-        return Finding::new(CHECK, status, "no service answers; `tracebox` has its own");
+        return Finding::new(
+            CHECK,
+            status,
+            "no service answers, so none is known; `tracebox` has its own",
+        );
     };
     let count = answer.data_sources.len();
     if answer.data_sources.iter().any(|name| name == "linux.process_stats") {

@@ -118,7 +118,9 @@ fn the_files_of_tracefs() {
     is(&none, Status::Limited, "this container, has none", None);
     let closed = tracefs("tracefs", |t| t.closed = vec!["tracing_on".into()]);
     let own = Some("sudo chown -R \"$(id -u)\" /sys/kernel/tracing");
-    is(&closed, Status::Limited, "user 0 may not use tracing_on", own);
+    is(&closed, Status::Limited, "user 0 may not use tracing_on in it", own);
+    let all = tracefs("tracefs", |t| t.closed = vec!["/sys/kernel/tracing".into()]);
+    is(&all, Status::Limited, "user 0 may not enter it", own);
     for name in ["ftrace-in-use", "events", "trace-clock"] {
         is(&tracefs(name, |t| t.state = None), Status::Unknown, "may not read tracefs", None);
     }

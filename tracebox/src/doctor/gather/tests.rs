@@ -86,8 +86,8 @@ fn the_state_of_a_service() {
     let item = |refused| UserAccountItem { refused: Some(refused), ..UserAccountItem::default() };
     let account = |uid, refused| UserAccount {
         uid: Some(uid),
-        files: Some(item(0).into()),
-        sessions: Some(item(refused).into()),
+        files: Some(item(0)),
+        sessions: Some(item(refused)),
         ..UserAccount::default()
     };
     let state = TracingServiceState {

@@ -44,7 +44,7 @@ impl<'a> Revealed<'a> {
     pub(crate) fn new(restrict: &'a dyn Restrict) -> Result<Self, String> {
         let failed = |error: io::Error| {
             format!(
-                "kernel symbols: /proc/kallsyms hides addresses: {error}; run as root, or without symbolize_ksyms"
+                "kernel symbols: /proc/kallsyms hides addresses: {error}; run as root, or see `tracebox doctor`"
             )
         };
         let mut revealed = Self { restrict, found: None };

@@ -32,7 +32,7 @@ pub(crate) fn find_root(root: &Path) -> Result<Mounted, String> {
         }
     }
     Err(format!(
-        "linux.ftrace cannot read tracefs ({}); run as root, or see `tracebox doctor`, which says what gives the right",
+        "linux.ftrace cannot read tracefs ({}); run traced_probes, or tracebox, as root, or see `tracebox doctor`",
         reasons.join("; ")
     ))
 }
