@@ -196,8 +196,9 @@ fn producer_name_filter_change() {
     config.data_sources[0].producer_name_regex_filter = vec!["unused".into(), "(".into()];
     assert!(!change(&mut shell, &consumer, &config));
     assert!(words(&mut shell, &mut other).is_empty());
+    config.data_sources[0].producer_name_regex_filter.pop();
     consumer.disable(&mut shell);
-    assert!(!change(&mut shell, &consumer, &config));
+    assert!(!change(&mut shell, &consumer, &config), "the session is over");
 }
 
 #[test]

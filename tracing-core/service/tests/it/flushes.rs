@@ -49,6 +49,26 @@ fn timeouts_from_call_config_and_default() {
 }
 
 #[test]
+fn a_periodic_flush_that_fails_is_in_the_log() {
+    for (acks, lines) in [(true, 0), (false, 1)] {
+        let mut shell = Shell::new();
+        let config = TraceConfig {
+            flush_period_ms: Some(100),
+            flush_timeout_ms: Some(10),
+            ..config(&["ds"])
+        };
+        let (producer, _consumer) = recording(&mut shell, config);
+        shell.advance_ms(100);
+        if acks {
+            producer.ack_flush(&mut shell, 1);
+        }
+        shell.advance_ms(10);
+        let count = shell.log.iter().filter(|line| line.1 == "session 1: flush failed").count();
+        assert_eq!(count, lines);
+    }
+}
+
+#[test]
 fn acks_of_strangers_do_not_count() {
     let mut shell = Shell::new();
     let (_producer, consumer) = recording(&mut shell, config(&["ds"]));

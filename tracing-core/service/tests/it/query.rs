@@ -69,8 +69,9 @@ fn of_a_larger_one_there_is_the_name_and_a_line_in_the_log() {
     for bytes in most {
         producer.register(&mut shell, of_bytes(&format!("{bytes}"), bytes));
     }
-    let whole: Vec<bool> =
-        sources(&mut shell).iter().map(|d| d.track_event_descriptor.is_some()).collect();
+    let answer = sources(&mut shell);
+    assert!(answer.iter().all(|descriptor| descriptor.id.is_none()), "none had one");
+    let whole: Vec<bool> = answer.iter().map(|d| d.track_event_descriptor.is_some()).collect();
     let count = whole.iter().filter(|whole| **whole).count();
     assert!((1..16).contains(&count), "{count} of 16 fit");
     assert!(whole.is_sorted_by(|a, b| a >= b), "the smaller ones: {whole:?}");

@@ -384,6 +384,24 @@ fn clone_snapshot_trigger_produces_event() {
 }
 
 #[test]
+fn a_consumer_that_asks_for_other_events_is_not_told() {
+    let mut shell = Shell::new();
+    let producer = MockProducer::connect(&mut shell, "trigger_producer", peer(77_777));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let request = protos::ObserveEventsRequest {
+        events_to_observe: vec![ObservableEventsType::TYPE_DATA_SOURCES_INSTANCES],
+        ..Default::default()
+    };
+    let call = shell.call_consumer(consumer.client, ConsumerRequest::ObserveEvents(request), None);
+    let config = waiting(Mode::CLONE_SNAPSHOT, 8_640_000, vec![trigger("a", 1)]);
+    consumer.enable(&mut shell, config, None);
+    fire(&mut shell, &producer, &["a"]);
+    shell.advance_ms(1);
+    let hits = observed(&mut shell, &consumer, call);
+    assert!(hits.iter().all(|event| event.clone_trigger_hit.is_none()), "{hits:?}");
+}
+
+#[test]
 fn a_clone_in_place_of_a_stop() {
     let mut shell = Shell::new();
     let mut config = stopping(vec![trigger("a", 5)]);

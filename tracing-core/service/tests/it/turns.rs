@@ -264,6 +264,19 @@ fn a_session_is_set_up_in_pieces() {
     assert_eq!(shell.service.footprint().instances, (OFFERED + 1) * ASKED);
 }
 
+/// Also one whose data sources nobody has.
+#[test]
+fn a_session_without_producers_is_set_up_in_pieces() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    shell.work_waits = true;
+    consumer.enable(&mut shell, config(&["ds"; 20_000]), None);
+    let id = shell.service.session_of(consumer.client).unwrap();
+    assert!(shell.service.view(id).unwrap().is_being_made);
+    assert!(turns(&mut shell) > 1);
+    assert_eq!(shell.service.view(id).unwrap().state, "STARTED");
+}
+
 /// A new registration is set up for sessions in pieces, and once for each data source of the config.
 #[test]
 fn a_registration_is_set_up_in_pieces() {
