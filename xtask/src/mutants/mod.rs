@@ -125,8 +125,7 @@ fn test(
     let mut found: Vec<(usize, Fate)> = chosen.iter().filter_map(known).collect();
     let mut left: Vec<usize> =
         chosen.iter().copied().filter(|n| found.iter().all(|(other, _)| other != n)).collect();
-    // About these the least is known.
-    left.sort_by_key(|number| fates.has_any(&mutants[*number]));
+    left.sort_by_key(|number| fates.rank(&mutants[*number]));
     ctx.log(format_args!("{} of {} mutants are known", found.len(), chosen.len()));
     if !left.is_empty() {
         let programs = run::build(ctx, &source)?;

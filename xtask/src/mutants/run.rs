@@ -26,6 +26,8 @@ const CPU_MIN_S: f64 = 10.0;
 /// A program that waits, for so many times as long as all its tests take without a mutant, does not end either.
 const TIMEOUT_FACTOR: u32 = 10;
 const TIMEOUT_MIN: Duration = Duration::from_secs(60);
+/// Before that is said of a mutant, the tests run again without it, and must take a part of that time.
+const AGAIN_FACTOR: u32 = 3;
 
 /// The signal of a process that used up its processor time.
 const SIGXCPU: i32 = 24;
@@ -149,7 +151,7 @@ impl Program {
             // The machine may have more to do than before.
             let began = Instant::now();
             let ended = run(None, limit)?.is_some();
-            let needed = began.elapsed() * TIMEOUT_FACTOR;
+            let needed = began.elapsed() * AGAIN_FACTOR;
             if ended && needed <= limit {
                 return Ok(None);
             }

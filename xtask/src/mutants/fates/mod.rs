@@ -52,9 +52,14 @@ impl Fates {
         (*hash == self.hash(mutant, fate)).then(|| fate.clone())
     }
 
-    /// Whether an earlier run found anything about a mutant, even if that no longer holds.
-    pub fn has_any(&self, mutant: &Mutant) -> bool {
-        self.known.contains_key(&mutant.name)
+    /// The order in which to look at mutants about which nothing is known for the sources as they are: first those that
+    /// were never looked at, then those that a new test may find.
+    pub fn rank(&self, mutant: &Mutant) -> u8 {
+        match self.known.get(&mutant.name) {
+            None => 0,
+            Some((_, Fate::Survived | Fate::NotReached | Fate::Hung(_))) => 1,
+            Some((_, Fate::Killed(_))) => 2,
+        }
     }
 
     /// Notes what was found about a mutant.

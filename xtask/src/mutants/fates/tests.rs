@@ -15,9 +15,11 @@ fn after(fate: &Fate, change: impl FnOnce(&Path), afresh: bool) -> Option<Fate> 
     let mutant = Mutant { name: "check\ta".replace('\t', " "), places };
     let path = root.join("fates.txt");
     let open = |afresh| Fates::open(&path, &root, afresh).unwrap();
-    assert_eq!(open(false).of(&mutant), None);
+    assert_eq!((open(false).of(&mutant), open(false).rank(&mutant)), (None, 0));
     open(false).note(&mutant, fate).unwrap();
     change(&root.join("tracing-core"));
+    let is_found = matches!(fate, Fate::Killed(_));
+    assert_eq!(open(false).rank(&mutant), if is_found { 2 } else { 1 });
     let found = open(afresh).of(&mutant);
     std::fs::remove_dir_all(&root).unwrap();
     found

@@ -157,6 +157,14 @@ fn programs_are_bounded() {
     assert_eq!(fails(&words), ProgramError::TooLarge);
 }
 
+/// Small fields may come behind large ones, which are in order.
+#[test]
+fn small_fields_come_in_any_order() {
+    let program = parse(&[simple(200), simple(5), simple(300), EOM]);
+    assert_eq!([5, 200, 300].map(|f| program.rule(0, f)), [Rule::Pass; 3]);
+    assert_eq!([6, 128, 201].map(|f| program.rule(0, f)), [Rule::Deny; 3]);
+}
+
 #[test]
 fn overlay_upgrade_to_filter_string() {
     let program = with(&[simple(1), simple(2), EOM], &[0, string(2), 0]).unwrap();

@@ -66,6 +66,7 @@ fn what_was_not_shown_is_told_once() {
     assert_eq!(limiter.due_ns(), None);
     written(&mut limiter, 5, who(1, 1000));
     written(&mut limiter, 6, who(2, 1001));
+    assert!(limiter.allow(6, who(3, 1002)), "of this user nothing is missing");
     let due_ns = limiter.due_ns().unwrap();
     assert_eq!(due_ns, 5 + LOG_TELL_NS, "counted from the first");
     assert!(limiter.poll(due_ns - 1).is_empty());
