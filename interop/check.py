@@ -368,10 +368,14 @@ def check_play(trace, play, path, is_clone):
     trace.need(set(trace.compressed) == ({codec} if codec else set()), f"packed {trace.compressed}")
     raw = path.replace("trace.pftrace", "raw")
     if play == "query":
-        check_query(trace, raw, path.replace("trace.pftrace", "query.log"))
+        check_query(trace, service, raw, path.replace("trace.pftrace", "query.log"))
 
 
-def check_query(trace, raw, table):
+# What our service tells beyond the schema, by the numbers of the fields of TracingServiceState.
+STATE_OF_OURS = {50002: "accounts", 50003: "all_users", 50004: "counters"}
+
+
+def check_query(trace, service, raw, table):
     """The message and the table for people tell of the session, the producer and its data source."""
     with open(raw, "rb") as file:
         state = schema.TracingServiceState.FromString(file.read())
@@ -380,6 +384,13 @@ def check_query(trace, raw, table):
     producers = {p.id: p.name for p in state.producers}
     sources = {s.ds_descriptor.name: producers.get(s.producer_id) for s in state.data_sources}
     trace.need(sources.get("com.example.rust") == "rust-example", f"data sources {sources}")
+    told = {field.field_number: field for field in UnknownFieldSet(state)}
+    for number, name in STATE_OF_OURS.items():
+        if service == "ours":
+            has_bytes = number in told and len(told[number].data) > 0
+            trace.need(has_bytes, f"no {name} ({number}) in the answer")
+        else:
+            trace.need(number not in told, f"field {number} in an answer of {service}: is it ours?")
     with open(table, encoding="utf-8") as file:
         text = file.read()
     for word in ["interop", "rust-example", "com.example.rust", "STARTED"]:
