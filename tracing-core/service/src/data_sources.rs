@@ -237,11 +237,20 @@ impl Sources {
         producer.sources.remove(&by_name);
     }
 
-    /// Removes all registrations of a producer.
-    pub(crate) fn unregister_all(&mut self, producer: &mut Producer, turn: &mut Turn) {
+    /// Removes registrations of a producer until the work of `turn` is `end`. Returns whether these were all.
+    pub(crate) fn unregister_all(
+        &mut self,
+        producer: &mut Producer,
+        end: u64,
+        turn: &mut Turn,
+    ) -> bool {
         while let Some(((_, number), id)) = producer.sources.pop_first() {
             self.unregister(producer, turn, SourceKey(id, number));
+            if turn.work >= end {
+                return producer.sources.is_empty();
+            }
         }
+        true
     }
 }
 

@@ -128,6 +128,14 @@ pub enum Input {
         /// The connection.
         client: ClientId,
     },
+    /// Frames that called no method of the service. The transport has answered them; they count as requests of the
+    /// peer.
+    FramesRefused {
+        /// The connection.
+        client: ClientId,
+        /// How many.
+        count: u64,
+    },
     /// What the shell counts. It passes that before a `QueryServiceState`, or never: then the answer lacks it.
     ShellCounted(Box<ShellAccounts>),
 }
@@ -144,6 +152,7 @@ impl Input {
             | Self::ConsumerConnected { client, .. }
             | Self::ConsumerRequest { client, .. }
             | Self::ConsumerDisconnected { client }
+            | Self::FramesRefused { client, .. }
             | Self::Drained { client } => Some(*client),
             Self::FileCreated { .. }
             | Self::PrioritySet { .. }

@@ -41,6 +41,14 @@ pub(crate) enum Step {
         error: SessionError,
     },
     Start(SessionId),
+    /// Starts the instances of a session that has started.
+    StartInstances(SessionId),
+    /// The consumer leaves a session under a key, as it asked before that was set up.
+    Detach {
+        session: SessionId,
+        call: Option<CallId>,
+        key: String,
+    },
 
     Flush {
         session: SessionId,

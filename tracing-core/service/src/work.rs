@@ -13,7 +13,7 @@
 //! while anyone is in line. One timeout does a bounded amount of the work, and takes turns between those in line, so
 //! each gets the same share, and a peer that asks for little never waits for one that asks for much.
 //!
-//! What a session does has its place in line beside its consumer, who may be gone: set-up, and the scrape of its
+//! What a session does has its place in line beside its consumer, who may be gone: set-up, start, and the scrape of its
 //! producers' memory. Requests of the consumer wait for it.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use protos::CommitDataRequest;
 use crate::limits;
 use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::session::flush_request::FlushThen;
-use abi::ids::{CallId, ClientId, FileId, ProducerId, SessionId};
+use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::BlockSet;
 
 /// Something that is to be done, and that waits.
@@ -38,10 +38,14 @@ pub(crate) enum Todo {
     Ask(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
     /// A consumer left.
     Part,
+    /// A consumer has taken what was sent to it: its answers and its packets go on.
+    Continue,
     /// The memory of the producers of a session is scraped.
     Scrape(Scrape),
     /// Data sources are set up for a session.
     SetUp(SetUp),
+    /// The instances of a session are started, from the one behind this one on.
+    Start(Option<(ProducerId, InstanceId)>),
     /// A new data source is set up for all sessions.
     Match(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.

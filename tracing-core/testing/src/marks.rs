@@ -52,6 +52,7 @@ names!(input, INPUTS, Input {
     Input::FileWritten { result: Ok(()), .. } => "FileWritten",
     Input::FileWritten { result: Err(_), .. } => "FileWritten with an error",
     Input::Drained { .. } => "Drained",
+    Input::FramesRefused { .. } => "FramesRefused",
     Input::ShellCounted(_) => "ShellCounted",
 });
 

@@ -74,6 +74,10 @@ pub struct Shell {
     pub boost: Option<Boost>,
     /// If set, the priority cannot be changed, for this reason.
     pub priority_error: Option<String>,
+    /// If set, files are created only by [`create_files`](Self::create_files).
+    pub files_wait: bool,
+    /// Files to create: the token of each, and its path.
+    waiting_files: Vec<(u64, String)>,
     /// If set, no file can be created, for this reason.
     pub create_error: Option<String>,
     /// If set, no file can be written, for this reason.
@@ -157,6 +161,8 @@ impl Shell {
             disconnected: Vec::new(),
             boost: None,
             priority_error: None,
+            files_wait: false,
+            waiting_files: Vec::new(),
             create_error: None,
             write_error: None,
             fail_file_op: None,
@@ -343,17 +349,10 @@ impl Shell {
                     self.inboxes.remove(&client);
                     self.disconnected.push(client);
                 }
-                Output::CreateFile { token, path, .. } => {
-                    let error = self.create_error.clone().or_else(|| self.file_op());
-                    let result = match &error {
-                        Some(text) => Err(FileError { text: text.clone() }),
-                        None => Ok(self.open_file()),
-                    };
-                    if let Ok(file) = result {
-                        self.files.entry(file).or_default().path = path;
-                    }
-                    self.service.handle(&self.now(), Input::FileCreated { token, result });
+                Output::CreateFile { token, path, .. } if self.files_wait => {
+                    self.waiting_files.push((token, path));
                 }
+                Output::CreateFile { token, path, .. } => self.create_file(token, path),
                 Output::WriteFile { file, data, .. } if self.stuck.contains(&file) => {
                     self.files.entry(file).or_default().waiting.push(data.len());
                 }
@@ -387,6 +386,26 @@ impl Shell {
         if !self.consumers_are_slow && !self.undrained.is_empty() {
             self.drain_consumers();
         }
+    }
+
+    /// Creates the files that wait.
+    pub fn create_files(&mut self) {
+        for (token, path) in std::mem::take(&mut self.waiting_files) {
+            self.create_file(token, path);
+        }
+        self.carry_out();
+    }
+
+    fn create_file(&mut self, token: u64, path: String) {
+        let error = self.create_error.clone().or_else(|| self.file_op());
+        let result = match &error {
+            Some(text) => Err(FileError { text: text.clone() }),
+            None => Ok(self.open_file()),
+        };
+        if let Ok(file) = result {
+            self.files.entry(file).or_default().path = path;
+        }
+        self.service.handle(&self.now(), Input::FileCreated { token, result });
     }
 
     /// Counts a file operation; the error if it is the one to fail.

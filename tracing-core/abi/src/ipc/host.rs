@@ -63,7 +63,12 @@ pub struct Host<P: Port, F, M = Vec<u8>> {
     /// The last one counts; an older one that no request took is closed.
     fd: Option<F>,
     undecodable: u64,
+    /// Frames that were no call, until somebody takes the number.
+    refused: u64,
 }
+
+/// Frames in a row that are no call and are handled at once.
+const REFUSED_AT_ONCE: usize = 64;
 
 impl<P: Port, F, M> Default for Host<P, F, M> {
     fn default() -> Self {
@@ -74,6 +79,7 @@ impl<P: Port, F, M> Default for Host<P, F, M> {
             outbox: Outbox::default(),
             fd: None,
             undecodable: 0,
+            refused: 0,
         }
     }
 }
@@ -93,9 +99,15 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
         self.deframer.push(bytes)
     }
 
-    /// The next event of the client. Binds and frames that are no call are answered on the way.
+    /// The next event of the client. Binds and frames that are no call are answered on the way, at most 64 of them:
+    /// without an event there may be more to do, if there still [are events](Self::has_events).
     pub fn poll_event(&mut self) -> Option<HostEvent<P, F>> {
-        self.events.pop_front().or_else(|| self.next_event())
+        self.events.pop_front().or_else(|| self.next_event(REFUSED_AT_ONCE))
+    }
+
+    /// How many frames there were since the last call that did not call a method of the port.
+    pub fn take_refused(&mut self) -> u64 {
+        core::mem::take(&mut self.refused)
     }
 
     /// Whether [`poll_event`](Self::poll_event) has something to do: there may be no event in it.
@@ -150,22 +162,25 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
 
     /// Decodes all that waits.
     pub(super) fn decode_waiting(&mut self) {
-        while let Some(event) = self.next_event() {
+        while let Some(event) = self.next_event(usize::MAX) {
             self.events.push_back(event);
         }
     }
 
-    /// Handles frames until one is an event.
-    fn next_event(&mut self) -> Option<HostEvent<P, F>> {
+    /// Handles frames until one is an event, or `max` were none.
+    fn next_event(&mut self, max: usize) -> Option<HostEvent<P, F>> {
         let mut deframer = core::mem::take(&mut self.deframer);
         let mut event = None;
-        while event.is_none()
-            && let Some(frame) = deframer.pop()
-        {
+        for _ in 0..max {
+            let Some(frame) = deframer.pop() else { break };
             match Frame::decode(frame) {
                 Ok(frame) => event = self.handle(frame),
                 Err(_) => self.undecodable = self.undecodable.saturating_add(1),
             }
+            if event.is_some() {
+                break;
+            }
+            self.refused = self.refused.saturating_add(1);
         }
         self.deframer = deframer;
         event

@@ -153,6 +153,14 @@ impl HostLink {
         .map_err(Disconnect::BadFrame)
     }
 
+    /// See [`Host::take_refused`].
+    pub(super) fn take_refused(&mut self) -> u64 {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.take_refused(),
+            AnyHost::Consumer(host) => host.take_refused(),
+        }
+    }
+
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         let identity = |identity| Event::Identity(identity);
         match &mut self.host {

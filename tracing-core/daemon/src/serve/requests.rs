@@ -95,10 +95,18 @@ impl Engine {
             && !self.service.is_busy(client)
             && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
             && (host.write_closed || !host.is_paused())
-            && let Some(event) = host.poll_event()
+            && host.has_events()
         {
-            self.handle_event(client, event);
-            left -= 1;
+            let event = host.poll_event();
+            let refused = host.take_refused();
+            if refused > 0 {
+                // The peer pays for them; binds are few.
+                self.handle_input(Input::FramesRefused { client, count: refused });
+            }
+            if let Some(event) = event {
+                self.handle_event(client, event);
+            }
+            left = left.saturating_sub(1).saturating_sub(refused as usize);
         }
         self.dirty.insert(client);
         let Some(peer) = self.peers.get_mut(&client) else { return };

@@ -36,9 +36,40 @@ impl Service {
         self.settle(waiter, self.turn.work.saturating_sub(before));
     }
 
+    /// A consumer has taken what was sent to it. What goes on waits in line as its requests do.
+    pub(super) fn consumer_drained(&mut self, client: ClientId) {
+        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        let Some(consumer) = self.consumers.get_mut(client) else { return };
+        let work = &mut consumer.work;
+        if work.in_line {
+            if !work.todo.iter().any(|todo| matches!(todo, Todo::Continue)) {
+                work.todo.push_back(Todo::Continue);
+            }
+            return;
+        }
+        work.left(now_ns, per_peer);
+        let before = self.turn.work;
+        self.continue_streams(client);
+        self.run_steps();
+        self.settle(Waiter::Consumer(client), self.turn.work.saturating_sub(before));
+    }
+
+    /// Goes on with answers and packets that were not sent because enough was in flight.
+    pub(super) fn continue_streams(&mut self, client: ClientId) {
+        let Some(consumer) = self.consumers.get_mut(client) else { return };
+        consumer.in_flight_bytes = 0;
+        self.continue_queries(client);
+        self.continue_read(client);
+    }
+
     /// The connection of a consumer is closed.
     pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
-        match self.consumers.get_mut(client) {
+        let mut consumer = self.consumers.get_mut(client);
+        if let Some(consumer) = &mut consumer {
+            // Nobody takes it any more.
+            consumer.work.todo.retain(|todo| !matches!(todo, Todo::Continue));
+        }
+        match consumer {
             // What it sent before its end is done first.
             Some(consumer) if !consumer.work.todo.is_empty() => {
                 consumer.work.todo.push_back(Todo::Part);
@@ -114,7 +145,9 @@ impl Service {
             }
             Request::QueryCapabilities(_) => query::capabilities(client, call, &mut turn.out),
             Request::SaveTraceForBugreport(_) => query::retired(client, call, &mut turn.out),
-            Request::Detach(r) => self.detach_request(client, call, &r.key.unwrap_or_default()),
+            Request::Detach(r) => {
+                self.detach_request(client, call, session, r.key.unwrap_or_default());
+            }
             Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
             Request::ChangeTraceConfig(r) => {
                 self.change_request(client, call, session, &r.trace_config.unwrap_or_default());
@@ -155,7 +188,27 @@ impl Service {
         self.turn.out.reply(client, call, response.into());
     }
 
-    fn detach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
+    /// A session that is not set up is left when it is: a consumer that attaches then finds one that records.
+    fn detach_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+        key: String,
+    ) {
+        let session = session.and_then(|id| self.sessions.get_mut(id));
+        match session.filter(|session| session.is_being_made()) {
+            Some(session) => {
+                // Only one call can be answered at the end.
+                if let Some((older, _)) = session.detaches.replace((call, key)) {
+                    self.turn.out.reject(client, older);
+                }
+            }
+            None => self.detach(client, call, &key),
+        }
+    }
+
+    pub(super) fn detach(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
         let result = detach::detach(client, key, sessions, consumers, &mut self.turn);
         self.reply_result(client, call, "Detach", result);

@@ -115,14 +115,13 @@ impl Service {
                 enable::priority_set(token, result, &mut self.sessions, turn);
             }
             Input::Drained { client } => {
-                if let Some(consumer) = self.consumers.get_mut(client) {
-                    consumer.in_flight_bytes = 0;
-                    self.continue_queries(client);
-                    self.continue_read(client);
+                if self.consumers.get(client).is_some() {
+                    self.consumer_drained(client);
                 } else {
                     self.producers.drained(client, &mut turn.out);
                 }
             }
+            Input::FramesRefused { client, count } => self.frames_refused(client, count),
             Input::ShellCounted(accounts) => self.shell = *accounts,
         }
         self.end_turn();
@@ -214,18 +213,7 @@ impl Service {
     fn continue_read(&mut self, client: ClientId) {
         let totals = self.totals();
         let Self { turn, consumers, sessions, producers, buffers, .. } = self;
-        let Turn { config, now, machine_id, out, accounts, .. } = turn;
-        let machine_id = *machine_id;
-        let mut context = PassContext {
-            config,
-            now,
-            machine_id,
-            producers,
-            buffers,
-            totals,
-            accounts,
-            bytes_read: 0,
-        };
+        let (mut context, (out, _)) = PassContext::new(turn, producers, buffers, totals);
         read::continue_stream(client, consumers, sessions, &mut context, out);
         let bytes = context.bytes_read as u64;
         turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));

@@ -5,7 +5,6 @@ use crate::limits;
 use crate::session::read::PassContext;
 use crate::session::{enable, flush, pending_clone, start, stop, write};
 use crate::step::Step;
-use crate::turn::Turn;
 use crate::work::Todo;
 use abi::ids::{FlushId, SessionId};
 
@@ -58,8 +57,15 @@ impl Service {
             | Step::FailAllClones(_)
             | Step::LimitCopyTime(_) => self.run_clone_step(step),
             Step::Erase(id) => self.erase(id),
+            Step::Detach { session, call, key } => {
+                let consumer = self.sessions.get(session).and_then(|session| session.consumer);
+                if let Some(client) = consumer {
+                    self.detach(client, call, &key);
+                }
+            }
             Step::Scrape { session, then } => self.begin_scrape(session, then),
             Step::SetUp { session, job } => self.add_session_work(session, Todo::SetUp(*job)),
+            Step::StartInstances(id) => self.add_session_work(id, Todo::Start(None)),
             Step::Free { session, reason } => self.free(session, reason),
             step => self.run_session_step(step),
         }
@@ -78,7 +84,7 @@ impl Service {
                 enable::configure(session, &self.sources, turn);
             }
             Step::Configured(_) => enable::configured(session, consumers, turn),
-            Step::Start(_) => start::session(session, producers, consumers, turn),
+            Step::Start(_) => start::session(session, consumers, turn),
             Step::Flush { timeout_ms, flags, then, .. } => {
                 flush::flush(session, (timeout_ms, flags), then, producers, consumers, turn);
             }
@@ -141,18 +147,7 @@ impl Service {
         let totals = self.totals();
         let Self { turn, clones, sessions, producers, buffers, .. } = self;
         let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
-        let Turn { config, now, machine_id, out, timers, accounts, .. } = turn;
-        let machine_id = *machine_id;
-        let mut context = PassContext {
-            config,
-            now,
-            machine_id,
-            producers,
-            buffers,
-            totals,
-            accounts,
-            bytes_read: 0,
-        };
+        let (mut context, (out, timers)) = PassContext::new(turn, producers, buffers, totals);
         let is_full = write::passes(session, &mut context, out, timers);
         let bytes = context.bytes_read as u64;
         turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));

@@ -3,8 +3,9 @@
 use super::Service;
 use crate::limits;
 use crate::session::admission::RequestFile;
+use crate::session::instance::InstanceKey;
 use crate::session::state::{EndError, SetUpWait};
-use crate::session::{flush, set_up, stop};
+use crate::session::{flush, set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Waiter, Work};
 use abi::ids::{ClientId, ProducerId, SessionId};
@@ -50,6 +51,20 @@ impl Service {
         let Some(of) = self.work_of(waiter) else { return };
         of.spend(work);
         self.line_up(waiter);
+    }
+
+    /// Charges a peer for frames that the transport answered by itself: they cost it what requests do.
+    pub(super) fn frames_refused(&mut self, client: ClientId, count: u64) {
+        let waiter = match self.producers.id_of(client) {
+            Some(id) => Waiter::Producer(id),
+            None => Waiter::Consumer(client),
+        };
+        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        let Some(work) = self.work_of(waiter) else { return };
+        work.left(now_ns, per_peer);
+        let cost = count.saturating_mul(limits::WORK_PER_REQUEST);
+        self.turn.spend(cost);
+        self.settle(waiter, cost);
     }
 
     /// Puts a peer or session into the line if it has to wait.
@@ -122,8 +137,10 @@ impl Service {
                 self.run_consumer_request(client, call, *request, RequestFile::new(file));
             }
             (Waiter::Consumer(client), Todo::Part) => self.part(client),
+            (Waiter::Consumer(client), Todo::Continue) => self.continue_streams(client),
             (Waiter::Session(id), Todo::Scrape(scrape)) => self.scrape(id, scrape, left),
             (Waiter::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
+            (Waiter::Session(id), Todo::Start(after)) => self.start_instances(id, after, left),
             (Waiter::Producer(id), Todo::Match(call, at)) => {
                 self.match_registration(id, call, at, left);
             }
@@ -207,6 +224,17 @@ impl Service {
         }
     }
 
+    /// Starts the instances of a session, as far as `left` allows.
+    fn start_instances(&mut self, id: SessionId, after: Option<InstanceKey>, left: u64) {
+        let end = self.turn.work.saturating_add(left);
+        let Some(session) = self.sessions.get_mut(id).filter(|s| !s.is_ending) else { return };
+        let (producers, consumers) = (&mut self.producers, &mut self.consumers);
+        let next = start::instances(session, after, end, producers, consumers, &mut self.turn);
+        if next.is_some() {
+            session.work.todo.push_front(Todo::Start(next));
+        }
+    }
+
     /// Destroys a session, after what it has begun.
     pub(super) fn free(&mut self, id: SessionId, reason: EndError) {
         let Some(session) = self.sessions.get_mut(id).filter(|session| !session.freed) else {
@@ -232,12 +260,13 @@ impl Service {
         if let Some(page) = self.commits.scrape_leaving(producer, &live, range, buffers, turn) {
             return producer.work.todo.push_front(Todo::Leave(page));
         }
-        if !self.commits.end_sequences(producer, &live, end, buffers, turn) {
+        if !self.commits.end_sequences(producer, &live, end, buffers, turn)
+            || !self.sources.unregister_all(producer, end, turn)
+        {
             // The pages are scraped.
             return producer.work.todo.push_front(Todo::Leave(usize::MAX));
         }
         self.sessions.note_leftovers(producer, turn);
-        self.sources.unregister_all(producer, turn);
         if !self.remove_instances(id, None, end)
             && let Some(producer) = self.producers.get_mut(id)
         {

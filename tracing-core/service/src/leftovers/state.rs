@@ -21,8 +21,8 @@ impl Leftovers {
     }
 
     /// Packets of writers whose buffer is not known.
-    pub(crate) fn of_no_buffer(&self) -> Amount {
-        self.of_no_buffer
+    pub(crate) fn take_of_no_buffer(&mut self) -> Amount {
+        std::mem::take(&mut self.of_no_buffer)
     }
 
     pub(super) fn lose_of_no_buffer(&mut self, amount: Amount) {

@@ -17,6 +17,7 @@ use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
 use super::priority::{self, Priority};
 use super::state::{Session, Sessions, SetUpWait};
+use super::stop::refuse_to_detach;
 use super::trigger_config::TriggerMode;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -276,15 +277,16 @@ pub(crate) fn fail(
     priority: &mut Priority,
     turn: &mut Turn,
 ) {
-    let Some(session) = sessions.remove(id) else { return };
+    let Some(mut session) = sessions.remove(id) else { return };
     for buffer in &session.buffers {
         buffers.remove(*buffer);
     }
-    if let Some(file) = session.file {
+    if let Some(file) = session.file.take() {
         turn.out.close_file(file.id);
     }
     priority.request(turn, sessions.highest_boost());
     let Some(client) = session.consumer else { return };
+    refuse_to_detach(&mut session, client, consumers, turn);
     consumers.set_session(client, None);
     refuse(client, error, consumers, turn);
 }
@@ -400,11 +402,17 @@ pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, turn:
         session.config.duration_ms.unwrap_or(0),
     );
     turn.out.info(line);
-    if session.triggers.mode == TriggerMode::Start {
+    let id = session.id;
+    if session.ends_when_made {
+        turn.then(Step::Disable { session: id, immediate: false, error: None });
+    } else if session.triggers.mode == TriggerMode::Start {
         let trigger = session.config.trigger_config.as_ref();
         let wait_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0).into();
         turn.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.get());
     } else if !session.config.deferred_start.unwrap_or(false) {
-        turn.then(Step::Start(session.id));
+        turn.then(Step::Start(id));
+    }
+    if let Some((call, key)) = session.detaches.take() {
+        turn.then(Step::Detach { session: id, call, key });
     }
 }

@@ -127,8 +127,10 @@ impl Instances {
         self.by_key.get(key)
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = InstanceKey> + '_ {
-        self.by_key.keys().copied()
+    /// The one behind another, or the first one.
+    pub(crate) fn next_after(&self, key: Option<InstanceKey>) -> Option<&Instance> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.by_key.range((key.map_or(Unbounded, Excluded), Unbounded)).next().map(|(_, i)| i)
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &Instance> + Clone {

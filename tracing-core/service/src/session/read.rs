@@ -33,6 +33,8 @@ use crate::packet::PacketStreamValidator;
 use crate::producers::Producers;
 use crate::service_packet::packet;
 use crate::stats::{self, ServiceTotals};
+use crate::timers::Timers;
+use crate::turn::Turn;
 use crate::{packets, provenance};
 use abi::ids::{BufferId, CallId, ClientId};
 use abi::time::Now;
@@ -48,6 +50,25 @@ pub(crate) struct PassContext<'a> {
     /// Bytes that passes read so far, or what their filters cost instead.
     pub(crate) bytes_read: usize,
     pub(crate) accounts: &'a Accounts,
+}
+
+/// What follows from a pass: effects and timers.
+pub(crate) type PassEffects<'a> = (&'a mut Outbox, &'a mut Timers);
+
+impl<'a> PassContext<'a> {
+    /// That of a pass in this turn, beside the effects of the turn.
+    pub(crate) fn new(
+        turn: &'a mut Turn,
+        producers: &'a Producers,
+        buffers: &'a mut Buffers,
+        totals: ServiceTotals,
+    ) -> (Self, PassEffects<'a>) {
+        let Turn { config, now, machine_id, out, timers, accounts, .. } = turn;
+        let machine_id = *machine_id;
+        let context =
+            Self { config, now, machine_id, producers, buffers, totals, accounts, bytes_read: 0 };
+        (context, (out, timers))
+    }
 }
 
 /// A consumer asks for packets; an older stream of it ends with a rejection. Returns whether there is a stream now.

@@ -10,17 +10,13 @@ use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::producers::{Producer, Producers};
+use crate::step::Step;
 use crate::timers::{Clock, TimerKind};
 use crate::turn::Turn;
-use abi::ids::InstanceId;
+use abi::ids::{InstanceId, ProducerId};
 
 /// Starts a configured session; harmless if it was started before.
-pub(crate) fn session(
-    session: &mut Session,
-    producers: &mut Producers,
-    consumers: &mut Consumers,
-    turn: &mut Turn,
-) {
+pub(crate) fn session(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
     if session.state() != SessionState::Configured {
         let (id, state) = (session.id, session.state().name());
         let error = SessionError::NotConfigured { id, state };
@@ -35,12 +31,39 @@ pub(crate) fn session(
     session.pending.lifecycle(Lifecycle::TracingStarted, turn.now.boot_ns);
     snapshot_due(session, turn);
     set_timers(session, turn);
-    let keys: Vec<InstanceKey> = session.instances.keys().collect();
-    for key in keys {
-        instance(session, key, producers, consumers, turn);
+    turn.then(Step::StartInstances(session.id));
+}
+
+/// Starts the instances behind `after` that are set up, until the work of `turn` is `end`. Returns the one to go on
+/// behind, if there are more.
+pub(crate) fn instances(
+    session: &mut Session,
+    mut after: Option<InstanceKey>,
+    end: u64,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) -> Option<InstanceKey> {
+    // It may have been stopped meanwhile.
+    while session.state() == SessionState::Started
+        && let Some(next) = session.instances.next_after(after)
+    {
+        let (key, state) = (next.key(), next.state());
+        if turn.work >= end {
+            return after.or(Some(BEFORE_ALL));
+        }
+        turn.spend(limits::WORK_PER_ENTRY);
+        if state == InstanceState::Configured {
+            instance(session, key, producers, consumers, turn);
+        }
+        after = Some(key);
     }
     check_all_started(session, consumers, turn);
+    None
 }
+
+/// No producer has this number.
+const BEFORE_ALL: InstanceKey = (ProducerId::new(0), InstanceId::new(0));
 
 fn set_timers(session: &Session, turn: &mut Turn) {
     let (id, config) = (session.id.get(), &session.config);

@@ -114,6 +114,10 @@ pub(crate) struct Session {
     is_uncompressed_told: bool,
     /// The priority it wants the service to have.
     pub(crate) boost: Option<Boost>,
+    /// Its consumer asked to leave it under a key before it was set up: the call is answered then.
+    pub(crate) detaches: Outlined<Option<(Option<CallId>, String)>>,
+    /// Its end was asked for before it was set up.
+    pub(crate) ends_when_made: bool,
     /// The session is over, and its consumer is to be told so once the file is closed.
     pub(crate) pending_end_error: Option<EndError>,
     /// What the consumer was told: a consumer that attaches later is told the same.
@@ -171,6 +175,8 @@ impl Session {
             compressing: None,
             is_uncompressed_told: false,
             boost: None,
+            detaches: Outlined::default(),
+            ends_when_made: false,
             pending_end_error: None,
             reported_end_error: None,
             is_ending: false,
@@ -363,11 +369,12 @@ impl Sessions {
     /// Puts what a producer left behind into the ledgers of its sessions.
     pub(crate) fn note_leftovers(&mut self, producer: &mut Producer, turn: &mut Turn) {
         let lost: Vec<_> = producer.left.take_lost().collect();
+        let of_no_buffer = producer.left.take_of_no_buffer();
         for session in self.by_id.values_mut() {
             if !session.records() || !session.producers.contains(&producer.id) {
                 continue;
             }
-            let mut sum = producer.left.of_no_buffer();
+            let mut sum = of_no_buffer;
             for (_, amount) in lost.iter().filter(|(id, _)| session.buffers.contains(id)) {
                 sum.add(*amount);
             }

@@ -16,7 +16,7 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use crate::work::ScrapeThen;
-use abi::ids::{ProducerId, SessionId};
+use abi::ids::{ClientId, ProducerId, SessionId};
 
 /// Flushes, then ends.
 pub(crate) fn flush_and_disable(session: SessionId) -> Step {
@@ -83,13 +83,16 @@ pub(crate) fn disable(
         session.pending_end_error = Some(error);
     }
     let immediate = match session.state() {
+        SessionState::Disabled if session.is_being_made() => return session.ends_when_made = true,
         SessionState::Disabled | SessionState::ClonedReadOnly => return,
         SessionState::Stopping if immediate => return turn.then(Step::Finalise(session.id)),
         SessionState::Stopping => return,
         SessionState::Configured => true,
         SessionState::Started => immediate,
     };
-    let stopped = |instance: &Instance| match instance.behaviour.notifies_stop && !immediate {
+    // One that has not started yet has nothing to acknowledge.
+    let waits = |i: &Instance| i.behaviour.notifies_stop && i.state() != InstanceState::Configured;
+    let stopped = |instance: &Instance| match waits(instance) && !immediate {
         true => InstanceState::Stopping,
         false => InstanceState::Stopped,
     };
@@ -240,6 +243,7 @@ pub(crate) fn note_end(session: &mut Session, turn: &mut Turn) {
 /// Tells the consumer of the end, once, when the file (if any) is closed.
 pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
     if session.state() != SessionState::Disabled
+        || session.is_being_made()
         || session.file.is_some()
         || session.work.scrapes_for_end()
     {
@@ -278,6 +282,7 @@ pub(crate) fn release(
     producers.revoke(&session.producers, (session.id, &session.buffers));
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
+        refuse_to_detach(session, client, consumers, turn);
         // Also if its file is still being created, and there was no end to note.
         consumers.report_disabled(client, &mut turn.out, &end_text(&error));
         consumers.end_read(client, &mut turn.out);
@@ -287,6 +292,20 @@ pub(crate) fn release(
         limit_file_stall(session.id, turn);
     } else {
         turn.then(Step::Erase(session.id));
+    }
+}
+
+/// The session goes before it was set up, and before its consumer could leave it.
+pub(crate) fn refuse_to_detach(
+    session: &mut Session,
+    client: ClientId,
+    consumers: &Consumers,
+    turn: &mut Turn,
+) {
+    if let Some((call, _)) = session.detaches.take()
+        && consumers.get(client).is_some()
+    {
+        turn.out.reject(client, call);
     }
 }
 

@@ -108,6 +108,76 @@ fn a_probe_attaches_and_detaches() {
     assert!(!shell.service.is_idle());
 }
 
+/// A session that the service writes into a file of its own making.
+fn into_path() -> TraceConfig {
+    let output_path = Some("trace".into());
+    TraceConfig { write_into_file: Some(true), output_path, ..config(&["ds"]) }
+}
+
+/// The file is created by a thread. A consumer that attaches finds a session that records, and learns of its end when
+/// the file is complete.
+#[test]
+fn a_session_is_left_once_its_file_is_there() {
+    let mut shell = Shell::new();
+    shell.files_wait = true;
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, into_path(), None);
+    let request = |key: &str| {
+        Request::Detach(protos::DetachRequest { key: Some(key.into()), ..Default::default() })
+    };
+    let early = shell.call_consumer(consumer.client, request("early"), None);
+    let call = shell.call_consumer(consumer.client, request("key"), None);
+    let refused = shell.take_replies_to(consumer.client, early);
+    assert!(refused[0].response.is_none(), "only one call can be answered");
+    assert!(shell.take_replies_to(consumer.client, call).is_empty());
+    let mut other = MockConsumer::connect(&mut shell, 0);
+    assert_eq!(attach(&mut shell, &other, "key"), None);
+
+    shell.create_files();
+    assert!(shell.take_replies_to(consumer.client, call)[0].response.is_some());
+    consumer.disconnect(&mut shell);
+    assert!(attach(&mut shell, &other, "key").is_some());
+    ask_for_end(&mut shell, &mut other);
+    let file = *shell.files.keys().next().unwrap();
+    shell.stuck.insert(file);
+    other.disable(&mut shell);
+    assert_eq!(other.ended(&mut shell), None, "the file is not complete");
+    assert_eq!(shell.files[&file].waiting.len(), 1);
+    shell.stuck.clear();
+    shell.input(service::Input::FileWritten { file, result: Ok(()) });
+    assert_eq!(other.ended(&mut shell).as_deref(), Some(""));
+}
+
+/// A consumer that asks for the end before the session is set up is told of it after that.
+#[test]
+fn the_end_of_a_session_without_its_file_waits_for_it() {
+    let mut shell = Shell::new();
+    shell.files_wait = true;
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, into_path(), None);
+    ask_for_end(&mut shell, &mut consumer);
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell), None);
+    shell.create_files();
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert!(shell.files.values().all(|file| file.closed && !file.bytes.is_empty()));
+}
+
+#[test]
+fn a_session_that_cannot_be_set_up_is_not_left() {
+    let mut shell = Shell::new();
+    shell.files_wait = true;
+    shell.create_error = Some("no space".into());
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, into_path(), None);
+    let request = protos::DetachRequest { key: Some("key".into()), ..Default::default() };
+    let call = shell.call_consumer(consumer.client, Request::Detach(request), None);
+    shell.create_files();
+    assert!(shell.take_replies_to(consumer.client, call)[0].response.is_none());
+    assert!(consumer.ended(&mut shell).unwrap().contains("no space"));
+    assert!(shell.service.is_idle());
+}
+
 /// A session that ended while it was detached: a consumer that attaches is told.
 #[test]
 fn a_consumer_that_attaches_later_is_told_of_the_end() {

@@ -1,5 +1,6 @@
 //! What one event may cost: a peer pays for what it did itself, whatever others did.
 
+use protos::GetAsyncCommandResponseCmd as Cmd;
 use protos::producer_port::Request;
 
 use crate::{MockConsumer, MockProducer, Shell, config, descriptor, peer, producer};
@@ -319,4 +320,154 @@ fn a_trigger_counts() {
     });
     costs[1] -= costs[0];
     assert!((limits::WORK_PER_TRIGGER..8 * limits::WORK_PER_TRIGGER).contains(&costs[1]));
+}
+
+/// The load that once froze the service for 38 seconds: 60 connections, each with as many registrations of one name as
+/// it may have, leave at the same time. Others wait for no more than one turn, and all of it is linear.
+///
+/// Six users may have as many registrations, one may not.
+#[test]
+fn sixty_connections_with_registrations_of_one_name_leave() {
+    assert_eq!(leave_with_registrations(6), 60 * 4096);
+    assert!(leave_with_registrations(1) > 40_000);
+}
+
+/// Returns how many registrations there were.
+fn leave_with_registrations(users: u32) -> usize {
+    const CONNECTIONS: u32 = 60;
+    const EACH: usize = limits::DATA_SOURCES_PER_PRODUCER_MAX;
+    const _: () = assert!(EACH == 4096);
+    let mut shell = Shell::new();
+    let mut leaving = Vec::new();
+    // User 0 is root.
+    for number in 0..CONNECTIONS {
+        let uid = number % users;
+        let producer = MockProducer::connect(&mut shell, "p", peer(uid));
+        (0..EACH).for_each(|_| producer.register_name(&mut shell, "ds"));
+        leaving.push(producer);
+    }
+    let registered = shell.service.footprint().sources;
+    let other = MockProducer::connect(&mut shell, "other", peer(1001));
+    let consumer = MockConsumer::connect(&mut shell, 1001);
+    shell.work_waits = true;
+
+    let before = shell.service.work();
+    for producer in leaving {
+        let before = shell.service.work();
+        shell.input(Input::ProducerDisconnected { client: producer.client });
+        let cost = shell.service.work() - before;
+        assert!(cost <= AT_ONCE, "{cost} at once");
+    }
+    // Others that ask meanwhile are answered at once.
+    let sync = || Request::Sync(Default::default());
+    assert_eq!(other.call(&mut shell, sync()).len(), 1);
+    let ask = protos::consumer_port::Request::QueryCapabilities(Default::default());
+    assert_eq!(consumer.call(&mut shell, ask).len(), 1);
+    while shell.service.has_work() {
+        let before = shell.service.work();
+        shell.turn();
+        let cost = shell.service.work() - before;
+        assert!(cost <= limits::WORK_PER_TURN + AT_ONCE, "{cost} in one turn");
+        // As much as such a turn takes; the allowance of the others grows meanwhile.
+        shell.now_ns += 300_000;
+        assert_eq!(other.call(&mut shell, sync()).len(), 1);
+    }
+    let cost = shell.service.work() - before;
+    let max = registered as u64 * 8 * limits::WORK_PER_ENTRY;
+    assert!(cost <= max, "{cost} of {max}");
+    let left = shell.service.footprint();
+    assert_eq!((left.sources, left.producers), (0, 1));
+    registered
+}
+
+/// What one peer may cause at once: its allowance, and one thing more.
+const AT_ONCE: u64 = limits::WORK_PER_PEER + 16 * limits::WORK_PER_INSTANCE;
+
+/// Frames that call no method of the service are answered by the transport, and cost their peer what requests do.
+#[test]
+fn frames_that_call_nothing_are_charged() {
+    let mut shell = Shell::new();
+    let (hostile, honest) = (producer(&mut shell, "hostile"), producer(&mut shell, "honest"));
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    shell.work_waits = true;
+    for client in [hostile.client, consumer.client] {
+        shell.input(Input::FramesRefused { client, count: 1 });
+        assert!(!shell.service.is_busy(client));
+        let count = limits::WORK_PER_PEER / limits::WORK_PER_REQUEST;
+        shell.input(Input::FramesRefused { client, count });
+        assert!(shell.service.is_busy(client) && !shell.service.is_busy(honest.client));
+    }
+    shell.turn();
+    assert!(!shell.service.has_work());
+}
+
+/// A consumer that reads without an end waits in line like others: after each window comes the turn of others.
+#[test]
+fn a_stream_of_packets_waits_in_line() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let name = "p".repeat(30_000);
+    let mut config = config(&[&name]);
+    config.buffers[0].size_kb = Some(64 * 1024);
+    consumer.enable(&mut shell, config, None);
+    let (writer, commit) = large(&mut shell, &name, 128);
+    writer.call(&mut shell, Request::CommitData(commit));
+    (shell.work_waits, shell.consumers_are_slow) = (true, true);
+    let read = protos::consumer_port::Request::ReadBuffers(Default::default());
+    let call = shell.call_consumer(consumer.client, read, None);
+    let drained = |shell: &mut Shell| {
+        let before = shell.service.work();
+        shell.input(Input::Drained { client: consumer.client });
+        (shell.service.work() - before, shell.take_replies_to(consumer.client, call).len())
+    };
+    shell.take_replies_to(consumer.client, call);
+    assert!(shell.service.is_busy(consumer.client), "the first window was charged");
+    // However often it says so, and only when its turn comes.
+    assert_eq!([drained(&mut shell), drained(&mut shell)], [(0, 0), (0, 0)]);
+    while shell.service.has_work() {
+        shell.turn();
+    }
+    let window = shell.take_replies_to(consumer.client, call).len();
+    assert!(window > 0);
+    // Nothing else waits: it goes on at once, and has to wait after that.
+    assert_eq!(drained(&mut shell).1, window);
+    assert!(shell.service.is_busy(consumer.client), "the window was charged");
+}
+
+/// A session with thousands of instances starts them in pieces, and one whose consumer leaves meanwhile starts no more.
+#[test]
+fn many_instances_are_started_in_pieces() {
+    const EACH: usize = 1000;
+    for stops in [false, true] {
+        let mut shell = Shell::new();
+        let mut producers: Vec<_> = (0..4).map(|_| register_many(&mut shell, EACH)).collect();
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let deferred = protos::TraceConfig { deferred_start: Some(true), ..config(&["ds"]) };
+        consumer.enable(&mut shell, deferred, None);
+        assert_eq!(shell.service.footprint().instances, 4 * EACH);
+        shell.work_waits = true;
+        let start = protos::consumer_port::Request::StartTracing(Default::default());
+        let before = shell.service.work();
+        assert_eq!(consumer.call(&mut shell, start).len(), 1);
+        let mut most = shell.service.work() - before;
+        if stops {
+            shell.input(Input::ConsumerDisconnected { client: consumer.client });
+        }
+        let mut turns = 0;
+        while shell.service.has_work() {
+            let before = shell.service.work();
+            shell.turn();
+            most = most.max(shell.service.work() - before);
+            turns += 1;
+        }
+        let commands = producers.iter_mut().flat_map(|producer| producer.commands(&mut shell));
+        let started = commands.filter(|c| matches!(c, Cmd::StartDataSource(_))).count();
+        if stops {
+            assert!(started < 4 * EACH, "{started}");
+        } else {
+            assert_eq!(started, 4 * EACH);
+            assert!(turns > 10, "{turns} turns");
+            assert!(most <= limits::WORK_PER_TURN + AT_ONCE, "{most} at once");
+        }
+    }
 }

@@ -136,8 +136,13 @@ impl<P: Side> Line<P> {
         if self.host.receive(bytes, fd).is_err() {
             return self.disconnect(shell);
         }
-        while let Some(event) = self.host.poll_event() {
-            if let HostEvent::Call { call, request, fd } = event {
+        while self.host.has_events() {
+            let event = self.host.poll_event();
+            let count = self.host.take_refused();
+            if count > 0 {
+                shell.input(Input::FramesRefused { client: self.id, count });
+            }
+            if let Some(HostEvent::Call { call, request, fd }) = event {
                 if let Some(Descriptor::File(file)) = fd {
                     self.files.push(file);
                 }

@@ -169,6 +169,10 @@ impl World {
             let counted = Input::ShellCounted(Box::new(counted));
             self.net.at(self.clock.boot_ns(), Event::ToService(counted));
         }
+        if call.get().is_multiple_of(16) {
+            let refused = Input::FramesRefused { client, count: 64 };
+            self.net.at(self.clock.boot_ns(), Event::ToService(refused));
+        }
         let input = Input::ConsumerRequest { client, call: Some(call), request, file };
         self.net.send_up(self.clock.boot_ns(), client, input);
         call

@@ -456,13 +456,13 @@ impl World {
         self.per_peer + 2 * CHUNK + 16 * limits::WORK_PER_INSTANCE + limits::WORK_PER_REQUEST
     }
 
-    /// The most that one session may cause at once: a piece of its work, a start or an end, and what is read for its
-    /// consumer and its file.
+    /// The most that one session may cause at once: a piece of its work, an end (its instances are stopped and told to
+    /// the consumer), and what is read for its consumer and its file.
     fn session_max(&self) -> u64 {
         let instances = self.service.footprint().instances as u64 + 64;
         let read = (limits::READ_WINDOW_BYTES + limits::FILE_PASS_BYTES) as u64;
         self.piece_max()
-            + instances * 2 * limits::WORK_PER_INSTANCE
+            + instances * 2 * limits::WORK_PER_REQUEST
             + 2 * read * limits::WORK_PER_ENCODED_BYTE
     }
 

@@ -427,6 +427,24 @@ fn unknown_binds_and_requests_leave_the_connection_usable() {
     assert_eq!((reply.service_id, reply.methods.len()), (1, 3));
 }
 
+/// Frames that call nothing are answered some at a time, and counted.
+#[test]
+fn calls_of_unknown_methods_are_counted() {
+    let mut host = Host::<Echo, u32>::default();
+    for id in 0..100 {
+        host.receive(&invoke_frame(id, 1, 99, b"", false), None).unwrap();
+    }
+    host.receive(&hex("02 00 00 00 08 ff"), None).unwrap();
+    host.receive(&invoke_frame(200, 1, 1, b"", false), None).unwrap();
+    assert!(host.poll_event().is_none() && host.has_events());
+    assert_eq!((host.take_refused(), host.take_refused()), (64, 0));
+    assert!(matches!(host.poll_event(), Some(HostEvent::Call { .. })));
+    assert_eq!((host.take_refused(), host.has_events()), (37, false));
+    assert_eq!(host.undecodable(), 1);
+    let (bytes, _) = drain(host.outbox());
+    assert!(bytes.len() > 100 * 4, "each call was answered");
+}
+
 #[test]
 fn absent_arguments_are_empty_ones() {
     let mut host = Host::<Echo, u32>::default();

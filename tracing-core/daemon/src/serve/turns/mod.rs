@@ -58,6 +58,7 @@ impl Task {
             | Input::ProducerDisconnected { .. }
             | Input::ConsumerConnected { .. }
             | Input::ConsumerDisconnected { .. }
+            | Input::FramesRefused { .. }
             | Input::Drained { .. } => Self::Connection,
             Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => {
                 Self::File
