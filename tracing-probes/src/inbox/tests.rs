@@ -140,6 +140,7 @@ fn facts_go_to_those_of_the_session_that_want_them() {
     [one, two, other, deaf].into_iter().for_each(|key| inbox.release(key));
     inbox.tell(2, &seen(&[3]));
     assert_eq!((inbox.waiting(), inbox.has(2)), (0, false));
+    assert!(inbox.lock().listeners.is_empty());
 }
 
 #[test]

@@ -121,9 +121,8 @@ impl Probe for InodeFileMapProbe {
             return;
         };
         let Search { device, wanted, scan } = &mut search;
-        let batch = self.config.scan_batch_size.filter(|size| *size > 0).unwrap_or(BATCH);
         let mut found = Vec::new();
-        let goes_on = scan.step(batch.min(SCAN_BATCH_MAX) as usize, &mut |inode, entry| {
+        let goes_on = scan.step(batch(self.config.scan_batch_size), &mut |inode, entry| {
             if wanted.remove(&inode) {
                 files.cache.insert((*device, inode), entry.clone());
                 found.push((inode, entry));
@@ -140,8 +139,7 @@ impl Probe for InodeFileMapProbe {
     }
 
     fn facts(&mut self, files: &mut Files, facts: &Facts, out: &mut dyn Output) {
-        // No device: there is no file system to look into.
-        let named = facts.inodes.iter().copied().filter(|(device, _)| *device != 0);
+        let named = facts.inodes.iter().copied();
         let new: Vec<Inode> = named.filter(|inode| !self.known.contains(inode)).collect();
         for of_device in new.chunk_by(|one, other| one.0 == other.0) {
             let Some((device, _)) = of_device.first().copied() else { continue };
@@ -214,6 +212,11 @@ impl InodeFileMapProbe {
         }
         folders
     }
+}
+
+/// How many entries a part of a scan has.
+fn batch(configured: Option<u32>) -> usize {
+    configured.filter(|size| *size > 0).unwrap_or(BATCH).min(SCAN_BATCH_MAX) as usize
 }
 
 /// Writes what was found on a device, if anything was.

@@ -162,6 +162,12 @@ fn a_scan_comes_in_parts_and_ends_early() {
 }
 
 #[test]
+fn parts_of_a_scan_are_bounded() {
+    let sizes = [None, Some(0), Some(7), Some(u32::MAX)].map(batch);
+    assert_eq!(sizes, [15_000, 15_000, 7, 100_000]);
+}
+
+#[test]
 fn what_a_config_admits_is_scanned() {
     let mut disk = Disk::new();
     let all = ["mnt/a", "mnt/dir/b"];

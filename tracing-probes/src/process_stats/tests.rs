@@ -342,7 +342,8 @@ fn threads_are_described_when_they_were_seen() {
     let mut out = Packets::default();
     let mut probe = probe(&world, ProcessStatsConfig::default());
     probe.start(&mut out);
-    // The idle thread, one that is gone, and a thread whose process was not seen itself.
+    // The idle thread, which has no folder, one that is gone, and a thread whose process was not seen itself.
+    world.put("proc/0/status", "Name:\tidle\n");
     probe.facts(&facts(&[-1, 0, 7, 43], &[], &[]), &mut out);
     let packet = out.one();
     assert_eq!((packet.timestamp, packet.incremental_state_cleared), (Some(1000), Some(true)));

@@ -350,7 +350,7 @@ fn facts_come_before_the_flush_and_may_begin_ticks() {
     assert_eq!(test.log(), ["25 a clear", "25 a facts [40]", "25 a commit"]);
     // The first tick comes after the whole period, the next at a multiple.
     assert_eq!(test.scheduler.due_ns(), Some(65_000_000));
-    test.carry_out(key, Order { facts: facts(40), ..Order::default() });
+    test.at(30).carry_out(key, Order { facts: facts(40), ..Order::default() });
     assert_eq!(test.scheduler.due_ns(), Some(65_000_000), "it was planned already");
     test.log();
     test.run(80);

@@ -6,10 +6,12 @@ use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use protos::{DataSourceConfig, SysStatsConfig};
 
 use super::{Source, Spawn};
+use crate::inode_file_map::InodeFileMapProbe;
 use crate::limits::INSTANCES_PER_SESSION_MAX;
 use crate::probe::Probe;
 use crate::process_stats::ProcessStatsProbe;
 use crate::sys_stats::SysStatsProbe;
+use crate::sysfs_power::SysfsPowerProbe;
 use crate::system_info::SystemInfoProbe;
 use crate::tests::World;
 
@@ -90,6 +92,8 @@ fn thousands_of_instances_and_flushes_take_one_thread() {
     check_hostile_config::<SysStatsProbe>("sys_stats");
     check_hostile_config::<ProcessStatsProbe>("process_stats");
     check_hostile_config::<SystemInfoProbe>("system_info");
+    check_hostile_config::<InodeFileMapProbe>("inode_file_map");
+    check_hostile_config::<SysfsPowerProbe>("sysfs_power");
 }
 
 #[test]

@@ -110,3 +110,17 @@ fn releases_of_kernels() {
         assert_eq!(release(text), expected, "{text}");
     }
 }
+
+/// A flush that waits for facts of ftrace is carried out, also where ftrace cannot record.
+#[test]
+fn a_flush_that_waits_for_facts_is_carried_out() {
+    let world = World::new();
+    let exchange = Arc::default();
+    let mut source = FtraceSource::new(&world.root, &exchange);
+    let instance = instance(1, None);
+    source.start(&instance);
+    let (done, is_done) = channel::<()>();
+    exchange.after_pass(0, ("test", 1), Box::new(move || drop(done)));
+    assert!(is_done.recv().is_err(), "it was carried out");
+    drop(source);
+}
