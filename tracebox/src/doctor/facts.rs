@@ -1,5 +1,4 @@
-//! What was found on this machine, as values. [`gather`](super::gather) fills them in, [`findings`](super::findings)
-//! judges them.
+//! What was found on this machine, as values. `gather` fills them in, `findings` judges them.
 
 /// Everything that is checked. `None`: the part did not answer in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
