@@ -257,13 +257,12 @@ fn what_takes_time_counts() {
     config.data_sources[1].producer_name_regex_filter = vec!["[a-c]+".into()];
     consumer.enable(&mut shell, config, None);
     let name = "abcabcabcabcabcabcab";
-    let [plain, matched] = ["other", "matched"].map(|source| {
+    let [plain, matched] = ["ds", "matched"].map(|source| {
         let producer = producer(&mut shell, name);
         cost(&mut shell, |shell| producer.register_name(shell, source)).0
     });
-    // Each byte takes a step for each state.
-    let steps = 16 * name.len() as u64;
-    is_about("a match", matched - plain, limits::WORK_PER_REGEX_STEP * steps);
+    // Each byte takes at least one step.
+    is_about("a match", matched - plain, limits::WORK_PER_REGEX_STEP * name.len() as u64);
 
     let mut producer = producer(&mut shell, "writer");
     producer.register_name(&mut shell, "ds");
