@@ -19,6 +19,8 @@ SERVICE_SEQUENCE = 1
 EXAMPLE_THREADS = 4
 EXAMPLE_EVENTS = 2000
 LARGE = 8 << 20
+# What is asked for of the system calls: read and write.
+SYSCALLS = {"x86_64": [0, 1], "aarch64": [63, 64]}
 # Faults told; the rest is counted.
 FAULTS_MAX = 12
 
@@ -229,9 +231,10 @@ def check_startup(trace):
     return f"{len(events)} track events"
 
 
-def check_ftrace(trace):
+def check_ftrace(trace, is_compact=True, is_ours=False):
     switches = wakings = 0
     last = {}
+    calls = collections.Counter()
     for packet in trace.of("ftrace_events"):
         bundle = packet.ftrace_events
         trace.need(not bundle.lost_events, f"cpu {bundle.cpu} lost events")
@@ -240,11 +243,20 @@ def check_ftrace(trace):
             times.append(event.timestamp)
             switches += event.HasField("sched_switch")
             wakings += event.HasField("sched_waking")
+            for name in ["sys_enter", "sys_exit"]:
+                if event.HasField(name):
+                    calls[name] += 1
+                    number = getattr(event, name).id
+                    trace.need(number in SYSCALLS[os.uname().machine], f"system call {number}")
         for deltas in [bundle.compact_sched.switch_timestamp, bundle.compact_sched.waking_timestamp]:
             time = 0
             for delta in deltas:
                 time += delta
                 times.append(time)
+        trace.need(bool(bundle.compact_sched.switch_timestamp) <= is_compact, "columns")
+        is_empty = not bundle.event and not bundle.HasField("compact_sched")
+        # The C++ probes write empty ones, too.
+        trace.need(not is_empty or not is_ours, "a bundle without events")
         switches += len(bundle.compact_sched.switch_timestamp)
         wakings += len(bundle.compact_sched.waking_timestamp)
         if times:
@@ -253,8 +265,27 @@ def check_ftrace(trace):
             last[bundle.cpu] = max(times)
     trace.need(switches > 20, f"{switches} sched_switch events")
     trace.need(wakings > 5, f"{wakings} sched_waking events")
-    trace.need(trace.of("ftrace_stats"), "no ftrace_stats")
-    return f"{switches} switches, {wakings} wakings on {len(last)} cpus"
+    stats = [packet.ftrace_stats for packet in trace.of("ftrace_stats")]
+    phases = {s.phase for s in stats}
+    trace.need(phases == {schema.FtraceStats.START_OF_TRACE, schema.FtraceStats.END_OF_TRACE}, f"phases {phases}")
+    trace.need(all(len(s.cpu_stats) == os.sysconf("SC_NPROCESSORS_CONF") for s in stats), "statistics without a cpu")
+    for s in stats:
+        problems = [*s.unknown_ftrace_events, *s.failed_ftrace_events, *s.ftrace_parse_errors, s.atrace_errors]
+        trace.need(not any(problems), f"ftrace_stats: {problems}")
+    trace.need(is_compact or all(calls.values()) and len(calls) == 2, f"system calls {calls}")
+    return f"{switches} switches, {wakings} wakings, {sum(calls.values())} system calls on {len(last)} cpus"
+
+
+def check_each(trace):
+    return check_ftrace(trace, is_compact=False)
+
+
+def check_kernel(trace):
+    return check_ftrace(trace, is_ours=True)
+
+
+def check_kernel_each(trace):
+    return check_ftrace(trace, is_compact=False, is_ours=True)
 
 
 def check_probes(trace):
@@ -339,6 +370,9 @@ CHECKS = {
     "both": check_events,
     "startup": check_startup,
     "ftrace": check_ftrace,
+    "ftraceeach": check_each,
+    "kernel": check_kernel,
+    "kerneleach": check_kernel_each,
     "drop": check_drop,
     "probes": check_probes,
     "alone": check_probes,

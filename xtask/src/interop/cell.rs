@@ -85,7 +85,8 @@ impl Cell {
             Source::Events | Source::Both | Source::Startup => {
                 stage.wait_for("track_event", &mut source)?;
             }
-            Source::Probes | Source::Ftrace | Source::Alone | Source::Inside => {}
+            Source::Probes | Source::Alone | Source::Inside => {}
+            source => debug_assert!(source.is_of_kernel(), "it is waited for"),
         }
         let traces = stage.play(self.play)?;
         service.still_runs()?;
@@ -140,12 +141,12 @@ impl Cell {
                 command.args(["--drop", "--threads", "2", "--events", "20000"]);
                 command
             }
-            Source::Probes | Source::Alone => {
+            Source::Probes | Source::Alone | Source::Kernel | Source::KernelEach => {
                 let mut command = place.program(Side::Ours, "tracebox");
                 command.arg("traced_probes");
                 command
             }
-            Source::Ftrace => place.program(Side::Cpp, "traced_probes"),
+            Source::Ftrace | Source::FtraceEach => place.program(Side::Cpp, "traced_probes"),
             Source::Sdk => Command::new(place.sdk.join("sdk-producer")),
             Source::Events | Source::Inside => place.program(Side::Ours, "examples/everything"),
             Source::Both => Command::new(place.sdk.join("sdk-both")),
@@ -190,10 +191,17 @@ impl Cell {
                    meminfo_period_ms: 100 stat_period_ms: 100 vmstat_period_ms: 200 } } }
                  data_sources { config { name: \"linux.system_info\" } }"
             }
-            Source::Ftrace => {
+            Source::Ftrace | Source::Kernel => {
                 "data_sources { config { name: \"linux.ftrace\" ftrace_config {
                    ftrace_events: \"sched/sched_switch\" ftrace_events: \"sched/sched_waking\"
                    drain_period_ms: 250 } } }"
+            }
+            Source::FtraceEach | Source::KernelEach => {
+                "data_sources { config { name: \"linux.ftrace\" ftrace_config {
+                   ftrace_events: \"sched/sched_switch\" ftrace_events: \"sched/sched_waking\"
+                   ftrace_events: \"raw_syscalls/sys_enter\" ftrace_events: \"raw_syscalls/sys_exit\"
+                   syscall_events: \"sys_read\" syscall_events: \"sys_write\"
+                   compact_sched { enabled: false } buffer_size_kb: 16384 drain_period_ms: 100 } } }"
             }
             Source::Events | Source::Inside => {
                 "data_sources { config { name: \"track_event\" track_event_config {

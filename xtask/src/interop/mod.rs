@@ -13,7 +13,7 @@ mod cell;
 pub mod peer;
 mod place;
 mod play;
-mod process;
+pub mod process;
 mod trace;
 
 use crate::ctx::{Ctx, Outcome};
@@ -68,6 +68,10 @@ fn matrix() -> Vec<Cell> {
         ours(Side::Cpp, Source::Drop, Play::Record),
         ours(Side::Ours, Source::Example, Play::Zstd),
         ours(Side::Ours, Source::Example, Play::ZstdFile),
+        ours(Side::Ours, Source::FtraceEach, Play::Record),
+        ours(Side::Cpp, Source::FtraceEach, Play::Record),
+        ours(Side::Ours, Source::KernelEach, Play::Record),
+        ours(Side::Cpp, Source::KernelEach, Play::Record),
     ];
     let recorded = Source::ALL.map(|source| match source {
         // These do not wait for a flush: on a busy machine, a trace of fixed length may end before they have written
@@ -103,7 +107,7 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
         command.args(["build", "--manifest-path", "interop/Cargo.toml"]);
         ctx.run(command.env("CARGO_TARGET_DIR", &sdk))?;
     }
-    if cells.iter().any(|c| c.source == Source::Ftrace) {
+    if cells.iter().any(|c| c.source.is_of_kernel()) {
         machine::tracefs(ctx).map_err(|e| format!("cells with ftrace cannot run: {e}"))?;
     }
     let scripts = ctx.root().join("interop");
@@ -113,13 +117,13 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
 /// Two at a time, but ftrace one after the other, as the kernel has one instance of it.
 fn run_cells(ctx: &Ctx, place: &Place, cells: Vec<Cell>, keep: bool) -> Vec<String> {
     let (exclusive, free): (VecDeque<_>, VecDeque<_>) =
-        cells.into_iter().partition(|c| c.source == Source::Ftrace);
+        cells.into_iter().partition(|c| c.source.is_of_kernel());
     let (exclusive, free) = (Mutex::new(exclusive), Mutex::new(free));
     let failures = Mutex::new(Vec::new());
     let next = |queue: &Mutex<VecDeque<Cell>>| queue.lock().ok().and_then(|mut q| q.pop_front());
     let work = |cell: Cell| {
         let began = Instant::now();
-        let alone = (cell.source == Source::Ftrace).then(machine::tracefs_alone).transpose();
+        let alone = cell.source.is_of_kernel().then(machine::tracefs_alone).transpose();
         let outcome = alone.and_then(|_alone| cell.run(place, keep));
         let seconds = began.elapsed().as_secs_f32();
         match outcome {

@@ -28,8 +28,14 @@ pub enum Source {
     Drop,
     /// The Linux data sources of tracing-probes, as a process.
     Probes,
-    /// The C++ `traced_probes` with sched events of ftrace.
+    /// The C++ `traced_probes` with sched events of ftrace, as columns.
     Ftrace,
+    /// The same with events one by one, and system calls.
+    FtraceEach,
+    /// Ours with the config of `Ftrace`.
+    Kernel,
+    /// Ours with the config of `FtraceEach`.
+    KernelEach,
     /// The C++ SDK, `interop/sdk-producer`.
     Sdk,
     /// `tracing-sdk/examples/everything.rs`: every kind of event.
@@ -46,8 +52,13 @@ pub enum Source {
 
 impl Source {
     /// Those that are combined with every service and consumer.
-    pub const ALL: [Self; 5] =
-        [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes, Self::Startup];
+    pub const ALL: [Self; 6] =
+        [Self::Ftrace, Self::Kernel, Self::Sdk, Self::Example, Self::Probes, Self::Startup];
+
+    /// Whether it takes events of the kernel, of which one daemon at a time has its own.
+    pub fn is_of_kernel(self) -> bool {
+        matches!(self, Self::Ftrace | Self::FtraceEach | Self::Kernel | Self::KernelEach)
+    }
 
     /// Whether it writes track events with all that belongs to them.
     pub fn has_events(self) -> bool {
@@ -69,6 +80,9 @@ impl Source {
             Self::Drop => "drop",
             Self::Probes => "probes",
             Self::Ftrace => "ftrace",
+            Self::FtraceEach => "ftraceeach",
+            Self::Kernel => "kernel",
+            Self::KernelEach => "kerneleach",
             Self::Sdk => "sdk",
             Self::Events => "events",
             Self::Inside => "inside",
