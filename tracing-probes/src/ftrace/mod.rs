@@ -24,6 +24,8 @@
 //! breaks off is reported with a [`FtraceParseStatus`](protos::FtraceParseStatus); the next page is read.
 
 mod addresses;
+#[cfg(test)]
+mod allocations;
 mod bundle;
 mod compact;
 mod config;
