@@ -1,14 +1,15 @@
 //! Time and instructions of the hot paths, in one table.
 //!
 //! With `--peers`, protobuf libraries instead: [`peers`]; with `--buffer` and `--service`, our trace
-//! buffer and our service beside those of C++: [`buffer`], [`service`]; with `--sdk`, traced events beside those of
-//! other libraries: [`sdk`].
+//! buffer and our service beside those of C++: [`buffer`], [`service`]; with `--ftrace`, events of the kernel:
+//! [`ftrace`]; with `--sdk`, traced events beside those of other libraries: [`sdk`].
 //!
 //! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
 //! [`callgrind`]. Instructions compare between machines and runs; time is for people.
 
 mod buffer;
 mod callgrind;
+mod ftrace;
 mod peers;
 mod program;
 mod sdk;
@@ -90,15 +91,16 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let mut take =
         |word| words.iter().position(|w| *w == word).map(|at| words.remove(at)).is_some();
     let (record, peers, buffer) = (take("--record"), take("--peers"), take("--buffer"));
-    let (service, sdk) = (take("--service"), take("--sdk"));
-    match (peers, buffer, service, sdk, &words[..]) {
-        (true, false, false, false, []) => return peers::run(ctx, record),
-        (false, true, false, false, []) => return buffer::run(ctx, record),
-        (false, false, true, false, rest) => return service::run(ctx, record, rest),
-        (false, false, false, true, []) => return sdk::run(ctx, record),
-        (false, false, false, false, []) => {}
+    let (service, ftrace, sdk) = (take("--service"), take("--ftrace"), take("--sdk"));
+    match (peers, buffer, service, ftrace, sdk, &words[..]) {
+        (true, false, false, false, false, []) => return peers::run(ctx, record),
+        (false, true, false, false, false, []) => return buffer::run(ctx, record),
+        (false, false, true, false, false, rest) => return service::run(ctx, record, rest),
+        (false, false, false, true, false, rest) => return ftrace::run(ctx, record, rest),
+        (false, false, false, false, true, []) => return sdk::run(ctx, record),
+        (false, false, false, false, false, []) => {}
         _ => {
-            let usage = "usage: bench [--peers | --buffer | --sdk | --service [--rounds N] [--only TEXT]] \
+            let usage = "usage: bench [--peers | --buffer | --sdk | {--service | --ftrace} [--rounds N] [--only TEXT]] \
                          [--record]";
             return Err(usage.to_owned());
         }
