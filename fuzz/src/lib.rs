@@ -14,7 +14,7 @@ pub use file::lint_and_read;
 pub use filter::{filter_program, string_rules};
 pub use ftrace::ftrace_pages;
 pub use schema::{descriptor_set, schema_text};
-pub use toolkit::{derived, frames, generated, reader, rewriter, scattered, text_format};
+pub use toolkit::{derived, frames, generated, json, reader, rewriter, scattered, text_format};
 pub use tracing::{
     addresses, commit_data, conversation, ipc_frames, replies, requests, text_config, trace_buffer,
     validator,
@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("ftrace_pages", ftrace_pages),
     ("generated", generated),
     ("ipc_frames", ipc_frames),
+    ("json", json),
     ("lint_and_read", lint_and_read),
     ("reader", reader),
     ("replies", replies),

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use protos::{TraceConfig, TracePacket, TrackEvent, TrackEventField, TrackEventReader};
 use protozero::decode::{Fields, PackedVarint};
 use protozero::dynamic::{DynamicMessage, MessageDescriptor};
+use protozero::json::{self, ParseOptions};
 use protozero::rewrite::{Slices, groups_to_lengths, lengths_to_groups};
 use protozero::text::PrintOptions;
 use protozero::{
@@ -122,6 +123,31 @@ pub fn text_format(input: &[u8]) {
         let again = DynamicMessage::from_text(sink::descriptor(), &text);
         assert_eq!(again.map(|m| m.to_text_with(style)), Ok(text));
     }
+}
+
+/// Any text as a message, and any bytes as JSON: what one side gives, the other takes.
+pub fn json(input: &[u8]) {
+    let of = sink::descriptor();
+    for ignore_unknown in [false, true] {
+        let options = ParseOptions { ignore_unknown, ..ParseOptions::default() };
+        match json::parse(&of, input, &options) {
+            Ok(wire) => {
+                let read = DynamicMessage::decode(of.clone(), &wire).expect("a message");
+                let text = read.to_json().expect("JSON");
+                let again = DynamicMessage::from_json(of.clone(), &text).expect("a message");
+                assert_eq!(again.to_json().expect("JSON"), text);
+            }
+            Err(errors) => assert!(!errors.to_string().is_empty()),
+        }
+    }
+    let direct = json::print_bytes(&of, input, &json::PrintOptions::default());
+    let Ok(message) = DynamicMessage::decode(of.clone(), input) else {
+        assert!(direct.is_err());
+        return;
+    };
+    let Ok(direct) = direct else { return };
+    let read = DynamicMessage::from_json(of, &direct).expect("a message");
+    assert_eq!(read.to_json().expect("JSON"), message.to_json().expect("JSON"));
 }
 
 /// Groups to lengths and back, in pieces and in one piece. The rewriter refuses what a reader refuses.

@@ -75,6 +75,8 @@ pub struct FieldDescriptor {
     pub delimited: bool,
     /// True for a string that must be UTF-8: otherwise the message is malformed.
     pub utf8: bool,
+    /// Name in JSON, if the schema gives another one than `lowerCamelCase`.
+    pub json_name: Option<&'static str>,
 }
 
 impl FieldDescriptor {
@@ -104,6 +106,13 @@ impl FieldDescriptor {
     #[must_use]
     pub const fn delimited(self) -> Self {
         Self { delimited: true, ..self }
+    }
+
+    /// Gives it another name in JSON.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn json(self, name: &'static str) -> Self {
+        Self { json_name: Some(name), ..self }
     }
 
     /// Requires UTF-8.
@@ -260,6 +269,7 @@ const fn field(name: &'static str, number: u32, label: Label, kind: Kind) -> Fie
         oneof: None,
         delimited: false,
         utf8: false,
+        json_name: None,
     }
 }
 

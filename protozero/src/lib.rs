@@ -71,10 +71,10 @@
 //!
 //! Without features, the crate needs only `core`: writing into the caller's memory or through a
 //! window, rewriting, and reading. `alloc` adds growing sinks and owned messages, `derive` a derive
-//! macro for hand-written messages, `text` the text format, and `dynamic` messages of a schema that
-//! is loaded at run time. `bytes` supports the buffers of that crate as outputs and as field types;
-//! `std` adds output to `io::Write`. `small` compiles setters as function calls: half the code in
-//! builds for size, and four to eight times the instructions.
+//! macro for hand-written messages, `text` the text format, `json` the JSON format, and `dynamic`
+//! messages of a schema that is loaded at run time. `bytes` supports the buffers of that crate as
+//! outputs and as field types; `std` adds output to `io::Write`. `small` compiles setters as function
+//! calls: half the code in builds for size, and four to eight times the instructions.
 //!
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
@@ -104,6 +104,8 @@ mod error;
 #[cfg(feature = "alloc")]
 pub mod extension;
 pub mod field;
+#[cfg(feature = "json")]
+pub mod json;
 #[cfg(feature = "alloc")]
 pub mod message;
 #[cfg(feature = "alloc")]

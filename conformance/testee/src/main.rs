@@ -20,7 +20,7 @@ use api::{ApiKind, Failure, Input, Output};
 use protozero::Message as _;
 use schema::conformance::{
     ConformanceRequest, ConformanceRequestPayload as Payload, ConformanceResponse,
-    ConformanceResponseResult as Answer, FailureSet, WireFormat,
+    ConformanceResponseResult as Answer, FailureSet, TestCategory, WireFormat,
 };
 use std::io::{self, Read, Write as _};
 use tally::Tally;
@@ -75,20 +75,26 @@ fn answer(kind: ApiKind, frame: &[u8], tally: &mut Tally) -> Answer {
         // The list of expected failures is empty.
         return Answer::ProtobufPayload(FailureSet::default().encode_to_vec());
     }
-    let text = WireFormat::TEXT_FORMAT;
+    let ignore_unknown = request.test_category == TestCategory::JSON_IGNORE_UNKNOWN_PARSING_TEST;
     let format = request.requested_output_format;
     let (input, category) = match &request.payload {
-        Some(Payload::ProtobufPayload(bytes)) if format == text => (Input::Binary(bytes), "text"),
-        Some(Payload::ProtobufPayload(bytes)) => (Input::Binary(bytes), "binary"),
+        Some(Payload::ProtobufPayload(bytes)) => {
+            let category = match format {
+                WireFormat::TEXT_FORMAT => "text",
+                WireFormat::JSON => "json",
+                _ => "binary",
+            };
+            (Input::Binary(bytes), category)
+        }
         Some(Payload::TextPayload(text)) => (Input::Text(text), "text"),
-        Some(Payload::JsonPayload(_)) => return tally.skip(name, "json"),
+        Some(Payload::JsonPayload(text)) => (Input::Json { text, ignore_unknown }, "json"),
         Some(Payload::JspbPayload(_)) => return tally.skip(name, "jspb"),
         None => return Answer::RuntimeError("request without payload".to_owned()),
     };
     let output = match format {
         WireFormat::PROTOBUF => Output::Binary,
         WireFormat::TEXT_FORMAT => Output::Text { print_unknown: request.print_unknown_fields },
-        WireFormat::JSON => return tally.skip(name, "json"),
+        WireFormat::JSON => Output::Json,
         WireFormat::JSPB => return tally.skip(name, "jspb"),
         other => return Answer::RuntimeError(format!("output format {other:?}")),
     };
@@ -100,6 +106,10 @@ fn answer(kind: ApiKind, frame: &[u8], tally: &mut Tally) -> Answer {
         (Ok(bytes), Output::Binary) => Answer::ProtobufPayload(bytes),
         (Ok(bytes), Output::Text { .. }) => match String::from_utf8(bytes) {
             Ok(text) => Answer::TextPayload(text),
+            Err(error) => Answer::SerializeError(error.to_string()),
+        },
+        (Ok(bytes), Output::Json) => match String::from_utf8(bytes) {
+            Ok(text) => Answer::JsonPayload(text),
             Err(error) => Answer::SerializeError(error.to_string()),
         },
         (Err(Failure::Parse(why)), _) => Answer::ParseError(why),

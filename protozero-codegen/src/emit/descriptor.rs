@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::context::{Context, ident};
 use crate::model::{Field, Kind, Label, MessageId};
-use crate::names::camel;
+use crate::names::{camel, json};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
@@ -61,10 +61,12 @@ fn field(cx: &Context<'_>, f: &Field, name: &str) -> TokenStream {
         Label::Required => quote! { .required() },
         Label::Optional | Label::Repeated => quote! {},
     };
+    let is_other = !f.json_name.is_empty() && f.json_name != json(&f.name);
+    let json = is_other.then_some(&f.json_name).map(|name| quote! { .json(#name) });
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let utf8 = (key.utf8 || value.utf8).then(|| quote! { .utf8() });
         let (key, value) = (kind(cx, key.kind), kind(cx, value.kind));
-        return quote! { d::map(#name, #number, &[#key, #value]) #utf8 };
+        return quote! { d::map(#name, #number, &[#key, #value]) #utf8 #json };
     }
     let label = match f.label {
         Label::Repeated if f.packed => ident("packed"),
@@ -74,7 +76,7 @@ fn field(cx: &Context<'_>, f: &Field, name: &str) -> TokenStream {
     let kind = kind(cx, f.kind);
     let delimited = f.delimited.then(|| quote! { .delimited() });
     let utf8 = f.utf8.then(|| quote! { .utf8() });
-    quote! { d::#label(#name, #number, #kind) #presence #delimited #utf8 }
+    quote! { d::#label(#name, #number, #kind) #presence #delimited #utf8 #json }
 }
 
 fn kind(cx: &Context<'_>, kind: Kind) -> TokenStream {

@@ -199,6 +199,9 @@ impl Builder {
         data.presence = !data.repeated()
             && (field.presence != Presence::Implicit || field.oneof.is_some() || message);
         data.utf8 = field.utf8;
+        if let Some(name) = field.json_name {
+            data.json_name = name.into();
+        }
         data.delimited = field.delimited && message && !data.map;
         if let (true, Type::Message(index)) = (data.delimited, data.ty) {
             data.is_proto2_group =

@@ -47,7 +47,7 @@ mod proto;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "generated code has no extensions"))]
 pub(crate) mod schema;
 #[cfg(all(test, feature = "dynamic"))]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 mod value;
 

@@ -94,6 +94,9 @@ pub(crate) struct MessageData {
     by_number: Vec<(u32, u32)>,
     /// Indices of the fields, sorted by name.
     by_name: Vec<u32>,
+    /// Indices of the fields, sorted by their names in JSON.
+    #[cfg(feature = "json")]
+    by_json_name: Vec<u32>,
     pub(crate) oneofs: Vec<OneofData>,
     /// Indices of the extensions, by number.
     pub(crate) extensions: BTreeMap<u32, u32>,
@@ -115,6 +118,8 @@ impl MessageData {
             fields: Vec::new(),
             by_number: Vec::new(),
             by_name: Vec::new(),
+            #[cfg(feature = "json")]
+            by_json_name: Vec::new(),
             oneofs: Vec::new(),
             extensions: BTreeMap::new(),
             members: BTreeMap::new(),
@@ -138,6 +143,12 @@ impl MessageData {
         let name = |index: &u32| &fields[*index as usize].name;
         self.by_name = indices.collect();
         self.by_name.sort_unstable_by(|a, b| name(a).cmp(name(b)).then(a.cmp(b)));
+        #[cfg(feature = "json")]
+        {
+            let name = |index: &u32| &fields[*index as usize].json_name;
+            self.by_json_name = self.by_name.clone();
+            self.by_json_name.sort_by(|a, b| name(a).cmp(name(b)));
+        }
         if let Some(pair) = self.by_number.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(Duplicate::Number(pair[1].1));
         }
@@ -163,6 +174,13 @@ impl MessageData {
         let key = |index: &u32| &*self.fields[*index as usize].name;
         let at = self.by_name.binary_search_by(|index| key(index).cmp(name)).ok()?;
         Some(self.by_name[at])
+    }
+
+    #[cfg(feature = "json")]
+    pub(crate) fn by_json_name(&self, name: &str) -> Option<u32> {
+        let key = |index: &u32| &*self.fields[*index as usize].json_name;
+        let at = self.by_json_name.binary_search_by(|index| key(index).cmp(name)).ok()?;
+        Some(self.by_json_name[at])
     }
 }
 

@@ -31,7 +31,7 @@ pub struct TextError {
 }
 
 impl TextError {
-    pub(super) fn new(text: &[u8], span: Range<usize>, message: String) -> Self {
+    pub(crate) fn new(text: &[u8], span: Range<usize>, message: String) -> Self {
         let start = span.start.min(text.len());
         let (head, tail) = text.split_at(start);
         let line = 1 + head.iter().filter(|&&byte| byte == b'\n').count();
@@ -66,7 +66,7 @@ pub struct TextErrors {
 }
 
 impl TextErrors {
-    pub(super) fn new(file: &str, errors: Vec<TextError>) -> Self {
+    pub(crate) fn new(file: &str, errors: Vec<TextError>) -> Self {
         Self { file: file.to_owned(), errors }
     }
 }
@@ -102,7 +102,7 @@ impl fmt::Display for TextErrors {
 impl core::error::Error for TextErrors {}
 
 /// `bytes` for an error message: shortened, without control characters.
-pub(super) fn quote(bytes: &[u8]) -> String {
+pub(crate) fn quote(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut quoted: String = text.chars().take(40).map(visible).collect();
@@ -113,7 +113,7 @@ pub(super) fn quote(bytes: &[u8]) -> String {
 }
 
 /// The most similar name, if it is similar enough for a suggestion.
-pub(super) fn nearest<'n>(typed: &[u8], names: impl Iterator<Item = &'n str>) -> Option<String> {
+pub(crate) fn nearest<'n>(typed: &[u8], names: impl Iterator<Item = &'n str>) -> Option<String> {
     if typed.len() > 64 {
         return None;
     }

@@ -24,7 +24,7 @@
 //! field. This parser also refuses two members of a oneof.
 
 mod any;
-mod error;
+pub(crate) mod error;
 mod lexer;
 pub(crate) mod literal;
 mod options;

@@ -35,9 +35,9 @@ struct ApiKind {
 }
 
 const API_KINDS: &[ApiKind] = &[
-    ApiKind { name: "owned", recommended: true, left_out: &["json", "jspb"] },
-    ApiKind { name: "dynamic", recommended: true, left_out: &["json", "jspb"] },
-    ApiKind { name: "compiled", recommended: true, left_out: &["json", "jspb"] },
+    ApiKind { name: "owned", recommended: true, left_out: &["jspb"] },
+    ApiKind { name: "dynamic", recommended: true, left_out: &["jspb"] },
+    ApiKind { name: "compiled", recommended: true, left_out: &["jspb"] },
     ApiKind { name: "copy", recommended: false, left_out: &["json", "jspb", "text"] },
 ];
 

@@ -2,6 +2,7 @@
 
 use super::{Failure, Input, Output};
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
+use protozero::json::ParseOptions;
 use protozero::text::PrintOptions;
 use std::sync::OnceLock;
 
@@ -38,6 +39,9 @@ pub fn convert(
     let of = set.message(name)?;
     let message = read(of, input).map_err(Failure::Parse)?;
     Ok(match output {
+        Output::Json => {
+            message.to_json().map_err(|e| Failure::Serialize(e.to_string()))?.into_bytes()
+        }
         Output::Binary => message.encode(),
         Output::Text { print_unknown } => {
             let options =
@@ -50,6 +54,10 @@ pub fn convert(
 fn read(of: MessageDescriptor, input: &Input<'_>) -> Result<DynamicMessage, String> {
     match input {
         Input::Binary(bytes) => DynamicMessage::decode(of, bytes).map_err(|e| e.to_string()),
+        Input::Json { text, ignore_unknown } => {
+            let options = ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
+            DynamicMessage::from_json_with(of, text, &options).map_err(|e| e.to_string())
+        }
         Input::Text(text) => DynamicMessage::from_text(of, text).map_err(|e| e.to_string()),
     }
 }

@@ -8,6 +8,7 @@ mod owned;
 pub enum Input<'a> {
     Binary(&'a [u8]),
     Text(&'a str),
+    Json { text: &'a str, ignore_unknown: bool },
 }
 
 /// The requested format.
@@ -15,6 +16,7 @@ pub enum Input<'a> {
 pub enum Output {
     Binary,
     Text { print_unknown: bool },
+    Json,
 }
 
 /// Why a conversion failed.

@@ -4,6 +4,7 @@ use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
 use protozero::Message;
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
+use protozero::json::{self, ParseOptions};
 use protozero::text::PrintOptions;
 use std::sync::OnceLock;
 
@@ -40,6 +41,10 @@ fn through<M: Message>(
 ) -> Result<Vec<u8>, Failure> {
     let bytes = match input {
         Input::Binary(bytes) => (*bytes).to_vec(),
+        Input::Json { text, ignore_unknown } => {
+            let options = ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
+            json::parse(&of, text.as_bytes(), &options).map_err(|e| Failure::Parse(e.to_string()))?
+        }
         Input::Text(text) => DynamicMessage::from_text(of.clone(), text)
             .map_err(|e| Failure::Parse(e.to_string()))?
             .encode(),
@@ -47,6 +52,10 @@ fn through<M: Message>(
     let message = M::decode(&bytes).map_err(|e| Failure::Parse(e.to_string()))?;
     let bytes = message.try_encode_to_vec().map_err(|e| Failure::Serialize(e.to_string()))?;
     match output {
+        Output::Json => {
+            let text = json::print_bytes(&of, &bytes, &json::PrintOptions::default());
+            Ok(text.map_err(|e| Failure::Serialize(e.to_string()))?.into_bytes())
+        }
         Output::Binary => Ok(bytes),
         Output::Text { print_unknown } => {
             let options =

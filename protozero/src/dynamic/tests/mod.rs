@@ -4,7 +4,7 @@ mod hostile;
 mod messages;
 mod pool;
 mod print;
-mod props;
+pub(crate) mod props;
 mod schema;
 
 use std::string::{String, ToString};
@@ -26,7 +26,7 @@ fn try_pool(text: &str) -> Result<Pool, PoolError> {
 }
 
 #[track_caller]
-fn pool(text: &str) -> Pool {
+pub(crate) fn pool(text: &str) -> Pool {
     try_pool(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -54,7 +54,7 @@ fn read(pool: &Pool, name: &str, text: &str) -> DynamicMessage {
 }
 
 /// A proto2 file with every kind of element, and extensions.
-const EVERYTHING: &str = r#"
+pub(crate) const EVERYTHING: &str = r#"
 file { name: 'e' package: 'e' syntax: 'proto2'
   message_type { name: 'All'
     field { name: 'i32' number: 1 type: TYPE_INT32 default_value: '-7' }

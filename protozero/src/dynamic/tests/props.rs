@@ -12,7 +12,7 @@ use crate::wire::varint;
 
 /// Random fields with numbers and types of the schema, which are valid more often than random
 /// bytes.
-fn wire(depth: u32) -> BoxedStrategy<Vec<u8>> {
+pub(crate) fn wire(depth: u32) -> BoxedStrategy<Vec<u8>> {
     let numbers = prop::sample::select(
         &[
             1, 2, 3, 5, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 31, 32, 33, 34, 35, 36,
@@ -54,7 +54,7 @@ fn wire(depth: u32) -> BoxedStrategy<Vec<u8>> {
 }
 
 /// Sets each field to a value from a stream of random numbers.
-fn fill(message: &mut DynamicMessage, random: &mut impl FnMut() -> u64, depth: u32) {
+pub(crate) fn fill(message: &mut DynamicMessage, random: &mut impl FnMut() -> u64, depth: u32) {
     let descriptor = message.descriptor().clone();
     let fields: Vec<FieldDescriptor> = descriptor.fields().chain(descriptor.extensions()).collect();
     for field in fields {
@@ -121,7 +121,7 @@ fn value(
     })
 }
 
-fn all(pool: &Pool) -> crate::dynamic::MessageDescriptor {
+pub(crate) fn all(pool: &Pool) -> crate::dynamic::MessageDescriptor {
     pool.message("e.All").unwrap()
 }
 
@@ -189,7 +189,7 @@ proptest! {
 }
 
 /// Removes all unknown fields, also in nested messages.
-fn remove_unknown(message: &mut DynamicMessage) {
+pub(crate) fn remove_unknown(message: &mut DynamicMessage) {
     message.unknown_fields_mut().clear();
     for value in message.fields.values_mut() {
         value.for_messages(remove_unknown);

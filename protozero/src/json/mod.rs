@@ -1,0 +1,123 @@
+//! Protobuf's JSON format: prints and parses messages, with generated or dynamic descriptors.
+//!
+//! ```text
+//!  wire bytes ──print──▶ JSON          the fields in the order of the bytes
+//!  JSON ──lexer──▶ tokens ──parse──▶ wire bytes
+//!                             └────▶ error: file:line:col, the line, a caret
+//! ```
+//!
+//! Both directions convert without a tree of values in between: a message is read once for its shape, and once for
+//! its content. Only bytes that no encoder writes (a field that occurs twice, keys of a map out of order) are decoded
+//! to a [`DynamicMessage`] first.
+//!
+//! The format is that of protobuf's documentation ("ProtoJSON"):
+//!
+//! - names in `lowerCamelCase`, or `json_name`; the parser also takes the names of the schema; extensions as
+//!   `[pkg.name]`;
+//! - integers of 64 bits as strings, `bytes` in base64, enums by name, `NaN` and `Infinity` as strings;
+//! - `google.protobuf.Timestamp`, `Duration`, `FieldMask`, `Struct`, `Value`, `ListValue`, the wrappers and `Any` in
+//!   their own forms;
+//! - `null` is a field that is not set, except for `google.protobuf.Value` and `NullValue`.
+//!
+//! The parser refuses what the format does not have: a field or a oneof that is set twice, numbers out of range or with
+//! a fraction for an integer, single surrogates, comments, commas at the end. Messages have at most 100 levels, as in
+//! all decoders; lists and objects in a `Value` count as levels.
+
+mod base64;
+mod error;
+mod known;
+mod options;
+mod parse;
+mod print;
+#[cfg(all(test, feature = "dynamic"))]
+mod tests;
+mod time;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub use error::PrintError;
+pub use options::{ParseOptions, PrintOptions};
+
+use crate::dynamic::{DynamicMessage, MessageDescriptor};
+use crate::text::TextErrors;
+
+/// Prints the encoded message of type `descriptor`.
+///
+/// # Errors
+/// [`PrintError`] if `bytes` is not a valid message, or has a value that JSON cannot express.
+pub fn print_bytes(
+    descriptor: &MessageDescriptor,
+    bytes: &[u8],
+    options: &PrintOptions,
+) -> Result<String, PrintError> {
+    print::to_string(descriptor, bytes, options)
+}
+
+/// Prints the encoded message of type `descriptor` to `out`, in pieces of some kilobytes.
+///
+/// # Errors
+/// Those of [`print_bytes`] and those of `out`.
+#[cfg(feature = "std")]
+pub fn write_bytes(
+    descriptor: &MessageDescriptor,
+    bytes: &[u8],
+    options: &PrintOptions,
+    out: &mut dyn std::io::Write,
+) -> Result<(), PrintError> {
+    print::to_writer(descriptor, bytes, options, out)
+}
+
+/// Parses a message of type `descriptor` and returns it encoded, with the fields in the order of the text.
+///
+/// # Errors
+/// The first error.
+pub fn parse(
+    descriptor: &MessageDescriptor,
+    text: &[u8],
+    options: &ParseOptions<'_>,
+) -> Result<Vec<u8>, TextErrors> {
+    parse::parse(descriptor, text, options)
+}
+
+impl DynamicMessage {
+    /// Parses a message of type `descriptor` from JSON.
+    ///
+    /// # Errors
+    /// The first error.
+    pub fn from_json(
+        descriptor: MessageDescriptor,
+        text: impl AsRef<[u8]>,
+    ) -> Result<Self, TextErrors> {
+        Self::from_json_with(descriptor, text, &ParseOptions::default())
+    }
+
+    /// Parses a message of type `descriptor` from JSON, with options.
+    ///
+    /// # Errors
+    /// The first error.
+    pub fn from_json_with(
+        descriptor: MessageDescriptor,
+        text: impl AsRef<[u8]>,
+        options: &ParseOptions<'_>,
+    ) -> Result<Self, TextErrors> {
+        parse::message(descriptor, text.as_ref(), options)
+    }
+
+    /// Prints this message as JSON.
+    ///
+    /// # Errors
+    /// [`PrintError`] if it has a value that JSON cannot express.
+    pub fn to_json(&self) -> Result<String, PrintError> {
+        self.to_json_with(&PrintOptions::default())
+    }
+
+    /// Prints this message as JSON, with options.
+    ///
+    /// # Errors
+    /// [`PrintError`] if it has a value that JSON cannot express.
+    pub fn to_json_with(&self, options: &PrintOptions) -> Result<String, PrintError> {
+        let bytes = self.try_encode().map_err(error::PrintError::encode)?;
+        print_bytes(self.descriptor(), &bytes, options)
+    }
+}
