@@ -1,6 +1,8 @@
 //! Text over generated descriptors: parsing gives the fields of the owned message, and printing gives the same text.
 
 use protozero::Message;
+use protozero::dynamic::MessageDescriptor;
+use protozero::json;
 use protozero::text::{Options, PrintOptions, parse, print_bytes};
 
 use crate::golden::cases::Extended;
@@ -58,4 +60,16 @@ fn names_that_are_no_more() {
 fn presence() {
     let wire = parse(Three::DESCRIPTOR, b"", &Options::default()).unwrap();
     assert!(wire.is_empty());
+}
+
+#[test]
+fn json_of_generated_messages() {
+    let of = MessageDescriptor::from(Three::DESCRIPTOR);
+    let text =
+        r#"{"number":1,"maybe":0,"modes":["SOME"],"counts":{"a":1},"raw":"AA==","@other":"x"}"#;
+    let wire = json::parse(&of, text.as_bytes(), &json::ParseOptions::default()).unwrap();
+    let owned = Three::decode(&wire).unwrap();
+    assert_eq!((owned.maybe, owned.renamed_one.as_str()), (Some(0), "x"));
+    let wire = owned.encode_to_vec();
+    assert_eq!(json::print_bytes(&of, &wire, &json::PrintOptions::default()).unwrap(), text);
 }

@@ -64,8 +64,8 @@ pub(super) fn put_duration(seconds: i64, nanos: i32, out: &mut Vec<u8>) -> bool 
 fn put_nanos(nanos: u32, out: &mut Vec<u8>) {
     match nanos {
         0 => {}
-        _ if nanos % 1_000_000 == 0 => put(out, format_args!(".{:03}", nanos / 1_000_000)),
-        _ if nanos % 1_000 == 0 => put(out, format_args!(".{:06}", nanos / 1_000)),
+        _ if nanos.is_multiple_of(1_000_000) => put(out, format_args!(".{:03}", nanos / 1_000_000)),
+        _ if nanos.is_multiple_of(1_000) => put(out, format_args!(".{:06}", nanos / 1_000)),
         _ => put(out, format_args!(".{nanos:09}")),
     }
 }

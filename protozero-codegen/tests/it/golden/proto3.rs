@@ -33,11 +33,13 @@ pub struct Three {
     pub yes: bool,
     /// At most one of these.
     pub pick: Option<Three_PickOneof>,
+    pub renamed_one: String,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::owned! { Three;
+    implicit renamed_one = 15 as Utf8;
     oneof pick = 13 | 14;
     implicit yes = 12 as Bool;
     implicit raw = 11 as Bytes;
@@ -78,6 +80,7 @@ rt::writer! { ThreeWriter, "cases.three.Three";
     value yes(bool) = 12 as bool;
     value left(i32) = 13 as int32;
     value right(&str) = 14 as string;
+    value renamed_one(&str) = 15 as string;
 }
 
 impl ThreeWriter<'_> {
@@ -114,6 +117,7 @@ rt::reader! {
         Real(f64) real = 81 as Double;
         Raw(&'a [u8]) raw = 90 as Bytes;
         Yes(bool) yes = 96 as Bool;
+        RenamedOne(&'a str) renamed_one = 122 as String;
     }
     many {
         Numbers(i32) numbers = 32 | 34 as Int32;
@@ -144,6 +148,10 @@ impl Three {
         d::optional("yes", 12, d::Kind::Bool).implicit(),
         d::optional("left", 13, d::Kind::Int32).of("pick"),
         d::optional("right", 14, d::Kind::String).utf8().of("pick"),
+        d::optional("renamed_one", 15, d::Kind::String)
+            .implicit()
+            .utf8()
+            .json("@other"),
     ]);
 }
 
