@@ -60,6 +60,7 @@ const STEPS: &[Step] = &[
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),
     ("outside", "outside", outside),
+    ("corpus", "outside", corpus),
     ("in-process", "in-process", in_process),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", "conformance", |ctx| differential::run(ctx, &[])),
@@ -202,6 +203,16 @@ fn fmt(ctx: &Ctx) -> Outcome {
         ctx.run(command.arg(format!("{folder}/Cargo.toml")))?;
     }
     Ok(())
+}
+
+/// Schemas of packages of the registry: their code compiles without a warning.
+fn corpus(ctx: &Ctx) -> Outcome {
+    let target = ctx.target("outside")?;
+    let manifest = ["--manifest-path", "protozero-codegen/tests/corpus/Cargo.toml", "--locked"];
+    ctx.run(ctx.cargo().arg("fetch").args(manifest))?;
+    let mut check = ctx.cargo();
+    check.arg("check").args(manifest).env("CARGO_TARGET_DIR", &target);
+    ctx.run(&mut check)
 }
 
 /// A project outside this workspace, whose build script runs our code generator. Neither code nor documentation may
