@@ -55,7 +55,8 @@ fn read(of: MessageDescriptor, input: &Input<'_>) -> Result<DynamicMessage, Stri
     match input {
         Input::Binary(bytes) => DynamicMessage::decode(of, bytes).map_err(|e| e.to_string()),
         Input::Json { text, ignore_unknown } => {
-            let options = ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
+            let options =
+                ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
             DynamicMessage::from_json_with(of, text, &options).map_err(|e| e.to_string())
         }
         Input::Text(text) => DynamicMessage::from_text(of, text).map_err(|e| e.to_string()),

@@ -42,8 +42,10 @@ fn through<M: Message>(
     let bytes = match input {
         Input::Binary(bytes) => (*bytes).to_vec(),
         Input::Json { text, ignore_unknown } => {
-            let options = ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
-            json::parse(&of, text.as_bytes(), &options).map_err(|e| Failure::Parse(e.to_string()))?
+            let options =
+                ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
+            json::parse(&of, text.as_bytes(), &options)
+                .map_err(|e| Failure::Parse(e.to_string()))?
         }
         Input::Text(text) => DynamicMessage::from_text(of.clone(), text)
             .map_err(|e| Failure::Parse(e.to_string()))?

@@ -426,11 +426,11 @@ fn a_reader_touches_no_page_without_data() {
         let region = sparse(0, move |off| (off < end).then(|| off.max(from)..end)).unwrap();
         let smb = Smb::new(region, PageSize::new(4096).unwrap()).unwrap();
         smb.note_loss();
+        let mut written = Vec::new();
         for page in 0..2 {
             assert!(smb.try_partition(page, Layout::Div2));
             assert!(smb.try_acquire(page, 0, header(1, 1)).unwrap().complete());
-            // Stays in the hands of its writer.
-            std::mem::forget(smb.try_acquire(page, 1, header(1, 2)).unwrap());
+            written.push(smb.try_acquire(page, 1, header(1, 2)).unwrap());
         }
         let mut reader = reader(&smb);
         assert_eq!(reader.losses_noted(), u32::from(with_data == 0));

@@ -12,6 +12,18 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
+thread_local! {
+    /// What a thread has whose code is in a library that may be unloaded. The C library keeps a library loaded while
+    /// a thread has a destructor in it, so the last instructions of the thread are still there.
+    static LOADED: Loaded = const { Loaded };
+}
+
+struct Loaded;
+
+impl Drop for Loaded {
+    fn drop(&mut self) {}
+}
+
 /// What a thread runs.
 type Run = Box<dyn FnOnce() + Send>;
 
@@ -25,6 +37,7 @@ pub(super) struct Started(usize);
 /// When the system has no thread left.
 pub(super) fn start(run: Run) -> io::Result<Started> {
     extern "C" fn main(argument: *mut c_void) -> *mut c_void {
+        LOADED.with(|_| ());
         // SAFETY: the caller of `pthread_create` made it from such a box, and only this thread has it.
         let run = unsafe { Box::from_raw(argument.cast::<Run>()) };
         // A panic cannot pass a function of C. The panic hook has told of it.
