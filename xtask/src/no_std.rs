@@ -63,7 +63,7 @@ pub fn cargo_in(
         sources: vec![Source { path: "kinds.proto".to_owned(), text }],
         api_kinds: ApiKinds { writer: true, reader: true, ..ApiKinds::default() },
         command: "cargo xtask no-std".to_owned(),
-        root: "crate::kinds".to_owned(),
+        root: "crate::schema".to_owned(),
         open_enums: true,
         ..Config::default()
     });

@@ -11,6 +11,6 @@ pub mod write;
 
 /// Writer and reader of `kinds.proto`; the command that builds this crate generates them.
 #[allow(missing_docs, dead_code, unused_imports)]
-pub mod kinds {
+pub mod schema {
     include!(concat!(env!("PROTOZERO_KINDS"), "/mod.rs"));
 }

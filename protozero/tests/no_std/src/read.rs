@@ -8,7 +8,7 @@ use protozero::{
     CallError, DecodeContext, DecodeError, DecodeErrorKind, Enumeration, Reader, Value,
 };
 
-use crate::kinds::{Colour, KindsField, KindsReader};
+use crate::schema::kinds::{Colour, KindsReader, KindsReaderField};
 
 /// A sum over all values, so that the compiler cannot remove a read.
 pub type Sum = u64;
@@ -56,25 +56,32 @@ pub fn kinds(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
     let mut sum: Sum = 0;
     for field in KindsReader::new(bytes) {
         let number = match field? {
-            KindsField::AInt32(v) => v as Sum,
-            KindsField::AInt64(v) => v as Sum,
-            KindsField::AUint32(v) => Sum::from(v),
-            KindsField::AUint64(v) | KindsField::AFixed64(v) => v,
-            KindsField::PackedVarints(v) => v,
-            KindsField::PackedFixed(v) => Sum::from(v),
-            KindsField::ASint32(v) | KindsField::Loose(v) => v as Sum,
-            KindsField::AString(v) | KindsField::Strings(v) | KindsField::That(v) => {
-                text(v.as_bytes())
-            }
-            KindsField::ABytes(v) => text(v),
-            KindsField::AMessage(v) if depth > 0 => kinds(v.bytes(), depth - 1)?,
-            KindsField::Agroup(v) => v.into_iter().filter(Result::is_ok).count() as Sum,
-            KindsField::Unknown(field) => field.raw.len() as Sum,
+            KindsReaderField::AInt32(v) => v as Sum,
+            KindsReaderField::AInt64(v) => v as Sum,
+            KindsReaderField::AUint32(v) => Sum::from(v),
+            KindsReaderField::AUint64(v) | KindsReaderField::AFixed64(v) => v,
+            KindsReaderField::PackedVarints(v) => v,
+            KindsReaderField::PackedFixed(v) => Sum::from(v),
+            KindsReaderField::ASint32(v) | KindsReaderField::Loose(v) => v as Sum,
+            KindsReaderField::AString(v)
+            | KindsReaderField::Strings(v)
+            | KindsReaderField::That(v) => text(v.as_bytes()),
+            KindsReaderField::ABytes(v) => text(v),
+            KindsReaderField::AMessage(v) if depth > 0 => kinds(v.bytes(), depth - 1)?,
+            KindsReaderField::Agroup(v) => v.into_iter().filter(Result::is_ok).count() as Sum,
+            KindsReaderField::Unknown(field) => field.raw.len() as Sum,
             _ => 1,
         };
         sum = sum.wrapping_add(number);
     }
     Ok(sum)
+}
+
+/// The number of a value that is given as text or as a number.
+#[must_use]
+pub fn enumeration(text: &str, number: i32) -> i32 {
+    let by_name = text.parse().unwrap_or(Colour::Red);
+    i32::from(Colour::try_from(number).unwrap_or(by_name))
 }
 
 /// Reads with accessors and with the generated table.
@@ -95,7 +102,7 @@ pub fn table(bytes: &[u8]) -> Result<Sum, DecodeError> {
     for field in table.unknown_fields {
         sum = sum.wrapping_add(field?.raw.len() as Sum);
     }
-    if let Some(KindsField::That(that)) = table.choice {
+    if let Some(KindsReaderField::That(that)) = table.choice {
         sum = sum.wrapping_add(text(that.as_bytes()));
     }
     if let Some(group) = reader.agroup()? {

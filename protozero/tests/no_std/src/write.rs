@@ -7,7 +7,7 @@ use protozero::sink::{FixedSink, RangesSink, WindowSink};
 use protozero::{Reader, Scope, Sink, StreamOf, WriteError, Writer, field, rt};
 
 use crate::halves::Halves;
-use crate::kinds::{Colour, KindsWriter};
+use crate::schema::kinds::{Colour, KindsWriter};
 
 /// Values that the compiler does not know.
 #[derive(Clone, Copy)]

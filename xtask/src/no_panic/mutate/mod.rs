@@ -218,7 +218,7 @@ impl Library {
 
 /// Whether an attribute leaves something out of a program without features.
 fn needs_feature(attribute: &str) -> bool {
-    let features = ["alloc", "std", "bytes", "text", "derive", "dynamic"];
+    let features = ["alloc", "std", "bytes", "text", "derive", "dynamic", "json"];
     attribute.contains("#[cfg(")
         && (attribute.contains("test")
             || features.iter().any(|feature| {

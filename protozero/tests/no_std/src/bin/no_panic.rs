@@ -43,6 +43,7 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
     let values = Values { number: argc as u64, text, bytes };
     black_box(reader(bytes));
     black_box(read::wire(values.number));
+    black_box(read::enumeration(text, argc));
     let mut buffer = [0; 100];
     black_box(read::prefix(black_box(&mut buffer), values.number));
     black_box(writer(values));
