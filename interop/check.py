@@ -390,7 +390,7 @@ PLAYS = {
 }
 
 
-def check_play(trace, play, path, is_clone):
+def check_play(trace, service, play, path, is_clone):
     """A session that is played with says so, and is packed as it was asked to be."""
     for name in PLAYS.get(play, []):
         if name != "clone_started":
@@ -440,7 +440,7 @@ def main():
     changed = play in ["start", "stop", "snapshot"]
     duration = int(duration_ms) if play in ["record", "attach"] else 0
     check_service_packets(trace, service, play, None if changed else duration, is_clone)
-    check_play(trace, play, path, is_clone)
+    check_play(trace, service, play, path, is_clone)
     check_loss(trace, service, play, may_lose=source == "drop")
     check_trust(trace, int(pid))
     summary = CHECKS[source](trace)

@@ -84,9 +84,10 @@ fn wrapper(ctx: &Ctx, folder: &Path) -> Result<PathBuf, String> {
     let failed = |e| format!("{}: {e}", folder.display());
     let traced = ctx.root().join("target/debug/traced");
     let (logs, path) = (folder.join("log"), folder.join("traced"));
-    // -D: strace is no parent. -ff: a log for each thread. -y: the files of descriptors.
+    // `nohup` makes all its descendants ignore SIGHUP, and tests send it. -D: strace is no parent. -ff: a log for
+    // each thread. -y: the files of descriptors.
     let script = format!(
-        "#!/bin/sh\nexec strace -q -D -ff -y -s 16 -o '{}'.$$ '{}' --unconfined \"$@\"\n",
+        "#!/bin/sh\nexec env --default-signal=HUP strace -q -D -ff -y -s 16 -o '{}'.$$ '{}' --unconfined \"$@\"\n",
         logs.display(),
         traced.display()
     );
