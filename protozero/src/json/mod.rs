@@ -27,6 +27,7 @@ mod base64;
 mod error;
 mod known;
 mod options;
+mod output;
 mod parse;
 mod print;
 #[cfg(all(test, feature = "dynamic"))]

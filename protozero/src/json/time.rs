@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
-use std_write::put;
+
+use super::output::put;
 
 /// Seconds of the years 1 to 9999.
 const TIMESTAMPS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -10,26 +11,6 @@ const TIMESTAMPS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 const DURATIONS: RangeInclusive<i64> = -315_576_000_000..=315_576_000_000;
 const NANOS: i32 = 1_000_000_000;
 const DAY: i64 = 86_400;
-
-mod std_write {
-    use alloc::vec::Vec;
-    use core::fmt;
-
-    struct Bytes<'o>(&'o mut Vec<u8>);
-
-    impl fmt::Write for Bytes<'_> {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0.extend_from_slice(text.as_bytes());
-            Ok(())
-        }
-    }
-
-    /// Appends formatted text.
-    pub(super) fn put(out: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-        // Writing to a list cannot fail.
-        let _ = fmt::Write::write_fmt(&mut Bytes(out), text);
-    }
-}
 
 /// Appends a timestamp. False if it is out of range.
 pub(super) fn put_timestamp(seconds: i64, nanos: i32, out: &mut Vec<u8>) -> bool {

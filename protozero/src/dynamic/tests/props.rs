@@ -54,7 +54,7 @@ pub(crate) fn wire(depth: u32) -> BoxedStrategy<Vec<u8>> {
 }
 
 /// Sets each field to a value from a stream of random numbers.
-pub(crate) fn fill(message: &mut DynamicMessage, random: &mut impl FnMut() -> u64, depth: u32) {
+fn fill(message: &mut DynamicMessage, random: &mut impl FnMut() -> u64, depth: u32) {
     let descriptor = message.descriptor().clone();
     let fields: Vec<FieldDescriptor> = descriptor.fields().chain(descriptor.extensions()).collect();
     for field in fields {
@@ -125,19 +125,25 @@ pub(crate) fn all(pool: &Pool) -> crate::dynamic::MessageDescriptor {
     pool.message("e.All").unwrap()
 }
 
+/// A message with values in fields of all types, and in messages three levels below.
+pub(crate) fn random_message(pool: &Pool, seed: u64) -> DynamicMessage {
+    let mut state = seed | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut message = DynamicMessage::new(all(pool));
+    fill(&mut message, &mut random, 3);
+    message
+}
+
 proptest! {
     #[test]
     fn any_message(seed: u64) {
         let pool = pool(EVERYTHING);
-        let mut state = seed | 1;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        let mut message = DynamicMessage::new(all(&pool));
-        fill(&mut message, &mut random, 3);
+        let message = random_message(&pool, seed);
         let wire = message.encode();
         prop_assert_eq!(&DynamicMessage::decode(all(&pool), &wire).unwrap(), &message);
         for single_line in [false, true] {

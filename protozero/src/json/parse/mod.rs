@@ -187,7 +187,7 @@ impl<'t> Parser<'t> {
         let mut text = format!("`{}` has no field `{}`", message.name(), quote(key.as_bytes()));
         let names = message.fields.iter().map(|field| &*field.json_name);
         if let Some(near) = nearest(key.as_bytes(), names) {
-            text += &format!(", but `{near}`");
+            text += &format!(": did you mean `{near}`?");
         }
         self.lexer.fault(begin, text)
     }

@@ -29,7 +29,7 @@ impl<'t> Parser<'t> {
                 let mut text = format!("`{}` has no value `{shown}`", of.full_name);
                 let names = of.values.iter().map(|value| &*value.0);
                 if let Some(near) = nearest(name.as_bytes(), names) {
-                    text += &format!(", but `{near}`");
+                    text += &format!(": did you mean `{near}`?");
                 }
                 return self.lexer.fault(at, text);
             };

@@ -1,12 +1,16 @@
 //! The messages with a form of their own.
 
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::order::entry;
 use super::scalar::{escaped, quoted};
 use super::{Object, Printer};
+use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{Reader, Value as Wire};
 use crate::dynamic::schema::{Symbol, Type};
+use crate::error::DecodeErrorKind;
 use crate::json::error::PrintError;
 use crate::json::known::Known;
 use crate::json::time;
@@ -63,7 +67,7 @@ impl Printer<'_> {
         let url = url.map_err(|_| PrintError::value("type_url of an Any", "is not UTF-8"))?;
         let name = url.rsplit('/').next().unwrap_or_default();
         let Some(&Symbol::Message(index)) = self.schema.symbols.get(name) else {
-            let why = alloc::format!("the pool has no message {name:?}");
+            let why = format!("the pool has no message {name:?}");
             return Err(PrintError::value("the content of an Any", &why));
         };
         let mut object = Object::new();
@@ -77,8 +81,8 @@ impl Printer<'_> {
             self.colon();
             self.message(index, content, level + 1)?;
         } else {
-            if level + 1 > crate::decode::limits::DEPTH_MAX {
-                return Err(crate::error::DecodeErrorKind::TooDeep.at(0).into());
+            if level + 1 > DEPTH_MAX {
+                return Err(DecodeErrorKind::TooDeep.at(0).into());
             }
             let content = &*self.ordered(index, content, level + 1)?;
             self.fields(index, content, level + 1, &mut object)?;
@@ -90,7 +94,7 @@ impl Printer<'_> {
     fn time(
         &mut self,
         bytes: &[u8],
-        put: fn(i64, i32, &mut alloc::vec::Vec<u8>) -> bool,
+        put: fn(i64, i32, &mut Vec<u8>) -> bool,
         what: &str,
     ) -> Result<(), PrintError> {
         let number = |wire| match wire {
@@ -100,7 +104,7 @@ impl Printer<'_> {
         let (seconds, nanos) = (number(get(bytes, 1)?) as i64, number(get(bytes, 2)?) as i32);
         self.out.push(b'"');
         if !put(seconds, nanos, &mut self.out) {
-            let why = alloc::format!("{seconds} s and {nanos} ns are out of range");
+            let why = format!("{seconds} s and {nanos} ns are out of range");
             return Err(PrintError::value(what, &why));
         }
         self.out.push(b'"');
@@ -117,7 +121,7 @@ impl Printer<'_> {
             let camel = core::str::from_utf8(path).ok().and_then(camel_case);
             let Some(camel) = camel else {
                 let path = String::from_utf8_lossy(path);
-                let why = alloc::format!("{path:?} would be another path when it is parsed");
+                let why = format!("{path:?} would be another path when it is parsed");
                 return Err(PrintError::value("a path of a FieldMask", &why));
             };
             if !core::mem::take(&mut is_first) {
@@ -173,7 +177,7 @@ impl Printer<'_> {
             if let (Type::Double, Wire::Fixed64(bits)) = (data.ty, field.value)
                 && !f64::from_bits(bits).is_finite()
             {
-                let why = "has no number, which JSON has not";
+                let why = "JSON has neither NaN nor infinity";
                 return Err(PrintError::value("number_value of a Value", why));
             }
             return self.value(data, field.value, level);

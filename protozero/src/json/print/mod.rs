@@ -298,10 +298,10 @@ impl<'p> Printer<'p> {
         self.out.push(b'"');
         if data.extension {
             self.out.push(b'[');
-            self.out.extend_from_slice(data.name.as_bytes());
+            scalar::escaped(&data.name, &mut self.out);
             self.out.push(b']');
         } else if self.options.original_names {
-            self.out.extend_from_slice(data.name.as_bytes());
+            scalar::escaped(&data.name, &mut self.out);
         } else {
             scalar::escaped(&data.json_name, &mut self.out);
         }

@@ -1,12 +1,13 @@
 //! Numbers and texts as JSON.
 
 use alloc::vec::Vec;
-use core::fmt::{self, Write as _};
+use core::fmt;
 
 use crate::decode::Value as Wire;
 use crate::dynamic::schema::Type;
 use crate::json::base64;
 use crate::json::error::PrintError;
+use crate::json::output;
 use crate::wire::zigzag;
 
 /// Appends a value that is neither an enum nor a message.
@@ -75,13 +76,6 @@ fn unsigned(mut value: u64, out: &mut Vec<u8>) {
 
 /// The shortest digits that are the same number again.
 fn float(value: f64, plain: &dyn fmt::Display, exponent: &dyn fmt::LowerExp, out: &mut Vec<u8>) {
-    struct Bytes<'o>(&'o mut Vec<u8>);
-    impl fmt::Write for Bytes<'_> {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0.extend_from_slice(text.as_bytes());
-            Ok(())
-        }
-    }
     let special = match value {
         _ if value.is_nan() => "\"NaN\"",
         f64::INFINITY => "\"Infinity\"",
@@ -89,12 +83,11 @@ fn float(value: f64, plain: &dyn fmt::Display, exponent: &dyn fmt::LowerExp, out
         _ => "",
     };
     out.extend_from_slice(special.as_bytes());
-    // Writing to a list cannot fail.
-    let _ = match value.abs() {
-        _ if !special.is_empty() => Ok(()),
-        0.0 | 1e-5..1e16 => write!(Bytes(out), "{plain}"),
-        _ => write!(Bytes(out), "{exponent:e}"),
-    };
+    match value.abs() {
+        _ if !special.is_empty() => {}
+        0.0 | 1e-5..1e16 => output::put(out, format_args!("{plain}")),
+        _ => output::put(out, format_args!("{exponent:e}")),
+    }
 }
 
 /// Appends `text` in quotes.

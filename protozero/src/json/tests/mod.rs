@@ -81,28 +81,28 @@ fn refused(pool: &Pool, name: &str, text: &str) -> String {
 #[test]
 fn fields_of_every_type() {
     let pool = pool(EVERYTHING);
-    let check = |json, text| check(&pool, "e.All", json, text);
-    check(
+    let all = |json, text| check(&pool, "e.All", json, text);
+    all(
         r#"{"i32":-1,"i64":"-1","u64":"18446744073709551615"}"#,
         "i32: -1 i64: -1 u64: 18446744073709551615",
     );
-    check(r#"{"float":1.5,"double":"-Infinity"}"#, "float: 1.5 double: -inf");
-    check(r#"{"double":1e-7}"#, "double: 1e-7");
-    check(r#"{"text":"\"\\\n\u0001é😀/"}"#, "text: \"\\\"\\\\\\n\\001é😀/\"");
-    check(r#"{"blob":"AP+/"}"#, "blob: \"\\000\\377\\277\"");
-    check(r#"{"color":"DARK","colors":["RED","BLUE"]}"#, "color: DARK colors: RED colors: BLUE");
-    check(r#"{"child":{"part":{"x":1}},"oneNumber":0}"#, "child { Part { x: 1 } } one_number: 0");
-    check(
+    all(r#"{"float":1.5,"double":"-Infinity"}"#, "float: 1.5 double: -inf");
+    all(r#"{"double":1e-7}"#, "double: 1e-7");
+    all(r#"{"text":"\"\\\n\u0001é😀/"}"#, "text: \"\\\"\\\\\\n\\001é😀/\"");
+    all(r#"{"blob":"AP+/"}"#, "blob: \"\\000\\377\\277\"");
+    all(r#"{"color":"DARK","colors":["RED","BLUE"]}"#, "color: DARK colors: RED colors: BLUE");
+    all(r#"{"child":{"part":{"x":1}},"oneNumber":0}"#, "child { Part { x: 1 } } one_number: 0");
+    all(
         r#"{"packed":[1,2],"children":[{},{"flag":true}]}"#,
         "packed: 1 packed: 2 children { } children { flag: true }",
     );
-    check(
+    all(
         r#"{"names":{"":"RED","a":"BLUE"},"byId":{"-1":{},"2":{}}}"#,
         "names { key: \"\" value: RED } names { key: \"a\" value: BLUE } by_id { key: -1 value { } } by_id { key: 2 value { } }",
     );
-    check(r#"{"[e.ext]":5,"[e.exts]":[{"n":1}]}"#, "[e.ext]: 5 [e.exts] { n: 1 }");
-    check(r#"{"any":{"@type":"a/e.Member","n":3}}"#, "any { [a/e.Member] { n: 3 } }");
-    super::tests::check(&pool, "e.Set", r#"{"[e.Member.of_set]":{"n":4}}"#, "[e.Member] { n: 4 }");
+    all(r#"{"[e.ext]":5,"[e.exts]":[{"n":1}]}"#, "[e.ext]: 5 [e.exts] { n: 1 }");
+    all(r#"{"any":{"@type":"a/e.Member","n":3}}"#, "any { [a/e.Member] { n: 3 } }");
+    check(&pool, "e.Set", r#"{"[e.Member.of_set]":{"n":4}}"#, "[e.Member] { n: 4 }");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn what_is_no_message_is_refused() {
         (r#"{"text":"\u00g0"}"#, "1:10 error: `\\u` needs four hexadecimal digits"),
         (r#"{"text":"a"#, "1:9 error: this string does not end"),
         (r#"{"blob":"A"}"#, "1:9 error: this is not base64"),
-        (r#"{"color":"BLU"}"#, "1:10 error: `e.Color` has no value `BLU`, but `BLUE`"),
+        (r#"{"color":"BLU"}"#, "1:10 error: `e.Color` has no value `BLU`: did you mean `BLUE`?"),
         (r#"{"color":1.5}"#, "1:10 error: expected an integer from -2^31 to 2^31 - 1, found `1.5`"),
         (r#"{"color":3}"#, "1:10 error: `e.Color` has no value 3"),
         (r#"{"numbers":[null]}"#, "1:13 error: expected a number, found `null`"),
@@ -173,7 +173,7 @@ fn what_is_no_message_is_refused() {
             r#"{"byId":{"x":{}}}"#,
             "1:10 error: expected an integer from -2^63 to 2^63 - 1, found `x`",
         ),
-        (r#"{"nubers":[]}"#, "1:2 error: `All` has no field `nubers`, but `numbers`"),
+        (r#"{"nubers":[]}"#, "1:2 error: `All` has no field `nubers`: did you mean `numbers`?"),
         (r#"{"i32":1,"i32":2}"#, "1:10 error: the field `i32` is set twice"),
         (r#"{"oneNumber":1,"one_number":2}"#, "1:16 error: the field `one_number` is set twice"),
         (
@@ -241,7 +241,7 @@ fn values_that_json_does_not_have() {
     for (text, error) in [
         (
             "value { number_value: nan }",
-            "number_value of a Value: has no number, which JSON has not",
+            "number_value of a Value: JSON has neither NaN nor infinity",
         ),
         ("time { nanos: -1 }", "a timestamp: 0 s and -1 ns are out of range"),
         ("took { seconds: 1 nanos: -1 }", "a duration: 1 s and -1 ns are out of range"),
@@ -262,8 +262,8 @@ fn values_that_json_does_not_have() {
 
 #[test]
 fn options_of_printing() {
-    let pool = pool(KNOWN);
-    let message = read(&pool, "m.M", r#"{"numbers":["1","2"],"other":"x"}"#);
+    let known = pool(KNOWN);
+    let message = read(&known, "m.M", r#"{"numbers":["1","2"],"other":"x"}"#);
     let print = |options: PrintOptions| message.to_json_with(&options).expect("JSON");
     let original_names = PrintOptions { original_names: true, ..Default::default() };
     assert_eq!(print(original_names), r#"{"numbers":["1","2"],"some_name":"x"}"#);
@@ -275,7 +275,7 @@ fn options_of_printing() {
         "{\n  \"numbers\": [\n    \"1\",\n    \"2\"\n  ],\n  \"other\": \"x\"\n}"
     );
     let numbers = PrintOptions { enums_as_numbers: true, ..Default::default() };
-    let everything = super::tests::pool(EVERYTHING);
+    let everything = pool(EVERYTHING);
     let message = read(&everything, "e.All", r#"{"color":"DARK"}"#);
     assert_eq!(message.to_json_with(&numbers).expect("JSON"), r#"{"color":-1}"#);
 }

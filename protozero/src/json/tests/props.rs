@@ -6,7 +6,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use crate::dynamic::DynamicMessage;
-use crate::dynamic::tests::props::{all, fill, remove_unknown, wire};
+use crate::dynamic::tests::props::{all, random_message, remove_unknown, wire};
 use crate::dynamic::tests::{EVERYTHING, pool};
 use crate::json::{ParseOptions, PrintOptions, base64, parse, print_bytes, time, write_bytes};
 
@@ -75,15 +75,7 @@ proptest! {
     #[test]
     fn any_message(seed: u64) {
         let pool = pool(EVERYTHING);
-        let mut state = seed | 1;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        let mut message = DynamicMessage::new(all(&pool));
-        fill(&mut message, &mut random, 3);
+        let message = random_message(&pool, seed);
         let wire = message.encode();
         for options in every_option() {
             let text = message.to_json_with(&options).unwrap();
