@@ -74,6 +74,9 @@ pub mod words;
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod every;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod holes;
+#[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod props;
 #[cfg(test)]
