@@ -217,6 +217,22 @@ impl ProcessStatsProbe {
 
     /// Writes a tree of these processes.
     fn describe(&mut self, pids: &[i32], out: &mut dyn Output) {
+        self.write_tree(out, &mut |this, tree| {
+            for pid in pids {
+                // `None`: it has ended meanwhile.
+                if this.describe_process(*pid, tree).is_some() {
+                    this.described.insert(*pid);
+                }
+            }
+        });
+    }
+
+    /// Writes a packet with a tree.
+    fn write_tree(
+        &mut self,
+        out: &mut dyn Output,
+        fill: &mut dyn FnMut(&mut Self, &mut ProcessTreeWriter<'_>),
+    ) {
         let clock = out.clock();
         let begin_ns = clock();
         let cleared = std::mem::take(&mut self.cleared);
@@ -226,12 +242,7 @@ impl ProcessStatsProbe {
                 packet.incremental_state_cleared(true);
             }
             let mut tree = packet.process_tree();
-            for pid in pids {
-                // `None`: it has ended meanwhile.
-                if self.describe_process(*pid, &mut tree).is_some() {
-                    self.described.insert(*pid);
-                }
-            }
+            fill(self, &mut tree);
             tree.collection_end_timestamp(clock());
         });
     }

@@ -47,19 +47,10 @@ impl ProcessStatsProbe {
             self.described.clear();
             self.threads.clear();
         }
-        let clock = out.clock();
-        let begin_ns = clock();
-        let cleared = std::mem::take(&mut self.cleared);
-        out.packet(&mut |packet| {
-            packet.timestamp(begin_ns);
-            if cleared {
-                packet.incremental_state_cleared(true);
-            }
-            let mut tree = packet.process_tree();
+        self.write_tree(out, &mut |this, tree| {
             for (tid, status) in new {
-                self.describe_one(*tid, status, &mut tree);
+                this.describe_one(*tid, status, tree);
             }
-            tree.collection_end_timestamp(clock());
         });
     }
 
