@@ -15,8 +15,7 @@ use super::accounts::User;
 use super::buffers::Buffers;
 use super::ledger::Reason;
 use super::outbox::Outbox;
-use super::producers::{Producer, Producers};
-use super::session::state::Session;
+use super::producers::Producer;
 use super::turn::Turn;
 use crate::buffer::{ChunkMeta, ChunkPatches, Identity, Patch};
 use crate::limits;
@@ -35,7 +34,7 @@ pub(crate) struct CommitState {
     /// Chunks that were named in memory without data.
     pub(crate) holes_named: u64,
     /// Kept between commits, so that none allocates.
-    scratch: Vec<u8>,
+    pub(crate) scratch: Vec<u8>,
     patches: Vec<Patch>,
 }
 
@@ -179,76 +178,9 @@ impl CommitState {
         });
     }
 
-    /// Copies what registered writers of a producer have not committed yet into the buffers of a session, from page
-    /// `from` on, until the work of `turn` is `end`. Returns the page to go on with, if there is one. Nothing in the
-    /// shared memory changes: the later commit of the same chunk overrides the copy.
-    fn scrape(
-        &mut self,
-        session: &[BufferId],
-        producer: &mut Producer,
-        (from, end): (usize, u64),
-        buffers: &mut Buffers,
-        turn: &mut Turn,
-    ) -> Option<usize> {
-        if !producer.scraping
-            || producer.sends_by_value()
-            || producer.writers.is_empty()
-            || !session.iter().any(|buffer| producer.allowed.contains(buffer))
-        {
-            return None;
-        }
-        let smb = producer.smb.as_ref()?.smb().clone();
-        for page in smb.written_pages(from) {
-            if turn.work >= end {
-                return Some(page);
-            }
-            producer.note_touched(page);
-            turn.spend(limits::WORK_PER_ENTRY);
-            for chunk in 0..smb.chunk_count(page) {
-                self.scratch.clear();
-                let copied = producer.smb.as_mut()?.scrape_chunk(page, chunk, &mut self.scratch);
-                let Some((header, complete)) = copied else { continue };
-                turn.spend(self.scratch.len() as u64);
-                // The last fragment of an unfinished chunk may be half written.
-                if !complete && header.packets.count() < 2 {
-                    continue;
-                }
-                let target = producer.writers.get(&header.writer).copied();
-                let Some(buffer) = target.filter(|buffer| session.contains(buffer)) else {
-                    continue;
-                };
-                let (payload, out) = (&self.scratch, &mut turn.out);
-                let copied =
-                    copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
-                count(&mut self.chunks_discarded, usize::from(copied.is_err()));
-            }
-        }
-        None
-    }
-
-    /// Scrapes the producers of a session for it, from `at` on, until the work of `turn` is `end`. Returns the producer
-    /// and the page to go on with, if there is one.
-    pub(crate) fn scrape_all(
-        &mut self,
-        session: &Session,
-        (at, end): ((ProducerId, usize), u64),
-        producers: &mut Producers,
-        buffers: &mut Buffers,
-        turn: &mut Turn,
-    ) -> Option<(ProducerId, usize)> {
-        for id in session.producers.iter().copied().skip_while(|id| *id < at.0) {
-            if turn.work >= end {
-                return Some((id, 0));
-            }
-            let from = if id == at.0 { at.1 } else { 0 };
-            let Some(producer) = producers.get_mut(id) else { continue };
-            turn.spend(limits::WORK_PER_ENTRY);
-            let range = (from, end);
-            if let Some(page) = self.scrape(&session.buffers, producer, range, buffers, turn) {
-                return Some((id, page));
-            }
-        }
-        None
+    /// Counts a chunk that was found in memory and is for no buffer of its producer.
+    pub(crate) fn note_discarded(&mut self, is_discarded: bool) {
+        count(&mut self.chunks_discarded, usize::from(is_discarded));
     }
 }
 

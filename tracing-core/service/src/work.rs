@@ -22,6 +22,7 @@ use protos::CommitDataRequest;
 
 use crate::limits;
 use crate::port::{ConsumerRequest, ProducerRequest};
+use crate::scrape::Uncommitted;
 use crate::session::flush_request::FlushThen;
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::BlockSet;
@@ -32,8 +33,8 @@ pub(crate) enum Todo {
     Request(Option<CallId>, Box<ProducerRequest>),
     /// A commit whose first entries are done: so many.
     Commit(Option<CallId>, Box<CommitDataRequest>, usize),
-    /// A producer left. Its memory is scraped up to this page.
-    Leave(usize),
+    /// A producer left. What is in its memory, until that is scraped.
+    Leave(Option<Uncommitted>),
     /// A request of a consumer, with its file.
     Ask(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
     /// A consumer left.
@@ -86,8 +87,10 @@ impl Match {
 /// A scrape of the memory of all producers of a session.
 #[derive(Debug)]
 pub(crate) struct Scrape {
-    /// Where it goes on: the producer, and its page.
-    pub(crate) at: (ProducerId, usize),
+    /// The producer it goes on with ...
+    pub(crate) at: ProducerId,
+    /// ... and what is in its memory.
+    pub(crate) found: Uncommitted,
     /// What it is for.
     pub(crate) then: Vec<ScrapeThen>,
 }
@@ -95,13 +98,20 @@ pub(crate) struct Scrape {
 impl Scrape {
     /// One that has not begun.
     pub(crate) fn new(then: ScrapeThen) -> Self {
-        Self { at: Self::BEGIN, then: vec![then] }
+        Self { at: Self::BEGIN, found: Uncommitted::default(), then: vec![then] }
     }
 
-    const BEGIN: (ProducerId, usize) = (ProducerId::new(0), 0);
+    const BEGIN: ProducerId = ProducerId::new(0);
 
     pub(crate) fn has_begun(&self) -> bool {
         self.at != Self::BEGIN
+    }
+
+    /// Goes on with this producer, from the beginning if it is another one.
+    pub(crate) fn go_on_with(&mut self, id: ProducerId) {
+        if id != self.at {
+            (self.at, self.found) = (id, Uncommitted::default());
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::shm::chunk::{self, ReadableChunk, WritableChunk};
 use crate::shm::fragment::RESERVED_BYTES;
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState};
 use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_UNIT_BYTES};
-use crate::shm::page;
+use crate::shm::page::{self, Grant};
 use crate::shm::present::Present;
 use crate::shm::smb::Smb;
 
@@ -38,6 +38,15 @@ pub struct Leftover {
     /// The last fragment was begun and not copied: a packet, or a part of one, is lost. Behind `finished` the chunk has
     /// [`RESERVED_BYTES`] at least then.
     pub begun: bool,
+}
+
+/// A chunk that is complete or being written, and where it is.
+struct InUse {
+    header: ChunkHeader,
+    complete: bool,
+    grant: Grant,
+    /// Offset in the region.
+    off: usize,
 }
 
 /// A chunk that was copied, and where it is.
@@ -135,6 +144,15 @@ impl SmbReader {
         Some(header)
     }
 
+    /// The header of a chunk that is in use and was not taken: what a scrape looks at before it copies anything.
+    /// `None` for free chunks, chunks being read, and chunks whose header is not there yet.
+    ///
+    /// The load is an acquire: if it shows a chunk of a writer, every chunk that the writer began before is there for
+    /// all loads that follow.
+    pub fn header_in_use(&mut self, page_idx: usize, chunk_idx: usize) -> Option<ChunkHeader> {
+        self.in_use(page_idx, chunk_idx).map(|found| found.header)
+    }
+
     /// Copies a chunk without taking it: what a scrape does for chunks that writers still hold.
     ///
     /// Gives the header and whether the chunk is complete. The payload appended to `payload` is as long
@@ -184,12 +202,7 @@ impl SmbReader {
             .any(|at| self.smb.region().byte(at).is_some_and(|b| b != 0))
     }
 
-    fn scrape(
-        &mut self,
-        page_idx: usize,
-        chunk_idx: usize,
-        payload: &mut Vec<u8>,
-    ) -> Option<Scraped> {
+    fn in_use(&mut self, page_idx: usize, chunk_idx: usize) -> Option<InUse> {
         if !self.holds_data(page_idx) {
             return None;
         }
@@ -201,12 +214,22 @@ impl SmbReader {
             ChunkState::Free | ChunkState::BeingRead => return None,
         };
         let off = chunk::chunk_off(&self.smb, page_idx, grant);
-        let there = self.present.prefix(self.smb.region(), off, grant.bytes);
-        let there = there.checked_sub(CHUNK_HEADER_BYTES)?;
-        let header = page::load_header(&page, grant);
-        if header.writer.is_none() {
+        if self.present.prefix(self.smb.region(), off, CHUNK_HEADER_BYTES) < CHUNK_HEADER_BYTES {
             return None;
         }
+        let header = page::load_header(&page, grant);
+        (!header.writer.is_none()).then_some(InUse { header, complete, grant, off })
+    }
+
+    fn scrape(
+        &mut self,
+        page_idx: usize,
+        chunk_idx: usize,
+        payload: &mut Vec<u8>,
+    ) -> Option<Scraped> {
+        let InUse { header, complete, grant, off } = self.in_use(page_idx, chunk_idx)?;
+        let there = self.present.prefix(self.smb.region(), off, grant.bytes);
+        let there = there.checked_sub(CHUNK_HEADER_BYTES)?;
         let count = header.packets.count();
         let finished = if complete { count } else { count.saturating_sub(1) };
         let finished = chunk::copy_fragments(&self.smb, off, (grant, there), finished, payload);

@@ -5,6 +5,7 @@ use crate::data_sources::SourceKey;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::port::ProducerRequest as Request;
+use crate::scrape::Uncommitted;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Match, Todo, Waiter};
@@ -182,10 +183,10 @@ impl Service {
         }
         if producer.work.in_line {
             // What it sent before its end is done first.
-            return producer.work.todo.push_back(Todo::Leave(0));
+            return producer.work.todo.push_back(Todo::Leave(Some(Uncommitted::default())));
         }
         let left = producer.work.left(self.turn.now.boot_ns, self.line.per_peer);
-        self.leave(id, 0, left);
+        self.leave(id, Some(Uncommitted::default()), left);
         self.line_up(Waiter::Producer(id));
     }
 

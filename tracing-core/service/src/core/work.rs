@@ -2,6 +2,7 @@
 
 use super::Service;
 use crate::limits;
+use crate::scrape::Uncommitted;
 use crate::session::admission::RequestFile;
 use crate::session::instance::InstanceKey;
 use crate::session::state::{EndError, SetUpWait};
@@ -132,7 +133,7 @@ impl Service {
             (Waiter::Producer(id), Todo::Commit(call, request, from)) => {
                 self.commit(id, call, *request, from, left);
             }
-            (Waiter::Producer(id), Todo::Leave(page)) => self.leave(id, page, left),
+            (Waiter::Producer(id), Todo::Leave(found)) => self.leave(id, found, left),
             (Waiter::Consumer(client), Todo::Ask(call, request, file)) => {
                 self.run_consumer_request(client, call, *request, RequestFile::new(file));
             }
@@ -188,18 +189,15 @@ impl Service {
     }
 
     /// Scrapes as far as `left` allows. What follows from it comes when all is scraped.
-    fn scrape(&mut self, id: SessionId, scrape: Scrape, left: u64) {
+    fn scrape(&mut self, id: SessionId, mut scrape: Scrape, left: u64) {
         let end = self.turn.work.saturating_add(left);
         let (turn, buffers) = (&mut self.turn, &mut self.buffers);
         let Some(session) = self.sessions.get_mut(id) else { return };
         // Nobody reads what is in the buffers of a session that is freed, but for its file.
         let is_read = !session.is_ending || session.file.is_some();
-        let range = (scrape.at, end);
-        if is_read
-            && let Some(at) =
-                self.commits.scrape_all(session, range, &mut self.producers, buffers, turn)
-        {
-            return session.work.todo.push_front(Todo::Scrape(Scrape { at, ..scrape }));
+        let (range, producers) = ((&mut scrape, end), &mut self.producers);
+        if is_read && !self.commits.scrape_all(session, range, producers, buffers, turn) {
+            return session.work.todo.push_front(Todo::Scrape(scrape));
         }
         for then in scrape.then {
             match then {
@@ -251,27 +249,26 @@ impl Service {
     }
 
     /// Removes what a producer leaves behind, as far as `left` allows.
-    pub(super) fn leave(&mut self, id: ProducerId, page: usize, left: u64) {
+    pub(super) fn leave(&mut self, id: ProducerId, found: Option<Uncommitted>, left: u64) {
         let end = self.turn.work.saturating_add(left);
         let live = self.sessions.buffers_recorded_by(id);
         let Some(producer) = self.producers.get_mut(id) else { return };
         let (turn, buffers) = (&mut self.turn, &mut self.buffers);
-        let range = (page, end);
-        if let Some(page) = self.commits.scrape_leaving(producer, &live, range, buffers, turn) {
-            return producer.work.todo.push_front(Todo::Leave(page));
+        if let Some(mut found) = found
+            && !self.commits.scrape_leaving(producer, &live, (&mut found, end), buffers, turn)
+        {
+            return producer.work.todo.push_front(Todo::Leave(Some(found)));
         }
         if !self.commits.end_sequences(producer, &live, end, buffers, turn)
             || !self.sources.unregister_all(producer, end, turn)
         {
-            // The pages are scraped.
-            return producer.work.todo.push_front(Todo::Leave(usize::MAX));
+            return producer.work.todo.push_front(Todo::Leave(None));
         }
         self.sessions.note_leftovers(producer, turn);
         if !self.remove_instances(id, None, end)
             && let Some(producer) = self.producers.get_mut(id)
         {
-            // The pages are scraped.
-            return producer.work.todo.push_front(Todo::Leave(usize::MAX));
+            return producer.work.todo.push_front(Todo::Leave(None));
         }
         if let Some(producer) = self.producers.get_mut(id) {
             producer.release_memory(&mut self.turn.accounts);

@@ -7,6 +7,8 @@ use crate::ledger::Amount;
 use crate::limits;
 use crate::outbox::Outbox;
 use crate::producers::Producer;
+use crate::scrape::Uncommitted;
+use crate::scrape::memory::look;
 use crate::turn::Turn;
 use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::map::BlockSet;
@@ -22,59 +24,50 @@ const MARK: [u8; RESERVED_BYTES] = {
     [4, 0xd0, 0x02, 0x80 | reasons as u8, (reasons >> 7) as u8]
 };
 
-/// Pages that are asked for at once.
-const PAGES_AT_ONCE: usize = 64;
-
 impl CommitState {
-    /// Takes what is left in the memory of a producer that goes away, from page `from` on, until the work of `turn` is
-    /// `end`. `live` are the buffers of sessions that run. Returns the page to go on with, if there is one.
+    /// Takes what is left in the memory of a producer that goes away, until the work of `turn` is `end`. `live` are the
+    /// buffers of sessions that run. Returns whether that was all.
     ///
     /// Sessions that ended count, too: what was written before the end and not committed is read after it.
     pub(crate) fn scrape_leaving(
         &mut self,
         producer: &mut Producer,
         live: &BlockSet<BufferId>,
-        (mut from, end): (usize, u64),
+        (found, end): (&mut Uncommitted, u64),
         buffers: &mut Buffers,
         turn: &mut Turn,
-    ) -> Option<usize> {
+    ) -> bool {
         if producer.sends_by_value() {
-            return None;
+            return true;
         }
-        if from == 0 && producer.has_untold_losses() {
+        if !found.has_begun() && producer.has_untold_losses() {
             producer.left.lose_of_no_buffer(Amount { count: 0, at_least: true });
         }
-        let mut payload = Vec::new();
-        loop {
-            let smb = producer.smb.as_ref()?.smb();
-            let pages = smb.written_pages(from).take(PAGES_AT_ONCE);
-            let pages: Vec<_> = pages.map(|page| (page, smb.chunk_count(page))).collect();
-            from = pages.last()?.0.saturating_add(1);
-            for (page, chunks) in pages {
-                if turn.work >= end {
-                    return Some(page);
-                }
-                producer.note_touched(page);
-                turn.spend(limits::WORK_PER_ENTRY);
-                for chunk in 0..chunks {
-                    payload.clear();
-                    let reader = producer.smb.as_mut()?;
-                    let left = reader.scrape_leftover(page, chunk, &mut payload);
-                    let Some(left) = left else { continue };
-                    turn.spend(payload.len() as u64);
-                    let Some(buffer) = producer.writers.get(&left.header.writer).copied() else {
-                        let packets = packets_left(&left, &payload);
-                        producer.left.lose_of_no_buffer(Amount::exactly(packets));
-                        continue;
-                    };
-                    if !producer.allowed.contains(&buffer) {
-                        continue;
-                    }
-                    let found = Found { left, buffer, is_live: live.contains(&buffer) };
-                    self.take_leftover(producer, found, &mut payload, buffers, &mut turn.out);
-                }
-            }
+        if !look(found, producer, |_, _| true, end, turn) {
+            return false;
         }
+        let mut payload = Vec::new();
+        while turn.work < end
+            && let Some(place) = found.take()
+        {
+            producer.note_touched(place.page);
+            payload.clear();
+            let Some(reader) = &mut producer.smb else { return true };
+            let left = reader.scrape_leftover(place.page, place.index, &mut payload);
+            turn.spend(limits::WORK_PER_ENTRY.saturating_add(payload.len() as u64));
+            let Some(left) = left.filter(|left| place.holds(&left.header)) else { continue };
+            let Some(buffer) = producer.writers.get(&left.header.writer).copied() else {
+                let packets = packets_left(&left, &payload);
+                producer.left.lose_of_no_buffer(Amount::exactly(packets));
+                continue;
+            };
+            if !producer.allowed.contains(&buffer) {
+                continue;
+            }
+            let of_chunk = Found { left, buffer, is_live: live.contains(&buffer) };
+            self.take_leftover(producer, of_chunk, &mut payload, buffers, &mut turn.out);
+        }
+        !found.has_more()
     }
 
     fn take_leftover(
@@ -122,9 +115,7 @@ impl CommitState {
             producer.left.lose(buffer, Amount::exactly(1));
         }
         let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
-        if copied.is_err() {
-            self.chunks_discarded = self.chunks_discarded.saturating_add(1);
-        }
+        self.note_discarded(copied.is_err());
         if is_lost && is_continued {
             put_mark(producer, buffer, (header.writer, header.chunk.next()), buffers, out);
         }

@@ -29,6 +29,7 @@ mod named_buffers;
 mod query;
 mod read_buffers;
 mod registry;
+mod scrape_order;
 mod triggers;
 mod turns;
 mod work;

@@ -4,6 +4,7 @@ use protos::consumer_port::Request as Ask;
 use protos::producer_port::Request;
 
 use crate::{MockConsumer, MockProducer, Shell, config, named, payloads, peer, producer};
+use abi::ids::WriterId;
 use service::limits;
 
 /// What a turn may cost beside its budget: the largest thing that is not cut.
@@ -34,6 +35,15 @@ fn bounded<T>(shell: &mut Shell, input: impl FnOnce(&mut Shell) -> T) -> T {
 /// A producer whose memory has `pages` pages of 32 KiB with complete chunks that it does not commit, and with `name`
 /// as its data source. The writer is registered for buffer 1.
 fn holding(shell: &mut Shell, name: &str, pages: usize) -> MockProducer {
+    holding_some(shell, name, (pages, pages)).0
+}
+
+/// The same with memory for `pages` pages of which the first `filled` have chunks; and what commits these.
+pub(crate) fn holding_some(
+    shell: &mut Shell,
+    name: &str,
+    (pages, filled): (usize, usize),
+) -> (MockProducer, Vec<protos::CommitDataRequestChunksToMove>) {
     const PAGE: usize = 32 * 1024;
     let mode = protos::InitializeConnectionRequestProducerSMBScrapingMode::SMB_SCRAPING_ENABLED;
     let init = protos::InitializeConnectionRequest {
@@ -48,21 +58,24 @@ fn holding(shell: &mut Shell, name: &str, pages: usize) -> MockProducer {
     let descriptor =
         protos::DataSourceDescriptor { no_flush: Some(true), ..crate::descriptor(name) };
     producer.register(shell, descriptor);
-    producer.call(
-        shell,
-        Request::RegisterTraceWriter(protos::RegisterTraceWriterRequest {
-            trace_writer_id: Some(crate::WRITER.get().into()),
-            target_buffer: Some(crate::BUFFER.get().into()),
-            ..Default::default()
-        }),
-    );
-    for _ in 0..pages {
-        producer.fill_chunk(crate::WRITER, crate::BUFFER, &[crate::payload(name)]);
-    }
-    producer
+    register_writer(shell, &producer, crate::WRITER);
+    let chunks = (0..filled)
+        .map(|_| producer.fill_chunk(crate::WRITER, crate::BUFFER, &[crate::payload(name)]))
+        .collect();
+    (producer, chunks)
 }
 
-fn large_buffer(sources: &[&str]) -> protos::TraceConfig {
+/// Registers a writer for buffer 1.
+pub(crate) fn register_writer(shell: &mut Shell, producer: &MockProducer, writer: WriterId) {
+    let request = protos::RegisterTraceWriterRequest {
+        trace_writer_id: Some(writer.get().into()),
+        target_buffer: Some(crate::BUFFER.get().into()),
+        ..Default::default()
+    };
+    producer.call(shell, Request::RegisterTraceWriter(request));
+}
+
+pub(crate) fn large_buffer(sources: &[&str]) -> protos::TraceConfig {
     let mut config = config(sources);
     config.buffers[0].size_kb = Some(32 * 1024);
     config

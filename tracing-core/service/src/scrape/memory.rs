@@ -1,0 +1,115 @@
+//! Looks at the memory of producers and copies from it. See the [module](super).
+
+use crate::buffers::Buffers;
+use crate::commit::{CommitState, copy_to_buffer};
+use crate::limits;
+use crate::producers::{Producer, Producers};
+use crate::scrape::Uncommitted;
+use crate::session::state::Session;
+use crate::turn::Turn;
+use crate::work::Scrape;
+use abi::ids::{BufferId, WriterId};
+use abi::shm::SmbReader;
+
+/// Looks for chunks of writers that `is_wanted`, until the work of `turn` is `end`. Returns whether all were found.
+pub(crate) fn look(
+    found: &mut Uncommitted,
+    producer: &mut Producer,
+    is_wanted: impl Fn(&Producer, WriterId) -> bool,
+    end: u64,
+    turn: &mut Turn,
+) -> bool {
+    let Some(smb) = producer.smb.as_ref().map(SmbReader::smb).cloned() else { return true };
+    while let Some(from) = found.page() {
+        for page in smb.written_pages(from) {
+            if turn.work >= end {
+                found.go_on_with(page);
+                return false;
+            }
+            producer.note_touched(page);
+            turn.spend(limits::WORK_PER_ENTRY);
+            for chunk in 0..smb.chunk_count(page) {
+                let reader = producer.smb.as_mut();
+                let header = reader.and_then(|reader| reader.header_in_use(page, chunk));
+                if let Some(header) = header.filter(|header| is_wanted(producer, header.writer)) {
+                    found.note(&header, page, chunk);
+                }
+            }
+        }
+        found.end_look();
+    }
+    true
+}
+
+impl CommitState {
+    /// Scrapes the producers of a session for it, as far as it is not done, until the work of `turn` is `end`. Returns
+    /// whether that was all.
+    pub(crate) fn scrape_all(
+        &mut self,
+        session: &Session,
+        (scrape, end): (&mut Scrape, u64),
+        producers: &mut Producers,
+        buffers: &mut Buffers,
+        turn: &mut Turn,
+    ) -> bool {
+        let at = scrape.at;
+        for id in session.producers.iter().copied().skip_while(|id| *id < at) {
+            scrape.go_on_with(id);
+            if turn.work >= end {
+                return false;
+            }
+            let Some(producer) = producers.get_mut(id) else { continue };
+            turn.spend(limits::WORK_PER_ENTRY);
+            let found = (&mut scrape.found, end);
+            if !self.scrape(&session.buffers, producer, found, buffers, turn) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The same for one producer.
+    fn scrape(
+        &mut self,
+        session: &[BufferId],
+        producer: &mut Producer,
+        (found, end): (&mut Uncommitted, u64),
+        buffers: &mut Buffers,
+        turn: &mut Turn,
+    ) -> bool {
+        if !producer.scraping
+            || producer.sends_by_value()
+            || producer.writers.is_empty()
+            || !session.iter().any(|buffer| producer.allowed.contains(buffer))
+        {
+            return true;
+        }
+        let target = |producer: &Producer, writer| {
+            producer.writers.get(&writer).copied().filter(|buffer| session.contains(buffer))
+        };
+        if !look(found, producer, |producer, id| target(producer, id).is_some(), end, turn) {
+            return false;
+        }
+        while turn.work < end
+            && let Some(place) = found.take()
+        {
+            producer.note_touched(place.page);
+            let Some(reader) = &mut producer.smb else { return true };
+            self.scratch.clear();
+            let copied = reader.scrape_chunk(place.page, place.index, &mut self.scratch);
+            turn.spend(limits::WORK_PER_ENTRY.saturating_add(self.scratch.len() as u64));
+            let Some((header, complete)) = copied.filter(|(header, _)| place.holds(header)) else {
+                continue;
+            };
+            // The last fragment of an unfinished chunk may be half written.
+            if !complete && header.packets.count() < 2 {
+                continue;
+            }
+            let Some(buffer) = target(producer, header.writer) else { continue };
+            let (payload, out) = (&self.scratch, &mut turn.out);
+            let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
+            self.note_discarded(copied.is_err());
+        }
+        !found.has_more()
+    }
+}
