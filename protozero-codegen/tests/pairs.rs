@@ -1,7 +1,7 @@
 //! Golden tests: compares the output for each case with the committed one, and with a second run.
 //!
 //! This is not part of `it`, because `it` compiles that output: a separate target can always rewrite it.
-//! `UPDATE_GOLDEN=1 cargo test -p protozero-codegen --test pairs` rewrites the files; review the diff.
+//! `UPDATE_GOLDEN=1 cargo test -p pbzero-codegen --test pairs` rewrites the files; review the diff.
 
 #[path = "it/sources.rs"]
 mod sources;
@@ -15,7 +15,7 @@ fn run(sources: Vec<Source>) -> Vec<OutputFile> {
     generate(&Config {
         sources,
         api_kinds: ApiKinds::ALL,
-        command: "cargo test -p protozero-codegen".into(),
+        command: "cargo test -p pbzero-codegen".into(),
         source_prefix: "tests/cases/".into(),
         root: "crate::golden".into(),
         open_enums: true,

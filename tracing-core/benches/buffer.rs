@@ -1,7 +1,7 @@
 //! Copying chunks into a trace buffer, and reading packets from it.
 //!
 //! ```text
-//! cargo bench -p tracing-core --bench buffer               ns per chunk, per packet, per patch
+//! cargo bench -p tracebox-core --bench buffer               ns per chunk, per packet, per patch
 //! target/release/deps/buffer-* loop write-1 1000           that many of one mode, for callgrind
 //! target/release/deps/buffer-* turns 1024                  the longest turn of a clone of so many MiB
 //! ```

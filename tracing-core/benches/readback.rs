@@ -1,7 +1,7 @@
 //! A full buffer out of the service, and into a file.
 //!
 //! ```text
-//! cargo bench -p tracing-core --bench readback
+//! cargo bench -p tracebox-core --bench readback
 //! target/release/deps/readback-* loop ipc 64             so many MiB of one mode, for callgrind
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Packets into shared memory, hand-over of full chunks included.
 //!
 //! ```text
-//! cargo bench -p tracing-core --bench smb                 ns of processor time per packet
+//! cargo bench -p tracebox-core --bench smb                 ns of processor time per packet
 //! target/release/deps/smb-* loop event 100000             that many of one mode, for callgrind
 //!                                                         (there only modes without a clock)
 //! ```

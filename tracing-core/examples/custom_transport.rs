@@ -3,7 +3,7 @@
 //! One thread has the service and passes bytes on; the other has a producer and a consumer, which know only
 //! a [`Transport`].
 //!
-//! `cargo run -p tracing-core --example custom_transport`
+//! `cargo run -p tracebox-core --example custom_transport`
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;

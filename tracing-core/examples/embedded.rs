@@ -1,6 +1,6 @@
 //! A service, a consumer and a producer in one thread, with nothing else: no socket, no thread, no file.
 //!
-//! `cargo run -p tracing-core --example embedded`
+//! `cargo run -p tracebox-core --example embedded`
 
 use std::error::Error;
 use std::time::Duration;

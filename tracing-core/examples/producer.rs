@@ -2,7 +2,7 @@
 //! several threads straight into shared memory, and one very large packet.
 //!
 //! ```text
-//! cargo run --release -p tracing-core --example producer -- [options]
+//! cargo run --release -p tracebox-core --example producer -- [options]
 //!   --socket ADDRESS   where traced listens (default: PERFETTO_PRODUCER_SOCK_NAME, else the usual place)
 //!   --name NAME        name of the data source (default com.example.rust)
 //!   --threads N        threads that write events (default 2)

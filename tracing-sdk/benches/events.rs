@@ -1,7 +1,7 @@
 //! What an event costs the program that records it.
 //!
 //! ```text
-//! cargo bench -p tracing-sdk --features in-process --bench events     ns of processor time of the thread per event
+//! cargo bench -p tracebox-sdk --features in-process --bench events     ns of processor time of the thread per event
 //! target/release/deps/events-* loop instant 100000                    that many of one mode, for callgrind
 //! ```
 //!

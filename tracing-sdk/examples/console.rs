@@ -1,7 +1,7 @@
 //! Prints what the program does, and stores nothing: a session whose config asks for the interceptor `console`.
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process,text --example console
+//! cargo run -p tracebox-sdk --features in-process,text --example console
 //! ```
 //!
 //! The picture: lines on the terminal, one for each event. Their columns are seconds since the session has started, the

@@ -1,7 +1,7 @@
 //! A data source of the program's own: it samples the memory of this process on a thread while a session runs.
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process --example custom_data_source -- memory.pftrace
+//! cargo run -p tracebox-sdk --features in-process --example custom_data_source -- memory.pftrace
 //! ```
 //!
 //! The picture: there is none. The trace has about twenty packets, ten milliseconds apart, with a text of

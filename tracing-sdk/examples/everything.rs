@@ -1,7 +1,7 @@
 //! Every kind of event, on two threads:
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process --example everything -- everything.pftrace
+//! cargo run -p tracebox-sdk --features in-process --example everything -- everything.pftrace
 //! ```
 //!
 //! Without a file it is a producer for `traced`: it records as soon as a session wants its categories, and waits until

@@ -1,7 +1,7 @@
 //! A program that always records, and saves a trace when a request is slow, when a thread panics, and at its end:
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process --example flight_recorder
+//! cargo run -p tracebox-sdk --features in-process --example flight_recorder
 //! ```
 //!
 //! The pictures: `slow.pftrace` has slices `request` on the first thread; that with the argument `number` 7 lasts 50

@@ -1,7 +1,7 @@
 //! Two futures on the threads of a runtime, without the crate `tracing`.
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features derive,in-process --example futures -- futures.pftrace
+//! cargo run -p tracebox-sdk --features derive,in-process --example futures -- futures.pftrace
 //! ```
 //!
 //! The picture: the process has the tracks `get` and `page`, with a slice for the whole life of each future, and on the

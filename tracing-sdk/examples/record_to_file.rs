@@ -1,7 +1,7 @@
 //! Records some work of this program into a file, without any service beside it:
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process --example record_to_file -- work.pftrace
+//! cargo run -p tracebox-sdk --features in-process --example record_to_file -- work.pftrace
 //! ```
 //!
 //! The picture: the first thread has ten slices `round` of five milliseconds each, one after the other, with the argument

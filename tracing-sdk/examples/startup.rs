@@ -1,7 +1,7 @@
 //! Records the beginning of this program, before a session asks for it, and before `traced` runs:
 //!
 //! ```text
-//! cargo run -p tracing-sdk --example startup
+//! cargo run -p tracebox-sdk --example startup
 //! ```
 //!
 //! Within ten seconds, or the number of seconds in the first argument, record with an equal config:

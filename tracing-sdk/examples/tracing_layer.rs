@@ -1,7 +1,7 @@
 //! Two requests at once, recorded through the crate `tracing` by a service inside the program:
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process,tracing --example tracing_layer -- tracing.pftrace
+//! cargo run -p tracebox-sdk --features in-process,tracing --example tracing_layer -- tracing.pftrace
 //! ```
 //!
 //! The picture: each request has an instant `accepted` on the thread that runs it, also as a line of the log. Its span is

@@ -1,7 +1,7 @@
 //! A queue with two workers: tracks of the program's own, arrows between threads, a counter and a state.
 //!
 //! ```text
-//! cargo run -p tracing-sdk --features in-process --example tracks_and_flows -- queue.pftrace
+//! cargo run -p tracebox-sdk --features in-process --example tracks_and_flows -- queue.pftrace
 //! ```
 //!
 //! The picture: the first thread has six instants `queued`. From each of them an arrow leads to a slice `job` on one of

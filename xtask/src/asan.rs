@@ -10,21 +10,21 @@ pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 pub const UNOPTIMISED: &str = "profile.dev.package.zrip-encode.opt-level=0";
 
 /// Features of protozero that are off by default.
-const FEATURES: &str = "protozero/dynamic,protozero/bytes";
+const FEATURES: &str = "pbzero/dynamic,pbzero/bytes";
 
 /// The writer with setters as calls.
-const SMALL: &str = "protozero/small,protozero/bytes";
+const SMALL: &str = "pbzero/small,pbzero/bytes";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     // The service has no unsafe code; the tests of `daemon` run it.
     let members = ["abi", "os", "client", "daemon"];
-    let members = members.map(|name| format!("tracing-core-{name}"));
-    let packages = ["protozero"].into_iter().chain(members.iter().map(String::as_str));
+    let members = members.map(|name| format!("tracebox-{name}"));
+    let packages = ["pbzero"].into_iter().chain(members.iter().map(String::as_str));
     let packages = packages.flat_map(|name| ["--package", name]);
     // `it` are derived messages and the daemon from outside; the others have no test of this name.
     let selection: Vec<&str> = packages.chain(["--lib", "--test", "it"]).collect();
     test(ctx, &selection, FEATURES, arguments)?;
-    test(ctx, &["--package", "protozero", "--lib"], SMALL, arguments)
+    test(ctx, &["--package", "pbzero", "--lib"], SMALL, arguments)
 }
 
 fn test(ctx: &Ctx, selection: &[&str], features: &str, arguments: &[String]) -> Outcome {

@@ -275,7 +275,7 @@ fn areas(ctx: &Ctx) -> Outcome {
     pool::all(jobs, |number, (command, features)| {
         let target = ctx.target(&format!("areas/{number}"))?;
         let mut cargo = ctx.cargo();
-        cargo.args([command, "--package", "protos", "--features", features]);
+        cargo.args([command, "--package", "tracebox-protos", "--features", features]);
         ctx.run(cargo.env("CARGO_TARGET_DIR", target))
     })
 }
@@ -287,14 +287,14 @@ fn protozero_full(ctx: &Ctx) -> Outcome {
     let text = ctx.output(command.args(["metadata", "--format-version", "1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&text).map_err(|e| format!("metadata: {e}"))?;
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
-    let package = packages.find(|package| package["name"] == "protozero");
+    let package = packages.find(|package| package["name"] == "pbzero");
     let features = package.and_then(|package| package["features"].as_object());
-    let names = features.ok_or("metadata without features of protozero")?.keys();
+    let names = features.ok_or("metadata without features of pbzero")?.keys();
     let names: Vec<&str> = names.map(String::as_str).filter(|name| *name != "small").collect();
     protozero(ctx, &["--features", &names.join(",")])
 }
 
 fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {
     let mut command = ctx.cargo();
-    ctx.run(command.args(["test", "--package", "protozero"]).args(features))
+    ctx.run(command.args(["test", "--package", "pbzero"]).args(features))
 }

@@ -26,7 +26,7 @@ const RANDOM: &str = "props::";
 
 /// What uses unsafe code; and what hands out text unchecked.
 const WRITER: Suite = Suite {
-    package: "protozero",
+    package: "pbzero",
     tests: &["--lib"],
     only: &["encode::", "sink::", "rewrite::", "splice::", "utf8::one_bad_byte"],
     skip: &[
@@ -42,11 +42,11 @@ const WRITER: Suite = Suite {
 
 /// The pages and their states.
 const PAGES: Suite =
-    Suite { package: "tracing-core-abi", tests: &["--lib"], only: &["shm::"], skip: &[RANDOM] };
+    Suite { package: "tracebox-abi", tests: &["--lib"], only: &["shm::"], skip: &[RANDOM] };
 
 /// Arbiter and trace writer, over pages; and the queue between the threads of a producer.
 const PRODUCER: Suite = Suite {
-    package: "tracing-core-client",
+    package: "tracebox-client",
     tests: &["--lib"],
     only: &["write::", "queue::"],
     skip: &[
@@ -71,7 +71,7 @@ const IN_PROCESS: Suite = Suite {
 
 /// The data source of the SDK in such a service: two threads that record events of each kind.
 const SDK: Suite = Suite {
-    package: "tracing-sdk",
+    package: "tracebox-sdk",
     tests: &["--lib"],
     only: &["tests::threads_record_while_sessions_come_and_go"],
     skip: &[],

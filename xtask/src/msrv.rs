@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Crates that promise their compiler without the service, and the features that they promise it for.
 const WITHOUT_SERVICE: [(&str, &str); 2] =
-    [("tracing-core", "consumer"), ("tracing-sdk", "derive,log,session,text,tracing")];
+    [("tracebox-core", "consumer"), ("tracebox-sdk", "derive,log,session,text,tracing")];
 
 /// A machine with 32 bits, and one with another instruction set: nothing else here is compiled for them.
 const OTHER_MACHINES: [&str; 2] = ["i686-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
@@ -33,7 +33,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     for machine in OTHER_MACHINES {
         toolchain::target(ctx, machine)?;
         let mut command = ctx.cargo();
-        command.args(["check", "--locked", "--package", "tracing-core-client", "--all-features"]);
+        command.args(["check", "--locked", "--package", "tracebox-client", "--all-features"]);
         ctx.run(command.args(["--target", machine]).env("CARGO_TARGET_DIR", ctx.target("msrv")?))?;
     }
     Ok(())

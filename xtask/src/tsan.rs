@@ -5,7 +5,7 @@ use crate::asan::{TARGET, UNOPTIMISED};
 use crate::ctx::{Ctx, Outcome};
 use crate::toolchain;
 
-const SDK_FEATURES: &str = "tracing-sdk/in-process,tracing-sdk/log,tracing-sdk/tracing";
+const SDK_FEATURES: &str = "tracebox-sdk/in-process,tracebox-sdk/log,tracebox-sdk/tracing";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     toolchain::nightly(ctx)?;
@@ -15,12 +15,12 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         command.args(["--package", &format!("tracing-core-{package}")]);
     }
     command
-        .args(["--package", "tracing-sdk", "--features", SDK_FEATURES])
+        .args(["--package", "tracebox-sdk", "--features", SDK_FEATURES])
         // Not those that fork: the sanitizer loses its threads then. And not the messages of the compiler.
         .args(["--lib", "--test", "it", "--test", "in_process"])
         // Optimise what is tested; the generated schema is large and hardly runs.
         .args(["--config", "profile.dev.opt-level=1"])
-        .args(["--config", "profile.dev.package.protos.opt-level=0"])
+        .args(["--config", "profile.dev.package.tracebox-protos.opt-level=0"])
         .args(["--config", UNOPTIMISED])
         .arg("--")
         .args(arguments)

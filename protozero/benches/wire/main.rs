@@ -1,7 +1,7 @@
 //! Encoding and decoding of six messages.
 //!
 //! ```text
-//! cargo bench -p protozero --bench wire                    ns per message, median of 21 samples
+//! cargo bench -p pbzero --bench wire                    ns per message, median of 21 samples
 //! target/release/deps/wire-* best                          best of many short samples: for a busy machine
 //! target/release/deps/wire-* loop encode packet 2000       this number of messages, for callgrind
 //! ```

@@ -3,7 +3,7 @@
 //! What threads write as fast as they can, 300,000 events each in release:
 //!
 //! ```text
-//! cargo test --release -p tracing-sdk --features in-process --test it -- loss:: --nocapture
+//! cargo test --release -p tracebox-sdk --features in-process --test it -- loss:: --nocapture
 //! ```
 
 use std::collections::{HashMap, HashSet};

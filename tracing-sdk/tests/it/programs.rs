@@ -6,7 +6,7 @@
 //! `SDK_CASES` is the number of programs of each test. To run ten thousand takes a minute on two processors:
 //!
 //! ```text
-//! SDK_CASES=10000 cargo test --release -p tracing-sdk --features in-process --test it -- programs::
+//! SDK_CASES=10000 cargo test --release -p tracebox-sdk --features in-process --test it -- programs::
 //! ```
 
 use std::collections::{BTreeMap, HashSet};

@@ -15,7 +15,7 @@ fn plugin() -> PathBuf {
     let program = std::env::current_exe().expect("this program");
     let folder = program.parent().and_then(|deps| deps.parent()).expect("a target folder");
     let path = folder.join("examples/libplugin.so");
-    let advice = "`cargo build -p tracing-sdk --example plugin` builds it";
+    let advice = "`cargo build -p tracebox-sdk --example plugin` builds it";
     assert!(path.exists(), "{} is missing; {advice}", path.display());
     path
 }

@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
 pub fn run(ctx: &Ctx, record: bool) -> Outcome {
     machine::need(ctx, "valgrind", "valgrind")?;
     machine::need(ctx, "clang++", "clang")?;
-    let ours = build(ctx, "tracing-core", "buffer")?;
+    let ours = build(ctx, "tracebox-core", "buffer")?;
     let theirs = build_cpp(ctx)?;
     let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {

@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
     row("an instant with two arguments", "smb", "args", 0, "packet", "85"),
 ];
 
-const BENCHES: &[(&str, &str)] = &[("protozero", "wire"), ("tracing-core", "smb")];
+const BENCHES: &[(&str, &str)] = &[("pbzero", "wire"), ("tracebox-core", "smb")];
 
 /// The text above the table.
 const HOT_PATHS: &str = "\

@@ -29,7 +29,7 @@ pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
             .args(["--bin", "traced", "--bin", "perfetto"]),
     )?;
     let ours = ctx.root().join("target/dist");
-    let service = build(ctx, "tracing-core", "service")?;
+    let service = build(ctx, "tracebox-core", "service")?;
 
     let mut command = ctx.command(&service);
     command.arg("--ours").arg(ours).arg("--peer").arg(theirs).args(rest);

@@ -82,7 +82,7 @@ fn build(ctx: &Ctx, include: &Path) -> Result<PathBuf, String> {
     // Wherever the caller has cargo build: the plugin is taken from here.
     let plugin = ctx.root().join("target");
     let mut command = ctx.cargo();
-    command.args(["build", "--package", "protozero-codegen", "--bin", "protoc-gen-protozero"]);
+    command.args(["build", "--package", "pbzero-codegen", "--bin", "protoc-gen-protozero"]);
     command.env("CARGO_TARGET_DIR", &plugin);
     ctx.run(&mut command)?;
     let target = ctx.target("conformance")?;

@@ -14,9 +14,15 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Crates whose tests run.
-const PACKAGES: [&str; 6] = ["abi", "os", "client", "service", "daemon", "testing"];
-const FEATURES: &str =
-    "tracing-core-abi/testing,tracing-core-daemon/host,tracing-core-daemon/realtime";
+const PACKAGES: [&str; 6] = [
+    "tracebox-abi",
+    "tracebox-os",
+    "tracebox-client",
+    "tracebox-service",
+    "tracebox-daemon",
+    "tracing-core-testing",
+];
+const FEATURES: &str = "tracebox-abi/testing,tracebox-daemon/host,tracebox-daemon/realtime";
 /// Memory of a program of tests, KiB: a mutant may take all there is.
 const MEMORY_KB: u64 = 8 * 1024 * 1024;
 /// A program that takes this many times the processor time of all its tests without a mutant does not end. What other
@@ -61,12 +67,12 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
     let mut command = ctx.cargo();
     command.args(["test", "--no-run", "--message-format=json-render-diagnostics", "--locked"]);
     for package in PACKAGES {
-        command.args(["--package", &format!("tracing-core-{package}")]);
+        command.args(["--package", package]);
     }
     command.args(["--lib", "--tests", "--features", FEATURES]).current_dir(source);
     // Optimise what is tested, as it runs often; the generated schema is large and hardly runs.
     command.args(["--config", "profile.dev.opt-level=1"]);
-    command.args(["--config", "profile.dev.package.protos.opt-level=0"]);
+    command.args(["--config", "profile.dev.package.tracebox-protos.opt-level=0"]);
     command.env("CARGO_TARGET_DIR", ctx.target("mutants/build")?).env("RUSTFLAGS", "-Awarnings");
     let messages = ctx.output(&mut command)?;
     let mut programs = Vec::new();

@@ -42,7 +42,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     // The examples, and the tests of what the API does then.
     let mut command = ctx.cargo();
     command.args(["test", "--workspace", "--examples", "--test", "off"]).args(FEATURES);
-    ctx.run(command.args(["--features", "tracing-sdk/off"]))
+    ctx.run(command.args(["--features", "tracebox-sdk/off"]))
 }
 
 fn path(ctx: &Ctx, bin: &str) -> Result<std::path::PathBuf, String> {

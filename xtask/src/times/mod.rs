@@ -32,37 +32,37 @@ struct Build {
 const BUILDS: &[Build] = &[
     Build {
         what: "build of `protozero`",
-        arguments: &["--package", "protozero"],
+        arguments: &["--package", "pbzero"],
         limit: Limit::Wall(3),
         tries: 3,
     },
     Build {
         what: "build of `protozero` with `derive`",
-        arguments: &["--package", "protozero", "--features", "derive"],
+        arguments: &["--package", "pbzero", "--features", "derive"],
         limit: Limit::None,
         tries: 1,
     },
     Build {
         what: "build of `protos`",
-        arguments: &["--package", "protos"],
+        arguments: &["--package", "tracebox-protos"],
         limit: Limit::Wall(10),
         tries: 3,
     },
     Build {
         what: "build of `protos` with `readers`",
-        arguments: &["--package", "protos", "--features", "readers"],
+        arguments: &["--package", "tracebox-protos", "--features", "readers"],
         limit: Limit::None,
         tries: 1,
     },
     Build {
         what: "build of `protos` with `ftrace` alone",
-        arguments: &["--package", "protos", "--features", "ftrace"],
+        arguments: &["--package", "tracebox-protos", "--features", "ftrace"],
         limit: Limit::None,
         tries: 1,
     },
     Build {
         what: "build of `protos` with `full`, `readers`, `text`",
-        arguments: &["--package", "protos", "--features", "full,readers,text"],
+        arguments: &["--package", "tracebox-protos", "--features", "full,readers,text"],
         limit: Limit::None,
         tries: 1,
     },
@@ -121,9 +121,9 @@ const SDK_BUILDS: &[SdkBuild] = &[
 const PLAIN: &[&str] = sdk_program!("--bin", "plain");
 
 /// What a program needs that only writes traces.
-const PRODUCER: &[&str] = &["--release", "--package", "tracing-core-client"];
+const PRODUCER: &[&str] = &["--release", "--package", "tracebox-client"];
 
-const PRODUCER_TREE: &[&str] = &["--edges", "normal,build", "--package", "tracing-core-client"];
+const PRODUCER_TREE: &[&str] = &["--edges", "normal,build", "--package", "tracebox-client"];
 
 /// The limit of external crates that a producer needs.
 const OUTSIDE_MAX: usize = 6;
