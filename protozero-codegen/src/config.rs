@@ -21,7 +21,8 @@ pub struct ApiKinds {
     pub reader: bool,
     /// Method tables, request and response enums, host and client traits. Implies `owned`.
     pub service: bool,
-    /// Static descriptors for the text format, behind [`Config::text_feature`]. Implies `owned`.
+    /// Static descriptors for JSON, the text format and reflection (`protozero::Named::SCHEMA`), behind
+    /// [`Config::text_feature`]. Implies `owned`.
     pub descriptor: bool,
 }
 
@@ -50,6 +51,9 @@ pub struct Config {
     /// decides. proto2's enums are closed: such a number becomes an unknown field of the owned message. For readers,
     /// all enums are open.
     pub open_enums: bool,
+    /// Owned messages know their full names (`protozero::Named`), also without descriptors: a line for each. Needed to
+    /// put messages into a `google.protobuf.Any`.
+    pub names: bool,
     /// Readers return strings as `protozero`'s `Text`, which is checked on conversion to `str`, instead of as `&str`,
     /// which is checked on reading.
     pub lazy_utf8: bool,

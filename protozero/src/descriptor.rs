@@ -1,5 +1,6 @@
-//! Static descriptors: names, numbers and types of a schema. Only the text format and dynamic
-//! messages use them.
+//! Static descriptors: names, numbers and types of a schema. Only the text format, JSON, dynamic messages and
+//! reflection use them. Generated code contains them if it is told to; they can be written by hand:
+//! [`Named`](crate::Named) has an example.
 //!
 //! Messages refer to each other through functions, because the references of a schema may be
 //! circular.
@@ -21,22 +22,25 @@ pub struct MessageDescriptor {
 }
 
 impl MessageDescriptor {
+    /// A message with this full name and these fields.
+    #[must_use]
+    pub const fn new(name: &'static str, fields: &'static [FieldDescriptor]) -> Self {
+        message(name, fields)
+    }
+
     /// Adds extensions.
-    #[doc(hidden)]
     #[must_use]
     pub const fn extended(self, extensions: &'static [FieldDescriptor]) -> Self {
         Self { extensions, ..self }
     }
 
     /// Adds the names of deleted fields.
-    #[doc(hidden)]
     #[must_use]
     pub const fn reserved(self, reserved_names: &'static [&'static str]) -> Self {
         Self { reserved_names, ..self }
     }
 
     /// Makes it a message set.
-    #[doc(hidden)]
     #[must_use]
     pub const fn message_set(self) -> Self {
         Self { message_set: true, ..self }
@@ -80,43 +84,61 @@ pub struct FieldDescriptor {
 }
 
 impl FieldDescriptor {
+    /// A singular field with presence.
+    #[must_use]
+    pub const fn optional(name: &'static str, number: u32, kind: Kind) -> Self {
+        optional(name, number, kind)
+    }
+
+    /// A repeated field, with a tag for each element.
+    #[must_use]
+    pub const fn repeated(name: &'static str, number: u32, kind: Kind) -> Self {
+        repeated(name, number, kind)
+    }
+
+    /// A repeated field of numbers, with one tag for all elements.
+    #[must_use]
+    pub const fn packed(name: &'static str, number: u32, kind: Kind) -> Self {
+        packed(name, number, kind)
+    }
+
+    /// A map from the first kind to the second.
+    #[must_use]
+    pub const fn map(name: &'static str, number: u32, kinds: &'static [Kind; 2]) -> Self {
+        map(name, number, kinds)
+    }
+
     /// Makes it a field without presence: its default value is not written.
-    #[doc(hidden)]
     #[must_use]
     pub const fn implicit(self) -> Self {
         Self { presence: Presence::Implicit, ..self }
     }
 
     /// Makes it required.
-    #[doc(hidden)]
     #[must_use]
     pub const fn required(self) -> Self {
         Self { presence: Presence::Required, ..self }
     }
 
     /// Makes it a member of the oneof `name`.
-    #[doc(hidden)]
     #[must_use]
     pub const fn of(self, name: &'static str) -> Self {
         Self { oneof: Some(name), ..self }
     }
 
     /// Makes it a group.
-    #[doc(hidden)]
     #[must_use]
     pub const fn delimited(self) -> Self {
         Self { delimited: true, ..self }
     }
 
     /// Gives it another name in JSON.
-    #[doc(hidden)]
     #[must_use]
     pub const fn json(self, name: &'static str) -> Self {
         Self { json_name: Some(name), ..self }
     }
 
     /// Requires UTF-8.
-    #[doc(hidden)]
     #[must_use]
     pub const fn utf8(self) -> Self {
         Self { utf8: true, ..self }
@@ -230,7 +252,17 @@ macro_rules! __message_kind {
 #[doc(hidden)]
 pub use __message_kind as of;
 
+/// Gives a message its descriptor.
+#[doc(hidden)]
+pub use crate::__describe as describe;
+
 impl Kind {
+    /// The enum `E`.
+    #[must_use]
+    pub const fn of_enum<E: crate::Enumeration>() -> Self {
+        enum_kind::<E>()
+    }
+
     /// The name of the type in a `.proto` file: `uint32`, or the full name of a message or
     /// enumeration.
     #[must_use]

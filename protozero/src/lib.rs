@@ -94,7 +94,6 @@ extern crate self as protozero;
 extern crate std;
 
 pub mod decode;
-#[cfg(feature = "text")]
 pub mod descriptor;
 #[cfg(feature = "text")]
 pub mod dynamic;
@@ -108,9 +107,14 @@ pub mod field;
 pub mod json;
 #[cfg(feature = "alloc")]
 pub mod message;
+mod named;
 #[cfg(feature = "alloc")]
 #[doc(hidden)]
 pub mod owned;
+#[cfg(all(feature = "text", feature = "std"))]
+mod reflect;
+#[cfg(all(feature = "text", feature = "std"))]
+mod registry;
 pub mod rewrite;
 #[doc(hidden)]
 pub mod rt;
@@ -134,8 +138,13 @@ pub use error::{DecodeError, DecodeErrorKind, WriteError};
 pub use extension::{Extendable, Extension};
 #[cfg(feature = "alloc")]
 pub use message::{Append, Message, MessageView};
+pub use named::Named;
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
+#[cfg(all(feature = "text", feature = "std"))]
+pub use reflect::{Reflect, ReflectError};
+#[cfg(all(feature = "text", feature = "std"))]
+pub use registry::{NameTaken, Registry};
 pub use service::CallError;
 #[cfg(feature = "alloc")]
 pub use sink::{AppendSink, HeapSink};

@@ -103,12 +103,13 @@ impl Build {
         let config = Config {
             api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
             command: "protozero-codegen".into(),
+            names: true,
             ..Config::default()
         };
         Self { config, out_dir: None, cargo: true }
     }
 
-    /// Which code to generate. Descriptors need protozero's feature `text`.
+    /// Which code to generate. The functions that use descriptors need protozero's feature `text` or `json`.
     #[must_use]
     pub fn api_kinds(mut self, api_kinds: ApiKinds) -> Self {
         self.config.api_kinds = api_kinds;
@@ -119,6 +120,13 @@ impl Build {
     #[must_use]
     pub fn compact(mut self, compact: bool) -> Self {
         self.config.compact = compact;
+        self
+    }
+
+    /// Whether messages know their full names; on by default. See [`Config::names`].
+    #[must_use]
+    pub fn names(mut self, names: bool) -> Self {
+        self.config.names = names;
         self
     }
 

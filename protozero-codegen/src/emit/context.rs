@@ -26,11 +26,6 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The `cfg` attribute of descriptors.
-    pub fn cfg_text(&self) -> TokenStream {
-        cfg(self.config.text_feature.as_deref())
-    }
-
     /// The `cfg` attribute of a field whose type lies in another area: see [`Config::features`].
     pub fn gate(&self, field: &Field) -> TokenStream {
         cfg(self.gate_feature(field))

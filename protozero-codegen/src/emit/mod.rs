@@ -113,6 +113,9 @@ impl Context<'_> {
             if api_kinds.reader {
                 items.extend(reader::emit(self, *id));
             }
+            if api_kinds.owned && self.config.names {
+                items.extend(descriptor::name(self, *id));
+            }
             if api_kinds.descriptor {
                 items.extend(descriptor::emit(self, *id));
             }

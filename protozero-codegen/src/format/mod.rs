@@ -56,7 +56,7 @@ fn fold(text: &str, texts: &[String]) -> String {
         }
         // An empty line before each item of the outermost level.
         let at = lines.len() - 1;
-        if at > 0 && starts_item(&lines[at]) && lines[at - 1].starts_with('}') {
+        if at > 0 && starts_item(&lines[at]) && lines[at - 1].starts_with(['}', ']']) {
             lines.insert(at, String::new());
         }
     }

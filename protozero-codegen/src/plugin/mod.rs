@@ -7,7 +7,7 @@
 //! Options, joined by commas:
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
-//! - `open_enums`, `lazy_utf8` and `compact`, alone or with `=true` or `=false`;
+//! - `open_enums`, `lazy_utf8`, `compact` and `names` (on unless `names=false`), alone or with `=true` or `=false`;
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
 //! - `text_feature=NAME` and `reader_feature=NAME`: descriptors or readers are behind the cargo feature NAME;
@@ -67,6 +67,7 @@ fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
     let mut config = Config {
         api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
         command: "protoc-gen-protozero".into(),
+        names: true,
         ..Config::default()
     };
     for option in options(request.parameter()) {
@@ -118,6 +119,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             }
         }
         "open_enums" => config.open_enums = switch(name, value)?,
+        "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
         "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
         "root" if value.is_empty() || syn::parse_str::<syn::Path>(value).is_ok() => {

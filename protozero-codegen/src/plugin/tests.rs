@@ -26,6 +26,7 @@ fn config() -> Config {
     Config {
         api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
         command: "protoc-gen-protozero".into(),
+        names: true,
         ..Config::default()
     }
 }
@@ -71,6 +72,8 @@ fn a_switch_can_be_turned_off() {
         config.open_enums
     };
     assert!(open("open_enums") && !open("open_enums=false") && open("open_enums=true"));
+    super::set(&mut config, "names=false").unwrap();
+    assert!(!config.names);
     super::set(&mut config, "compact").unwrap();
     assert!(config.compact);
 }

@@ -1,9 +1,9 @@
 //! Text over generated descriptors: parsing gives the fields of the owned message, and printing gives the same text.
 
-use protozero::Message;
-use protozero::dynamic::MessageDescriptor;
+use protozero::dynamic::{DynamicMessage, MessageDescriptor};
 use protozero::json;
 use protozero::text::{Options, PrintOptions, parse, print_bytes};
+use protozero::{Message, Named as _, Reflect};
 
 use crate::golden::cases::Extended;
 use crate::golden::cases::ext::{Base, Scope};
@@ -72,4 +72,21 @@ fn json_of_generated_messages() {
     assert_eq!((owned.maybe, owned.renamed_one.as_str()), (Some(0), "x"));
     let wire = owned.encode_to_vec();
     assert_eq!(json::print_bytes(&of, &wire, &json::PrintOptions::default()).unwrap(), text);
+}
+
+#[test]
+fn a_message_knows_itself() {
+    assert_eq!(Three::FULL_NAME, "cases.three.Three");
+    assert_eq!(Three::type_url(), "type.googleapis.com/cases.three.Three");
+    assert_eq!(Three::SCHEMA.unwrap().name, Three::FULL_NAME);
+
+    let text =
+        r#"{"number":1,"maybe":0,"modes":["SOME"],"counts":{"a":1},"raw":"AA==","@other":"x"}"#;
+    let mut message: Three = json::from_str(text).unwrap();
+    assert_eq!(json::to_string(&message).unwrap(), text);
+    let reflected: &mut dyn Reflect = &mut message;
+    let mut dynamic: DynamicMessage = reflected.to_dynamic().unwrap();
+    dynamic.push("modes", "SOME").unwrap();
+    reflected.assign(&dynamic).unwrap();
+    assert_eq!(message.modes.len(), 2);
 }

@@ -15,19 +15,20 @@ use super::schema::{
 use crate::descriptor::{self as fixed, Presence};
 
 impl Pool {
-    /// A pool of `roots` and all types that they use. Types with equal names are the same type.
+    /// A pool of `roots` and all types that they use. Types with equal names are the same type: the one that comes
+    /// first, where all that a root uses comes before the next root.
     #[must_use]
     pub fn from_generated(roots: &[&'static fixed::MessageDescriptor]) -> Self {
         let mut builder = Builder::default();
+        let mut index = 0;
         for root in roots {
             builder.message(root);
-        }
-        // `fill` adds the messages that a message uses to the end, so this loop reaches all of
-        // them.
-        let mut index = 0;
-        while let Some(found) = builder.sources.get(index).copied() {
-            builder.fill(index as u32, found);
-            index += 1;
+            // `fill` adds the messages that a message uses to the end, so this loop reaches all of
+            // them.
+            while let Some(found) = builder.sources.get(index).copied() {
+                builder.fill(index as u32, found);
+                index += 1;
+            }
         }
         Self(Arc::new(builder.schema))
     }

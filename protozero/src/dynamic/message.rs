@@ -75,6 +75,8 @@ pub enum SetError {
     WrongType,
     /// The message would have more than 100 levels.
     TooDeep,
+    /// The enum of the field has no value with this name.
+    NoEnumValue,
 }
 
 impl fmt::Display for SetError {
@@ -83,6 +85,7 @@ impl fmt::Display for SetError {
             Self::NoField => "the message has no such field",
             Self::WrongType => "the value does not fit the field",
             Self::TooDeep => "messages nested too deeply",
+            Self::NoEnumValue => "the enum of the field has no value with this name",
         })
     }
 }
@@ -185,6 +188,9 @@ impl DynamicMessage {
     /// Sets a field and removes the other members of its oneof. An empty list, or a default value
     /// in a field without presence, removes the field.
     ///
+    /// The value of an enum is its number ([`Value::Enum`]), a value of the generated enum, or its name as text, also
+    /// as an element of a list or as a value of a map.
+    ///
     /// # Errors
     /// [`SetError`] if there is no such field, or the value does not fit it.
     pub fn set<'k>(
@@ -219,6 +225,7 @@ impl DynamicMessage {
     ) -> Result<(), SetError> {
         let pool = self.descriptor.pool.clone();
         let field = self.find(&pool.0, key)?;
+        resolve_names(&pool.0, field, &mut value)?;
         if !fits(&pool.0, field, &value) {
             return Err(SetError::WrongType);
         }
@@ -239,6 +246,7 @@ impl DynamicMessage {
     ) -> Result<(), SetError> {
         let pool = self.descriptor.pool.clone();
         let (field, mut value) = (self.find(&pool.0, key)?, value.into());
+        resolve_names(&pool.0, field, &mut value)?;
         if !fits_entry(&pool.0, field, &map_key, &value) {
             return Err(SetError::WrongType);
         }
@@ -328,6 +336,25 @@ impl DynamicMessage {
             }
             Err(at) => self.chosen.insert(at, (oneof, field.number)),
         }
+    }
+}
+
+/// Replaces names of enum values by their numbers.
+fn resolve_names(schema: &Schema, field: &FieldData, value: &mut Value) -> Result<(), SetError> {
+    let of_entry = |entry| schema.field_by_number(entry, 2).map(|value| value.ty);
+    let ty = field.entry().and_then(of_entry).unwrap_or(field.ty);
+    let Type::Enum(index) = ty else { return Ok(()) };
+    let resolve = |value: &mut Value| {
+        if let Value::String(name) = value {
+            let number = schema.enumeration(index).number(name).ok_or(SetError::NoEnumValue)?;
+            *value = Value::Enum(number);
+        }
+        Ok(())
+    };
+    match value {
+        Value::List(values) => values.iter_mut().try_for_each(resolve),
+        Value::Map(entries) => entries.values_mut().try_for_each(resolve),
+        value => resolve(value),
     }
 }
 

@@ -73,6 +73,12 @@ from! {
     Map(BTreeMap<MapKey, Value>),
 }
 
+impl<E: crate::Enumeration> From<E> for Value {
+    fn from(value: E) -> Self {
+        Self::Enum(value.to_i32())
+    }
+}
+
 impl From<MapKey> for Value {
     fn from(key: MapKey) -> Self {
         match key {

@@ -6,6 +6,9 @@
 //!                             └────▶ error: file:line:col, the line, a caret
 //! ```
 //!
+//! A generated message [prints](to_string) and [parses](from_str) itself in one call, with the descriptor that its
+//! type knows ([`Named`](crate::Named)). The functions that take a descriptor are for messages without a Rust type.
+//!
 //! Both directions convert without a tree of values in between: a message is read once for its shape, and once for
 //! its content. Only bytes that no encoder writes (a field that occurs twice, keys of a map out of order) are decoded
 //! to a [`DynamicMessage`] first.
@@ -25,6 +28,8 @@
 
 mod base64;
 mod error;
+#[cfg(feature = "std")]
+mod generated;
 mod known;
 mod options;
 mod output;
@@ -38,6 +43,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use error::PrintError;
+#[cfg(feature = "std")]
+pub use generated::{
+    from_slice, from_slice_with, from_str, from_str_with, to_string, to_string_with, to_vec,
+    to_writer, to_writer_with,
+};
 pub use options::{ParseOptions, PrintOptions};
 
 use crate::dynamic::{DynamicMessage, MessageDescriptor};

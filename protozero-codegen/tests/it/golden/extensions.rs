@@ -130,40 +130,27 @@ rt::reader! {
     }
 }
 
-impl Base {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-            "cases.ext.Base",
-            &[
-                d::optional("id", 1, d::Kind::Int32),
-                d::optional("name", 2, d::Kind::String).required(),
-                d::optional("part", 3, d::of!(Base_Part)).delimited(),
-                d::repeated("shades", 4, d::enum_kind::<Shade>()),
-                d::optional("shade", 5, d::enum_kind::<Shade>()),
-                d::map(
-                    "by_name",
-                    6,
-                    &[d::Kind::String, d::enum_kind::<crate::golden::cases::Level>()],
-                ),
-                d::map("children", 7, &[d::Kind::Int32, d::of!(Base)]),
-                d::optional("other", 8, d::of!(Base)).of("pick"),
-                d::optional("choice", 9, d::of!(Base_Choice)).delimited().of("pick"),
-                d::optional("of", 10, d::enum_kind::<Shade>()).of("pick"),
-            ],
-        )
-        .extended(
-            &[
-                d::optional("cases.ext.priority", 110, d::Kind::Int32),
-                d::packed("cases.ext.packed_ones", 111, d::Kind::Sint32),
-                d::repeated("cases.ext.lone_ones", 112, d::Kind::Sint32),
-                d::repeated("cases.ext.tags", 113, d::Kind::String),
-                d::optional("cases.ext.tint", 114, d::enum_kind::<Shade>()),
-                d::optional("cases.ext.tree", 500, d::of!(crate ::golden::cases::Tree)),
-                d::optional("cases.ext.Scope.inner", 100, d::of!(Scope)),
-                d::repeated("cases.ext.Scope.bolt", 101, d::of!(Scope_Bolt)).delimited(),
-            ],
-        );
-}
+d::describe! { Base, d::message("cases.ext.Base", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("name", 2, d::Kind::String).required(),
+    d::optional("part", 3, d::of!(Base_Part)).delimited(),
+    d::repeated("shades", 4, d::enum_kind::<Shade>()),
+    d::optional("shade", 5, d::enum_kind::<Shade>()),
+    d::map("by_name", 6, &[d::Kind::String, d::enum_kind::<crate::golden::cases::Level>()]),
+    d::map("children", 7, &[d::Kind::Int32, d::of!(Base)]),
+    d::optional("other", 8, d::of!(Base)).of("pick"),
+    d::optional("choice", 9, d::of!(Base_Choice)).delimited().of("pick"),
+    d::optional("of", 10, d::enum_kind::<Shade>()).of("pick"),
+]).extended(&[
+    d::optional("cases.ext.priority", 110, d::Kind::Int32),
+    d::packed("cases.ext.packed_ones", 111, d::Kind::Sint32),
+    d::repeated("cases.ext.lone_ones", 112, d::Kind::Sint32),
+    d::repeated("cases.ext.tags", 113, d::Kind::String),
+    d::optional("cases.ext.tint", 114, d::enum_kind::<Shade>()),
+    d::optional("cases.ext.tree", 500, d::of!(crate::golden::cases::Tree)),
+    d::optional("cases.ext.Scope.inner", 100, d::of!(Scope)),
+    d::repeated("cases.ext.Scope.bolt", 101, d::of!(Scope_Bolt)).delimited(),
+]) }
 
 /// A group: a message between two tags.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -194,13 +181,10 @@ rt::reader! {
     }
 }
 
-impl Base_Part {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.ext.Base.Part", &[
-        d::optional("weight", 1, d::Kind::Int32),
-        d::repeated("screw", 2, d::of!(Base_Part_Screw)).delimited(),
-    ]);
-}
+d::describe! { Base_Part, d::message("cases.ext.Base.Part", &[
+    d::optional("weight", 1, d::Kind::Int32),
+    d::repeated("screw", 2, d::of!(Base_Part_Screw)).delimited(),
+]) }
 
 /// `cases.ext.Base.Part.Screw`.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -225,13 +209,9 @@ rt::reader! {
     }
 }
 
-impl Base_Part_Screw {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.ext.Base.Part.Screw",
-        &[d::optional("size", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { Base_Part_Screw, d::message("cases.ext.Base.Part.Screw", &[
+    d::optional("size", 1, d::Kind::Uint32),
+]) }
 
 rt::reader! {
     "cases.ext.Base.ByNameEntry": Base_ByNameEntryReader, Base_ByNameEntryReaderField, Base_ByNameEntryReaderTable;
@@ -272,13 +252,9 @@ rt::reader! {
     }
 }
 
-impl Base_Choice {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.ext.Base.Choice",
-        &[d::optional("yes", 1, d::Kind::Bool)],
-    );
-}
+d::describe! { Base_Choice, d::message("cases.ext.Base.Choice", &[
+    d::optional("yes", 1, d::Kind::Bool),
+]) }
 
 /// Only a scope.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -316,13 +292,9 @@ rt::reader! {
     }
 }
 
-impl Scope {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.ext.Scope",
-        &[d::optional("value", 1, d::Kind::Int64)],
-    );
-}
+d::describe! { Scope, d::message("cases.ext.Scope", &[
+    d::optional("value", 1, d::Kind::Int64),
+]) }
 
 /// `cases.ext.Scope.Bolt`.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -347,13 +319,9 @@ rt::reader! {
     }
 }
 
-impl Scope_Bolt {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.ext.Scope.Bolt",
-        &[d::optional("length", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { Scope_Bolt, d::message("cases.ext.Scope.Bolt", &[
+    d::optional("length", 1, d::Kind::Int32),
+]) }
 
 /// `cases.ext.priority`.
 pub const PRIORITY: protozero::Extension<

@@ -102,20 +102,17 @@ rt::reader! {
     }
 }
 
-impl Tree {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.Tree", &[
-        d::optional("left", 1, d::of!(Tree)),
-        d::repeated("children", 2, d::of!(Tree)),
-        d::optional("leaf", 3, d::of!(Tree_Leaf)),
-        d::optional("number", 4, d::Kind::Uint32).of("value"),
-        d::optional("text", 5, d::Kind::String).of("value"),
-        d::optional("other_leaf", 6, d::of!(Tree_Leaf)).of("value"),
-        d::optional("subtree", 7, d::of!(Tree)).of("value"),
-        d::optional("kind", 8, d::enum_kind::<Tree_Leaf_Kind>()).of("value"),
-        d::optional("raw", 9, d::Kind::Bytes).of("value"),
-    ]);
-}
+d::describe! { Tree, d::message("cases.Tree", &[
+    d::optional("left", 1, d::of!(Tree)),
+    d::repeated("children", 2, d::of!(Tree)),
+    d::optional("leaf", 3, d::of!(Tree_Leaf)),
+    d::optional("number", 4, d::Kind::Uint32).of("value"),
+    d::optional("text", 5, d::Kind::String).of("value"),
+    d::optional("other_leaf", 6, d::of!(Tree_Leaf)).of("value"),
+    d::optional("subtree", 7, d::of!(Tree)).of("value"),
+    d::optional("kind", 8, d::enum_kind::<Tree_Leaf_Kind>()).of("value"),
+    d::optional("raw", 9, d::Kind::Bytes).of("value"),
+]) }
 
 /// Inside.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -144,13 +141,10 @@ rt::reader! {
     }
 }
 
-impl Tree_Leaf {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.Tree.Leaf", &[
-        d::optional("kind", 1, d::enum_kind::<Tree_Leaf_Kind>()),
-        d::optional("scalars", 2, d::of!(Scalars)),
-    ]);
-}
+d::describe! { Tree_Leaf, d::message("cases.Tree.Leaf", &[
+    d::optional("kind", 1, d::enum_kind::<Tree_Leaf_Kind>()),
+    d::optional("scalars", 2, d::of!(Scalars)),
+]) }
 
 /// Names that Rust knows better.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -220,20 +214,17 @@ rt::reader! {
     }
 }
 
-impl Option_ {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.Option", &[
-        d::optional("type", 1, d::Kind::Int32),
-        d::optional("self", 2, d::Kind::Int32),
-        d::optional("unknown_fields", 3, d::Kind::Int32),
-        d::optional("append_raw", 4, d::Kind::Int32),
-        d::optional("sub", 5, d::of!(Tree)),
-        d::optional("sub_raw", 6, d::Kind::Int32),
-        d::optional("fooBar", 7, d::Kind::Int32),
-        d::optional("Unknown", 9, d::Kind::Int32),
-        d::optional("as", 10, d::Kind::Int32).of("match"),
-    ]);
-}
+d::describe! { Option_, d::message("cases.Option", &[
+    d::optional("type", 1, d::Kind::Int32),
+    d::optional("self", 2, d::Kind::Int32),
+    d::optional("unknown_fields", 3, d::Kind::Int32),
+    d::optional("append_raw", 4, d::Kind::Int32),
+    d::optional("sub", 5, d::of!(Tree)),
+    d::optional("sub_raw", 6, d::Kind::Int32),
+    d::optional("fooBar", 7, d::Kind::Int32),
+    d::optional("Unknown", 9, d::Kind::Int32),
+    d::optional("as", 10, d::Kind::Int32).of("match"),
+]) }
 
 /// Its name is that of `Tree.Leaf`.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -258,13 +249,9 @@ rt::reader! {
     }
 }
 
-impl TreeLeaf {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.TreeLeaf",
-        &[d::optional("s", 1, d::enum_kind::<TreeLeaf_Self>())],
-    );
-}
+d::describe! { TreeLeaf, d::message("cases.TreeLeaf", &[
+    d::optional("s", 1, d::enum_kind::<TreeLeaf_Self>()),
+]) }
 
 /// Skipped, with what it extends.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -292,12 +279,6 @@ rt::reader! {
     "cases.Extended": ExtendedReader, ExtendedReaderField, ExtendedReaderTable;
 }
 
-impl Extended {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-            "cases.Extended",
-            &[],
-        )
-        .extended(&[d::optional("cases.Extended.more", 100, d::Kind::Int32)])
-        .reserved(&["gone"]);
-}
+d::describe! { Extended, d::message("cases.Extended", &[]).extended(&[
+    d::optional("cases.Extended.more", 100, d::Kind::Int32),
+]).reserved(&["gone"]) }

@@ -131,29 +131,23 @@ rt::reader! {
     }
 }
 
-impl Three {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.three.Three", &[
-        d::optional("number", 1, d::Kind::Int32).implicit(),
-        d::optional("maybe", 2, d::Kind::Int32),
-        d::optional("text", 3, d::Kind::String).implicit().utf8(),
-        d::packed("numbers", 4, d::Kind::Int32),
-        d::repeated("modes", 5, d::enum_kind::<Three_Mode>()),
-        d::map("counts", 6, &[d::Kind::String, d::Kind::Int32]).utf8(),
-        d::map("threes", 7, &[d::Kind::Int32, d::of!(Three)]),
-        d::optional("inner", 8, d::of!(Three)),
-        d::optional("mode", 9, d::enum_kind::<Three_Mode>()).implicit(),
-        d::optional("real", 10, d::Kind::Double).implicit(),
-        d::optional("raw", 11, d::Kind::Bytes).implicit(),
-        d::optional("yes", 12, d::Kind::Bool).implicit(),
-        d::optional("left", 13, d::Kind::Int32).of("pick"),
-        d::optional("right", 14, d::Kind::String).utf8().of("pick"),
-        d::optional("renamed_one", 15, d::Kind::String)
-            .implicit()
-            .utf8()
-            .json("@other"),
-    ]);
-}
+d::describe! { Three, d::message("cases.three.Three", &[
+    d::optional("number", 1, d::Kind::Int32).implicit(),
+    d::optional("maybe", 2, d::Kind::Int32),
+    d::optional("text", 3, d::Kind::String).implicit().utf8(),
+    d::packed("numbers", 4, d::Kind::Int32),
+    d::repeated("modes", 5, d::enum_kind::<Three_Mode>()),
+    d::map("counts", 6, &[d::Kind::String, d::Kind::Int32]).utf8(),
+    d::map("threes", 7, &[d::Kind::Int32, d::of!(Three)]),
+    d::optional("inner", 8, d::of!(Three)),
+    d::optional("mode", 9, d::enum_kind::<Three_Mode>()).implicit(),
+    d::optional("real", 10, d::Kind::Double).implicit(),
+    d::optional("raw", 11, d::Kind::Bytes).implicit(),
+    d::optional("yes", 12, d::Kind::Bool).implicit(),
+    d::optional("left", 13, d::Kind::Int32).of("pick"),
+    d::optional("right", 14, d::Kind::String).utf8().of("pick"),
+    d::optional("renamed_one", 15, d::Kind::String).implicit().utf8().json("@other"),
+]) }
 
 rt::reader! {
     "cases.three.Three.CountsEntry": Three_CountsEntryReader, Three_CountsEntryReaderField, Three_CountsEntryReaderTable;

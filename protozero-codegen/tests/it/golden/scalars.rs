@@ -184,42 +184,39 @@ rt::reader! {
     }
 }
 
-impl Scalars {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.Scalars", &[
-        d::optional("a_int32", 1, d::Kind::Int32),
-        d::optional("a_int64", 2, d::Kind::Int64),
-        d::optional("a_uint32", 3, d::Kind::Uint32),
-        d::optional("a_uint64", 4, d::Kind::Uint64),
-        d::optional("a_sint32", 5, d::Kind::Sint32),
-        d::optional("a_sint64", 6, d::Kind::Sint64),
-        d::optional("a_fixed32", 7, d::Kind::Fixed32),
-        d::optional("a_fixed64", 8, d::Kind::Fixed64),
-        d::optional("a_sfixed32", 9, d::Kind::Sfixed32),
-        d::optional("a_sfixed64", 10, d::Kind::Sfixed64),
-        d::optional("a_float", 11, d::Kind::Float),
-        d::optional("a_double", 12, d::Kind::Double),
-        d::optional("a_bool", 13, d::Kind::Bool),
-        d::optional("a_string", 14, d::Kind::String),
-        d::optional("a_bytes", 15, d::Kind::Bytes),
-        d::optional("a_level", 16, d::enum_kind::<Level>()),
-        d::optional("must", 17, d::Kind::Int32).required(),
-        d::repeated("r_int32", 101, d::Kind::Int32),
-        d::repeated("r_sint64", 106, d::Kind::Sint64),
-        d::repeated("r_fixed32", 107, d::Kind::Fixed32),
-        d::repeated("r_double", 112, d::Kind::Double),
-        d::repeated("r_string", 114, d::Kind::String),
-        d::repeated("r_bytes", 115, d::Kind::Bytes),
-        d::repeated("r_level", 116, d::enum_kind::<Level>()),
-        d::packed("p_int32", 2001, d::Kind::Int32),
-        d::packed("p_sint32", 2005, d::Kind::Sint32),
-        d::packed("p_fixed64", 2008, d::Kind::Fixed64),
-        d::packed("p_float", 2011, d::Kind::Float),
-        d::packed("p_bool", 2013, d::Kind::Bool),
-        d::packed("p_level", 536870911, d::enum_kind::<Level>()),
-        d::optional("old", 18, d::Kind::Int32),
-    ]);
-}
+d::describe! { Scalars, d::message("cases.Scalars", &[
+    d::optional("a_int32", 1, d::Kind::Int32),
+    d::optional("a_int64", 2, d::Kind::Int64),
+    d::optional("a_uint32", 3, d::Kind::Uint32),
+    d::optional("a_uint64", 4, d::Kind::Uint64),
+    d::optional("a_sint32", 5, d::Kind::Sint32),
+    d::optional("a_sint64", 6, d::Kind::Sint64),
+    d::optional("a_fixed32", 7, d::Kind::Fixed32),
+    d::optional("a_fixed64", 8, d::Kind::Fixed64),
+    d::optional("a_sfixed32", 9, d::Kind::Sfixed32),
+    d::optional("a_sfixed64", 10, d::Kind::Sfixed64),
+    d::optional("a_float", 11, d::Kind::Float),
+    d::optional("a_double", 12, d::Kind::Double),
+    d::optional("a_bool", 13, d::Kind::Bool),
+    d::optional("a_string", 14, d::Kind::String),
+    d::optional("a_bytes", 15, d::Kind::Bytes),
+    d::optional("a_level", 16, d::enum_kind::<Level>()),
+    d::optional("must", 17, d::Kind::Int32).required(),
+    d::repeated("r_int32", 101, d::Kind::Int32),
+    d::repeated("r_sint64", 106, d::Kind::Sint64),
+    d::repeated("r_fixed32", 107, d::Kind::Fixed32),
+    d::repeated("r_double", 112, d::Kind::Double),
+    d::repeated("r_string", 114, d::Kind::String),
+    d::repeated("r_bytes", 115, d::Kind::Bytes),
+    d::repeated("r_level", 116, d::enum_kind::<Level>()),
+    d::packed("p_int32", 2001, d::Kind::Int32),
+    d::packed("p_sint32", 2005, d::Kind::Sint32),
+    d::packed("p_fixed64", 2008, d::Kind::Fixed64),
+    d::packed("p_float", 2011, d::Kind::Float),
+    d::packed("p_bool", 2013, d::Kind::Bool),
+    d::packed("p_level", 536870911, d::enum_kind::<Level>()),
+    d::optional("old", 18, d::Kind::Int32),
+]) }
 
 /// Explicit defaults.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -291,19 +288,16 @@ rt::reader! {
     }
 }
 
-impl Defaults {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("cases.Defaults", &[
-        d::optional("number", 1, d::Kind::Int32),
-        d::optional("big", 2, d::Kind::Uint64),
-        d::optional("ratio", 3, d::Kind::Double),
-        d::optional("infinite", 4, d::Kind::Float),
-        d::optional("yes", 5, d::Kind::Bool),
-        d::optional("text", 6, d::Kind::String),
-        d::optional("raw", 7, d::Kind::Bytes),
-        d::optional("level", 8, d::enum_kind::<Level>()),
-    ]);
-}
+d::describe! { Defaults, d::message("cases.Defaults", &[
+    d::optional("number", 1, d::Kind::Int32),
+    d::optional("big", 2, d::Kind::Uint64),
+    d::optional("ratio", 3, d::Kind::Double),
+    d::optional("infinite", 4, d::Kind::Float),
+    d::optional("yes", 5, d::Kind::Bool),
+    d::optional("text", 6, d::Kind::String),
+    d::optional("raw", 7, d::Kind::Bytes),
+    d::optional("level", 8, d::enum_kind::<Level>()),
+]) }
 
 /// `cases.Empty`.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -322,10 +316,4 @@ rt::reader! {
     "cases.Empty": EmptyReader, EmptyReaderField, EmptyReaderTable;
 }
 
-impl Empty {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.Empty",
-        &[],
-    );
-}
+d::describe! { Empty, d::message("cases.Empty", &[]) }

@@ -1,4 +1,4 @@
-use protozero::{Enumeration, Extendable, FixedSink, Message, Writer};
+use protozero::{Enumeration, Extendable, FixedSink, Message, Named, Writer};
 
 use crate::all::kitchen::edition::{self, Chosen, ChosenWriter, Lights};
 use crate::all::kitchen::names::OptionWriter;
@@ -16,6 +16,15 @@ fn a_message_goes_around() {
     assert_eq!((plain.number, plain.text.as_str()), (5, "hi"));
     assert_eq!(PlainReader::new(bytes).number(), Ok(Some(5)));
     assert_eq!(plain.encode_to_vec(), bytes);
+}
+
+#[test]
+fn messages_know_their_names() {
+    // Without descriptors, and with them.
+    assert_eq!(Plain::FULL_NAME, "kitchen.three.Plain");
+    assert!(Plain::SCHEMA.is_none());
+    let described = crate::descriptor::kitchen::three::Plain::SCHEMA.unwrap();
+    assert_eq!(described.name, Plain::FULL_NAME);
 }
 
 #[test]

@@ -357,3 +357,42 @@ fn debug_prints_the_text_format() {
     assert_eq!(format!("{message:?}"), r#"e.All { i32: 1 child { text: "a" } }"#);
     assert_eq!(format!("{:?}", new(&pool, "e.All")), "e.All { }");
 }
+
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Color(i32);
+
+impl crate::Enumeration for Color {
+    const NAME: &'static str = "e.Color";
+    const VALUES: &'static [(&'static str, i32)] = &[("RED", 0)];
+    fn from_i32(number: i32) -> Self {
+        Self(number)
+    }
+    fn to_i32(self) -> i32 {
+        self.0
+    }
+}
+
+#[test]
+fn enums_by_name() {
+    let pool = pool(EVERYTHING);
+    let of = pool.enumeration("e.Color").unwrap();
+    let (red, blue) = (of.number("RED").unwrap(), of.number("BLUE").unwrap());
+    let mut message = new(&pool, "e.All");
+    message.set("color", "BLUE").unwrap();
+    assert_eq!(message.get("color"), Some(&Value::Enum(blue)));
+    message.set("color", Color(red)).unwrap();
+    assert_eq!(message.get("color"), Some(&Value::Enum(red)));
+    message.set("colors", vec![Value::from("BLUE"), Value::Enum(blue)]).unwrap();
+    message.push("colors", "BLUE").unwrap();
+    assert_eq!(message.get("colors"), Some(&Value::List(vec![Value::Enum(blue); 3])));
+    message.insert("names", MapKey::String("k".into()), "BLUE").unwrap();
+    let entries = BTreeMap::from([(MapKey::String("k".into()), Value::Enum(blue))]);
+    assert_eq!(message.get("names"), Some(&Value::Map(entries)));
+
+    assert_eq!(message.set("color", "blue"), Err(SetError::NoEnumValue));
+    assert_eq!(message.push("colors", ""), Err(SetError::NoEnumValue));
+    let unknown = message.insert("names", MapKey::String("k".into()), "NONE");
+    assert_eq!(unknown, Err(SetError::NoEnumValue));
+    assert_eq!(message.set("i32", "BLUE"), Err(SetError::WrongType));
+    assert_eq!(message.set("color", MapKey::I32(blue)), Err(SetError::WrongType));
+}

@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidEnergyConsumer {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidEnergyConsumer", &[
-        d::optional("energy_consumer_id", 1, d::Kind::Int32),
-        d::optional("ordinal", 2, d::Kind::Int32),
-        d::optional("type", 3, d::Kind::String),
-        d::optional("name", 4, d::Kind::String),
-    ]);
-}
+d::describe! { AndroidEnergyConsumer, d::message("perfetto.protos.AndroidEnergyConsumer", &[
+    d::optional("energy_consumer_id", 1, d::Kind::Int32),
+    d::optional("ordinal", 2, d::Kind::Int32),
+    d::optional("type", 3, d::Kind::String),
+    d::optional("name", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.AndroidEnergyConsumerDescriptor`.
 #[derive(PartialEq, Debug, Default)]
@@ -74,10 +71,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidEnergyConsumerDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidEnergyConsumerDescriptor",
-        &[d::repeated("energy_consumers", 1, d::of!(AndroidEnergyConsumer))],
-    );
-}
+d::describe! { AndroidEnergyConsumerDescriptor, d::message("perfetto.protos.AndroidEnergyConsumerDescriptor", &[
+    d::repeated("energy_consumers", 1, d::of!(AndroidEnergyConsumer)),
+]) }

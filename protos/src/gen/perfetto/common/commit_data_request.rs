@@ -39,14 +39,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CommitDataRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CommitDataRequest", &[
-        d::repeated("chunks_to_move", 1, d::of!(CommitDataRequestChunksToMove)),
-        d::repeated("chunks_to_patch", 2, d::of!(CommitDataRequestChunkToPatch)),
-        d::optional("flush_request_id", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { CommitDataRequest, d::message("perfetto.protos.CommitDataRequest", &[
+    d::repeated("chunks_to_move", 1, d::of!(CommitDataRequestChunksToMove)),
+    d::repeated("chunks_to_patch", 2, d::of!(CommitDataRequestChunkToPatch)),
+    d::optional("flush_request_id", 3, d::Kind::Uint64),
+]) }
 
 /// One complete chunk. A chunk that is scraped or sent by value is in the message itself.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -104,16 +101,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CommitDataRequestChunksToMove {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CommitDataRequest.ChunksToMove", &[
-        d::optional("page", 1, d::Kind::Uint32),
-        d::optional("chunk", 2, d::Kind::Uint32),
-        d::optional("target_buffer", 3, d::Kind::Uint32),
-        d::optional("data", 4, d::Kind::Bytes),
-        d::optional("chunk_incomplete", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { CommitDataRequestChunksToMove, d::message("perfetto.protos.CommitDataRequest.ChunksToMove", &[
+    d::optional("page", 1, d::Kind::Uint32),
+    d::optional("chunk", 2, d::Kind::Uint32),
+    d::optional("target_buffer", 3, d::Kind::Uint32),
+    d::optional("data", 4, d::Kind::Bytes),
+    d::optional("chunk_incomplete", 5, d::Kind::Bool),
+]) }
 
 /// Lengths that were not known yet when their chunk was handed over.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -170,16 +164,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CommitDataRequestChunkToPatch {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CommitDataRequest.ChunkToPatch", &[
-        d::optional("target_buffer", 1, d::Kind::Uint32),
-        d::optional("writer_id", 2, d::Kind::Uint32),
-        d::optional("chunk_id", 3, d::Kind::Uint32),
-        d::repeated("patches", 4, d::of!(CommitDataRequestChunkToPatchPatch)),
-        d::optional("has_more_patches", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { CommitDataRequestChunkToPatch, d::message("perfetto.protos.CommitDataRequest.ChunkToPatch", &[
+    d::optional("target_buffer", 1, d::Kind::Uint32),
+    d::optional("writer_id", 2, d::Kind::Uint32),
+    d::optional("chunk_id", 3, d::Kind::Uint32),
+    d::repeated("patches", 4, d::of!(CommitDataRequestChunkToPatchPatch)),
+    d::optional("has_more_patches", 5, d::Kind::Bool),
+]) }
 
 /// Four bytes to overwrite.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -216,10 +207,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CommitDataRequestChunkToPatchPatch {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CommitDataRequest.ChunkToPatch.Patch", &[
-        d::optional("offset", 1, d::Kind::Uint32),
-        d::optional("data", 2, d::Kind::Bytes),
-    ]);
-}
+d::describe! { CommitDataRequestChunkToPatchPatch, d::message("perfetto.protos.CommitDataRequest.ChunkToPatch.Patch", &[
+    d::optional("offset", 1, d::Kind::Uint32),
+    d::optional("data", 2, d::Kind::Bytes),
+]) }

@@ -96,21 +96,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DataSourceDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DataSourceDescriptor", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("will_notify_on_stop", 2, d::Kind::Bool),
-        d::optional("will_notify_on_start", 3, d::Kind::Bool),
-        d::optional("handles_incremental_state_clear", 4, d::Kind::Bool),
-        #[cfg(feature = "gpu")]
-        d::optional("gpu_counter_descriptor", 5, d::of!(GpuCounterDescriptor)),
-        d::optional("track_event_descriptor", 6, d::of!(TrackEventDescriptor)),
-        d::optional("id", 7, d::Kind::Uint64),
-        #[cfg(feature = "linux")]
-        d::optional("ftrace_descriptor", 8, d::of!(FtraceDescriptor)),
-        d::optional("no_flush", 9, d::Kind::Bool),
-        #[cfg(feature = "protovm")]
-        d::optional("protovm_program", 10, d::of!(VmProgram)),
-    ]);
-}
+d::describe! { DataSourceDescriptor, d::message("perfetto.protos.DataSourceDescriptor", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("will_notify_on_stop", 2, d::Kind::Bool),
+    d::optional("will_notify_on_start", 3, d::Kind::Bool),
+    d::optional("handles_incremental_state_clear", 4, d::Kind::Bool),
+    #[cfg(feature = "gpu")] d::optional("gpu_counter_descriptor", 5, d::of!(GpuCounterDescriptor)),
+    d::optional("track_event_descriptor", 6, d::of!(TrackEventDescriptor)),
+    d::optional("id", 7, d::Kind::Uint64),
+    #[cfg(feature = "linux")] d::optional("ftrace_descriptor", 8, d::of!(FtraceDescriptor)),
+    d::optional("no_flush", 9, d::Kind::Bool),
+    #[cfg(feature = "protovm")] d::optional("protovm_program", 10, d::of!(VmProgram)),
+]) }

@@ -98,13 +98,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileDescriptorSet {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FileDescriptorSet",
-        &[d::repeated("file", 1, d::of!(FileDescriptorProto))],
-    );
-}
+d::describe! { FileDescriptorSet, d::message("perfetto.protos.FileDescriptorSet", &[
+    d::repeated("file", 1, d::of!(FileDescriptorProto)),
+]) }
 
 /// One schema file.
 #[derive(PartialEq, Debug, Default)]
@@ -161,19 +157,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileDescriptorProto {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileDescriptorProto", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("package", 2, d::Kind::String),
-        d::repeated("dependency", 3, d::Kind::String),
-        d::repeated("message_type", 4, d::of!(DescriptorProto)),
-        d::repeated("enum_type", 5, d::of!(EnumDescriptorProto)),
-        d::repeated("extension", 7, d::of!(FieldDescriptorProto)),
-        d::repeated("public_dependency", 10, d::Kind::Int32),
-        d::repeated("weak_dependency", 11, d::Kind::Int32),
-    ]);
-}
+d::describe! { FileDescriptorProto, d::message("perfetto.protos.FileDescriptorProto", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("package", 2, d::Kind::String),
+    d::repeated("dependency", 3, d::Kind::String),
+    d::repeated("message_type", 4, d::of!(DescriptorProto)),
+    d::repeated("enum_type", 5, d::of!(EnumDescriptorProto)),
+    d::repeated("extension", 7, d::of!(FieldDescriptorProto)),
+    d::repeated("public_dependency", 10, d::Kind::Int32),
+    d::repeated("weak_dependency", 11, d::Kind::Int32),
+]) }
 
 /// One message of a schema.
 #[derive(PartialEq, Debug, Default)]
@@ -230,19 +223,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DescriptorProto {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DescriptorProto", &[
-        d::optional("name", 1, d::Kind::String),
-        d::repeated("field", 2, d::of!(FieldDescriptorProto)),
-        d::repeated("nested_type", 3, d::of!(DescriptorProto)),
-        d::repeated("enum_type", 4, d::of!(EnumDescriptorProto)),
-        d::repeated("extension", 6, d::of!(FieldDescriptorProto)),
-        d::repeated("oneof_decl", 8, d::of!(OneofDescriptorProto)),
-        d::repeated("reserved_range", 9, d::of!(DescriptorProtoReservedRange)),
-        d::repeated("reserved_name", 10, d::Kind::String),
-    ]);
-}
+d::describe! { DescriptorProto, d::message("perfetto.protos.DescriptorProto", &[
+    d::optional("name", 1, d::Kind::String),
+    d::repeated("field", 2, d::of!(FieldDescriptorProto)),
+    d::repeated("nested_type", 3, d::of!(DescriptorProto)),
+    d::repeated("enum_type", 4, d::of!(EnumDescriptorProto)),
+    d::repeated("extension", 6, d::of!(FieldDescriptorProto)),
+    d::repeated("oneof_decl", 8, d::of!(OneofDescriptorProto)),
+    d::repeated("reserved_range", 9, d::of!(DescriptorProtoReservedRange)),
+    d::repeated("reserved_name", 10, d::Kind::String),
+]) }
 
 /// Field numbers that may not be used, from start up to, not including, end.
 #[derive(PartialEq, Debug, Default)]
@@ -273,13 +263,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DescriptorProtoReservedRange {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DescriptorProto.ReservedRange",
-        &[d::optional("start", 1, d::Kind::Int32), d::optional("end", 2, d::Kind::Int32)],
-    );
-}
+d::describe! { DescriptorProtoReservedRange, d::message("perfetto.protos.DescriptorProto.ReservedRange", &[
+    d::optional("start", 1, d::Kind::Int32),
+    d::optional("end", 2, d::Kind::Int32),
+]) }
 
 /// An option as written, before anybody knew its meaning.
 #[derive(PartialEq, Debug, Default)]
@@ -332,18 +319,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UninterpretedOption {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UninterpretedOption", &[
-        d::repeated("name", 2, d::of!(UninterpretedOptionNamePart)),
-        d::optional("identifier_value", 3, d::Kind::String),
-        d::optional("positive_int_value", 4, d::Kind::Uint64),
-        d::optional("negative_int_value", 5, d::Kind::Int64),
-        d::optional("double_value", 6, d::Kind::Double),
-        d::optional("string_value", 7, d::Kind::Bytes),
-        d::optional("aggregate_value", 8, d::Kind::String),
-    ]);
-}
+d::describe! { UninterpretedOption, d::message("perfetto.protos.UninterpretedOption", &[
+    d::repeated("name", 2, d::of!(UninterpretedOptionNamePart)),
+    d::optional("identifier_value", 3, d::Kind::String),
+    d::optional("positive_int_value", 4, d::Kind::Uint64),
+    d::optional("negative_int_value", 5, d::Kind::Int64),
+    d::optional("double_value", 6, d::Kind::Double),
+    d::optional("string_value", 7, d::Kind::Bytes),
+    d::optional("aggregate_value", 8, d::Kind::String),
+]) }
 
 /// A part of the option's dotted name.
 #[derive(PartialEq, Debug, Default)]
@@ -374,13 +358,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UninterpretedOptionNamePart {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UninterpretedOption.NamePart", &[
-        d::optional("name_part", 1, d::Kind::String),
-        d::optional("is_extension", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { UninterpretedOptionNamePart, d::message("perfetto.protos.UninterpretedOption.NamePart", &[
+    d::optional("name_part", 1, d::Kind::String),
+    d::optional("is_extension", 2, d::Kind::Bool),
+]) }
 
 /// Options of a field; only `packed` is understood.
 #[derive(PartialEq, Debug, Default)]
@@ -413,13 +394,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FieldOptions {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FieldOptions", &[
-        d::optional("packed", 2, d::Kind::Bool),
-        d::repeated("uninterpreted_option", 999, d::of!(UninterpretedOption)),
-    ]);
-}
+d::describe! { FieldOptions, d::message("perfetto.protos.FieldOptions", &[
+    d::optional("packed", 2, d::Kind::Bool),
+    d::repeated("uninterpreted_option", 999, d::of!(UninterpretedOption)),
+]) }
 
 /// One field of a message or extension.
 #[derive(PartialEq, Debug, Default)]
@@ -478,20 +456,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FieldDescriptorProto {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FieldDescriptorProto", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("extendee", 2, d::Kind::String),
-        d::optional("number", 3, d::Kind::Int32),
-        d::optional("label", 4, d::enum_kind::<FieldDescriptorProtoLabel>()),
-        d::optional("type", 5, d::enum_kind::<FieldDescriptorProtoType>()),
-        d::optional("type_name", 6, d::Kind::String),
-        d::optional("default_value", 7, d::Kind::String),
-        d::optional("options", 8, d::of!(FieldOptions)),
-        d::optional("oneof_index", 9, d::Kind::Int32),
-    ]);
-}
+d::describe! { FieldDescriptorProto, d::message("perfetto.protos.FieldDescriptorProto", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("extendee", 2, d::Kind::String),
+    d::optional("number", 3, d::Kind::Int32),
+    d::optional("label", 4, d::enum_kind::<FieldDescriptorProtoLabel>()),
+    d::optional("type", 5, d::enum_kind::<FieldDescriptorProtoType>()),
+    d::optional("type_name", 6, d::Kind::String),
+    d::optional("default_value", 7, d::Kind::String),
+    d::optional("options", 8, d::of!(FieldOptions)),
+    d::optional("oneof_index", 9, d::Kind::Int32),
+]) }
 
 /// The name of a oneof.
 #[derive(PartialEq, Debug, Default)]
@@ -522,13 +497,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl OneofDescriptorProto {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.OneofDescriptorProto", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("options", 2, d::of!(OneofOptions)),
-    ]);
-}
+d::describe! { OneofDescriptorProto, d::message("perfetto.protos.OneofDescriptorProto", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("options", 2, d::of!(OneofOptions)),
+]) }
 
 /// An enum.
 #[derive(PartialEq, Debug, Default)]
@@ -565,14 +537,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EnumDescriptorProto {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EnumDescriptorProto", &[
-        d::optional("name", 1, d::Kind::String),
-        d::repeated("value", 2, d::of!(EnumValueDescriptorProto)),
-        d::repeated("reserved_name", 5, d::Kind::String),
-    ]);
-}
+d::describe! { EnumDescriptorProto, d::message("perfetto.protos.EnumDescriptorProto", &[
+    d::optional("name", 1, d::Kind::String),
+    d::repeated("value", 2, d::of!(EnumValueDescriptorProto)),
+    d::repeated("reserved_name", 5, d::Kind::String),
+]) }
 
 /// A value of an enum.
 #[derive(PartialEq, Debug, Default)]
@@ -603,13 +572,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EnumValueDescriptorProto {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EnumValueDescriptorProto", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("number", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { EnumValueDescriptorProto, d::message("perfetto.protos.EnumValueDescriptorProto", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("number", 2, d::Kind::Int32),
+]) }
 
 /// Options of a oneof; none are understood.
 #[derive(PartialEq, Debug, Default)]
@@ -630,10 +596,4 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl OneofOptions {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.OneofOptions",
-        &[],
-    );
-}
+d::describe! { OneofOptions, d::message("perfetto.protos.OneofOptions", &[]) }

@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FtraceDescriptor",
-        &[d::repeated("atrace_categories", 1, d::of!(FtraceDescriptorAtraceCategory))],
-    );
-}
+d::describe! { FtraceDescriptor, d::message("perfetto.protos.FtraceDescriptor", &[
+    d::repeated("atrace_categories", 1, d::of!(FtraceDescriptorAtraceCategory)),
+]) }
 
 /// A category of Android's userspace tracing.
 #[derive(PartialEq, Debug, Default)]
@@ -62,10 +58,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceDescriptorAtraceCategory {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceDescriptor.AtraceCategory", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("description", 2, d::Kind::String),
-    ]);
-}
+d::describe! { FtraceDescriptorAtraceCategory, d::message("perfetto.protos.FtraceDescriptor.AtraceCategory", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("description", 2, d::Kind::String),
+]) }

@@ -210,23 +210,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterDescriptor", &[
-        d::repeated("specs", 1, d::of!(GpuCounterDescriptorGpuCounterSpec)),
-        d::repeated("blocks", 2, d::of!(GpuCounterDescriptorGpuCounterBlock)),
-        d::optional("min_sampling_period_ns", 3, d::Kind::Uint64),
-        d::optional("max_sampling_period_ns", 4, d::Kind::Uint64),
-        d::optional("supports_instrumented_sampling", 5, d::Kind::Bool),
-        d::repeated(
-            "counter_groups",
-            6,
-            d::of!(GpuCounterDescriptorGpuCounterGroupSpec),
-        ),
-        d::optional("supports_counter_names", 7, d::Kind::Bool),
-        d::optional("supports_counter_name_globs", 8, d::Kind::Bool),
-    ]);
-}
+d::describe! { GpuCounterDescriptor, d::message("perfetto.protos.GpuCounterDescriptor", &[
+    d::repeated("specs", 1, d::of!(GpuCounterDescriptorGpuCounterSpec)),
+    d::repeated("blocks", 2, d::of!(GpuCounterDescriptorGpuCounterBlock)),
+    d::optional("min_sampling_period_ns", 3, d::Kind::Uint64),
+    d::optional("max_sampling_period_ns", 4, d::Kind::Uint64),
+    d::optional("supports_instrumented_sampling", 5, d::Kind::Bool),
+    d::repeated("counter_groups", 6, d::of!(GpuCounterDescriptorGpuCounterGroupSpec)),
+    d::optional("supports_counter_names", 7, d::Kind::Bool),
+    d::optional("supports_counter_name_globs", 8, d::Kind::Bool),
+]) }
 
 /// One counter.
 #[derive(PartialEq, Debug, Default)]
@@ -316,37 +309,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterDescriptorGpuCounterSpec {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterDescriptor.GpuCounterSpec", &[
-        d::optional("counter_id", 1, d::Kind::Uint32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("description", 3, d::Kind::String),
-        d::optional("int_peak_value", 5, d::Kind::Int64).of("peak_value"),
-        d::optional("double_peak_value", 6, d::Kind::Double).of("peak_value"),
-        d::repeated(
-            "numerator_units",
-            7,
-            d::enum_kind::<GpuCounterDescriptorMeasureUnit>(),
-        ),
-        d::repeated(
-            "denominator_units",
-            8,
-            d::enum_kind::<GpuCounterDescriptorMeasureUnit>(),
-        ),
-        d::optional("select_by_default", 9, d::Kind::Bool),
-        d::repeated(
-            "groups",
-            10,
-            d::enum_kind::<GpuCounterDescriptorGpuCounterGroup>(),
-        ),
-        d::optional(
-            "value_direction",
-            11,
-            d::enum_kind::<GpuCounterDescriptorGpuCounterSpecValueDirection>(),
-        ),
-    ]);
-}
+d::describe! { GpuCounterDescriptorGpuCounterSpec, d::message("perfetto.protos.GpuCounterDescriptor.GpuCounterSpec", &[
+    d::optional("counter_id", 1, d::Kind::Uint32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("description", 3, d::Kind::String),
+    d::optional("int_peak_value", 5, d::Kind::Int64).of("peak_value"),
+    d::optional("double_peak_value", 6, d::Kind::Double).of("peak_value"),
+    d::repeated("numerator_units", 7, d::enum_kind::<GpuCounterDescriptorMeasureUnit>()),
+    d::repeated("denominator_units", 8, d::enum_kind::<GpuCounterDescriptorMeasureUnit>()),
+    d::optional("select_by_default", 9, d::Kind::Bool),
+    d::repeated("groups", 10, d::enum_kind::<GpuCounterDescriptorGpuCounterGroup>()),
+    d::optional("value_direction", 11, d::enum_kind::<GpuCounterDescriptorGpuCounterSpecValueDirection>()),
+]) }
 
 /// Hardware that several counters share and that holds only so many at a time.
 #[derive(PartialEq, Debug, Default)]
@@ -394,16 +368,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterDescriptorGpuCounterBlock {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterDescriptor.GpuCounterBlock", &[
-        d::optional("block_id", 1, d::Kind::Uint32),
-        d::optional("block_capacity", 2, d::Kind::Uint32),
-        d::optional("name", 3, d::Kind::String),
-        d::optional("description", 4, d::Kind::String),
-        d::repeated("counter_ids", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GpuCounterDescriptorGpuCounterBlock, d::message("perfetto.protos.GpuCounterDescriptor.GpuCounterBlock", &[
+    d::optional("block_id", 1, d::Kind::Uint32),
+    d::optional("block_capacity", 2, d::Kind::Uint32),
+    d::optional("name", 3, d::Kind::String),
+    d::optional("description", 4, d::Kind::String),
+    d::repeated("counter_ids", 5, d::Kind::Uint32),
+]) }
 
 /// A group of the producer's own making.
 #[derive(PartialEq, Debug, Default)]
@@ -444,12 +415,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterDescriptorGpuCounterGroupSpec {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec", &[
-        d::optional("group_id", 1, d::Kind::Uint32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("description", 3, d::Kind::String),
-        d::repeated("counter_ids", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GpuCounterDescriptorGpuCounterGroupSpec, d::message("perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec", &[
+    d::optional("group_id", 1, d::Kind::Uint32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("description", 3, d::Kind::String),
+    d::repeated("counter_ids", 4, d::Kind::Uint32),
+]) }

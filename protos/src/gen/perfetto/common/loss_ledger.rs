@@ -120,13 +120,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LossLedger {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LossLedger",
-        &[d::repeated("entries", 1, d::of!(LossLedgerEntry))],
-    );
-}
+d::describe! { LossLedger, d::message("perfetto.protos.LossLedger", &[
+    d::repeated("entries", 1, d::of!(LossLedgerEntry)),
+]) }
 
 /// Losses of one producer for one reason.
 #[derive(PartialEq, Debug, Default)]
@@ -218,20 +214,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LossLedgerEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LossLedger.Entry", &[
-        d::optional("reason", 1, d::enum_kind::<LossLedgerReason>()),
-        d::optional("producer_name", 2, d::Kind::String),
-        d::optional("producer_id", 3, d::Kind::Int32),
-        d::optional("uid", 4, d::Kind::Int32),
-        d::optional("pid", 5, d::Kind::Int32),
-        d::optional("machine_id", 6, d::Kind::Uint32),
-        d::optional("data_source_name", 7, d::Kind::String),
-        d::optional("first_timestamp", 8, d::Kind::Uint64),
-        d::optional("last_timestamp", 9, d::Kind::Uint64),
-        d::optional("count", 10, d::Kind::Uint64),
-        d::optional("unit", 11, d::enum_kind::<LossLedgerUnit>()),
-        d::optional("at_least", 12, d::Kind::Bool),
-    ]);
-}
+d::describe! { LossLedgerEntry, d::message("perfetto.protos.LossLedger.Entry", &[
+    d::optional("reason", 1, d::enum_kind::<LossLedgerReason>()),
+    d::optional("producer_name", 2, d::Kind::String),
+    d::optional("producer_id", 3, d::Kind::Int32),
+    d::optional("uid", 4, d::Kind::Int32),
+    d::optional("pid", 5, d::Kind::Int32),
+    d::optional("machine_id", 6, d::Kind::Uint32),
+    d::optional("data_source_name", 7, d::Kind::String),
+    d::optional("first_timestamp", 8, d::Kind::Uint64),
+    d::optional("last_timestamp", 9, d::Kind::Uint64),
+    d::optional("count", 10, d::Kind::Uint64),
+    d::optional("unit", 11, d::enum_kind::<LossLedgerUnit>()),
+    d::optional("at_least", 12, d::Kind::Bool),
+]) }

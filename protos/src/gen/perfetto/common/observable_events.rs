@@ -87,18 +87,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObservableEvents {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObservableEvents", &[
-        d::repeated(
-            "instance_state_changes",
-            1,
-            d::of!(ObservableEventsDataSourceInstanceStateChange),
-        ),
-        d::optional("all_data_sources_started", 2, d::Kind::Bool),
-        d::optional("clone_trigger_hit", 3, d::of!(ObservableEventsCloneTriggerHit)),
-    ]);
-}
+d::describe! { ObservableEvents, d::message("perfetto.protos.ObservableEvents", &[
+    d::repeated("instance_state_changes", 1, d::of!(ObservableEventsDataSourceInstanceStateChange)),
+    d::optional("all_data_sources_started", 2, d::Kind::Bool),
+    d::optional("clone_trigger_hit", 3, d::of!(ObservableEventsCloneTriggerHit)),
+]) }
 
 /// An instance started or stopped.
 #[derive(PartialEq, Debug, Default)]
@@ -133,18 +126,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObservableEventsDataSourceInstanceStateChange {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObservableEvents.DataSourceInstanceStateChange", &[
-        d::optional("producer_name", 1, d::Kind::String),
-        d::optional("data_source_name", 2, d::Kind::String),
-        d::optional(
-            "state",
-            3,
-            d::enum_kind::<ObservableEventsDataSourceInstanceState>(),
-        ),
-    ]);
-}
+d::describe! { ObservableEventsDataSourceInstanceStateChange, d::message("perfetto.protos.ObservableEvents.DataSourceInstanceStateChange", &[
+    d::optional("producer_name", 1, d::Kind::String),
+    d::optional("data_source_name", 2, d::Kind::String),
+    d::optional("state", 3, d::enum_kind::<ObservableEventsDataSourceInstanceState>()),
+]) }
 
 /// Which trigger, and where it came from, to be handed back in CloneSession.
 #[derive(PartialEq, Debug, Default)]
@@ -197,14 +183,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObservableEventsCloneTriggerHit {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObservableEvents.CloneTriggerHit", &[
-        d::optional("tracing_session_id", 1, d::Kind::Int64),
-        d::optional("trigger_name", 2, d::Kind::String),
-        d::optional("producer_name", 3, d::Kind::String),
-        d::optional("producer_uid", 4, d::Kind::Uint32),
-        d::optional("boot_time_ns", 5, d::Kind::Uint64),
-        d::optional("trigger_delay_ms", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ObservableEventsCloneTriggerHit, d::message("perfetto.protos.ObservableEvents.CloneTriggerHit", &[
+    d::optional("tracing_session_id", 1, d::Kind::Int64),
+    d::optional("trigger_name", 2, d::Kind::String),
+    d::optional("producer_name", 3, d::Kind::String),
+    d::optional("producer_uid", 4, d::Kind::Uint32),
+    d::optional("boot_time_ns", 5, d::Kind::Uint64),
+    d::optional("trigger_delay_ms", 6, d::Kind::Uint64),
+]) }

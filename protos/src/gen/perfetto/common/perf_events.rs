@@ -124,14 +124,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEvents {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PerfEvents",
-        &[],
-    );
-}
-
+d::describe! { PerfEvents, d::message("perfetto.protos.PerfEvents", &[]) }
 /// The event that drives sampling.
 #[derive(PartialEq, Debug, Default)]
 pub struct PerfEventsTimebase {
@@ -229,20 +222,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEventsTimebase {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfEvents.Timebase", &[
-        d::optional("period", 1, d::Kind::Uint64).of("interval"),
-        d::optional("frequency", 2, d::Kind::Uint64).of("interval"),
-        d::optional("poll_period_ms", 6, d::Kind::Uint32).of("interval"),
-        d::optional("tracepoint", 3, d::of!(PerfEventsTracepoint)).of("event"),
-        d::optional("counter", 4, d::enum_kind::<PerfEventsCounter>()).of("event"),
-        d::optional("raw_event", 5, d::of!(PerfEventsRawEvent)).of("event"),
-        d::optional("name", 10, d::Kind::String),
-        d::optional("timestamp_clock", 11, d::enum_kind::<PerfEventsPerfClock>()),
-        d::repeated("modifiers", 12, d::enum_kind::<PerfEventsEventModifier>()),
-    ]);
-}
+d::describe! { PerfEventsTimebase, d::message("perfetto.protos.PerfEvents.Timebase", &[
+    d::optional("period", 1, d::Kind::Uint64).of("interval"),
+    d::optional("frequency", 2, d::Kind::Uint64).of("interval"),
+    d::optional("poll_period_ms", 6, d::Kind::Uint32).of("interval"),
+    d::optional("tracepoint", 3, d::of!(PerfEventsTracepoint)).of("event"),
+    d::optional("counter", 4, d::enum_kind::<PerfEventsCounter>()).of("event"),
+    d::optional("raw_event", 5, d::of!(PerfEventsRawEvent)).of("event"),
+    d::optional("name", 10, d::Kind::String),
+    d::optional("timestamp_clock", 11, d::enum_kind::<PerfEventsPerfClock>()),
+    d::repeated("modifiers", 12, d::enum_kind::<PerfEventsEventModifier>()),
+]) }
 
 /// A kernel tracepoint as an event.
 #[derive(PartialEq, Debug, Default)]
@@ -279,13 +269,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEventsTracepoint {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfEvents.Tracepoint", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("filter", 2, d::Kind::String),
-    ]);
-}
+d::describe! { PerfEventsTracepoint, d::message("perfetto.protos.PerfEvents.Tracepoint", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("filter", 2, d::Kind::String),
+]) }
 
 /// Numbers for perf_event_attr, for what has no name here.
 #[derive(PartialEq, Debug, Default)]
@@ -331,16 +318,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEventsRawEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfEvents.RawEvent", &[
-        d::optional("type", 1, d::Kind::Uint32),
-        d::optional("config", 2, d::Kind::Uint64),
-        d::optional("config1", 3, d::Kind::Uint64),
-        d::optional("config2", 4, d::Kind::Uint64),
-        d::optional("pmu_name", 5, d::Kind::String),
-    ]);
-}
+d::describe! { PerfEventsRawEvent, d::message("perfetto.protos.PerfEvents.RawEvent", &[
+    d::optional("type", 1, d::Kind::Uint32),
+    d::optional("config", 2, d::Kind::Uint64),
+    d::optional("config1", 3, d::Kind::Uint64),
+    d::optional("config2", 4, d::Kind::Uint64),
+    d::optional("pmu_name", 5, d::Kind::String),
+]) }
 
 /// An event read along with each sample of the timebase.
 #[derive(PartialEq, Debug, Default)]
@@ -398,13 +382,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FollowerEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FollowerEvent", &[
-        d::optional("counter", 1, d::enum_kind::<PerfEventsCounter>()).of("event"),
-        d::optional("tracepoint", 2, d::of!(PerfEventsTracepoint)).of("event"),
-        d::optional("raw_event", 3, d::of!(PerfEventsRawEvent)).of("event"),
-        d::optional("name", 4, d::Kind::String),
-        d::repeated("modifiers", 5, d::enum_kind::<PerfEventsEventModifier>()),
-    ]);
-}
+d::describe! { FollowerEvent, d::message("perfetto.protos.FollowerEvent", &[
+    d::optional("counter", 1, d::enum_kind::<PerfEventsCounter>()).of("event"),
+    d::optional("tracepoint", 2, d::of!(PerfEventsTracepoint)).of("event"),
+    d::optional("raw_event", 3, d::of!(PerfEventsRawEvent)).of("event"),
+    d::optional("name", 4, d::Kind::String),
+    d::repeated("modifiers", 5, d::enum_kind::<PerfEventsEventModifier>()),
+]) }

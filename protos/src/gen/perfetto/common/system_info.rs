@@ -37,15 +37,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Utsname {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Utsname", &[
-        d::optional("sysname", 1, d::Kind::String),
-        d::optional("version", 2, d::Kind::String),
-        d::optional("release", 3, d::Kind::String),
-        d::optional("machine", 4, d::Kind::String),
-    ]);
-}
+d::describe! { Utsname, d::message("perfetto.protos.Utsname", &[
+    d::optional("sysname", 1, d::Kind::String),
+    d::optional("version", 2, d::Kind::String),
+    d::optional("release", 3, d::Kind::String),
+    d::optional("machine", 4, d::Kind::String),
+]) }
 
 /// The machine and the service of a recording; written once per session.
 #[derive(PartialEq, Debug, Default)]
@@ -157,25 +154,22 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SystemInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SystemInfo", &[
-        d::optional("utsname", 1, d::of!(Utsname)),
-        d::optional("android_build_fingerprint", 2, d::Kind::String),
-        d::optional("hz", 3, d::Kind::Int64),
-        d::optional("tracing_service_version", 4, d::Kind::String),
-        d::optional("android_sdk_version", 5, d::Kind::Uint64),
-        d::optional("page_size", 6, d::Kind::Uint32),
-        d::optional("timezone_off_mins", 7, d::Kind::Int32),
-        d::optional("num_cpus", 8, d::Kind::Uint32),
-        d::optional("android_soc_model", 9, d::Kind::String),
-        d::optional("android_hardware_revision", 10, d::Kind::String),
-        d::optional("android_storage_model", 11, d::Kind::String),
-        d::optional("android_ram_model", 12, d::Kind::String),
-        d::optional("android_guest_soc_model", 13, d::Kind::String),
-        d::optional("android_device_manufacturer", 14, d::Kind::String),
-        d::optional("android_serial_console", 15, d::Kind::String),
-        d::optional("system_ram_bytes", 16, d::Kind::Uint64),
-        d::optional("machine_name", 17, d::Kind::String),
-    ]);
-}
+d::describe! { SystemInfo, d::message("perfetto.protos.SystemInfo", &[
+    d::optional("utsname", 1, d::of!(Utsname)),
+    d::optional("android_build_fingerprint", 2, d::Kind::String),
+    d::optional("hz", 3, d::Kind::Int64),
+    d::optional("tracing_service_version", 4, d::Kind::String),
+    d::optional("android_sdk_version", 5, d::Kind::Uint64),
+    d::optional("page_size", 6, d::Kind::Uint32),
+    d::optional("timezone_off_mins", 7, d::Kind::Int32),
+    d::optional("num_cpus", 8, d::Kind::Uint32),
+    d::optional("android_soc_model", 9, d::Kind::String),
+    d::optional("android_hardware_revision", 10, d::Kind::String),
+    d::optional("android_storage_model", 11, d::Kind::String),
+    d::optional("android_ram_model", 12, d::Kind::String),
+    d::optional("android_guest_soc_model", 13, d::Kind::String),
+    d::optional("android_device_manufacturer", 14, d::Kind::String),
+    d::optional("android_serial_console", 15, d::Kind::String),
+    d::optional("system_ram_bytes", 16, d::Kind::Uint64),
+    d::optional("machine_name", 17, d::Kind::String),
+]) }

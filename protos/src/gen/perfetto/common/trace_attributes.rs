@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceAttributes {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceAttributes",
-        &[d::repeated("attribute", 1, d::of!(TraceAttributesAttribute))],
-    );
-}
+d::describe! { TraceAttributes, d::message("perfetto.protos.TraceAttributes", &[
+    d::repeated("attribute", 1, d::of!(TraceAttributesAttribute)),
+]) }
 
 /// A key with a value.
 #[derive(PartialEq, Debug, Default)]
@@ -79,11 +75,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceAttributesAttribute {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceAttributes.Attribute", &[
-        d::optional("key", 1, d::Kind::String),
-        d::optional("long_value", 2, d::Kind::Int64).of("value"),
-        d::optional("string_value", 3, d::Kind::String).of("value"),
-    ]);
-}
+d::describe! { TraceAttributesAttribute, d::message("perfetto.protos.TraceAttributes.Attribute", &[
+    d::optional("key", 1, d::Kind::String),
+    d::optional("long_value", 2, d::Kind::Int64).of("value"),
+    d::optional("string_value", 3, d::Kind::String).of("value"),
+]) }

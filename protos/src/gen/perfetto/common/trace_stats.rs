@@ -153,33 +153,26 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceStats", &[
-        d::repeated("buffer_stats", 1, d::of!(TraceStatsBufferStats)),
-        d::optional("producers_connected", 2, d::Kind::Uint32),
-        d::optional("producers_seen", 3, d::Kind::Uint64),
-        d::optional("data_sources_registered", 4, d::Kind::Uint32),
-        d::optional("data_sources_seen", 5, d::Kind::Uint64),
-        d::optional("tracing_sessions", 6, d::Kind::Uint32),
-        d::optional("total_buffers", 7, d::Kind::Uint32),
-        d::optional("chunks_discarded", 8, d::Kind::Uint64),
-        d::optional("patches_discarded", 9, d::Kind::Uint64),
-        d::optional("invalid_packets", 10, d::Kind::Uint64),
-        d::optional("filter_stats", 11, d::of!(TraceStatsFilterStats)),
-        d::optional("flushes_requested", 12, d::Kind::Uint64),
-        d::optional("flushes_succeeded", 13, d::Kind::Uint64),
-        d::optional("flushes_failed", 14, d::Kind::Uint64),
-        d::optional(
-            "final_flush_outcome",
-            15,
-            d::enum_kind::<TraceStatsFinalFlushOutcome>(),
-        ),
-        d::repeated("chunk_payload_histogram_def", 17, d::Kind::Int64),
-        d::repeated("writer_stats", 18, d::of!(TraceStatsWriterStats)),
-        d::optional("loss_ledger", 50001, d::of!(LossLedger)),
-    ]);
-}
+d::describe! { TraceStats, d::message("perfetto.protos.TraceStats", &[
+    d::repeated("buffer_stats", 1, d::of!(TraceStatsBufferStats)),
+    d::optional("producers_connected", 2, d::Kind::Uint32),
+    d::optional("producers_seen", 3, d::Kind::Uint64),
+    d::optional("data_sources_registered", 4, d::Kind::Uint32),
+    d::optional("data_sources_seen", 5, d::Kind::Uint64),
+    d::optional("tracing_sessions", 6, d::Kind::Uint32),
+    d::optional("total_buffers", 7, d::Kind::Uint32),
+    d::optional("chunks_discarded", 8, d::Kind::Uint64),
+    d::optional("patches_discarded", 9, d::Kind::Uint64),
+    d::optional("invalid_packets", 10, d::Kind::Uint64),
+    d::optional("filter_stats", 11, d::of!(TraceStatsFilterStats)),
+    d::optional("flushes_requested", 12, d::Kind::Uint64),
+    d::optional("flushes_succeeded", 13, d::Kind::Uint64),
+    d::optional("flushes_failed", 14, d::Kind::Uint64),
+    d::optional("final_flush_outcome", 15, d::enum_kind::<TraceStatsFinalFlushOutcome>()),
+    d::repeated("chunk_payload_histogram_def", 17, d::Kind::Int64),
+    d::repeated("writer_stats", 18, d::of!(TraceStatsWriterStats)),
+    d::optional("loss_ledger", 50001, d::of!(LossLedger)),
+]) }
 
 /// Counters of one central buffer.
 #[derive(PartialEq, Debug, Default)]
@@ -342,31 +335,28 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceStatsBufferStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceStats.BufferStats", &[
-        d::optional("bytes_written", 1, d::Kind::Uint64),
-        d::optional("chunks_written", 2, d::Kind::Uint64),
-        d::optional("chunks_overwritten", 3, d::Kind::Uint64),
-        d::optional("write_wrap_count", 4, d::Kind::Uint64),
-        d::optional("patches_succeeded", 5, d::Kind::Uint64),
-        d::optional("patches_failed", 6, d::Kind::Uint64),
-        d::optional("readaheads_succeeded", 7, d::Kind::Uint64),
-        d::optional("readaheads_failed", 8, d::Kind::Uint64),
-        d::optional("abi_violations", 9, d::Kind::Uint64),
-        d::optional("chunks_rewritten", 10, d::Kind::Uint64),
-        d::optional("chunks_committed_out_of_order", 11, d::Kind::Uint64),
-        d::optional("buffer_size", 12, d::Kind::Uint64),
-        d::optional("bytes_overwritten", 13, d::Kind::Uint64),
-        d::optional("bytes_read", 14, d::Kind::Uint64),
-        d::optional("padding_bytes_written", 15, d::Kind::Uint64),
-        d::optional("padding_bytes_cleared", 16, d::Kind::Uint64),
-        d::optional("chunks_read", 17, d::Kind::Uint64),
-        d::optional("chunks_discarded", 18, d::Kind::Uint64),
-        d::optional("trace_writer_packet_loss", 19, d::Kind::Uint64),
-        d::optional("chunks_relocated", 20, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TraceStatsBufferStats, d::message("perfetto.protos.TraceStats.BufferStats", &[
+    d::optional("bytes_written", 1, d::Kind::Uint64),
+    d::optional("chunks_written", 2, d::Kind::Uint64),
+    d::optional("chunks_overwritten", 3, d::Kind::Uint64),
+    d::optional("write_wrap_count", 4, d::Kind::Uint64),
+    d::optional("patches_succeeded", 5, d::Kind::Uint64),
+    d::optional("patches_failed", 6, d::Kind::Uint64),
+    d::optional("readaheads_succeeded", 7, d::Kind::Uint64),
+    d::optional("readaheads_failed", 8, d::Kind::Uint64),
+    d::optional("abi_violations", 9, d::Kind::Uint64),
+    d::optional("chunks_rewritten", 10, d::Kind::Uint64),
+    d::optional("chunks_committed_out_of_order", 11, d::Kind::Uint64),
+    d::optional("buffer_size", 12, d::Kind::Uint64),
+    d::optional("bytes_overwritten", 13, d::Kind::Uint64),
+    d::optional("bytes_read", 14, d::Kind::Uint64),
+    d::optional("padding_bytes_written", 15, d::Kind::Uint64),
+    d::optional("padding_bytes_cleared", 16, d::Kind::Uint64),
+    d::optional("chunks_read", 17, d::Kind::Uint64),
+    d::optional("chunks_discarded", 18, d::Kind::Uint64),
+    d::optional("trace_writer_packet_loss", 19, d::Kind::Uint64),
+    d::optional("chunks_relocated", 20, d::Kind::Uint64),
+]) }
 
 /// How one sequence filled its chunks.
 #[derive(PartialEq, Debug, Default)]
@@ -420,15 +410,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceStatsWriterStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceStats.WriterStats", &[
-        d::optional("sequence_id", 1, d::Kind::Uint64),
-        d::packed("chunk_payload_histogram_counts", 2, d::Kind::Uint64),
-        d::packed("chunk_payload_histogram_sum", 3, d::Kind::Int64),
-        d::optional("buffer", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TraceStatsWriterStats, d::message("perfetto.protos.TraceStats.WriterStats", &[
+    d::optional("sequence_id", 1, d::Kind::Uint64),
+    d::packed("chunk_payload_histogram_counts", 2, d::Kind::Uint64),
+    d::packed("chunk_payload_histogram_sum", 3, d::Kind::Int64),
+    d::optional("buffer", 4, d::Kind::Uint32),
+]) }
 
 /// Statistics of the trace filter.
 #[derive(PartialEq, Debug, Default)]
@@ -483,14 +470,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceStatsFilterStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceStats.FilterStats", &[
-        d::optional("input_packets", 1, d::Kind::Uint64),
-        d::optional("input_bytes", 2, d::Kind::Uint64),
-        d::optional("output_bytes", 3, d::Kind::Uint64),
-        d::optional("errors", 4, d::Kind::Uint64),
-        d::optional("time_taken_ns", 5, d::Kind::Uint64),
-        d::repeated("bytes_discarded_per_buffer", 20, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TraceStatsFilterStats, d::message("perfetto.protos.TraceStats.FilterStats", &[
+    d::optional("input_packets", 1, d::Kind::Uint64),
+    d::optional("input_bytes", 2, d::Kind::Uint64),
+    d::optional("output_bytes", 3, d::Kind::Uint64),
+    d::optional("errors", 4, d::Kind::Uint64),
+    d::optional("time_taken_ns", 5, d::Kind::Uint64),
+    d::repeated("bytes_discarded_per_buffer", 20, d::Kind::Uint64),
+]) }

@@ -48,12 +48,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceCapabilities {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceCapabilities", &[
-        d::optional("has_query_capabilities", 1, d::Kind::Bool),
-        d::repeated("observable_events", 2, d::enum_kind::<ObservableEventsType>()),
-        d::optional("has_trace_config_output_path", 3, d::Kind::Bool),
-        d::optional("has_clone_session", 4, d::Kind::Bool),
-    ]);
-}
+d::describe! { TracingServiceCapabilities, d::message("perfetto.protos.TracingServiceCapabilities", &[
+    d::optional("has_query_capabilities", 1, d::Kind::Bool),
+    d::repeated("observable_events", 2, d::enum_kind::<ObservableEventsType>()),
+    d::optional("has_trace_config_output_path", 3, d::Kind::Bool),
+    d::optional("has_clone_session", 4, d::Kind::Bool),
+]) }

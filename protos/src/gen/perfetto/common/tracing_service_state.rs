@@ -83,25 +83,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceState", &[
-        d::repeated("producers", 1, d::of!(TracingServiceStateProducer)),
-        d::repeated("data_sources", 2, d::of!(TracingServiceStateDataSource)),
-        d::optional("num_sessions", 3, d::Kind::Int32),
-        d::optional("num_sessions_started", 4, d::Kind::Int32),
-        d::optional("tracing_service_version", 5, d::Kind::String),
-        d::repeated(
-            "tracing_sessions",
-            6,
-            d::of!(TracingServiceStateTracingSession),
-        ),
-        d::optional("supports_tracing_sessions", 7, d::Kind::Bool),
-        d::repeated("accounts", 50002, d::of!(UserAccount)),
-        d::optional("all_users", 50003, d::of!(UserAccount)),
-        d::optional("counters", 50004, d::of!(ServiceCounters)),
-    ]);
-}
+d::describe! { TracingServiceState, d::message("perfetto.protos.TracingServiceState", &[
+    d::repeated("producers", 1, d::of!(TracingServiceStateProducer)),
+    d::repeated("data_sources", 2, d::of!(TracingServiceStateDataSource)),
+    d::optional("num_sessions", 3, d::Kind::Int32),
+    d::optional("num_sessions_started", 4, d::Kind::Int32),
+    d::optional("tracing_service_version", 5, d::Kind::String),
+    d::repeated("tracing_sessions", 6, d::of!(TracingServiceStateTracingSession)),
+    d::optional("supports_tracing_sessions", 7, d::Kind::Bool),
+    d::repeated("accounts", 50002, d::of!(UserAccount)),
+    d::optional("all_users", 50003, d::of!(UserAccount)),
+    d::optional("counters", 50004, d::of!(ServiceCounters)),
+]) }
 
 /// A connected producer.
 #[derive(PartialEq, Debug, Default)]
@@ -162,19 +155,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceStateProducer {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceState.Producer", &[
-        d::optional("id", 1, d::Kind::Int32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("uid", 3, d::Kind::Int32),
-        d::optional("sdk_version", 4, d::Kind::String),
-        d::optional("pid", 5, d::Kind::Int32),
-        d::optional("frozen", 6, d::Kind::Bool),
-        d::optional("machine_id", 7, d::Kind::Uint32),
-        d::optional("machine_name", 8, d::Kind::String),
-    ]);
-}
+d::describe! { TracingServiceStateProducer, d::message("perfetto.protos.TracingServiceState.Producer", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("uid", 3, d::Kind::Int32),
+    d::optional("sdk_version", 4, d::Kind::String),
+    d::optional("pid", 5, d::Kind::Int32),
+    d::optional("frozen", 6, d::Kind::Bool),
+    d::optional("machine_id", 7, d::Kind::Uint32),
+    d::optional("machine_name", 8, d::Kind::String),
+]) }
 
 /// A registered data source.
 #[derive(PartialEq, Debug, Default)]
@@ -205,13 +195,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceStateDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceState.DataSource", &[
-        d::optional("ds_descriptor", 1, d::of!(DataSourceDescriptor)),
-        d::optional("producer_id", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { TracingServiceStateDataSource, d::message("perfetto.protos.TracingServiceState.DataSource", &[
+    d::optional("ds_descriptor", 1, d::of!(DataSourceDescriptor)),
+    d::optional("producer_id", 2, d::Kind::Int32),
+]) }
 
 /// A session, as far as the asking user may see it.
 #[derive(PartialEq, Debug, Default)]
@@ -296,20 +283,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceStateTracingSession {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceState.TracingSession", &[
-        d::optional("id", 1, d::Kind::Uint64),
-        d::optional("consumer_uid", 2, d::Kind::Int32),
-        d::optional("state", 3, d::Kind::String),
-        d::optional("unique_session_name", 4, d::Kind::String),
-        d::repeated("buffer_size_kb", 5, d::Kind::Uint32),
-        d::optional("duration_ms", 6, d::Kind::Uint32),
-        d::optional("num_data_sources", 7, d::Kind::Uint32),
-        d::optional("start_realtime_ns", 8, d::Kind::Int64),
-        d::optional("bugreport_score", 9, d::Kind::Int32),
-        d::optional("bugreport_filename", 10, d::Kind::String),
-        d::optional("is_started", 11, d::Kind::Bool),
-        d::optional("loss_ledger", 50001, d::of!(LossLedger)),
-    ]);
-}
+d::describe! { TracingServiceStateTracingSession, d::message("perfetto.protos.TracingServiceState.TracingSession", &[
+    d::optional("id", 1, d::Kind::Uint64),
+    d::optional("consumer_uid", 2, d::Kind::Int32),
+    d::optional("state", 3, d::Kind::String),
+    d::optional("unique_session_name", 4, d::Kind::String),
+    d::repeated("buffer_size_kb", 5, d::Kind::Uint32),
+    d::optional("duration_ms", 6, d::Kind::Uint32),
+    d::optional("num_data_sources", 7, d::Kind::Uint32),
+    d::optional("start_realtime_ns", 8, d::Kind::Int64),
+    d::optional("bugreport_score", 9, d::Kind::Int32),
+    d::optional("bugreport_filename", 10, d::Kind::String),
+    d::optional("is_started", 11, d::Kind::Bool),
+    d::optional("loss_ledger", 50001, d::of!(LossLedger)),
+]) }

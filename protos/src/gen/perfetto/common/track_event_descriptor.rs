@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventCategory {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackEventCategory", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("description", 2, d::Kind::String),
-        d::repeated("tags", 3, d::Kind::String),
-    ]);
-}
+d::describe! { TrackEventCategory, d::message("perfetto.protos.TrackEventCategory", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("description", 2, d::Kind::String),
+    d::repeated("tags", 3, d::Kind::String),
+]) }
 
 /// What the data source `track_event` offers.
 #[derive(PartialEq, Debug, Default)]
@@ -69,10 +66,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrackEventDescriptor",
-        &[d::repeated("available_categories", 1, d::of!(TrackEventCategory))],
-    );
-}
+d::describe! { TrackEventDescriptor, d::message("perfetto.protos.TrackEventDescriptor", &[
+    d::repeated("available_categories", 1, d::of!(TrackEventCategory)),
+]) }

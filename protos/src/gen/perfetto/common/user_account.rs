@@ -129,26 +129,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UserAccount {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UserAccount", &[
-        d::optional("uid", 1, d::Kind::Int32),
-        d::optional("machine_id", 2, d::Kind::Uint32),
-        d::optional("is_limited", 3, d::Kind::Bool),
-        d::optional("connection_descriptors", 4, d::of!(UserAccountItem)),
-        d::optional("producer_descriptors", 5, d::of!(UserAccountItem)),
-        d::optional("closing_descriptors", 6, d::of!(UserAccountItem)),
-        d::optional("files", 7, d::of!(UserAccountItem)),
-        d::optional("registrations", 8, d::of!(UserAccountItem)),
-        d::optional("registration_bytes", 9, d::of!(UserAccountItem)),
-        d::optional("instances", 10, d::of!(UserAccountItem)),
-        d::optional("shared_memory_bytes", 11, d::of!(UserAccountItem)),
-        d::optional("sessions", 12, d::of!(UserAccountItem)),
-        d::optional("clones", 13, d::of!(UserAccountItem)),
-        d::optional("compression_bytes", 14, d::of!(UserAccountItem)),
-        d::optional("holes_named", 15, d::Kind::Uint64),
-    ]);
-}
+d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
+    d::optional("uid", 1, d::Kind::Int32),
+    d::optional("machine_id", 2, d::Kind::Uint32),
+    d::optional("is_limited", 3, d::Kind::Bool),
+    d::optional("connection_descriptors", 4, d::of!(UserAccountItem)),
+    d::optional("producer_descriptors", 5, d::of!(UserAccountItem)),
+    d::optional("closing_descriptors", 6, d::of!(UserAccountItem)),
+    d::optional("files", 7, d::of!(UserAccountItem)),
+    d::optional("registrations", 8, d::of!(UserAccountItem)),
+    d::optional("registration_bytes", 9, d::of!(UserAccountItem)),
+    d::optional("instances", 10, d::of!(UserAccountItem)),
+    d::optional("shared_memory_bytes", 11, d::of!(UserAccountItem)),
+    d::optional("sessions", 12, d::of!(UserAccountItem)),
+    d::optional("clones", 13, d::of!(UserAccountItem)),
+    d::optional("compression_bytes", 14, d::of!(UserAccountItem)),
+    d::optional("holes_named", 15, d::Kind::Uint64),
+]) }
 
 /// How much there is of one thing.
 #[derive(PartialEq, Debug, Default)]
@@ -189,14 +186,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UserAccountItem {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UserAccount.Item", &[
-        d::optional("held", 1, d::Kind::Uint64),
-        d::optional("max", 2, d::Kind::Uint64),
-        d::optional("refused", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { UserAccountItem, d::message("perfetto.protos.UserAccount.Item", &[
+    d::optional("held", 1, d::Kind::Uint64),
+    d::optional("max", 2, d::Kind::Uint64),
+    d::optional("refused", 3, d::Kind::Uint64),
+]) }
 
 /// What happened to connections since the service started.
 #[derive(PartialEq, Debug, Default)]
@@ -275,16 +269,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ServiceCounters {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ServiceCounters", &[
-        d::optional("connections", 1, d::Kind::Uint64),
-        d::optional("connected", 2, d::Kind::Uint64),
-        d::optional("refused", 3, d::Kind::Uint64),
-        d::optional("cut_slow", 4, d::Kind::Uint64),
-        d::optional("cut_broken", 5, d::Kind::Uint64),
-        d::optional("cut_stuck", 6, d::Kind::Uint64),
-        d::optional("faults", 7, d::Kind::Uint64),
-        d::optional("slow_turns", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ServiceCounters, d::message("perfetto.protos.ServiceCounters", &[
+    d::optional("connections", 1, d::Kind::Uint64),
+    d::optional("connected", 2, d::Kind::Uint64),
+    d::optional("refused", 3, d::Kind::Uint64),
+    d::optional("cut_slow", 4, d::Kind::Uint64),
+    d::optional("cut_broken", 5, d::Kind::Uint64),
+    d::optional("cut_stuck", 6, d::Kind::Uint64),
+    d::optional("faults", 7, d::Kind::Uint64),
+    d::optional("slow_turns", 8, d::Kind::Uint64),
+]) }

@@ -441,169 +441,69 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DataSourceConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DataSourceConfig", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("target_buffer", 2, d::Kind::Uint32),
-        d::optional("trace_duration_ms", 3, d::Kind::Uint32),
-        d::optional("tracing_session_id", 4, d::Kind::Uint64),
-        d::optional("enable_extra_guardrails", 6, d::Kind::Bool),
-        d::optional("stop_timeout_ms", 7, d::Kind::Uint32),
-        d::optional(
-            "session_initiator",
-            8,
-            d::enum_kind::<DataSourceConfigSessionInitiator>(),
-        ),
-        d::optional(
-            "buffer_exhausted_policy",
-            9,
-            d::enum_kind::<DataSourceConfigBufferExhaustedPolicy>(),
-        ),
-        #[cfg(feature = "consumer")]
-        d::optional("priority_boost", 10, d::of!(PriorityBoostConfig)),
-        d::optional("target_buffer_name", 11, d::Kind::String),
-        #[cfg(feature = "service")]
-        d::optional("protovm_config", 12, d::of!(ProtoVmConfig)),
-        #[cfg(feature = "linux")]
-        d::optional("ftrace_config", 100, d::of!(FtraceConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("chrome_config", 101, d::of!(ChromeConfig)),
-        #[cfg(feature = "linux")]
-        d::optional("inode_file_config", 102, d::of!(InodeFileConfig)),
-        #[cfg(feature = "linux")]
-        d::optional("process_stats_config", 103, d::of!(ProcessStatsConfig)),
-        #[cfg(feature = "linux")]
-        d::optional("sys_stats_config", 104, d::of!(SysStatsConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("heapprofd_config", 105, d::of!(HeapprofdConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("android_power_config", 106, d::of!(AndroidPowerConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("android_log_config", 107, d::of!(AndroidLogConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("gpu_counter_config", 108, d::of!(GpuCounterConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("packages_list_config", 109, d::of!(PackagesListConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("java_hprof_config", 110, d::of!(JavaHprofConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("perf_event_config", 111, d::of!(PerfEventConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("vulkan_memory_config", 112, d::of!(VulkanMemoryConfig)),
-        d::optional("track_event_config", 113, d::of!(TrackEventConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "android_polled_state_config",
-            114,
-            d::of!(AndroidPolledStateConfig),
-        ),
-        d::optional("interceptor_config", 115, d::of!(InterceptorConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "android_game_intervention_list_config",
-            116,
-            d::of!(AndroidGameInterventionListConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional("statsd_tracing_config", 117, d::of!(StatsdTracingConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "android_system_property_config",
-            118,
-            d::of!(AndroidSystemPropertyConfig),
-        ),
-        #[cfg(feature = "linux")]
-        d::optional("system_info_config", 119, d::of!(SystemInfoConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "network_packet_trace_config",
-            120,
-            d::of!(NetworkPacketTraceConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "surfaceflinger_layers_config",
-            121,
-            d::of!(SurfaceFlingerLayersConfig),
-        ),
-        d::optional("prefer_suspend_clock_for_duration", 122, d::Kind::Bool),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "surfaceflinger_transactions_config",
-            123,
-            d::of!(SurfaceFlingerTransactionsConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "android_sdk_sysprop_guard_config",
-            124,
-            d::of!(AndroidSdkSyspropGuardConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional("etw_config", 125, d::of!(EtwConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("protolog_config", 126, d::of!(ProtoLogConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("v8_config", 127, d::of!(V8Config)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "android_input_event_config",
-            128,
-            d::of!(AndroidInputEventConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional("pixel_modem_config", 129, d::of!(PixelModemConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("windowmanager_config", 130, d::of!(WindowManagerConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "chromium_system_metrics",
-            131,
-            d::of!(ChromiumSystemMetricsConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional("kernel_wakelocks_config", 132, d::of!(KernelWakelocksConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("gpu_renderstages_config", 133, d::of!(GpuRenderStagesConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "chromium_histogram_samples",
-            134,
-            d::of!(ChromiumHistogramSamplesConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional("app_wakelocks_config", 135, d::of!(AppWakelocksConfig)),
-        #[cfg(feature = "linux")]
-        d::optional("frozen_ftrace_config", 136, d::of!(FrozenFtraceConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("cpu_per_uid_config", 137, d::of!(CpuPerUidConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("user_list_config", 138, d::of!(AndroidUserListConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("inputmethod_config", 139, d::of!(InputMethodConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("android_aflags_config", 140, d::of!(AndroidAflagsConfig)),
-        #[cfg(feature = "linux")]
-        d::optional("journald_config", 141, d::of!(SystemdJournaldConfig)),
-        #[cfg(feature = "configs")]
-        d::optional("display_video_config", 142, d::of!(DisplayVideoConfig)),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "chromium_stack_sampling_profiler",
-            143,
-            d::of!(ChromiumStackSamplingProfilerConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional(
-            "chromium_sampling_heap_profiler",
-            144,
-            d::of!(ChromiumSamplingHeapProfilerConfig),
-        ),
-        #[cfg(feature = "configs")]
-        d::optional("qnx_config", 150, d::of!(QnxConfig)),
-        d::optional("legacy_config", 1000, d::Kind::String),
-        #[cfg(feature = "configs")]
-        d::optional("for_testing", 1001, d::of!(TestConfig)),
-    ]);
-}
+d::describe! { DataSourceConfig, d::message("perfetto.protos.DataSourceConfig", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("target_buffer", 2, d::Kind::Uint32),
+    d::optional("trace_duration_ms", 3, d::Kind::Uint32),
+    d::optional("tracing_session_id", 4, d::Kind::Uint64),
+    d::optional("enable_extra_guardrails", 6, d::Kind::Bool),
+    d::optional("stop_timeout_ms", 7, d::Kind::Uint32),
+    d::optional("session_initiator", 8, d::enum_kind::<DataSourceConfigSessionInitiator>()),
+    d::optional("buffer_exhausted_policy", 9, d::enum_kind::<DataSourceConfigBufferExhaustedPolicy>()),
+    #[cfg(feature = "consumer")] d::optional("priority_boost", 10, d::of!(PriorityBoostConfig)),
+    d::optional("target_buffer_name", 11, d::Kind::String),
+    #[cfg(feature = "service")] d::optional("protovm_config", 12, d::of!(ProtoVmConfig)),
+    #[cfg(feature = "linux")] d::optional("ftrace_config", 100, d::of!(FtraceConfig)),
+    #[cfg(feature = "configs")] d::optional("chrome_config", 101, d::of!(ChromeConfig)),
+    #[cfg(feature = "linux")] d::optional("inode_file_config", 102, d::of!(InodeFileConfig)),
+    #[cfg(feature = "linux")] d::optional("process_stats_config", 103, d::of!(ProcessStatsConfig)),
+    #[cfg(feature = "linux")] d::optional("sys_stats_config", 104, d::of!(SysStatsConfig)),
+    #[cfg(feature = "configs")] d::optional("heapprofd_config", 105, d::of!(HeapprofdConfig)),
+    #[cfg(feature = "configs")] d::optional("android_power_config", 106, d::of!(AndroidPowerConfig)),
+    #[cfg(feature = "configs")] d::optional("android_log_config", 107, d::of!(AndroidLogConfig)),
+    #[cfg(feature = "configs")] d::optional("gpu_counter_config", 108, d::of!(GpuCounterConfig)),
+    #[cfg(feature = "configs")] d::optional("packages_list_config", 109, d::of!(PackagesListConfig)),
+    #[cfg(feature = "configs")] d::optional("java_hprof_config", 110, d::of!(JavaHprofConfig)),
+    #[cfg(feature = "configs")] d::optional("perf_event_config", 111, d::of!(PerfEventConfig)),
+    #[cfg(feature = "configs")] d::optional("vulkan_memory_config", 112, d::of!(VulkanMemoryConfig)),
+    d::optional("track_event_config", 113, d::of!(TrackEventConfig)),
+    #[cfg(feature = "configs")] d::optional("android_polled_state_config", 114, d::of!(AndroidPolledStateConfig)),
+    d::optional("interceptor_config", 115, d::of!(InterceptorConfig)),
+    #[cfg(feature = "configs")]
+    d::optional("android_game_intervention_list_config", 116, d::of!(AndroidGameInterventionListConfig)),
+    #[cfg(feature = "configs")] d::optional("statsd_tracing_config", 117, d::of!(StatsdTracingConfig)),
+    #[cfg(feature = "configs")] d::optional("android_system_property_config", 118, d::of!(AndroidSystemPropertyConfig)),
+    #[cfg(feature = "linux")] d::optional("system_info_config", 119, d::of!(SystemInfoConfig)),
+    #[cfg(feature = "configs")] d::optional("network_packet_trace_config", 120, d::of!(NetworkPacketTraceConfig)),
+    #[cfg(feature = "configs")] d::optional("surfaceflinger_layers_config", 121, d::of!(SurfaceFlingerLayersConfig)),
+    d::optional("prefer_suspend_clock_for_duration", 122, d::Kind::Bool),
+    #[cfg(feature = "configs")]
+    d::optional("surfaceflinger_transactions_config", 123, d::of!(SurfaceFlingerTransactionsConfig)),
+    #[cfg(feature = "configs")]
+    d::optional("android_sdk_sysprop_guard_config", 124, d::of!(AndroidSdkSyspropGuardConfig)),
+    #[cfg(feature = "configs")] d::optional("etw_config", 125, d::of!(EtwConfig)),
+    #[cfg(feature = "configs")] d::optional("protolog_config", 126, d::of!(ProtoLogConfig)),
+    #[cfg(feature = "configs")] d::optional("v8_config", 127, d::of!(V8Config)),
+    #[cfg(feature = "configs")] d::optional("android_input_event_config", 128, d::of!(AndroidInputEventConfig)),
+    #[cfg(feature = "configs")] d::optional("pixel_modem_config", 129, d::of!(PixelModemConfig)),
+    #[cfg(feature = "configs")] d::optional("windowmanager_config", 130, d::of!(WindowManagerConfig)),
+    #[cfg(feature = "configs")] d::optional("chromium_system_metrics", 131, d::of!(ChromiumSystemMetricsConfig)),
+    #[cfg(feature = "configs")] d::optional("kernel_wakelocks_config", 132, d::of!(KernelWakelocksConfig)),
+    #[cfg(feature = "configs")] d::optional("gpu_renderstages_config", 133, d::of!(GpuRenderStagesConfig)),
+    #[cfg(feature = "configs")] d::optional("chromium_histogram_samples", 134, d::of!(ChromiumHistogramSamplesConfig)),
+    #[cfg(feature = "configs")] d::optional("app_wakelocks_config", 135, d::of!(AppWakelocksConfig)),
+    #[cfg(feature = "linux")] d::optional("frozen_ftrace_config", 136, d::of!(FrozenFtraceConfig)),
+    #[cfg(feature = "configs")] d::optional("cpu_per_uid_config", 137, d::of!(CpuPerUidConfig)),
+    #[cfg(feature = "configs")] d::optional("user_list_config", 138, d::of!(AndroidUserListConfig)),
+    #[cfg(feature = "configs")] d::optional("inputmethod_config", 139, d::of!(InputMethodConfig)),
+    #[cfg(feature = "configs")] d::optional("android_aflags_config", 140, d::of!(AndroidAflagsConfig)),
+    #[cfg(feature = "linux")] d::optional("journald_config", 141, d::of!(SystemdJournaldConfig)),
+    #[cfg(feature = "configs")] d::optional("display_video_config", 142, d::of!(DisplayVideoConfig)),
+    #[cfg(feature = "configs")]
+    d::optional("chromium_stack_sampling_profiler", 143, d::of!(ChromiumStackSamplingProfilerConfig)),
+    #[cfg(feature = "configs")]
+    d::optional("chromium_sampling_heap_profiler", 144, d::of!(ChromiumSamplingHeapProfilerConfig)),
+    #[cfg(feature = "configs")] d::optional("qnx_config", 150, d::of!(QnxConfig)),
+    d::optional("legacy_config", 1000, d::Kind::String),
+    #[cfg(feature = "configs")] d::optional("for_testing", 1001, d::of!(TestConfig)),
+]) }

@@ -29,10 +29,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InterceptorConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InterceptorConfig", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("console_config", 100, d::of!(ConsoleConfig)),
-    ]);
-}
+d::describe! { InterceptorConfig, d::message("perfetto.protos.InterceptorConfig", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("console_config", 100, d::of!(ConsoleConfig)),
+]) }

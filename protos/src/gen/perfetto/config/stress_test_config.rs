@@ -68,23 +68,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StressTestConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StressTestConfig", &[
-        #[cfg(feature = "consumer")]
-        d::optional("trace_config", 1, d::of!(TraceConfig)),
-        d::optional("shmem_size_kb", 2, d::Kind::Uint32),
-        d::optional("shmem_page_size_kb", 3, d::Kind::Uint32),
-        d::optional("num_processes", 4, d::Kind::Uint32),
-        d::optional("num_threads", 5, d::Kind::Uint32),
-        d::optional("max_events", 6, d::Kind::Uint32),
-        d::optional("nesting", 7, d::Kind::Uint32),
-        d::optional("steady_state_timings", 8, d::of!(StressTestConfigWriterTiming)),
-        d::optional("burst_period_ms", 9, d::Kind::Uint32),
-        d::optional("burst_duration_ms", 10, d::Kind::Uint32),
-        d::optional("burst_timings", 11, d::of!(StressTestConfigWriterTiming)),
-    ]);
-}
+d::describe! { StressTestConfig, d::message("perfetto.protos.StressTestConfig", &[
+    #[cfg(feature = "consumer")] d::optional("trace_config", 1, d::of!(TraceConfig)),
+    d::optional("shmem_size_kb", 2, d::Kind::Uint32),
+    d::optional("shmem_page_size_kb", 3, d::Kind::Uint32),
+    d::optional("num_processes", 4, d::Kind::Uint32),
+    d::optional("num_threads", 5, d::Kind::Uint32),
+    d::optional("max_events", 6, d::Kind::Uint32),
+    d::optional("nesting", 7, d::Kind::Uint32),
+    d::optional("steady_state_timings", 8, d::of!(StressTestConfigWriterTiming)),
+    d::optional("burst_period_ms", 9, d::Kind::Uint32),
+    d::optional("burst_duration_ms", 10, d::Kind::Uint32),
+    d::optional("burst_timings", 11, d::of!(StressTestConfigWriterTiming)),
+]) }
 
 /// `perfetto.protos.StressTestConfig.WriterTiming`.
 #[derive(PartialEq, Debug, Default)]
@@ -127,13 +123,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StressTestConfigWriterTiming {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StressTestConfig.WriterTiming", &[
-        d::optional("payload_mean", 1, d::Kind::Double),
-        d::optional("payload_stddev", 2, d::Kind::Double),
-        d::optional("rate_mean", 3, d::Kind::Double),
-        d::optional("rate_stddev", 4, d::Kind::Double),
-        d::optional("payload_write_time_ms", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { StressTestConfigWriterTiming, d::message("perfetto.protos.StressTestConfig.WriterTiming", &[
+    d::optional("payload_mean", 1, d::Kind::Double),
+    d::optional("payload_stddev", 2, d::Kind::Double),
+    d::optional("rate_mean", 3, d::Kind::Double),
+    d::optional("rate_stddev", 4, d::Kind::Double),
+    d::optional("payload_write_time_ms", 5, d::Kind::Uint32),
+]) }

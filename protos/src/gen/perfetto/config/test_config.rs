@@ -54,17 +54,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestConfig", &[
-        d::optional("message_count", 1, d::Kind::Uint32),
-        d::optional("max_messages_per_second", 2, d::Kind::Uint32),
-        d::optional("seed", 3, d::Kind::Uint32),
-        d::optional("message_size", 4, d::Kind::Uint32),
-        d::optional("send_batch_on_register", 5, d::Kind::Bool),
-        d::optional("dummy_fields", 6, d::of!(TestConfigDummyFields)),
-    ]);
-}
+d::describe! { TestConfig, d::message("perfetto.protos.TestConfig", &[
+    d::optional("message_count", 1, d::Kind::Uint32),
+    d::optional("max_messages_per_second", 2, d::Kind::Uint32),
+    d::optional("seed", 3, d::Kind::Uint32),
+    d::optional("message_size", 4, d::Kind::Uint32),
+    d::optional("send_batch_on_register", 5, d::Kind::Bool),
+    d::optional("dummy_fields", 6, d::of!(TestConfigDummyFields)),
+]) }
 
 /// One field per scalar type.
 #[derive(PartialEq, Debug, Default)]
@@ -143,22 +140,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestConfigDummyFields {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestConfig.DummyFields", &[
-        d::optional("field_uint32", 1, d::Kind::Uint32),
-        d::optional("field_int32", 2, d::Kind::Int32),
-        d::optional("field_uint64", 3, d::Kind::Uint64),
-        d::optional("field_int64", 4, d::Kind::Int64),
-        d::optional("field_fixed64", 5, d::Kind::Fixed64),
-        d::optional("field_sfixed64", 6, d::Kind::Sfixed64),
-        d::optional("field_fixed32", 7, d::Kind::Fixed32),
-        d::optional("field_sfixed32", 8, d::Kind::Sfixed32),
-        d::optional("field_double", 9, d::Kind::Double),
-        d::optional("field_float", 10, d::Kind::Float),
-        d::optional("field_sint64", 11, d::Kind::Sint64),
-        d::optional("field_sint32", 12, d::Kind::Sint32),
-        d::optional("field_string", 13, d::Kind::String),
-        d::optional("field_bytes", 14, d::Kind::Bytes),
-    ]);
-}
+d::describe! { TestConfigDummyFields, d::message("perfetto.protos.TestConfig.DummyFields", &[
+    d::optional("field_uint32", 1, d::Kind::Uint32),
+    d::optional("field_int32", 2, d::Kind::Int32),
+    d::optional("field_uint64", 3, d::Kind::Uint64),
+    d::optional("field_int64", 4, d::Kind::Int64),
+    d::optional("field_fixed64", 5, d::Kind::Fixed64),
+    d::optional("field_sfixed64", 6, d::Kind::Sfixed64),
+    d::optional("field_fixed32", 7, d::Kind::Fixed32),
+    d::optional("field_sfixed32", 8, d::Kind::Sfixed32),
+    d::optional("field_double", 9, d::Kind::Double),
+    d::optional("field_float", 10, d::Kind::Float),
+    d::optional("field_sint64", 11, d::Kind::Sint64),
+    d::optional("field_sint32", 12, d::Kind::Sint32),
+    d::optional("field_string", 13, d::Kind::String),
+    d::optional("field_bytes", 14, d::Kind::Bytes),
+]) }

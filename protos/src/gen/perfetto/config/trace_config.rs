@@ -492,98 +492,51 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig", &[
-        d::repeated("buffers", 1, d::of!(TraceConfigBufferConfig)),
-        d::repeated("data_sources", 2, d::of!(TraceConfigDataSource)),
-        d::optional("duration_ms", 3, d::Kind::Uint32),
-        d::optional("enable_extra_guardrails", 4, d::Kind::Bool),
-        d::optional(
-            "lockdown_mode",
-            5,
-            d::enum_kind::<TraceConfigLockdownModeOperation>(),
-        ),
-        d::repeated("producers", 6, d::of!(TraceConfigProducerConfig)),
-        d::optional("statsd_metadata", 7, d::of!(TraceConfigStatsdMetadata)),
-        d::optional("write_into_file", 8, d::Kind::Bool),
-        d::optional("file_write_period_ms", 9, d::Kind::Uint32),
-        d::optional("max_file_size_bytes", 10, d::Kind::Uint64),
-        d::optional(
-            "guardrail_overrides",
-            11,
-            d::of!(TraceConfigGuardrailOverrides),
-        ),
-        d::optional("deferred_start", 12, d::Kind::Bool),
-        d::optional("flush_period_ms", 13, d::Kind::Uint32),
-        d::optional("flush_timeout_ms", 14, d::Kind::Uint32),
-        d::optional("notify_traceur", 16, d::Kind::Bool),
-        d::optional("trigger_config", 17, d::of!(TraceConfigTriggerConfig)),
-        d::repeated("activate_triggers", 18, d::Kind::String),
-        d::optional("allow_user_build_tracing", 19, d::Kind::Bool),
-        d::optional(
-            "builtin_data_sources",
-            20,
-            d::of!(TraceConfigBuiltinDataSource),
-        ),
-        d::optional(
-            "incremental_state_config",
-            21,
-            d::of!(TraceConfigIncrementalStateConfig),
-        ),
-        d::optional("unique_session_name", 22, d::Kind::String),
-        d::optional("data_source_stop_timeout_ms", 23, d::Kind::Uint32),
-        d::optional(
-            "compression_type",
-            24,
-            d::enum_kind::<TraceConfigCompressionType>(),
-        ),
-        d::optional(
-            "incident_report_config",
-            25,
-            d::of!(TraceConfigIncidentReportConfig),
-        ),
-        d::optional("trace_uuid_msb", 27, d::Kind::Int64),
-        d::optional("trace_uuid_lsb", 28, d::Kind::Int64),
-        d::optional("output_path", 29, d::Kind::String),
-        d::optional("bugreport_score", 30, d::Kind::Int32),
-        d::optional(
-            "statsd_logging",
-            31,
-            d::enum_kind::<TraceConfigStatsdLogging>(),
-        ),
-        d::optional("trace_filter", 33, d::of!(TraceConfigTraceFilter)),
-        d::optional(
-            "android_report_config",
-            34,
-            d::of!(TraceConfigAndroidReportConfig),
-        ),
-        d::optional(
-            "cmd_trace_start_delay",
-            35,
-            d::of!(TraceConfigCmdTraceStartDelay),
-        ),
-        d::optional("prefer_suspend_clock_for_duration", 36, d::Kind::Bool),
-        d::optional("bugreport_filename", 38, d::Kind::String),
-        d::repeated("session_semaphores", 39, d::of!(TraceConfigSessionSemaphore)),
-        d::optional("priority_boost", 40, d::of!(PriorityBoostConfig)),
-        d::optional("exclusive_prio", 41, d::Kind::Uint32),
-        d::optional("trace_all_machines", 43, d::Kind::Bool),
-        d::optional(
-            "write_flush_mode",
-            44,
-            d::enum_kind::<TraceConfigWriteFlushMode>(),
-        ),
-        d::optional(
-            "fflush_post_write",
-            45,
-            d::enum_kind::<TraceConfigFFlushMode>(),
-        ),
-        d::repeated("notes", 46, d::of!(TraceConfigNote)),
-        d::optional("compression", 47, d::of!(TraceConfigCompressionConfig)),
-        d::optional("trace_attributes", 48, d::of!(TraceAttributes)),
-    ]);
-}
+d::describe! { TraceConfig, d::message("perfetto.protos.TraceConfig", &[
+    d::repeated("buffers", 1, d::of!(TraceConfigBufferConfig)),
+    d::repeated("data_sources", 2, d::of!(TraceConfigDataSource)),
+    d::optional("duration_ms", 3, d::Kind::Uint32),
+    d::optional("enable_extra_guardrails", 4, d::Kind::Bool),
+    d::optional("lockdown_mode", 5, d::enum_kind::<TraceConfigLockdownModeOperation>()),
+    d::repeated("producers", 6, d::of!(TraceConfigProducerConfig)),
+    d::optional("statsd_metadata", 7, d::of!(TraceConfigStatsdMetadata)),
+    d::optional("write_into_file", 8, d::Kind::Bool),
+    d::optional("file_write_period_ms", 9, d::Kind::Uint32),
+    d::optional("max_file_size_bytes", 10, d::Kind::Uint64),
+    d::optional("guardrail_overrides", 11, d::of!(TraceConfigGuardrailOverrides)),
+    d::optional("deferred_start", 12, d::Kind::Bool),
+    d::optional("flush_period_ms", 13, d::Kind::Uint32),
+    d::optional("flush_timeout_ms", 14, d::Kind::Uint32),
+    d::optional("notify_traceur", 16, d::Kind::Bool),
+    d::optional("trigger_config", 17, d::of!(TraceConfigTriggerConfig)),
+    d::repeated("activate_triggers", 18, d::Kind::String),
+    d::optional("allow_user_build_tracing", 19, d::Kind::Bool),
+    d::optional("builtin_data_sources", 20, d::of!(TraceConfigBuiltinDataSource)),
+    d::optional("incremental_state_config", 21, d::of!(TraceConfigIncrementalStateConfig)),
+    d::optional("unique_session_name", 22, d::Kind::String),
+    d::optional("data_source_stop_timeout_ms", 23, d::Kind::Uint32),
+    d::optional("compression_type", 24, d::enum_kind::<TraceConfigCompressionType>()),
+    d::optional("incident_report_config", 25, d::of!(TraceConfigIncidentReportConfig)),
+    d::optional("trace_uuid_msb", 27, d::Kind::Int64),
+    d::optional("trace_uuid_lsb", 28, d::Kind::Int64),
+    d::optional("output_path", 29, d::Kind::String),
+    d::optional("bugreport_score", 30, d::Kind::Int32),
+    d::optional("statsd_logging", 31, d::enum_kind::<TraceConfigStatsdLogging>()),
+    d::optional("trace_filter", 33, d::of!(TraceConfigTraceFilter)),
+    d::optional("android_report_config", 34, d::of!(TraceConfigAndroidReportConfig)),
+    d::optional("cmd_trace_start_delay", 35, d::of!(TraceConfigCmdTraceStartDelay)),
+    d::optional("prefer_suspend_clock_for_duration", 36, d::Kind::Bool),
+    d::optional("bugreport_filename", 38, d::Kind::String),
+    d::repeated("session_semaphores", 39, d::of!(TraceConfigSessionSemaphore)),
+    d::optional("priority_boost", 40, d::of!(PriorityBoostConfig)),
+    d::optional("exclusive_prio", 41, d::Kind::Uint32),
+    d::optional("trace_all_machines", 43, d::Kind::Bool),
+    d::optional("write_flush_mode", 44, d::enum_kind::<TraceConfigWriteFlushMode>()),
+    d::optional("fflush_post_write", 45, d::enum_kind::<TraceConfigFFlushMode>()),
+    d::repeated("notes", 46, d::of!(TraceConfigNote)),
+    d::optional("compression", 47, d::of!(TraceConfigCompressionConfig)),
+    d::optional("trace_attributes", 48, d::of!(TraceAttributes)),
+]) }
 
 /// A buffer of the service.
 #[derive(PartialEq, Debug, Default)]
@@ -642,25 +595,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigBufferConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.BufferConfig", &[
-        d::optional("size_kb", 1, d::Kind::Uint32),
-        d::optional(
-            "fill_policy",
-            4,
-            d::enum_kind::<TraceConfigBufferConfigFillPolicy>(),
-        ),
-        d::optional("transfer_on_clone", 5, d::Kind::Bool),
-        d::optional("clear_before_clone", 6, d::Kind::Bool),
-        d::optional("name", 7, d::Kind::String),
-        d::optional(
-            "experimental_mode",
-            8,
-            d::enum_kind::<TraceConfigBufferConfigExperimentalMode>(),
-        ),
-    ]);
-}
+d::describe! { TraceConfigBufferConfig, d::message("perfetto.protos.TraceConfig.BufferConfig", &[
+    d::optional("size_kb", 1, d::Kind::Uint32),
+    d::optional("fill_policy", 4, d::enum_kind::<TraceConfigBufferConfigFillPolicy>()),
+    d::optional("transfer_on_clone", 5, d::Kind::Bool),
+    d::optional("clear_before_clone", 6, d::Kind::Bool),
+    d::optional("name", 7, d::Kind::String),
+    d::optional("experimental_mode", 8, d::enum_kind::<TraceConfigBufferConfigExperimentalMode>()),
+]) }
 
 /// A data source to start, and in which producers.
 #[derive(PartialEq, Debug, Default)]
@@ -713,15 +655,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.DataSource", &[
-        d::optional("config", 1, d::of!(DataSourceConfig)),
-        d::repeated("producer_name_filter", 2, d::Kind::String),
-        d::repeated("producer_name_regex_filter", 3, d::Kind::String),
-        d::repeated("machine_name_filter", 4, d::Kind::String),
-    ]);
-}
+d::describe! { TraceConfigDataSource, d::message("perfetto.protos.TraceConfig.DataSource", &[
+    d::optional("config", 1, d::of!(DataSourceConfig)),
+    d::repeated("producer_name_filter", 2, d::Kind::String),
+    d::repeated("producer_name_regex_filter", 3, d::Kind::String),
+    d::repeated("machine_name_filter", 4, d::Kind::String),
+]) }
 
 /// What the service writes by itself.
 #[derive(PartialEq, Debug, Default)]
@@ -805,21 +744,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigBuiltinDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.BuiltinDataSource", &[
-        d::optional("disable_clock_snapshotting", 1, d::Kind::Bool),
-        d::optional("disable_trace_config", 2, d::Kind::Bool),
-        d::optional("disable_system_info", 3, d::Kind::Bool),
-        d::optional("disable_service_events", 4, d::Kind::Bool),
-        d::optional("primary_trace_clock", 5, d::enum_kind::<BuiltinClock>()),
-        d::optional("snapshot_interval_ms", 6, d::Kind::Uint32),
-        d::optional("prefer_suspend_clock_for_snapshot", 7, d::Kind::Bool),
-        d::optional("disable_chunk_usage_histograms", 8, d::Kind::Bool),
-        d::optional("disable_extension_descriptors", 9, d::Kind::Bool),
-        d::optional("enable_concurrent_session_events", 10, d::Kind::Bool),
-    ]);
-}
+d::describe! { TraceConfigBuiltinDataSource, d::message("perfetto.protos.TraceConfig.BuiltinDataSource", &[
+    d::optional("disable_clock_snapshotting", 1, d::Kind::Bool),
+    d::optional("disable_trace_config", 2, d::Kind::Bool),
+    d::optional("disable_system_info", 3, d::Kind::Bool),
+    d::optional("disable_service_events", 4, d::Kind::Bool),
+    d::optional("primary_trace_clock", 5, d::enum_kind::<BuiltinClock>()),
+    d::optional("snapshot_interval_ms", 6, d::Kind::Uint32),
+    d::optional("prefer_suspend_clock_for_snapshot", 7, d::Kind::Bool),
+    d::optional("disable_chunk_usage_histograms", 8, d::Kind::Bool),
+    d::optional("disable_extension_descriptors", 9, d::Kind::Bool),
+    d::optional("enable_concurrent_session_events", 10, d::Kind::Bool),
+]) }
 
 /// Size of one producer's shared memory.
 #[derive(PartialEq, Debug, Default)]
@@ -860,14 +796,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigProducerConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.ProducerConfig", &[
-        d::optional("producer_name", 1, d::Kind::String),
-        d::optional("shm_size_kb", 2, d::Kind::Uint32),
-        d::optional("page_size_kb", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TraceConfigProducerConfig, d::message("perfetto.protos.TraceConfig.ProducerConfig", &[
+    d::optional("producer_name", 1, d::Kind::String),
+    d::optional("shm_size_kb", 2, d::Kind::Uint32),
+    d::optional("page_size_kb", 3, d::Kind::Uint32),
+]) }
 
 /// Android: what in statsd started the session.
 #[derive(PartialEq, Debug, Default)]
@@ -906,15 +839,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigStatsdMetadata {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.StatsdMetadata", &[
-        d::optional("triggering_alert_id", 1, d::Kind::Int64),
-        d::optional("triggering_config_uid", 2, d::Kind::Int32),
-        d::optional("triggering_config_id", 3, d::Kind::Int64),
-        d::optional("triggering_subscription_id", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { TraceConfigStatsdMetadata, d::message("perfetto.protos.TraceConfig.StatsdMetadata", &[
+    d::optional("triggering_alert_id", 1, d::Kind::Int64),
+    d::optional("triggering_config_uid", 2, d::Kind::Int32),
+    d::optional("triggering_config_id", 3, d::Kind::Int64),
+    d::optional("triggering_subscription_id", 4, d::Kind::Int64),
+]) }
 
 /// Limits of Android's uploader to lift.
 #[derive(PartialEq, Debug, Default)]
@@ -946,13 +876,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigGuardrailOverrides {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.GuardrailOverrides", &[
-        d::optional("max_upload_per_day_bytes", 1, d::Kind::Uint64),
-        d::optional("max_tracing_buffer_size_kb", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TraceConfigGuardrailOverrides, d::message("perfetto.protos.TraceConfig.GuardrailOverrides", &[
+    d::optional("max_upload_per_day_bytes", 1, d::Kind::Uint64),
+    d::optional("max_tracing_buffer_size_kb", 2, d::Kind::Uint32),
+]) }
 
 /// Events from outside that start, stop or clone the session.
 #[derive(PartialEq, Debug, Default)]
@@ -996,19 +923,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigTriggerConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.TriggerConfig", &[
-        d::optional(
-            "trigger_mode",
-            1,
-            d::enum_kind::<TraceConfigTriggerConfigTriggerMode>(),
-        ),
-        d::repeated("triggers", 2, d::of!(TraceConfigTriggerConfigTrigger)),
-        d::optional("trigger_timeout_ms", 3, d::Kind::Uint32),
-        d::optional("use_clone_snapshot_if_available", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { TraceConfigTriggerConfig, d::message("perfetto.protos.TraceConfig.TriggerConfig", &[
+    d::optional("trigger_mode", 1, d::enum_kind::<TraceConfigTriggerConfigTriggerMode>()),
+    d::repeated("triggers", 2, d::of!(TraceConfigTriggerConfigTrigger)),
+    d::optional("trigger_timeout_ms", 3, d::Kind::Uint32),
+    d::optional("use_clone_snapshot_if_available", 5, d::Kind::Bool),
+]) }
 
 /// A trigger by name.
 #[derive(PartialEq, Debug, Default)]
@@ -1063,16 +983,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigTriggerConfigTrigger {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.TriggerConfig.Trigger", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("producer_name_regex", 2, d::Kind::String),
-        d::optional("stop_delay_ms", 3, d::Kind::Uint32),
-        d::optional("max_per_24_h", 4, d::Kind::Uint32),
-        d::optional("skip_probability", 5, d::Kind::Double),
-    ]);
-}
+d::describe! { TraceConfigTriggerConfigTrigger, d::message("perfetto.protos.TraceConfig.TriggerConfig.Trigger", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("producer_name_regex", 2, d::Kind::String),
+    d::optional("stop_delay_ms", 3, d::Kind::Uint32),
+    d::optional("max_per_24_h", 4, d::Kind::Uint32),
+    d::optional("skip_probability", 5, d::Kind::Double),
+]) }
 
 /// Makes long traces readable from the middle.
 #[derive(PartialEq, Debug, Default)]
@@ -1102,13 +1019,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigIncrementalStateConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceConfig.IncrementalStateConfig",
-        &[d::optional("clear_period_ms", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { TraceConfigIncrementalStateConfig, d::message("perfetto.protos.TraceConfig.IncrementalStateConfig", &[
+    d::optional("clear_period_ms", 1, d::Kind::Uint32),
+]) }
 
 /// How packets are compressed in the trace.
 #[derive(PartialEq, Debug, Default)]
@@ -1139,13 +1052,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigCompressionConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.CompressionConfig", &[
-        d::optional("deflate", 1, d::of!(TraceConfigCompressionConfigDeflate)),
-        d::optional("zstd", 2, d::of!(TraceConfigCompressionConfigZstd)),
-    ]);
-}
+d::describe! { TraceConfigCompressionConfig, d::message("perfetto.protos.TraceConfig.CompressionConfig", &[
+    d::optional("deflate", 1, d::of!(TraceConfigCompressionConfigDeflate)),
+    d::optional("zstd", 2, d::of!(TraceConfigCompressionConfigZstd)),
+]) }
 
 /// zlib.
 #[derive(PartialEq, Debug, Default)]
@@ -1166,14 +1076,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigCompressionConfigDeflate {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceConfig.CompressionConfig.Deflate",
-        &[],
-    );
-}
-
+d::describe! { TraceConfigCompressionConfigDeflate, d::message("perfetto.protos.TraceConfig.CompressionConfig.Deflate", &[]) }
 /// Zstandard.
 #[derive(PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfigZstd {
@@ -1199,13 +1102,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigCompressionConfigZstd {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceConfig.CompressionConfig.Zstd",
-        &[d::optional("level", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { TraceConfigCompressionConfigZstd, d::message("perfetto.protos.TraceConfig.CompressionConfig.Zstd", &[
+    d::optional("level", 1, d::Kind::Int32),
+]) }
 
 /// Android: hand the trace to incidentd or DropBox.
 #[derive(PartialEq, Debug, Default)]
@@ -1249,16 +1148,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigIncidentReportConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.IncidentReportConfig", &[
-        d::optional("destination_package", 1, d::Kind::String),
-        d::optional("destination_class", 2, d::Kind::String),
-        d::optional("privacy_level", 3, d::Kind::Int32),
-        d::optional("skip_dropbox", 4, d::Kind::Bool),
-        d::optional("skip_incidentd", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { TraceConfigIncidentReportConfig, d::message("perfetto.protos.TraceConfig.IncidentReportConfig", &[
+    d::optional("destination_package", 1, d::Kind::String),
+    d::optional("destination_class", 2, d::Kind::String),
+    d::optional("privacy_level", 3, d::Kind::Int32),
+    d::optional("skip_dropbox", 4, d::Kind::Bool),
+    d::optional("skip_incidentd", 5, d::Kind::Bool),
+]) }
 
 /// Removes what the config does not allow from packets as they are read.
 #[derive(PartialEq, Debug, Default)]
@@ -1307,24 +1203,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigTraceFilter {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.TraceFilter", &[
-        d::optional("bytecode", 1, d::Kind::Bytes),
-        d::optional("bytecode_v2", 2, d::Kind::Bytes),
-        d::optional(
-            "string_filter_chain",
-            3,
-            d::of!(TraceConfigTraceFilterStringFilterChain),
-        ),
-        d::optional("bytecode_overlay_v54", 4, d::Kind::Bytes),
-        d::optional(
-            "string_filter_chain_v54",
-            5,
-            d::of!(TraceConfigTraceFilterStringFilterChain),
-        ),
-    ]);
-}
+d::describe! { TraceConfigTraceFilter, d::message("perfetto.protos.TraceConfig.TraceFilter", &[
+    d::optional("bytecode", 1, d::Kind::Bytes),
+    d::optional("bytecode_v2", 2, d::Kind::Bytes),
+    d::optional("string_filter_chain", 3, d::of!(TraceConfigTraceFilterStringFilterChain)),
+    d::optional("bytecode_overlay_v54", 4, d::Kind::Bytes),
+    d::optional("string_filter_chain_v54", 5, d::of!(TraceConfigTraceFilterStringFilterChain)),
+]) }
 
 /// A pattern and what happens to strings that match.
 #[derive(PartialEq, Debug, Default)]
@@ -1369,20 +1254,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigTraceFilterStringFilterRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.TraceFilter.StringFilterRule", &[
-        d::optional(
-            "policy",
-            1,
-            d::enum_kind::<TraceConfigTraceFilterStringFilterPolicy>(),
-        ),
-        d::optional("regex_pattern", 2, d::Kind::String),
-        d::optional("atrace_payload_starts_with", 3, d::Kind::String),
-        d::optional("name", 4, d::Kind::String),
-        d::repeated("semantic_type", 5, d::enum_kind::<SemanticType>()),
-    ]);
-}
+d::describe! { TraceConfigTraceFilterStringFilterRule, d::message("perfetto.protos.TraceConfig.TraceFilter.StringFilterRule", &[
+    d::optional("policy", 1, d::enum_kind::<TraceConfigTraceFilterStringFilterPolicy>()),
+    d::optional("regex_pattern", 2, d::Kind::String),
+    d::optional("atrace_payload_starts_with", 3, d::Kind::String),
+    d::optional("name", 4, d::Kind::String),
+    d::repeated("semantic_type", 5, d::enum_kind::<SemanticType>()),
+]) }
 
 /// Rules, first match first.
 #[derive(PartialEq, Debug, Default)]
@@ -1409,13 +1287,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigTraceFilterStringFilterChain {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain",
-        &[d::repeated("rules", 1, d::of!(TraceConfigTraceFilterStringFilterRule))],
-    );
-}
+d::describe! { TraceConfigTraceFilterStringFilterChain, d::message("perfetto.protos.TraceConfig.TraceFilter.StringFilterChain", &[
+    d::repeated("rules", 1, d::of!(TraceConfigTraceFilterStringFilterRule)),
+]) }
 
 /// Android: hand the trace to a reporting service.
 #[derive(PartialEq, Debug, Default)]
@@ -1454,15 +1328,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigAndroidReportConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.AndroidReportConfig", &[
-        d::optional("reporter_service_package", 1, d::Kind::String),
-        d::optional("reporter_service_class", 2, d::Kind::String),
-        d::optional("skip_report", 3, d::Kind::Bool),
-        d::optional("use_pipe_in_framework_for_testing", 4, d::Kind::Bool),
-    ]);
-}
+d::describe! { TraceConfigAndroidReportConfig, d::message("perfetto.protos.TraceConfig.AndroidReportConfig", &[
+    d::optional("reporter_service_package", 1, d::Kind::String),
+    d::optional("reporter_service_class", 2, d::Kind::String),
+    d::optional("skip_report", 3, d::Kind::Bool),
+    d::optional("use_pipe_in_framework_for_testing", 4, d::Kind::Bool),
+]) }
 
 /// A note of a user; up to v57.
 #[derive(PartialEq, Debug, Default)]
@@ -1493,13 +1364,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigNote {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.Note", &[
-        d::optional("key", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { TraceConfigNote, d::message("perfetto.protos.TraceConfig.Note", &[
+    d::optional("key", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// The command line waits a random time in this range before it starts.
 #[derive(PartialEq, Debug, Default)]
@@ -1530,13 +1398,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigCmdTraceStartDelay {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.CmdTraceStartDelay", &[
-        d::optional("min_delay_ms", 1, d::Kind::Uint32),
-        d::optional("max_delay_ms", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TraceConfigCmdTraceStartDelay, d::message("perfetto.protos.TraceConfig.CmdTraceStartDelay", &[
+    d::optional("min_delay_ms", 1, d::Kind::Uint32),
+    d::optional("max_delay_ms", 2, d::Kind::Uint32),
+]) }
 
 /// A session is refused if too many others hold a semaphore of the same name.
 #[derive(PartialEq, Debug, Default)]
@@ -1570,10 +1435,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceConfigSessionSemaphore {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.SessionSemaphore", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("max_other_session_count", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TraceConfigSessionSemaphore, d::message("perfetto.protos.TraceConfig.SessionSemaphore", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("max_other_session_count", 2, d::Kind::Uint64),
+]) }

@@ -32,13 +32,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EnableTracingRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EnableTracingRequest", &[
-        d::optional("trace_config", 1, d::of!(TraceConfig)),
-        d::optional("attach_notification_only", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { EnableTracingRequest, d::message("perfetto.protos.EnableTracingRequest", &[
+    d::optional("trace_config", 1, d::of!(TraceConfig)),
+    d::optional("attach_notification_only", 2, d::Kind::Bool),
+]) }
 
 /// The session is over.
 #[derive(PartialEq, Debug, Default)]
@@ -88,13 +85,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EnableTracingResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EnableTracingResponse", &[
-        d::optional("disabled", 1, d::Kind::Bool).of("state"),
-        d::optional("error", 3, d::Kind::String),
-    ]);
-}
+d::describe! { EnableTracingResponse, d::message("perfetto.protos.EnableTracingResponse", &[
+    d::optional("disabled", 1, d::Kind::Bool).of("state"),
+    d::optional("error", 3, d::Kind::String),
+]) }
 
 /// Starts a deferred session.
 #[derive(PartialEq, Debug, Default)]
@@ -115,14 +109,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StartTracingRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.StartTracingRequest",
-        &[],
-    );
-}
-
+d::describe! { StartTracingRequest, d::message("perfetto.protos.StartTracingRequest", &[]) }
 /// It was started.
 #[derive(PartialEq, Debug, Default)]
 pub struct StartTracingResponse {
@@ -142,14 +129,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StartTracingResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.StartTracingResponse",
-        &[],
-    );
-}
-
+d::describe! { StartTracingResponse, d::message("perfetto.protos.StartTracingResponse", &[]) }
 /// The changed config.
 #[derive(PartialEq, Debug, Default)]
 pub struct ChangeTraceConfigRequest {
@@ -175,13 +155,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChangeTraceConfigRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChangeTraceConfigRequest",
-        &[d::optional("trace_config", 1, d::of!(TraceConfig))],
-    );
-}
+d::describe! { ChangeTraceConfigRequest, d::message("perfetto.protos.ChangeTraceConfigRequest", &[
+    d::optional("trace_config", 1, d::of!(TraceConfig)),
+]) }
 
 /// It was taken or ignored.
 #[derive(PartialEq, Debug, Default)]
@@ -202,14 +178,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChangeTraceConfigResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChangeTraceConfigResponse",
-        &[],
-    );
-}
-
+d::describe! { ChangeTraceConfigResponse, d::message("perfetto.protos.ChangeTraceConfigResponse", &[]) }
 /// Stops the session.
 #[derive(PartialEq, Debug, Default)]
 pub struct DisableTracingRequest {
@@ -229,14 +198,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DisableTracingRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DisableTracingRequest",
-        &[],
-    );
-}
-
+d::describe! { DisableTracingRequest, d::message("perfetto.protos.DisableTracingRequest", &[]) }
 /// Stopping began.
 #[derive(PartialEq, Debug, Default)]
 pub struct DisableTracingResponse {
@@ -256,14 +218,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DisableTracingResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DisableTracingResponse",
-        &[],
-    );
-}
-
+d::describe! { DisableTracingResponse, d::message("perfetto.protos.DisableTracingResponse", &[]) }
 /// Reads what was recorded.
 #[derive(PartialEq, Debug, Default)]
 pub struct ReadBuffersRequest {
@@ -283,14 +238,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ReadBuffersRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ReadBuffersRequest",
-        &[],
-    );
-}
-
+d::describe! { ReadBuffersRequest, d::message("perfetto.protos.ReadBuffersRequest", &[]) }
 /// Some slices; more replies may follow.
 #[derive(PartialEq, Debug, Default)]
 pub struct ReadBuffersResponse {
@@ -316,13 +264,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ReadBuffersResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ReadBuffersResponse",
-        &[d::repeated("slices", 2, d::of!(ReadBuffersResponseSlice))],
-    );
-}
+d::describe! { ReadBuffersResponse, d::message("perfetto.protos.ReadBuffersResponse", &[
+    d::repeated("slices", 2, d::of!(ReadBuffersResponseSlice)),
+]) }
 
 /// A piece of a packet, as it lay in the buffer.
 #[derive(PartialEq, Debug, Default)]
@@ -359,13 +303,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ReadBuffersResponseSlice {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ReadBuffersResponse.Slice", &[
-        d::optional("data", 1, d::Kind::Bytes),
-        d::optional("last_slice_for_packet", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { ReadBuffersResponseSlice, d::message("perfetto.protos.ReadBuffersResponse.Slice", &[
+    d::optional("data", 1, d::Kind::Bytes),
+    d::optional("last_slice_for_packet", 2, d::Kind::Bool),
+]) }
 
 /// Ends the session.
 #[derive(PartialEq, Debug, Default)]
@@ -395,13 +336,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FreeBuffersRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FreeBuffersRequest",
-        &[d::repeated("buffer_ids", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { FreeBuffersRequest, d::message("perfetto.protos.FreeBuffersRequest", &[
+    d::repeated("buffer_ids", 1, d::Kind::Uint32),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -422,14 +359,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FreeBuffersResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FreeBuffersResponse",
-        &[],
-    );
-}
-
+d::describe! { FreeBuffersResponse, d::message("perfetto.protos.FreeBuffersResponse", &[]) }
 /// Flushes the session.
 #[derive(PartialEq, Debug, Default)]
 pub struct FlushRequest {
@@ -465,13 +395,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FlushRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FlushRequest", &[
-        d::optional("timeout_ms", 1, d::Kind::Uint32),
-        d::optional("flags", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FlushRequest, d::message("perfetto.protos.FlushRequest", &[
+    d::optional("timeout_ms", 1, d::Kind::Uint32),
+    d::optional("flags", 2, d::Kind::Uint64),
+]) }
 
 /// All producers answered in time. If one did not, the call fails.
 #[derive(PartialEq, Debug, Default)]
@@ -492,14 +419,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FlushResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FlushResponse",
-        &[],
-    );
-}
-
+d::describe! { FlushResponse, d::message("perfetto.protos.FlushResponse", &[]) }
 /// Leaves the session.
 #[derive(PartialEq, Debug, Default)]
 pub struct DetachRequest {
@@ -528,13 +448,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DetachRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DetachRequest",
-        &[d::optional("key", 1, d::Kind::String)],
-    );
-}
+d::describe! { DetachRequest, d::message("perfetto.protos.DetachRequest", &[
+    d::optional("key", 1, d::Kind::String),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -555,14 +471,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DetachResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DetachResponse",
-        &[],
-    );
-}
-
+d::describe! { DetachResponse, d::message("perfetto.protos.DetachResponse", &[]) }
 /// Takes a session over.
 #[derive(PartialEq, Debug, Default)]
 pub struct AttachRequest {
@@ -591,13 +500,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AttachRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AttachRequest",
-        &[d::optional("key", 1, d::Kind::String)],
-    );
-}
+d::describe! { AttachRequest, d::message("perfetto.protos.AttachRequest", &[
+    d::optional("key", 1, d::Kind::String),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -627,13 +532,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AttachResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AttachResponse",
-        &[d::optional("trace_config", 1, d::of!(TraceConfig))],
-    );
-}
+d::describe! { AttachResponse, d::message("perfetto.protos.AttachResponse", &[
+    d::optional("trace_config", 1, d::of!(TraceConfig)),
+]) }
 
 /// Asks for counters.
 #[derive(PartialEq, Debug, Default)]
@@ -654,14 +555,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetTraceStatsRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GetTraceStatsRequest",
-        &[],
-    );
-}
-
+d::describe! { GetTraceStatsRequest, d::message("perfetto.protos.GetTraceStatsRequest", &[]) }
 /// Counters.
 #[derive(PartialEq, Debug, Default)]
 pub struct GetTraceStatsResponse {
@@ -687,13 +581,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetTraceStatsResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GetTraceStatsResponse",
-        &[d::optional("trace_stats", 1, d::of!(TraceStats))],
-    );
-}
+d::describe! { GetTraceStatsResponse, d::message("perfetto.protos.GetTraceStatsResponse", &[
+    d::optional("trace_stats", 1, d::of!(TraceStats)),
+]) }
 
 /// Replaces the set of events that the consumer wants to receive; it may be empty.
 #[derive(PartialEq, Debug, Default)]
@@ -720,13 +610,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObserveEventsRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ObserveEventsRequest",
-        &[d::repeated("events_to_observe", 1, d::enum_kind::<ObservableEventsType>())],
-    );
-}
+d::describe! { ObserveEventsRequest, d::message("perfetto.protos.ObserveEventsRequest", &[
+    d::repeated("events_to_observe", 1, d::enum_kind::<ObservableEventsType>()),
+]) }
 
 /// Something happened.
 #[derive(PartialEq, Debug, Default)]
@@ -753,13 +639,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObserveEventsResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ObserveEventsResponse",
-        &[d::optional("events", 1, d::of!(ObservableEvents))],
-    );
-}
+d::describe! { ObserveEventsResponse, d::message("perfetto.protos.ObserveEventsResponse", &[
+    d::optional("events", 1, d::of!(ObservableEvents)),
+]) }
 
 /// Asks for the service's state.
 #[derive(PartialEq, Debug, Default)]
@@ -789,13 +671,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl QueryServiceStateRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.QueryServiceStateRequest",
-        &[d::optional("sessions_only", 1, d::Kind::Bool)],
-    );
-}
+d::describe! { QueryServiceStateRequest, d::message("perfetto.protos.QueryServiceStateRequest", &[
+    d::optional("sessions_only", 1, d::Kind::Bool),
+]) }
 
 /// A part of the state; parts of several replies are to be merged.
 #[derive(PartialEq, Debug, Default)]
@@ -822,13 +700,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl QueryServiceStateResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.QueryServiceStateResponse",
-        &[d::optional("service_state", 1, d::of!(TracingServiceState))],
-    );
-}
+d::describe! { QueryServiceStateResponse, d::message("perfetto.protos.QueryServiceStateResponse", &[
+    d::optional("service_state", 1, d::of!(TracingServiceState)),
+]) }
 
 /// Asks for capabilities.
 #[derive(PartialEq, Debug, Default)]
@@ -849,14 +723,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl QueryCapabilitiesRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.QueryCapabilitiesRequest",
-        &[],
-    );
-}
-
+d::describe! { QueryCapabilitiesRequest, d::message("perfetto.protos.QueryCapabilitiesRequest", &[]) }
 /// Capabilities.
 #[derive(PartialEq, Debug, Default)]
 pub struct QueryCapabilitiesResponse {
@@ -882,13 +749,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl QueryCapabilitiesResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.QueryCapabilitiesResponse",
-        &[d::optional("capabilities", 1, d::of!(TracingServiceCapabilities))],
-    );
-}
+d::describe! { QueryCapabilitiesResponse, d::message("perfetto.protos.QueryCapabilitiesResponse", &[
+    d::optional("capabilities", 1, d::of!(TracingServiceCapabilities)),
+]) }
 
 /// Asks for a bug report's trace.
 #[derive(PartialEq, Debug, Default)]
@@ -909,14 +772,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SaveTraceForBugreportRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SaveTraceForBugreportRequest",
-        &[],
-    );
-}
-
+d::describe! { SaveTraceForBugreportRequest, d::message("perfetto.protos.SaveTraceForBugreportRequest", &[]) }
 /// Whether there was one, and where it went.
 #[derive(PartialEq, Debug, Default)]
 pub struct SaveTraceForBugreportResponse {
@@ -946,13 +802,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SaveTraceForBugreportResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SaveTraceForBugreportResponse", &[
-        d::optional("success", 1, d::Kind::Bool),
-        d::optional("msg", 2, d::Kind::String),
-    ]);
-}
+d::describe! { SaveTraceForBugreportResponse, d::message("perfetto.protos.SaveTraceForBugreportResponse", &[
+    d::optional("success", 1, d::Kind::Bool),
+    d::optional("msg", 2, d::Kind::String),
+]) }
 
 /// Copies a session, named by one of its ids.
 #[derive(PartialEq, Debug, Default)]
@@ -1033,20 +886,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CloneSessionRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CloneSessionRequest", &[
-        d::optional("session_id", 1, d::Kind::Uint64).of("selector"),
-        d::optional("unique_session_name", 4, d::Kind::String).of("selector"),
-        d::optional("skip_trace_filter", 2, d::Kind::Bool),
-        d::optional("for_bugreport", 3, d::Kind::Bool),
-        d::optional("clone_trigger_name", 5, d::Kind::String),
-        d::optional("clone_trigger_producer_name", 6, d::Kind::String),
-        d::optional("clone_trigger_trusted_producer_uid", 7, d::Kind::Int32),
-        d::optional("clone_trigger_boot_time_ns", 8, d::Kind::Uint64),
-        d::optional("clone_trigger_delay_ms", 9, d::Kind::Uint64),
-    ]);
-}
+d::describe! { CloneSessionRequest, d::message("perfetto.protos.CloneSessionRequest", &[
+    d::optional("session_id", 1, d::Kind::Uint64).of("selector"),
+    d::optional("unique_session_name", 4, d::Kind::String).of("selector"),
+    d::optional("skip_trace_filter", 2, d::Kind::Bool),
+    d::optional("for_bugreport", 3, d::Kind::Bool),
+    d::optional("clone_trigger_name", 5, d::Kind::String),
+    d::optional("clone_trigger_producer_name", 6, d::Kind::String),
+    d::optional("clone_trigger_trusted_producer_uid", 7, d::Kind::Int32),
+    d::optional("clone_trigger_boot_time_ns", 8, d::Kind::Uint64),
+    d::optional("clone_trigger_delay_ms", 9, d::Kind::Uint64),
+]) }
 
 /// Whether it worked, and the copy's UUID.
 #[derive(PartialEq, Debug, Default)]
@@ -1092,16 +942,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CloneSessionResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CloneSessionResponse", &[
-        d::optional("success", 1, d::Kind::Bool),
-        d::optional("error", 2, d::Kind::String),
-        d::optional("uuid_msb", 3, d::Kind::Int64),
-        d::optional("uuid_lsb", 4, d::Kind::Int64),
-        d::optional("was_write_into_file", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { CloneSessionResponse, d::message("perfetto.protos.CloneSessionResponse", &[
+    d::optional("success", 1, d::Kind::Bool),
+    d::optional("error", 2, d::Kind::String),
+    d::optional("uuid_msb", 3, d::Kind::Int64),
+    d::optional("uuid_lsb", 4, d::Kind::Int64),
+    d::optional("was_write_into_file", 5, d::Kind::Bool),
+]) }
 
 /// What a consumer may ask the service: to record, to hand out what was recorded, and about its
 /// state. One connection has one session at most.

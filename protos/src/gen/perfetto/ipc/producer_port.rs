@@ -88,22 +88,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InitializeConnectionRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InitializeConnectionRequest", &[
-        d::optional("shared_memory_page_size_hint_bytes", 1, d::Kind::Uint32),
-        d::optional("shared_memory_size_hint_bytes", 2, d::Kind::Uint32),
-        d::optional("producer_name", 3, d::Kind::String),
-        d::optional(
-            "smb_scraping_mode",
-            4,
-            d::enum_kind::<InitializeConnectionRequestProducerSMBScrapingMode>(),
-        ),
-        d::optional("producer_provided_shmem", 6, d::Kind::Bool),
-        d::optional("shm_key_windows", 7, d::Kind::String),
-        d::optional("sdk_version", 8, d::Kind::String),
-    ]);
-}
+d::describe! { InitializeConnectionRequest, d::message("perfetto.protos.InitializeConnectionRequest", &[
+    d::optional("shared_memory_page_size_hint_bytes", 1, d::Kind::Uint32),
+    d::optional("shared_memory_size_hint_bytes", 2, d::Kind::Uint32),
+    d::optional("producer_name", 3, d::Kind::String),
+    d::optional("smb_scraping_mode", 4, d::enum_kind::<InitializeConnectionRequestProducerSMBScrapingMode>()),
+    d::optional("producer_provided_shmem", 6, d::Kind::Bool),
+    d::optional("shm_key_windows", 7, d::Kind::String),
+    d::optional("sdk_version", 8, d::Kind::String),
+]) }
 
 /// The answer to `InitializeConnection`.
 #[derive(PartialEq, Debug, Default)]
@@ -147,14 +140,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InitializeConnectionResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InitializeConnectionResponse", &[
-        d::optional("using_shmem_provided_by_producer", 1, d::Kind::Bool),
-        d::optional("direct_smb_patching_supported", 2, d::Kind::Bool),
-        d::optional("use_shmem_emulation", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { InitializeConnectionResponse, d::message("perfetto.protos.InitializeConnectionResponse", &[
+    d::optional("using_shmem_provided_by_producer", 1, d::Kind::Bool),
+    d::optional("direct_smb_patching_supported", 2, d::Kind::Bool),
+    d::optional("use_shmem_emulation", 3, d::Kind::Bool),
+]) }
 
 /// Offers a data source.
 #[derive(PartialEq, Debug, Default)]
@@ -181,13 +171,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegisterDataSourceRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegisterDataSourceRequest",
-        &[d::optional("data_source_descriptor", 1, d::of!(DataSourceDescriptor))],
-    );
-}
+d::describe! { RegisterDataSourceRequest, d::message("perfetto.protos.RegisterDataSourceRequest", &[
+    d::optional("data_source_descriptor", 1, d::of!(DataSourceDescriptor)),
+]) }
 
 /// Taken, or not.
 #[derive(PartialEq, Debug, Default)]
@@ -217,13 +203,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegisterDataSourceResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegisterDataSourceResponse",
-        &[d::optional("error", 1, d::Kind::String)],
-    );
-}
+d::describe! { RegisterDataSourceResponse, d::message("perfetto.protos.RegisterDataSourceResponse", &[
+    d::optional("error", 1, d::Kind::String),
+]) }
 
 /// A changed description; name and id must be those of a registered one.
 #[derive(PartialEq, Debug, Default)]
@@ -250,13 +232,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UpdateDataSourceRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.UpdateDataSourceRequest",
-        &[d::optional("data_source_descriptor", 1, d::of!(DataSourceDescriptor))],
-    );
-}
+d::describe! { UpdateDataSourceRequest, d::message("perfetto.protos.UpdateDataSourceRequest", &[
+    d::optional("data_source_descriptor", 1, d::of!(DataSourceDescriptor)),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -277,14 +255,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UpdateDataSourceResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.UpdateDataSourceResponse",
-        &[],
-    );
-}
-
+d::describe! { UpdateDataSourceResponse, d::message("perfetto.protos.UpdateDataSourceResponse", &[]) }
 /// Takes a data source back.
 #[derive(PartialEq, Debug, Default)]
 pub struct UnregisterDataSourceRequest {
@@ -310,13 +281,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UnregisterDataSourceRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.UnregisterDataSourceRequest",
-        &[d::optional("data_source_name", 1, d::Kind::String)],
-    );
-}
+d::describe! { UnregisterDataSourceRequest, d::message("perfetto.protos.UnregisterDataSourceRequest", &[
+    d::optional("data_source_name", 1, d::Kind::String),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -337,14 +304,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UnregisterDataSourceResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.UnregisterDataSourceResponse",
-        &[],
-    );
-}
-
+d::describe! { UnregisterDataSourceResponse, d::message("perfetto.protos.UnregisterDataSourceResponse", &[]) }
 /// A writer and its buffer.
 #[derive(PartialEq, Debug, Default)]
 pub struct RegisterTraceWriterRequest {
@@ -374,13 +334,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegisterTraceWriterRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RegisterTraceWriterRequest", &[
-        d::optional("trace_writer_id", 1, d::Kind::Uint32),
-        d::optional("target_buffer", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { RegisterTraceWriterRequest, d::message("perfetto.protos.RegisterTraceWriterRequest", &[
+    d::optional("trace_writer_id", 1, d::Kind::Uint32),
+    d::optional("target_buffer", 2, d::Kind::Uint32),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -401,14 +358,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegisterTraceWriterResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegisterTraceWriterResponse",
-        &[],
-    );
-}
-
+d::describe! { RegisterTraceWriterResponse, d::message("perfetto.protos.RegisterTraceWriterResponse", &[]) }
 /// A writer.
 #[derive(PartialEq, Debug, Default)]
 pub struct UnregisterTraceWriterRequest {
@@ -434,13 +384,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UnregisterTraceWriterRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.UnregisterTraceWriterRequest",
-        &[d::optional("trace_writer_id", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { UnregisterTraceWriterRequest, d::message("perfetto.protos.UnregisterTraceWriterRequest", &[
+    d::optional("trace_writer_id", 1, d::Kind::Uint32),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -461,14 +407,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UnregisterTraceWriterResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.UnregisterTraceWriterResponse",
-        &[],
-    );
-}
-
+d::describe! { UnregisterTraceWriterResponse, d::message("perfetto.protos.UnregisterTraceWriterResponse", &[]) }
 /// The service has looked at the chunks.
 #[derive(PartialEq, Debug, Default)]
 pub struct CommitDataResponse {
@@ -488,14 +427,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CommitDataResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CommitDataResponse",
-        &[],
-    );
-}
-
+d::describe! { CommitDataResponse, d::message("perfetto.protos.CommitDataResponse", &[]) }
 /// An instance runs.
 #[derive(PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStartedRequest {
@@ -532,13 +464,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NotifyDataSourceStartedRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.NotifyDataSourceStartedRequest", &[
-        d::optional("data_source_id", 1, d::Kind::Uint64),
-        d::optional("refused", 50001, d::Kind::Bool),
-    ]);
-}
+d::describe! { NotifyDataSourceStartedRequest, d::message("perfetto.protos.NotifyDataSourceStartedRequest", &[
+    d::optional("data_source_id", 1, d::Kind::Uint64),
+    d::optional("refused", 50001, d::Kind::Bool),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -559,14 +488,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NotifyDataSourceStartedResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.NotifyDataSourceStartedResponse",
-        &[],
-    );
-}
-
+d::describe! { NotifyDataSourceStartedResponse, d::message("perfetto.protos.NotifyDataSourceStartedResponse", &[]) }
 /// An instance has ended.
 #[derive(PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStoppedRequest {
@@ -595,13 +517,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NotifyDataSourceStoppedRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.NotifyDataSourceStoppedRequest",
-        &[d::optional("data_source_id", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { NotifyDataSourceStoppedRequest, d::message("perfetto.protos.NotifyDataSourceStoppedRequest", &[
+    d::optional("data_source_id", 1, d::Kind::Uint64),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -622,14 +540,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NotifyDataSourceStoppedResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.NotifyDataSourceStoppedResponse",
-        &[],
-    );
-}
-
+d::describe! { NotifyDataSourceStoppedResponse, d::message("perfetto.protos.NotifyDataSourceStoppedResponse", &[]) }
 /// Names of triggers.
 #[derive(PartialEq, Debug, Default)]
 pub struct ActivateTriggersRequest {
@@ -655,13 +566,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ActivateTriggersRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ActivateTriggersRequest",
-        &[d::repeated("trigger_names", 1, d::Kind::String)],
-    );
-}
+d::describe! { ActivateTriggersRequest, d::message("perfetto.protos.ActivateTriggersRequest", &[
+    d::repeated("trigger_names", 1, d::Kind::String),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -682,14 +589,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ActivateTriggersResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ActivateTriggersResponse",
-        &[],
-    );
-}
-
+d::describe! { ActivateTriggersResponse, d::message("perfetto.protos.ActivateTriggersResponse", &[]) }
 /// Asks for commands.
 #[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandRequest {
@@ -709,14 +609,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GetAsyncCommandRequest",
-        &[],
-    );
-}
-
+d::describe! { GetAsyncCommandRequest, d::message("perfetto.protos.GetAsyncCommandRequest", &[]) }
 /// A command of the service.
 #[derive(PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponse {
@@ -773,38 +666,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GetAsyncCommandResponse", &[
-        d::optional(
-                "start_data_source",
-                1,
-                d::of!(GetAsyncCommandResponseStartDataSource),
-            )
-            .of("cmd"),
-        d::optional(
-                "stop_data_source",
-                2,
-                d::of!(GetAsyncCommandResponseStopDataSource),
-            )
-            .of("cmd"),
-        d::optional("setup_tracing", 3, d::of!(GetAsyncCommandResponseSetupTracing))
-            .of("cmd"),
-        d::optional("flush", 5, d::of!(GetAsyncCommandResponseFlush)).of("cmd"),
-        d::optional(
-                "setup_data_source",
-                6,
-                d::of!(GetAsyncCommandResponseSetupDataSource),
-            )
-            .of("cmd"),
-        d::optional(
-                "clear_incremental_state",
-                7,
-                d::of!(GetAsyncCommandResponseClearIncrementalState),
-            )
-            .of("cmd"),
-    ]);
-}
+d::describe! { GetAsyncCommandResponse, d::message("perfetto.protos.GetAsyncCommandResponse", &[
+    d::optional("start_data_source", 1, d::of!(GetAsyncCommandResponseStartDataSource)).of("cmd"),
+    d::optional("stop_data_source", 2, d::of!(GetAsyncCommandResponseStopDataSource)).of("cmd"),
+    d::optional("setup_tracing", 3, d::of!(GetAsyncCommandResponseSetupTracing)).of("cmd"),
+    d::optional("flush", 5, d::of!(GetAsyncCommandResponseFlush)).of("cmd"),
+    d::optional("setup_data_source", 6, d::of!(GetAsyncCommandResponseSetupDataSource)).of("cmd"),
+    d::optional("clear_incremental_state", 7, d::of!(GetAsyncCommandResponseClearIncrementalState)).of("cmd"),
+]) }
 
 /// Prepare an instance; StartDataSource follows.
 #[derive(PartialEq, Debug, Default)]
@@ -838,13 +707,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponseSetupDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GetAsyncCommandResponse.SetupDataSource", &[
-        d::optional("new_instance_id", 1, d::Kind::Uint64),
-        d::optional("config", 2, d::of!(DataSourceConfig)),
-    ]);
-}
+d::describe! { GetAsyncCommandResponseSetupDataSource, d::message("perfetto.protos.GetAsyncCommandResponse.SetupDataSource", &[
+    d::optional("new_instance_id", 1, d::Kind::Uint64),
+    d::optional("config", 2, d::of!(DataSourceConfig)),
+]) }
 
 /// Start an instance.
 #[derive(PartialEq, Debug, Default)]
@@ -878,13 +744,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponseStartDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GetAsyncCommandResponse.StartDataSource", &[
-        d::optional("new_instance_id", 1, d::Kind::Uint64),
-        d::optional("config", 2, d::of!(DataSourceConfig)),
-    ]);
-}
+d::describe! { GetAsyncCommandResponseStartDataSource, d::message("perfetto.protos.GetAsyncCommandResponse.StartDataSource", &[
+    d::optional("new_instance_id", 1, d::Kind::Uint64),
+    d::optional("config", 2, d::of!(DataSourceConfig)),
+]) }
 
 /// Stop an instance.
 #[derive(PartialEq, Debug, Default)]
@@ -911,13 +774,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponseStopDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GetAsyncCommandResponse.StopDataSource",
-        &[d::optional("instance_id", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { GetAsyncCommandResponseStopDataSource, d::message("perfetto.protos.GetAsyncCommandResponse.StopDataSource", &[
+    d::optional("instance_id", 1, d::Kind::Uint64),
+]) }
 
 /// The shared memory; its descriptor is sent with the message. Sent once, before the first instance.
 #[derive(PartialEq, Debug, Default)]
@@ -954,13 +813,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponseSetupTracing {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GetAsyncCommandResponse.SetupTracing", &[
-        d::optional("shared_buffer_page_size_kb", 1, d::Kind::Uint32),
-        d::optional("shm_key_windows", 2, d::Kind::String),
-    ]);
-}
+d::describe! { GetAsyncCommandResponseSetupTracing, d::message("perfetto.protos.GetAsyncCommandResponse.SetupTracing", &[
+    d::optional("shared_buffer_page_size_kb", 1, d::Kind::Uint32),
+    d::optional("shm_key_windows", 2, d::Kind::String),
+]) }
 
 /// Commit everything these instances hold, then answer with `CommitDataRequest.flush_request_id`.
 #[derive(PartialEq, Debug, Default)]
@@ -1003,14 +859,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponseFlush {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GetAsyncCommandResponse.Flush", &[
-        d::repeated("data_source_ids", 1, d::Kind::Uint64),
-        d::optional("request_id", 2, d::Kind::Uint64),
-        d::optional("flags", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { GetAsyncCommandResponseFlush, d::message("perfetto.protos.GetAsyncCommandResponse.Flush", &[
+    d::repeated("data_source_ids", 1, d::Kind::Uint64),
+    d::optional("request_id", 2, d::Kind::Uint64),
+    d::optional("flags", 3, d::Kind::Uint64),
+]) }
 
 /// Start interned data of these instances anew.
 #[derive(PartialEq, Debug, Default)]
@@ -1037,13 +890,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GetAsyncCommandResponseClearIncrementalState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState",
-        &[d::repeated("data_source_ids", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { GetAsyncCommandResponseClearIncrementalState, d::message("perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState", &[
+    d::repeated("data_source_ids", 1, d::Kind::Uint64),
+]) }
 
 /// Asks for an answer.
 #[derive(PartialEq, Debug, Default)]
@@ -1064,14 +913,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SyncRequest",
-        &[],
-    );
-}
-
+d::describe! { SyncRequest, d::message("perfetto.protos.SyncRequest", &[]) }
 /// The answer.
 #[derive(PartialEq, Debug, Default)]
 pub struct SyncResponse {
@@ -1091,14 +933,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SyncResponse",
-        &[],
-    );
-}
-
+d::describe! { SyncResponse, d::message("perfetto.protos.SyncResponse", &[]) }
 /// What a producer says to the service. Commands of the service come back as replies to one
 /// GetAsyncCommand.
 pub mod producer_port {

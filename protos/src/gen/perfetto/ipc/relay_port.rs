@@ -44,13 +44,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InitRelayRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InitRelayRequest",
-        &[#[cfg(feature = "service")] d::optional("system_info", 1, d::of!(SystemInfo))],
-    );
-}
+d::describe! { InitRelayRequest, d::message("perfetto.protos.InitRelayRequest", &[
+    #[cfg(feature = "service")] d::optional("system_info", 1, d::of!(SystemInfo)),
+]) }
 
 /// Done.
 #[derive(PartialEq, Debug, Default)]
@@ -71,14 +67,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InitRelayResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InitRelayResponse",
-        &[],
-    );
-}
-
+d::describe! { InitRelayResponse, d::message("perfetto.protos.InitRelayResponse", &[]) }
 /// Clocks of the other machine, read at the same moment.
 #[derive(PartialEq, Debug, Default)]
 pub struct SyncClockRequest {
@@ -110,13 +99,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncClockRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncClockRequest", &[
-        d::optional("phase", 1, d::enum_kind::<SyncClockRequestPhase>()),
-        d::repeated("clocks", 2, d::of!(SyncClockRequestClock)),
-    ]);
-}
+d::describe! { SyncClockRequest, d::message("perfetto.protos.SyncClockRequest", &[
+    d::optional("phase", 1, d::enum_kind::<SyncClockRequestPhase>()),
+    d::repeated("clocks", 2, d::of!(SyncClockRequestClock)),
+]) }
 
 /// A clock and what it showed.
 #[derive(PartialEq, Debug, Default)]
@@ -147,13 +133,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncClockRequestClock {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncClockRequest.Clock", &[
-        d::optional("clock_id", 1, d::Kind::Uint32),
-        d::optional("timestamp", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SyncClockRequestClock, d::message("perfetto.protos.SyncClockRequest.Clock", &[
+    d::optional("clock_id", 1, d::Kind::Uint32),
+    d::optional("timestamp", 2, d::Kind::Uint64),
+]) }
 
 /// The service read its clocks.
 #[derive(PartialEq, Debug, Default)]
@@ -174,14 +157,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncClockResponse {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SyncClockResponse",
-        &[],
-    );
-}
-
+d::describe! { SyncClockResponse, d::message("perfetto.protos.SyncClockResponse", &[]) }
 /// Requests of a relay on another machine to the service of this one.
 pub mod relay_port {
     use protozero::rt;

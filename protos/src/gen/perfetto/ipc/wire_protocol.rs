@@ -74,22 +74,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrame {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IPCFrame", &[
-        d::repeated("data_for_testing", 1, d::Kind::Bytes),
-        d::optional("request_id", 2, d::Kind::Uint64),
-        d::optional("msg_bind_service", 3, d::of!(IPCFrameBindService)).of("msg"),
-        d::optional("msg_bind_service_reply", 4, d::of!(IPCFrameBindServiceReply))
-            .of("msg"),
-        d::optional("msg_invoke_method", 5, d::of!(IPCFrameInvokeMethod)).of("msg"),
-        d::optional("msg_invoke_method_reply", 6, d::of!(IPCFrameInvokeMethodReply))
-            .of("msg"),
-        d::optional("msg_request_error", 7, d::of!(IPCFrameRequestError)).of("msg"),
-        d::optional("set_peer_identity", 8, d::of!(IPCFrameSetPeerIdentity))
-            .of("msg"),
-    ]);
-}
+d::describe! { IPCFrame, d::message("perfetto.protos.IPCFrame", &[
+    d::repeated("data_for_testing", 1, d::Kind::Bytes),
+    d::optional("request_id", 2, d::Kind::Uint64),
+    d::optional("msg_bind_service", 3, d::of!(IPCFrameBindService)).of("msg"),
+    d::optional("msg_bind_service_reply", 4, d::of!(IPCFrameBindServiceReply)).of("msg"),
+    d::optional("msg_invoke_method", 5, d::of!(IPCFrameInvokeMethod)).of("msg"),
+    d::optional("msg_invoke_method_reply", 6, d::of!(IPCFrameInvokeMethodReply)).of("msg"),
+    d::optional("msg_request_error", 7, d::of!(IPCFrameRequestError)).of("msg"),
+    d::optional("set_peer_identity", 8, d::of!(IPCFrameSetPeerIdentity)).of("msg"),
+]) }
 
 /// Asks for a service by name.
 #[derive(PartialEq, Debug, Default)]
@@ -116,13 +110,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameBindService {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IPCFrame.BindService",
-        &[d::optional("service_name", 1, d::Kind::String)],
-    );
-}
+d::describe! { IPCFrameBindService, d::message("perfetto.protos.IPCFrame.BindService", &[
+    d::optional("service_name", 1, d::Kind::String),
+]) }
 
 /// Whether there is one, and the numbers of its methods.
 #[derive(PartialEq, Debug, Default)]
@@ -162,14 +152,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameBindServiceReply {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IPCFrame.BindServiceReply", &[
-        d::optional("success", 1, d::Kind::Bool),
-        d::optional("service_id", 2, d::Kind::Uint32),
-        d::repeated("methods", 3, d::of!(IPCFrameBindServiceReplyMethodInfo)),
-    ]);
-}
+d::describe! { IPCFrameBindServiceReply, d::message("perfetto.protos.IPCFrame.BindServiceReply", &[
+    d::optional("success", 1, d::Kind::Bool),
+    d::optional("service_id", 2, d::Kind::Uint32),
+    d::repeated("methods", 3, d::of!(IPCFrameBindServiceReplyMethodInfo)),
+]) }
 
 /// A method.
 #[derive(PartialEq, Debug, Default)]
@@ -200,13 +187,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameBindServiceReplyMethodInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo",
-        &[d::optional("id", 1, d::Kind::Uint32), d::optional("name", 2, d::Kind::String)],
-    );
-}
+d::describe! { IPCFrameBindServiceReplyMethodInfo, d::message("perfetto.protos.IPCFrame.BindServiceReply.MethodInfo", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("name", 2, d::Kind::String),
+]) }
 
 /// A call.
 #[derive(PartialEq, Debug, Default)]
@@ -251,15 +235,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameInvokeMethod {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IPCFrame.InvokeMethod", &[
-        d::optional("service_id", 1, d::Kind::Uint32),
-        d::optional("method_id", 2, d::Kind::Uint32),
-        d::optional("args_proto", 3, d::Kind::Bytes),
-        d::optional("drop_reply", 4, d::Kind::Bool),
-    ]);
-}
+d::describe! { IPCFrameInvokeMethod, d::message("perfetto.protos.IPCFrame.InvokeMethod", &[
+    d::optional("service_id", 1, d::Kind::Uint32),
+    d::optional("method_id", 2, d::Kind::Uint32),
+    d::optional("args_proto", 3, d::Kind::Bytes),
+    d::optional("drop_reply", 4, d::Kind::Bool),
+]) }
 
 /// An answer.
 #[derive(PartialEq, Debug, Default)]
@@ -303,14 +284,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameInvokeMethodReply {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IPCFrame.InvokeMethodReply", &[
-        d::optional("success", 1, d::Kind::Bool),
-        d::optional("has_more", 2, d::Kind::Bool),
-        d::optional("reply_proto", 3, d::Kind::Bytes),
-    ]);
-}
+d::describe! { IPCFrameInvokeMethodReply, d::message("perfetto.protos.IPCFrame.InvokeMethodReply", &[
+    d::optional("success", 1, d::Kind::Bool),
+    d::optional("has_more", 2, d::Kind::Bool),
+    d::optional("reply_proto", 3, d::Kind::Bytes),
+]) }
 
 /// The frame could not be understood at all.
 #[derive(PartialEq, Debug, Default)]
@@ -337,13 +315,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameRequestError {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IPCFrame.RequestError",
-        &[d::optional("error", 1, d::Kind::String)],
-    );
-}
+d::describe! { IPCFrameRequestError, d::message("perfetto.protos.IPCFrame.RequestError", &[
+    d::optional("error", 1, d::Kind::String),
+]) }
 
 /// A relay names the peer whose connection it forwards.
 #[derive(PartialEq, Debug, Default)]
@@ -385,12 +359,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IPCFrameSetPeerIdentity {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IPCFrame.SetPeerIdentity", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("uid", 2, d::Kind::Int32),
-        d::optional("machine_id_hint", 3, d::Kind::String),
-        d::optional("machine_name", 4, d::Kind::String),
-    ]);
-}
+d::describe! { IPCFrameSetPeerIdentity, d::message("perfetto.protos.IPCFrame.SetPeerIdentity", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("uid", 2, d::Kind::Int32),
+    d::optional("machine_id_hint", 3, d::Kind::String),
+    d::optional("machine_name", 4, d::Kind::String),
+]) }

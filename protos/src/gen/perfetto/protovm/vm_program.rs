@@ -75,13 +75,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmProgram {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VmProgram", &[
-        d::optional("version", 1, d::Kind::Uint32),
-        d::repeated("instructions", 2, d::of!(VmInstruction)),
-    ]);
-}
+d::describe! { VmProgram, d::message("perfetto.protos.VmProgram", &[
+    d::optional("version", 1, d::Kind::Uint32),
+    d::repeated("instructions", 2, d::of!(VmInstruction)),
+]) }
 
 /// One instruction, with those that run inside it.
 #[derive(PartialEq, Debug, Default)]
@@ -147,18 +144,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmInstruction {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VmInstruction", &[
-        d::optional("select", 1, d::of!(VmOpSelect)).of("operation"),
-        d::optional("reg_load", 2, d::of!(VmOpRegLoad)).of("operation"),
-        d::optional("merge", 3, d::of!(VmOpMerge)).of("operation"),
-        d::optional("set", 4, d::of!(VmOpSet)).of("operation"),
-        d::optional("del", 5, d::of!(VmOpDel)).of("operation"),
-        d::optional("abort_level", 6, d::enum_kind::<VmInstructionAbortLevel>()),
-        d::repeated("nested_instructions", 7, d::of!(VmInstruction)),
-    ]);
-}
+d::describe! { VmInstruction, d::message("perfetto.protos.VmInstruction", &[
+    d::optional("select", 1, d::of!(VmOpSelect)).of("operation"),
+    d::optional("reg_load", 2, d::of!(VmOpRegLoad)).of("operation"),
+    d::optional("merge", 3, d::of!(VmOpMerge)).of("operation"),
+    d::optional("set", 4, d::of!(VmOpSet)).of("operation"),
+    d::optional("del", 5, d::of!(VmOpDel)).of("operation"),
+    d::optional("abort_level", 6, d::enum_kind::<VmInstructionAbortLevel>()),
+    d::repeated("nested_instructions", 7, d::of!(VmInstruction)),
+]) }
 
 /// Moves a cursor to a field below.
 #[derive(PartialEq, Debug, Default)]
@@ -195,14 +189,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmOpSelect {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VmOpSelect", &[
-        d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
-        d::repeated("relative_path", 2, d::of!(VmOpSelectPathComponent)),
-        d::optional("create_if_not_exist", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { VmOpSelect, d::message("perfetto.protos.VmOpSelect", &[
+    d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
+    d::repeated("relative_path", 2, d::of!(VmOpSelectPathComponent)),
+    d::optional("create_if_not_exist", 3, d::Kind::Bool),
+]) }
 
 /// One step of the way.
 #[derive(PartialEq, Debug, Default)]
@@ -262,17 +253,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmOpSelectPathComponent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VmOpSelect.PathComponent", &[
-        d::optional("field_id", 1, d::Kind::Uint32).of("field"),
-        d::optional("array_index", 2, d::Kind::Uint32).of("field"),
-        d::optional("map_key_field_id", 3, d::Kind::Uint32).of("field"),
-        d::optional("is_repeated", 5, d::Kind::Bool),
-        d::optional("register_to_match", 6, d::Kind::Uint32),
-        d::optional("store_foreach_index_into_register", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VmOpSelectPathComponent, d::message("perfetto.protos.VmOpSelect.PathComponent", &[
+    d::optional("field_id", 1, d::Kind::Uint32).of("field"),
+    d::optional("array_index", 2, d::Kind::Uint32).of("field"),
+    d::optional("map_key_field_id", 3, d::Kind::Uint32).of("field"),
+    d::optional("is_repeated", 5, d::Kind::Bool),
+    d::optional("register_to_match", 6, d::Kind::Uint32),
+    d::optional("store_foreach_index_into_register", 7, d::Kind::Uint32),
+]) }
 
 /// Loads a scalar into a register.
 #[derive(PartialEq, Debug, Default)]
@@ -303,13 +291,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmOpRegLoad {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VmOpRegLoad", &[
-        d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
-        d::optional("dst_register", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VmOpRegLoad, d::message("perfetto.protos.VmOpRegLoad", &[
+    d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
+    d::optional("dst_register", 2, d::Kind::Uint32),
+]) }
 
 /// Merges the patch's message into the state's.
 #[derive(PartialEq, Debug, Default)]
@@ -340,13 +325,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmOpMerge {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VmOpMerge", &[
-        d::optional("skip_submessages", 1, d::Kind::Bool),
-        d::optional("del_if_src_empty", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { VmOpMerge, d::message("perfetto.protos.VmOpMerge", &[
+    d::optional("skip_submessages", 1, d::Kind::Bool),
+    d::optional("del_if_src_empty", 2, d::Kind::Bool),
+]) }
 
 /// Replaces the state's field by the patch's.
 #[derive(PartialEq, Debug, Default)]
@@ -367,14 +349,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmOpSet {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VmOpSet",
-        &[],
-    );
-}
-
+d::describe! { VmOpSet, d::message("perfetto.protos.VmOpSet", &[]) }
 /// Deletes the state's field.
 #[derive(PartialEq, Debug, Default)]
 pub struct VmOpDel {
@@ -394,10 +369,4 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VmOpDel {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VmOpDel",
-        &[],
-    );
-}
+d::describe! { VmOpDel, d::message("perfetto.protos.VmOpDel", &[]) }

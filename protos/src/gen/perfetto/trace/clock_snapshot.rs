@@ -65,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClockSnapshot {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockSnapshot", &[
-        d::repeated("clocks", 1, d::of!(ClockSnapshotClock)),
-        d::optional("primary_trace_clock", 2, d::enum_kind::<BuiltinClock>()),
-    ]);
-}
+d::describe! { ClockSnapshot, d::message("perfetto.protos.ClockSnapshot", &[
+    d::repeated("clocks", 1, d::of!(ClockSnapshotClock)),
+    d::optional("primary_trace_clock", 2, d::enum_kind::<BuiltinClock>()),
+]) }
 
 /// A clock and what it showed.
 #[derive(PartialEq, Debug, Default)]
@@ -122,12 +119,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClockSnapshotClock {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockSnapshot.Clock", &[
-        d::optional("clock_id", 1, d::Kind::Uint32),
-        d::optional("timestamp", 2, d::Kind::Uint64),
-        d::optional("is_incremental", 3, d::Kind::Bool),
-        d::optional("unit_multiplier_ns", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ClockSnapshotClock, d::message("perfetto.protos.ClockSnapshot.Clock", &[
+    d::optional("clock_id", 1, d::Kind::Uint32),
+    d::optional("timestamp", 2, d::Kind::Uint64),
+    d::optional("is_incremental", 3, d::Kind::Bool),
+    d::optional("unit_multiplier_ns", 4, d::Kind::Uint64),
+]) }

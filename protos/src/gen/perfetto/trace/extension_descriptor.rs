@@ -49,11 +49,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ExtensionDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ExtensionDescriptor", &[
-        d::optional("extension_set", 1, d::of!(FileDescriptorSet)).of("descriptor"),
-        d::optional("extension_set_gzip", 2, d::Kind::Bytes).of("descriptor"),
-        d::optional("file_name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { ExtensionDescriptor, d::message("perfetto.protos.ExtensionDescriptor", &[
+    d::optional("extension_set", 1, d::of!(FileDescriptorSet)).of("descriptor"),
+    d::optional("extension_set_gzip", 2, d::Kind::Bytes).of("descriptor"),
+    d::optional("file_name", 3, d::Kind::String),
+]) }

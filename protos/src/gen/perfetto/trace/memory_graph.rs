@@ -82,22 +82,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MemoryTrackerSnapshot {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot", &[
-        d::optional("global_dump_id", 1, d::Kind::Uint64),
-        d::optional(
-            "level_of_detail",
-            2,
-            d::enum_kind::<MemoryTrackerSnapshotLevelOfDetail>(),
-        ),
-        d::repeated(
-            "process_memory_dumps",
-            3,
-            d::of!(MemoryTrackerSnapshotProcessSnapshot),
-        ),
-    ]);
-}
+d::describe! { MemoryTrackerSnapshot, d::message("perfetto.protos.MemoryTrackerSnapshot", &[
+    d::optional("global_dump_id", 1, d::Kind::Uint64),
+    d::optional("level_of_detail", 2, d::enum_kind::<MemoryTrackerSnapshotLevelOfDetail>()),
+    d::repeated("process_memory_dumps", 3, d::of!(MemoryTrackerSnapshotProcessSnapshot)),
+]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
 #[derive(PartialEq, Debug, Default)]
@@ -134,22 +123,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MemoryTrackerSnapshotProcessSnapshot {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::repeated(
-            "allocator_dumps",
-            2,
-            d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNode),
-        ),
-        d::repeated(
-            "memory_edges",
-            3,
-            d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryEdge),
-        ),
-    ]);
-}
+d::describe! { MemoryTrackerSnapshotProcessSnapshot, d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::repeated("allocator_dumps", 2, d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNode)),
+    d::repeated("memory_edges", 3, d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryEdge)),
+]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
 #[derive(PartialEq, Debug, Default)]
@@ -194,20 +172,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MemoryTrackerSnapshotProcessSnapshotMemoryNode {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode", &[
-        d::optional("id", 1, d::Kind::Uint64),
-        d::optional("absolute_name", 2, d::Kind::String),
-        d::optional("weak", 3, d::Kind::Bool),
-        d::optional("size_bytes", 4, d::Kind::Uint64),
-        d::repeated(
-            "entries",
-            5,
-            d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry),
-        ),
-    ]);
-}
+d::describe! { MemoryTrackerSnapshotProcessSnapshotMemoryNode, d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode", &[
+    d::optional("id", 1, d::Kind::Uint64),
+    d::optional("absolute_name", 2, d::Kind::String),
+    d::optional("weak", 3, d::Kind::Bool),
+    d::optional("size_bytes", 4, d::Kind::Uint64),
+    d::repeated("entries", 5, d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry)),
+]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -248,21 +219,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional(
-            "units",
-            2,
-            d::enum_kind::<
-                MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits,
-            >(),
-        ),
-        d::optional("value_uint64", 3, d::Kind::Uint64),
-        d::optional("value_string", 4, d::Kind::String),
-    ]);
-}
+d::describe! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry, d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("units", 2, d::enum_kind::<MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits>()),
+    d::optional("value_uint64", 3, d::Kind::Uint64),
+    d::optional("value_string", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
 #[derive(PartialEq, Debug, Default)]
@@ -301,12 +263,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge", &[
-        d::optional("source_id", 1, d::Kind::Uint64),
-        d::optional("target_id", 2, d::Kind::Uint64),
-        d::optional("importance", 3, d::Kind::Uint32),
-        d::optional("overridable", 4, d::Kind::Bool),
-    ]);
-}
+d::describe! { MemoryTrackerSnapshotProcessSnapshotMemoryEdge, d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge", &[
+    d::optional("source_id", 1, d::Kind::Uint64),
+    d::optional("target_id", 2, d::Kind::Uint64),
+    d::optional("importance", 3, d::Kind::Uint32),
+    d::optional("overridable", 4, d::Kind::Bool),
+]) }

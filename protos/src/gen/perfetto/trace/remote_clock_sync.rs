@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RemoteClockSync {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RemoteClockSync",
-        &[d::repeated("synced_clocks", 1, d::of!(RemoteClockSyncSyncedClocks))],
-    );
-}
+d::describe! { RemoteClockSync, d::message("perfetto.protos.RemoteClockSync", &[
+    d::repeated("synced_clocks", 1, d::of!(RemoteClockSyncSyncedClocks)),
+]) }
 
 /// The same moment on both sides.
 #[derive(PartialEq, Debug, Default)]
@@ -62,10 +58,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RemoteClockSyncSyncedClocks {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RemoteClockSync.SyncedClocks", &[
-        d::optional("client_clocks", 2, d::of!(ClockSnapshot)),
-        d::optional("host_clocks", 3, d::of!(ClockSnapshot)),
-    ]);
-}
+d::describe! { RemoteClockSyncSyncedClocks, d::message("perfetto.protos.RemoteClockSync.SyncedClocks", &[
+    d::optional("client_clocks", 2, d::of!(ClockSnapshot)),
+    d::optional("host_clocks", 3, d::of!(ClockSnapshot)),
+]) }

@@ -58,22 +58,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestEvent", &[
-        d::optional("str", 1, d::Kind::String),
-        d::optional("seq_value", 2, d::Kind::Uint32),
-        d::optional("counter", 3, d::Kind::Uint64),
-        d::optional("is_last", 4, d::Kind::Bool),
-        d::optional("payload", 5, d::of!(TestEventTestPayload)),
-        d::optional("protovm_patch", 6, d::of!(TestEventProtoVmPatch)),
-        d::optional(
-            "protovm_incremental_state",
-            7,
-            d::of!(TestEventProtoVmIncrementalState),
-        ),
-    ]);
-}
+d::describe! { TestEvent, d::message("perfetto.protos.TestEvent", &[
+    d::optional("str", 1, d::Kind::String),
+    d::optional("seq_value", 2, d::Kind::Uint32),
+    d::optional("counter", 3, d::Kind::Uint64),
+    d::optional("is_last", 4, d::Kind::Bool),
+    d::optional("payload", 5, d::of!(TestEventTestPayload)),
+    d::optional("protovm_patch", 6, d::of!(TestEventProtoVmPatch)),
+    d::optional("protovm_incremental_state", 7, d::of!(TestEventProtoVmIncrementalState)),
+]) }
 
 /// A message to be nested.
 #[derive(PartialEq, Debug, Default)]
@@ -126,18 +119,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestEventTestPayload {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestEvent.TestPayload", &[
-        d::repeated("str", 1, d::Kind::String),
-        d::repeated("nested", 2, d::of!(TestEventTestPayload)),
-        d::optional("remaining_nesting_depth", 3, d::Kind::Uint32),
-        d::optional("single_string", 4, d::Kind::String),
-        d::optional("single_int", 5, d::Kind::Int32),
-        d::repeated("repeated_ints", 6, d::Kind::Int32),
-        d::repeated("debug_annotations", 7, d::of!(DebugAnnotation)),
-    ]);
-}
+d::describe! { TestEventTestPayload, d::message("perfetto.protos.TestEvent.TestPayload", &[
+    d::repeated("str", 1, d::Kind::String),
+    d::repeated("nested", 2, d::of!(TestEventTestPayload)),
+    d::optional("remaining_nesting_depth", 3, d::Kind::Uint32),
+    d::optional("single_string", 4, d::Kind::String),
+    d::optional("single_int", 5, d::Kind::Int32),
+    d::repeated("repeated_ints", 6, d::Kind::Int32),
+    d::repeated("debug_annotations", 7, d::of!(DebugAnnotation)),
+]) }
 
 /// An entry of the state tests merge patches into.
 #[derive(PartialEq, Debug, Default)]
@@ -168,17 +158,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestEventProtoVmMessage {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestEvent.ProtoVmMessage", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional(
-            "submessage",
-            2,
-            d::of!(TestEventProtoVmMessageProtoVmSubmessage),
-        ),
-    ]);
-}
+d::describe! { TestEventProtoVmMessage, d::message("perfetto.protos.TestEvent.ProtoVmMessage", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("submessage", 2, d::of!(TestEventProtoVmMessageProtoVmSubmessage)),
+]) }
 
 /// Something nested in it.
 #[derive(PartialEq, Debug, Default)]
@@ -205,13 +188,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestEventProtoVmMessageProtoVmSubmessage {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage",
-        &[d::optional("single_int", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { TestEventProtoVmMessageProtoVmSubmessage, d::message("perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage", &[
+    d::optional("single_int", 1, d::Kind::Uint32),
+]) }
 
 /// A patch of that state.
 #[derive(PartialEq, Debug, Default)]
@@ -256,16 +235,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestEventProtoVmPatch {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestEvent.ProtoVmPatch", &[
-        d::optional("string_to_merge", 1, d::Kind::String),
-        d::optional("int_to_merge", 2, d::Kind::Int32),
-        d::optional("single_message", 3, d::of!(TestEventProtoVmMessage)),
-        d::repeated("messages", 4, d::of!(TestEventProtoVmMessage)),
-        d::repeated("delete_message_ids", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TestEventProtoVmPatch, d::message("perfetto.protos.TestEvent.ProtoVmPatch", &[
+    d::optional("string_to_merge", 1, d::Kind::String),
+    d::optional("int_to_merge", 2, d::Kind::Int32),
+    d::optional("single_message", 3, d::of!(TestEventProtoVmMessage)),
+    d::repeated("messages", 4, d::of!(TestEventProtoVmMessage)),
+    d::repeated("delete_message_ids", 5, d::Kind::Uint32),
+]) }
 
 /// The state that patches are merged into.
 #[derive(PartialEq, Debug, Default)]
@@ -306,12 +282,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TestEventProtoVmIncrementalState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TestEvent.ProtoVmIncrementalState", &[
-        d::optional("string_merged", 1, d::Kind::String),
-        d::optional("int_merged", 2, d::Kind::Int32),
-        d::optional("single_message", 3, d::of!(TestEventProtoVmMessage)),
-        d::repeated("messages", 4, d::of!(TestEventProtoVmMessage)),
-    ]);
-}
+d::describe! { TestEventProtoVmIncrementalState, d::message("perfetto.protos.TestEvent.ProtoVmIncrementalState", &[
+    d::optional("string_merged", 1, d::Kind::String),
+    d::optional("int_merged", 2, d::Kind::Int32),
+    d::optional("single_message", 3, d::of!(TestEventProtoVmMessage)),
+    d::repeated("messages", 4, d::of!(TestEventProtoVmMessage)),
+]) }

@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Trace {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Trace",
-        &[d::repeated("packet", 1, d::of!(TracePacket))],
-    );
-}
+d::describe! { Trace, d::message("perfetto.protos.Trace", &[
+    d::repeated("packet", 1, d::of!(TracePacket)),
+]) }

@@ -703,241 +703,114 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracePacket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracePacket", &[
-        #[cfg(feature = "linux")]
-        d::optional("ftrace_events", 1, d::of!(FtraceEventBundle)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("process_tree", 2, d::of!(ProcessTree)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("inode_file_map", 4, d::of!(InodeFileMap)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_events", 5, d::of!(ChromeEventBundle)).of("data"),
-        d::optional("clock_snapshot", 6, d::of!(ClockSnapshot)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("sys_stats", 7, d::of!(SysStats)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("process_stats", 9, d::of!(ProcessStats)).of("data"),
-        d::optional("track_event", 11, d::of!(TrackEvent)).of("data"),
-        #[cfg(feature = "consumer")]
-        d::optional("trace_config", 33, d::of!(TraceConfig)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("ftrace_stats", 34, d::of!(FtraceStats)).of("data"),
-        #[cfg(feature = "consumer")]
-        d::optional("trace_stats", 35, d::of!(TraceStats)).of("data"),
-        d::optional("synchronization_marker", 36, d::Kind::Bytes).of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("profile_packet", 37, d::of!(ProfilePacket)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("battery", 38, d::of!(BatteryCounters)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("android_log", 39, d::of!(AndroidLogPacket)).of("data"),
-        #[cfg(feature = "power")]
-        d::optional("power_rails", 40, d::of!(PowerRails)).of("data"),
-        d::optional("process_descriptor", 43, d::of!(ProcessDescriptor)).of("data"),
-        d::optional("thread_descriptor", 44, d::of!(ThreadDescriptor)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("system_info", 45, d::of!(SystemInfo)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("trigger", 46, d::of!(Trigger)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("packages_list", 47, d::of!(PackagesList)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_benchmark_metadata", 48, d::of!(ChromeBenchmarkMetadata))
-            .of("data"),
-        #[cfg(feature = "service")]
-        d::optional("perfetto_metatrace", 49, d::of!(PerfettoMetatrace)).of("data"),
-        d::optional("compressed_packets", 50, d::Kind::Bytes).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_metadata", 51, d::of!(ChromeMetadataPacket)).of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("gpu_counter_event", 52, d::of!(GpuCounterEvent)).of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("gpu_render_stage_event", 53, d::of!(GpuRenderStageEvent))
-            .of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("streaming_profile_packet", 54, d::of!(StreamingProfilePacket))
-            .of("data"),
-        #[cfg(feature = "android")]
-        d::optional("graphics_frame_event", 57, d::of!(GraphicsFrameEvent))
-            .of("data"),
-        d::optional("track_descriptor", 60, d::of!(TrackDescriptor)).of("data"),
-        d::optional("module_symbols", 61, d::of!(ModuleSymbols)).of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("vulkan_memory_event", 62, d::of!(VulkanMemoryEvent)).of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("gpu_log", 63, d::of!(GpuLog)).of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("deobfuscation_mapping", 64, d::of!(DeobfuscationMapping))
-            .of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("vulkan_api_event", 65, d::of!(VulkanApiEvent)).of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("perf_sample", 66, d::of!(PerfSample)).of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("cpu_info", 67, d::of!(CpuInfo)).of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("smaps_packet", 68, d::of!(SmapsPacket)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("service_event", 69, d::of!(TracingServiceEvent)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("initial_display_state", 70, d::of!(InitialDisplayState))
-            .of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("gpu_mem_total_event", 71, d::of!(GpuMemTotalEvent)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("extension_descriptor", 72, d::of!(ExtensionDescriptor))
-            .of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("memory_tracker_snapshot", 73, d::of!(MemoryTrackerSnapshot))
-            .of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("streaming_allocation", 74, d::of!(StreamingAllocation))
-            .of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("streaming_free", 75, d::of!(StreamingFree)).of("data"),
-        #[cfg(feature = "power")]
-        d::optional(
-                "android_energy_estimation_breakdown",
-                77,
-                d::of!(AndroidEnergyEstimationBreakdown),
-            )
-            .of("data"),
-        #[cfg(feature = "consumer")]
-        d::optional("ui_state", 78, d::of!(UiState)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("translation_table", 82, d::of!(TranslationTable)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional(
-                "android_game_intervention_list",
-                83,
-                d::of!(AndroidGameInterventionList),
-            )
-            .of("data"),
-        #[cfg(feature = "android")]
-        d::optional("statsd_atom", 84, d::of!(StatsdAtom)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("android_system_property", 86, d::of!(AndroidSystemProperty))
-            .of("data"),
-        #[cfg(feature = "service")]
-        d::optional("trace_uuid", 89, d::of!(TraceUuid)).of("data"),
-        d::optional(
-                "track_event_range_of_interest",
-                90,
-                d::of!(TrackEventRangeOfInterest),
-            )
-            .of("data"),
-        #[cfg(feature = "power")]
-        d::optional("entity_state_residency", 91, d::of!(EntityStateResidency))
-            .of("data"),
-        #[cfg(feature = "system")]
-        d::optional("etw_events", 95, d::of!(EtwTraceEventBundle)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("v8_js_code", 99, d::of!(V8JsCode)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("v8_internal_code", 100, d::of!(V8InternalCode)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("v8_wasm_code", 101, d::of!(V8WasmCode)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("v8_reg_exp_code", 102, d::of!(V8RegExpCode)).of("data"),
-        #[cfg(feature = "chrome")]
-        d::optional("v8_code_move", 103, d::of!(V8CodeMove)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("remote_clock_sync", 107, d::of!(RemoteClockSync)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("chrome_trigger", 109, d::of!(ChromeTrigger)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("pixel_modem_events", 110, d::of!(PixelModemEvents)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional(
-                "pixel_modem_token_database",
-                111,
-                d::of!(PixelModemTokenDatabase),
-            )
-            .of("data"),
-        #[cfg(feature = "service")]
-        d::optional("clone_snapshot_trigger", 113, d::of!(Trigger)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("kernel_wakelock_data", 115, d::of!(KernelWakelockData))
-            .of("data"),
-        #[cfg(feature = "system")]
-        d::optional(
-                "generic_kernel_task_state_event",
-                117,
-                d::of!(GenericKernelTaskStateEvent),
-            )
-            .of("data"),
-        #[cfg(feature = "system")]
-        d::optional(
-                "generic_kernel_cpu_freq_event",
-                118,
-                d::of!(GenericKernelCpuFrequencyEvent),
-            )
-            .of("data"),
-        #[cfg(feature = "android")]
-        d::optional("cpu_per_uid_data", 119, d::of!(CpuPerUidData)).of("data"),
-        #[cfg(feature = "system")]
-        d::optional(
-                "generic_kernel_task_rename_event",
-                120,
-                d::of!(GenericKernelTaskRenameEvent),
-            )
-            .of("data"),
-        #[cfg(feature = "system")]
-        d::optional(
-                "generic_kernel_process_tree",
-                122,
-                d::of!(GenericKernelProcessTree),
-            )
-            .of("data"),
-        #[cfg(feature = "android")]
-        d::optional("user_list", 123, d::of!(AndroidUserList)).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("trace_provenance", 124, d::of!(TraceProvenance)).of("data"),
-        d::optional("protovms", 125, d::of!(TracePacketProtoVms)).of("data"),
-        #[cfg(feature = "consumer")]
-        d::optional("trace_attributes", 126, d::of!(TraceAttributes)).of("data"),
-        #[cfg(feature = "android")]
-        d::optional("android_aflags", 127, d::of!(AndroidAflags)).of("data"),
-        #[cfg(feature = "gpu")]
-        d::optional("gpu_info", 128, d::of!(GpuInfo)).of("data"),
-        #[cfg(feature = "system")]
-        d::optional(
-                "generic_gpu_frequency_event",
-                129,
-                d::of!(GenericGpuFrequencyEvent),
-            )
-            .of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("interrupt_info", 130, d::of!(InterruptInfo)).of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("art_process_metadata", 131, d::of!(ArtProcessMetadata))
-            .of("data"),
-        #[cfg(feature = "linux")]
-        d::optional("journald_event", 132, d::of!(SystemdJournaldEvent)).of("data"),
-        d::optional("zstd_compressed_packets", 133, d::Kind::Bytes).of("data"),
-        #[cfg(feature = "service")]
-        d::optional("concurrent_session_event", 134, d::of!(ConcurrentSessionEvent))
-            .of("data"),
-        #[cfg(feature = "profiling")]
-        d::optional("stack_sample", 135, d::of!(StackSample)).of("data"),
-        d::optional("for_testing", 900, d::of!(TestEvent)).of("data"),
-        d::optional("trusted_uid", 3, d::Kind::Int32).of("optional_trusted_uid"),
-        d::optional("timestamp", 8, d::Kind::Uint64),
-        d::optional("trusted_packet_sequence_id", 10, d::Kind::Uint32)
-            .of("optional_trusted_packet_sequence_id"),
-        d::optional("interned_data", 12, d::of!(InternedData)),
-        d::optional("sequence_flags", 13, d::Kind::Uint32),
-        d::optional("incremental_state_cleared", 41, d::Kind::Bool),
-        d::optional("previous_packet_dropped", 42, d::Kind::Uint32),
-        d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
-        d::optional("trace_packet_defaults", 59, d::of!(TracePacketDefaults)),
-        d::optional("trusted_pid", 79, d::Kind::Int32),
-        d::optional("first_packet_on_sequence", 87, d::Kind::Bool),
-        d::optional("machine_id", 98, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TracePacket, d::message("perfetto.protos.TracePacket", &[
+    #[cfg(feature = "linux")] d::optional("ftrace_events", 1, d::of!(FtraceEventBundle)).of("data"),
+    #[cfg(feature = "linux")] d::optional("process_tree", 2, d::of!(ProcessTree)).of("data"),
+    #[cfg(feature = "linux")] d::optional("inode_file_map", 4, d::of!(InodeFileMap)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("chrome_events", 5, d::of!(ChromeEventBundle)).of("data"),
+    d::optional("clock_snapshot", 6, d::of!(ClockSnapshot)).of("data"),
+    #[cfg(feature = "linux")] d::optional("sys_stats", 7, d::of!(SysStats)).of("data"),
+    #[cfg(feature = "linux")] d::optional("process_stats", 9, d::of!(ProcessStats)).of("data"),
+    d::optional("track_event", 11, d::of!(TrackEvent)).of("data"),
+    #[cfg(feature = "consumer")] d::optional("trace_config", 33, d::of!(TraceConfig)).of("data"),
+    #[cfg(feature = "linux")] d::optional("ftrace_stats", 34, d::of!(FtraceStats)).of("data"),
+    #[cfg(feature = "consumer")] d::optional("trace_stats", 35, d::of!(TraceStats)).of("data"),
+    d::optional("synchronization_marker", 36, d::Kind::Bytes).of("data"),
+    #[cfg(feature = "profiling")] d::optional("profile_packet", 37, d::of!(ProfilePacket)).of("data"),
+    #[cfg(feature = "linux")] d::optional("battery", 38, d::of!(BatteryCounters)).of("data"),
+    #[cfg(feature = "android")] d::optional("android_log", 39, d::of!(AndroidLogPacket)).of("data"),
+    #[cfg(feature = "power")] d::optional("power_rails", 40, d::of!(PowerRails)).of("data"),
+    d::optional("process_descriptor", 43, d::of!(ProcessDescriptor)).of("data"),
+    d::optional("thread_descriptor", 44, d::of!(ThreadDescriptor)).of("data"),
+    #[cfg(feature = "service")] d::optional("system_info", 45, d::of!(SystemInfo)).of("data"),
+    #[cfg(feature = "service")] d::optional("trigger", 46, d::of!(Trigger)).of("data"),
+    #[cfg(feature = "android")] d::optional("packages_list", 47, d::of!(PackagesList)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("chrome_benchmark_metadata", 48, d::of!(ChromeBenchmarkMetadata)).of("data"),
+    #[cfg(feature = "service")] d::optional("perfetto_metatrace", 49, d::of!(PerfettoMetatrace)).of("data"),
+    d::optional("compressed_packets", 50, d::Kind::Bytes).of("data"),
+    #[cfg(feature = "chrome")] d::optional("chrome_metadata", 51, d::of!(ChromeMetadataPacket)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("gpu_counter_event", 52, d::of!(GpuCounterEvent)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("gpu_render_stage_event", 53, d::of!(GpuRenderStageEvent)).of("data"),
+    #[cfg(feature = "profiling")]
+    d::optional("streaming_profile_packet", 54, d::of!(StreamingProfilePacket)).of("data"),
+    #[cfg(feature = "android")] d::optional("graphics_frame_event", 57, d::of!(GraphicsFrameEvent)).of("data"),
+    d::optional("track_descriptor", 60, d::of!(TrackDescriptor)).of("data"),
+    d::optional("module_symbols", 61, d::of!(ModuleSymbols)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("vulkan_memory_event", 62, d::of!(VulkanMemoryEvent)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("gpu_log", 63, d::of!(GpuLog)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("deobfuscation_mapping", 64, d::of!(DeobfuscationMapping)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("vulkan_api_event", 65, d::of!(VulkanApiEvent)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("perf_sample", 66, d::of!(PerfSample)).of("data"),
+    #[cfg(feature = "linux")] d::optional("cpu_info", 67, d::of!(CpuInfo)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("smaps_packet", 68, d::of!(SmapsPacket)).of("data"),
+    #[cfg(feature = "service")] d::optional("service_event", 69, d::of!(TracingServiceEvent)).of("data"),
+    #[cfg(feature = "android")] d::optional("initial_display_state", 70, d::of!(InitialDisplayState)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("gpu_mem_total_event", 71, d::of!(GpuMemTotalEvent)).of("data"),
+    #[cfg(feature = "service")] d::optional("extension_descriptor", 72, d::of!(ExtensionDescriptor)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("memory_tracker_snapshot", 73, d::of!(MemoryTrackerSnapshot)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("streaming_allocation", 74, d::of!(StreamingAllocation)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("streaming_free", 75, d::of!(StreamingFree)).of("data"),
+    #[cfg(feature = "power")]
+    d::optional("android_energy_estimation_breakdown", 77, d::of!(AndroidEnergyEstimationBreakdown)).of("data"),
+    #[cfg(feature = "consumer")] d::optional("ui_state", 78, d::of!(UiState)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("translation_table", 82, d::of!(TranslationTable)).of("data"),
+    #[cfg(feature = "android")]
+    d::optional("android_game_intervention_list", 83, d::of!(AndroidGameInterventionList)).of("data"),
+    #[cfg(feature = "android")] d::optional("statsd_atom", 84, d::of!(StatsdAtom)).of("data"),
+    #[cfg(feature = "android")] d::optional("android_system_property", 86, d::of!(AndroidSystemProperty)).of("data"),
+    #[cfg(feature = "service")] d::optional("trace_uuid", 89, d::of!(TraceUuid)).of("data"),
+    d::optional("track_event_range_of_interest", 90, d::of!(TrackEventRangeOfInterest)).of("data"),
+    #[cfg(feature = "power")] d::optional("entity_state_residency", 91, d::of!(EntityStateResidency)).of("data"),
+    #[cfg(feature = "system")] d::optional("etw_events", 95, d::of!(EtwTraceEventBundle)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("v8_js_code", 99, d::of!(V8JsCode)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("v8_internal_code", 100, d::of!(V8InternalCode)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("v8_wasm_code", 101, d::of!(V8WasmCode)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("v8_reg_exp_code", 102, d::of!(V8RegExpCode)).of("data"),
+    #[cfg(feature = "chrome")] d::optional("v8_code_move", 103, d::of!(V8CodeMove)).of("data"),
+    #[cfg(feature = "service")] d::optional("remote_clock_sync", 107, d::of!(RemoteClockSync)).of("data"),
+    #[cfg(feature = "service")] d::optional("chrome_trigger", 109, d::of!(ChromeTrigger)).of("data"),
+    #[cfg(feature = "android")] d::optional("pixel_modem_events", 110, d::of!(PixelModemEvents)).of("data"),
+    #[cfg(feature = "android")]
+    d::optional("pixel_modem_token_database", 111, d::of!(PixelModemTokenDatabase)).of("data"),
+    #[cfg(feature = "service")] d::optional("clone_snapshot_trigger", 113, d::of!(Trigger)).of("data"),
+    #[cfg(feature = "android")] d::optional("kernel_wakelock_data", 115, d::of!(KernelWakelockData)).of("data"),
+    #[cfg(feature = "system")]
+    d::optional("generic_kernel_task_state_event", 117, d::of!(GenericKernelTaskStateEvent)).of("data"),
+    #[cfg(feature = "system")]
+    d::optional("generic_kernel_cpu_freq_event", 118, d::of!(GenericKernelCpuFrequencyEvent)).of("data"),
+    #[cfg(feature = "android")] d::optional("cpu_per_uid_data", 119, d::of!(CpuPerUidData)).of("data"),
+    #[cfg(feature = "system")]
+    d::optional("generic_kernel_task_rename_event", 120, d::of!(GenericKernelTaskRenameEvent)).of("data"),
+    #[cfg(feature = "system")]
+    d::optional("generic_kernel_process_tree", 122, d::of!(GenericKernelProcessTree)).of("data"),
+    #[cfg(feature = "android")] d::optional("user_list", 123, d::of!(AndroidUserList)).of("data"),
+    #[cfg(feature = "service")] d::optional("trace_provenance", 124, d::of!(TraceProvenance)).of("data"),
+    d::optional("protovms", 125, d::of!(TracePacketProtoVms)).of("data"),
+    #[cfg(feature = "consumer")] d::optional("trace_attributes", 126, d::of!(TraceAttributes)).of("data"),
+    #[cfg(feature = "android")] d::optional("android_aflags", 127, d::of!(AndroidAflags)).of("data"),
+    #[cfg(feature = "gpu")] d::optional("gpu_info", 128, d::of!(GpuInfo)).of("data"),
+    #[cfg(feature = "system")]
+    d::optional("generic_gpu_frequency_event", 129, d::of!(GenericGpuFrequencyEvent)).of("data"),
+    #[cfg(feature = "linux")] d::optional("interrupt_info", 130, d::of!(InterruptInfo)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("art_process_metadata", 131, d::of!(ArtProcessMetadata)).of("data"),
+    #[cfg(feature = "linux")] d::optional("journald_event", 132, d::of!(SystemdJournaldEvent)).of("data"),
+    d::optional("zstd_compressed_packets", 133, d::Kind::Bytes).of("data"),
+    #[cfg(feature = "service")] d::optional("concurrent_session_event", 134, d::of!(ConcurrentSessionEvent)).of("data"),
+    #[cfg(feature = "profiling")] d::optional("stack_sample", 135, d::of!(StackSample)).of("data"),
+    d::optional("for_testing", 900, d::of!(TestEvent)).of("data"),
+    d::optional("trusted_uid", 3, d::Kind::Int32).of("optional_trusted_uid"),
+    d::optional("timestamp", 8, d::Kind::Uint64),
+    d::optional("trusted_packet_sequence_id", 10, d::Kind::Uint32).of("optional_trusted_packet_sequence_id"),
+    d::optional("interned_data", 12, d::of!(InternedData)),
+    d::optional("sequence_flags", 13, d::Kind::Uint32),
+    d::optional("incremental_state_cleared", 41, d::Kind::Bool),
+    d::optional("previous_packet_dropped", 42, d::Kind::Uint32),
+    d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
+    d::optional("trace_packet_defaults", 59, d::of!(TracePacketDefaults)),
+    d::optional("trusted_pid", 79, d::Kind::Int32),
+    d::optional("first_packet_on_sequence", 87, d::Kind::Bool),
+    d::optional("machine_id", 98, d::Kind::Uint32),
+]) }
 
 /// State that was folded together while its packets were overwritten.
 #[derive(PartialEq, Debug, Default)]
@@ -964,13 +837,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracePacketProtoVms {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TracePacket.ProtoVms",
-        &[d::repeated("instance", 1, d::of!(TracePacketProtoVmsInstance))],
-    );
-}
+d::describe! { TracePacketProtoVms, d::message("perfetto.protos.TracePacket.ProtoVms", &[
+    d::repeated("instance", 1, d::of!(TracePacketProtoVmsInstance)),
+]) }
 
 /// State of one producer.
 #[derive(PartialEq, Debug, Default)]
@@ -1012,13 +881,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracePacketProtoVmsInstance {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracePacket.ProtoVms.Instance", &[
-        #[cfg(feature = "protovm")]
-        d::optional("program", 1, d::of!(VmProgram)),
-        d::optional("state", 2, d::of!(TracePacket)),
-        d::optional("memory_limit_kb", 3, d::Kind::Uint32),
-        d::repeated("producer_id", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { TracePacketProtoVmsInstance, d::message("perfetto.protos.TracePacket.ProtoVms.Instance", &[
+    #[cfg(feature = "protovm")] d::optional("program", 1, d::of!(VmProgram)),
+    d::optional("state", 2, d::of!(TracePacket)),
+    d::optional("memory_limit_kb", 3, d::Kind::Uint32),
+    d::repeated("producer_id", 4, d::Kind::Int32),
+]) }

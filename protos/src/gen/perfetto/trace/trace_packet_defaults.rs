@@ -54,16 +54,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracePacketDefaults {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracePacketDefaults", &[
-        d::optional("track_event_defaults", 11, d::of!(TrackEventDefaults)),
-        #[cfg(feature = "profiling")]
-        d::optional("perf_sample_defaults", 12, d::of!(PerfSampleDefaults)),
-        d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
-        #[cfg(feature = "chrome")]
-        d::optional("v8_code_defaults", 99, d::of!(V8CodeDefaults)),
-        #[cfg(feature = "profiling")]
-        d::optional("stack_sample_defaults", 100, d::of!(StackSampleDefaults)),
-    ]);
-}
+d::describe! { TracePacketDefaults, d::message("perfetto.protos.TracePacketDefaults", &[
+    d::optional("track_event_defaults", 11, d::of!(TrackEventDefaults)),
+    #[cfg(feature = "profiling")] d::optional("perf_sample_defaults", 12, d::of!(PerfSampleDefaults)),
+    d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
+    #[cfg(feature = "chrome")] d::optional("v8_code_defaults", 99, d::of!(V8CodeDefaults)),
+    #[cfg(feature = "profiling")] d::optional("stack_sample_defaults", 100, d::of!(StackSampleDefaults)),
+]) }

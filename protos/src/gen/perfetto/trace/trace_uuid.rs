@@ -35,10 +35,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceUuid {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceUuid",
-        &[d::optional("msb", 1, d::Kind::Int64), d::optional("lsb", 2, d::Kind::Int64)],
-    );
-}
+d::describe! { TraceUuid, d::message("perfetto.protos.TraceUuid", &[
+    d::optional("msb", 1, d::Kind::Int64),
+    d::optional("lsb", 2, d::Kind::Int64),
+]) }

@@ -40,12 +40,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Trigger {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Trigger", &[
-        d::optional("trigger_name", 1, d::Kind::String),
-        d::optional("producer_name", 2, d::Kind::String),
-        d::optional("trusted_producer_uid", 3, d::Kind::Int32),
-        d::optional("stop_delay_ms", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Trigger, d::message("perfetto.protos.Trigger", &[
+    d::optional("trigger_name", 1, d::Kind::String),
+    d::optional("producer_name", 2, d::Kind::String),
+    d::optional("trusted_producer_uid", 3, d::Kind::Int32),
+    d::optional("stop_delay_ms", 4, d::Kind::Uint64),
+]) }

@@ -33,14 +33,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UiState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UiState", &[
-        d::optional("timeline_start_ts", 1, d::Kind::Int64),
-        d::optional("timeline_end_ts", 2, d::Kind::Int64),
-        d::optional("highlight_process", 3, d::of!(UiStateHighlightProcess)),
-    ]);
-}
+d::describe! { UiState, d::message("perfetto.protos.UiState", &[
+    d::optional("timeline_start_ts", 1, d::Kind::Int64),
+    d::optional("timeline_end_ts", 2, d::Kind::Int64),
+    d::optional("highlight_process", 3, d::of!(UiStateHighlightProcess)),
+]) }
 
 /// A process to put forward.
 #[derive(PartialEq, Debug, Default)]
@@ -82,10 +79,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UiStateHighlightProcess {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UiState.HighlightProcess", &[
-        d::optional("pid", 1, d::Kind::Uint32).of("selector"),
-        d::optional("cmdline", 2, d::Kind::String).of("selector"),
-    ]);
-}
+d::describe! { UiStateHighlightProcess, d::message("perfetto.protos.UiState.HighlightProcess", &[
+    d::optional("pid", 1, d::Kind::Uint32).of("selector"),
+    d::optional("cmdline", 2, d::Kind::String).of("selector"),
+]) }

@@ -17,11 +17,7 @@ rt::reader! {
     "Planted": PlantedReader, PlantedReaderField, PlantedReaderTable;
 }
 
-impl Planted {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("Planted", &[]);
-}
-
+d::describe! { Planted, d::message("Planted", &[]) }
 /// `WatchRequest`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct WatchRequest {
@@ -45,13 +41,9 @@ rt::reader! {
     }
 }
 
-impl WatchRequest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "WatchRequest",
-        &[d::optional("id", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { WatchRequest, d::message("WatchRequest", &[
+    d::optional("id", 1, d::Kind::Uint64),
+]) }
 
 /// Grows trees.
 pub mod TreeService {

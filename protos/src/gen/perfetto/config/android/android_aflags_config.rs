@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidAflagsConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidAflagsConfig",
-        &[d::optional("poll_ms", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { AndroidAflagsConfig, d::message("perfetto.protos.AndroidAflagsConfig", &[
+    d::optional("poll_ms", 1, d::Kind::Uint32),
+]) }

@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidGameInterventionListConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidGameInterventionListConfig",
-        &[d::repeated("package_name_filter", 1, d::Kind::String)],
-    );
-}
+d::describe! { AndroidGameInterventionListConfig, d::message("perfetto.protos.AndroidGameInterventionListConfig", &[
+    d::repeated("package_name_filter", 1, d::Kind::String),
+]) }

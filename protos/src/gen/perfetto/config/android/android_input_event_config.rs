@@ -83,16 +83,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidInputEventConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidInputEventConfig", &[
-        d::optional("mode", 1, d::enum_kind::<AndroidInputEventConfigTraceMode>()),
-        d::repeated("rules", 2, d::of!(AndroidInputEventConfigTraceRule)),
-        d::optional("trace_dispatcher_input_events", 3, d::Kind::Bool),
-        d::optional("trace_dispatcher_window_dispatch", 4, d::Kind::Bool),
-        d::optional("trace_evdev_events", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { AndroidInputEventConfig, d::message("perfetto.protos.AndroidInputEventConfig", &[
+    d::optional("mode", 1, d::enum_kind::<AndroidInputEventConfigTraceMode>()),
+    d::repeated("rules", 2, d::of!(AndroidInputEventConfigTraceRule)),
+    d::optional("trace_dispatcher_input_events", 3, d::Kind::Bool),
+    d::optional("trace_dispatcher_window_dispatch", 4, d::Kind::Bool),
+    d::optional("trace_evdev_events", 5, d::Kind::Bool),
+]) }
 
 /// The first rule all of whose conditions hold decides the level.
 #[derive(PartialEq, Debug, Default)]
@@ -137,17 +134,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidInputEventConfigTraceRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidInputEventConfig.TraceRule", &[
-        d::optional(
-            "trace_level",
-            1,
-            d::enum_kind::<AndroidInputEventConfigTraceLevel>(),
-        ),
-        d::repeated("match_all_packages", 2, d::Kind::String),
-        d::repeated("match_any_packages", 3, d::Kind::String),
-        d::optional("match_secure", 4, d::Kind::Bool),
-        d::optional("match_ime_connection_active", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { AndroidInputEventConfigTraceRule, d::message("perfetto.protos.AndroidInputEventConfig.TraceRule", &[
+    d::optional("trace_level", 1, d::enum_kind::<AndroidInputEventConfigTraceLevel>()),
+    d::repeated("match_all_packages", 2, d::Kind::String),
+    d::repeated("match_any_packages", 3, d::Kind::String),
+    d::optional("match_secure", 4, d::Kind::Bool),
+    d::optional("match_ime_connection_active", 5, d::Kind::Bool),
+]) }

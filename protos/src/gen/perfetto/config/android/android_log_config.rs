@@ -48,12 +48,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidLogConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidLogConfig", &[
-        d::repeated("log_ids", 1, d::enum_kind::<AndroidLogId>()),
-        d::optional("min_prio", 3, d::enum_kind::<AndroidLogPriority>()),
-        d::repeated("filter_tags", 4, d::Kind::String),
-        d::optional("preserve_log_buffer", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { AndroidLogConfig, d::message("perfetto.protos.AndroidLogConfig", &[
+    d::repeated("log_ids", 1, d::enum_kind::<AndroidLogId>()),
+    d::optional("min_prio", 3, d::enum_kind::<AndroidLogPriority>()),
+    d::repeated("filter_tags", 4, d::Kind::String),
+    d::optional("preserve_log_buffer", 5, d::Kind::Bool),
+]) }

@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidPolledStateConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidPolledStateConfig",
-        &[d::optional("poll_ms", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { AndroidPolledStateConfig, d::message("perfetto.protos.AndroidPolledStateConfig", &[
+    d::optional("poll_ms", 1, d::Kind::Uint32),
+]) }

@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidSdkSyspropGuardConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidSdkSyspropGuardConfig", &[
-        d::optional("surfaceflinger_skia_track_events", 1, d::Kind::Bool),
-        d::optional("hwui_skia_track_events", 2, d::Kind::Bool),
-        d::repeated("hwui_package_name_filter", 3, d::Kind::String),
-    ]);
-}
+d::describe! { AndroidSdkSyspropGuardConfig, d::message("perfetto.protos.AndroidSdkSyspropGuardConfig", &[
+    d::optional("surfaceflinger_skia_track_events", 1, d::Kind::Bool),
+    d::optional("hwui_skia_track_events", 2, d::Kind::Bool),
+    d::repeated("hwui_package_name_filter", 3, d::Kind::String),
+]) }

@@ -31,10 +31,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidSystemPropertyConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidSystemPropertyConfig", &[
-        d::optional("poll_ms", 1, d::Kind::Uint32),
-        d::repeated("property_name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { AndroidSystemPropertyConfig, d::message("perfetto.protos.AndroidSystemPropertyConfig", &[
+    d::optional("poll_ms", 1, d::Kind::Uint32),
+    d::repeated("property_name", 2, d::Kind::String),
+]) }

@@ -33,11 +33,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AppWakelocksConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AppWakelocksConfig", &[
-        d::optional("write_delay_ms", 1, d::Kind::Int32),
-        d::optional("filter_duration_below_ms", 2, d::Kind::Int32),
-        d::optional("drop_owner_pid", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { AppWakelocksConfig, d::message("perfetto.protos.AppWakelocksConfig", &[
+    d::optional("write_delay_ms", 1, d::Kind::Int32),
+    d::optional("filter_duration_below_ms", 2, d::Kind::Int32),
+    d::optional("drop_owner_pid", 3, d::Kind::Bool),
+]) }

@@ -62,13 +62,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DisplayVideoConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DisplayVideoConfig", &[
-        d::optional("scale", 1, d::Kind::Float),
-        d::optional("format", 2, d::enum_kind::<DisplayVideoConfigFormat>()),
-        d::optional("key_frame_interval_secs", 3, d::Kind::Uint32),
-        d::optional("max_stream_size_bytes", 4, d::Kind::Uint64),
-        d::optional("bitrate_bps", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { DisplayVideoConfig, d::message("perfetto.protos.DisplayVideoConfig", &[
+    d::optional("scale", 1, d::Kind::Float),
+    d::optional("format", 2, d::enum_kind::<DisplayVideoConfigFormat>()),
+    d::optional("key_frame_interval_secs", 3, d::Kind::Uint32),
+    d::optional("max_stream_size_bytes", 4, d::Kind::Uint64),
+    d::optional("bitrate_bps", 5, d::Kind::Uint32),
+]) }

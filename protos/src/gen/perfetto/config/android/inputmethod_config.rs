@@ -33,11 +33,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InputMethodConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InputMethodConfig", &[
-        d::optional("client", 1, d::Kind::Bool),
-        d::optional("service", 2, d::Kind::Bool),
-        d::optional("manager_service", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { InputMethodConfig, d::message("perfetto.protos.InputMethodConfig", &[
+    d::optional("client", 1, d::Kind::Bool),
+    d::optional("service", 2, d::Kind::Bool),
+    d::optional("manager_service", 3, d::Kind::Bool),
+]) }

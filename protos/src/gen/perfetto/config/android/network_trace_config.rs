@@ -45,14 +45,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NetworkPacketTraceConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.NetworkPacketTraceConfig", &[
-        d::optional("poll_ms", 1, d::Kind::Uint32),
-        d::optional("aggregation_threshold", 2, d::Kind::Uint32),
-        d::optional("intern_limit", 3, d::Kind::Uint32),
-        d::optional("drop_local_port", 4, d::Kind::Bool),
-        d::optional("drop_remote_port", 5, d::Kind::Bool),
-        d::optional("drop_tcp_flags", 6, d::Kind::Bool),
-    ]);
-}
+d::describe! { NetworkPacketTraceConfig, d::message("perfetto.protos.NetworkPacketTraceConfig", &[
+    d::optional("poll_ms", 1, d::Kind::Uint32),
+    d::optional("aggregation_threshold", 2, d::Kind::Uint32),
+    d::optional("intern_limit", 3, d::Kind::Uint32),
+    d::optional("drop_local_port", 4, d::Kind::Bool),
+    d::optional("drop_remote_port", 5, d::Kind::Bool),
+    d::optional("drop_tcp_flags", 6, d::Kind::Bool),
+]) }

@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PackagesListConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PackagesListConfig", &[
-        d::repeated("package_name_filter", 1, d::Kind::String),
-        d::optional("only_write_on_cpu_use_every_ms", 2, d::Kind::Uint32),
-        d::repeated("package_name_regex_filter", 3, d::Kind::String),
-    ]);
-}
+d::describe! { PackagesListConfig, d::message("perfetto.protos.PackagesListConfig", &[
+    d::repeated("package_name_filter", 1, d::Kind::String),
+    d::optional("only_write_on_cpu_use_every_ms", 2, d::Kind::Uint32),
+    d::repeated("package_name_regex_filter", 3, d::Kind::String),
+]) }

@@ -56,11 +56,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PixelModemConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PixelModemConfig", &[
-        d::optional("event_group", 1, d::enum_kind::<PixelModemConfigEventGroup>()),
-        d::repeated("pigweed_hash_allow_list", 2, d::Kind::Int64),
-        d::repeated("pigweed_hash_deny_list", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { PixelModemConfig, d::message("perfetto.protos.PixelModemConfig", &[
+    d::optional("event_group", 1, d::enum_kind::<PixelModemConfigEventGroup>()),
+    d::repeated("pigweed_hash_allow_list", 2, d::Kind::Int64),
+    d::repeated("pigweed_hash_deny_list", 3, d::Kind::Int64),
+]) }

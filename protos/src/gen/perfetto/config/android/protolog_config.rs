@@ -80,14 +80,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProtoLogConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProtoLogConfig", &[
-        d::repeated("group_overrides", 1, d::of!(ProtoLogGroup)),
-        d::optional("tracing_mode", 2, d::enum_kind::<ProtoLogConfigTracingMode>()),
-        d::optional("default_log_from_level", 3, d::enum_kind::<ProtoLogLevel>()),
-    ]);
-}
+d::describe! { ProtoLogConfig, d::message("perfetto.protos.ProtoLogConfig", &[
+    d::repeated("group_overrides", 1, d::of!(ProtoLogGroup)),
+    d::optional("tracing_mode", 2, d::enum_kind::<ProtoLogConfigTracingMode>()),
+    d::optional("default_log_from_level", 3, d::enum_kind::<ProtoLogLevel>()),
+]) }
 
 /// Level of one group.
 #[derive(PartialEq, Debug, Default)]
@@ -122,11 +119,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProtoLogGroup {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProtoLogGroup", &[
-        d::optional("group_name", 1, d::Kind::String),
-        d::optional("log_from", 2, d::enum_kind::<ProtoLogLevel>()),
-        d::optional("collect_stacktrace", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { ProtoLogGroup, d::message("perfetto.protos.ProtoLogGroup", &[
+    d::optional("group_name", 1, d::Kind::String),
+    d::optional("log_from", 2, d::enum_kind::<ProtoLogLevel>()),
+    d::optional("collect_stacktrace", 3, d::Kind::Bool),
+]) }

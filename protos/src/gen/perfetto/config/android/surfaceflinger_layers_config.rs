@@ -89,14 +89,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SurfaceFlingerLayersConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SurfaceFlingerLayersConfig", &[
-        d::optional("mode", 1, d::enum_kind::<SurfaceFlingerLayersConfigMode>()),
-        d::repeated(
-            "trace_flags",
-            2,
-            d::enum_kind::<SurfaceFlingerLayersConfigTraceFlag>(),
-        ),
-    ]);
-}
+d::describe! { SurfaceFlingerLayersConfig, d::message("perfetto.protos.SurfaceFlingerLayersConfig", &[
+    d::optional("mode", 1, d::enum_kind::<SurfaceFlingerLayersConfigMode>()),
+    d::repeated("trace_flags", 2, d::enum_kind::<SurfaceFlingerLayersConfigTraceFlag>()),
+]) }

@@ -46,10 +46,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SurfaceFlingerTransactionsConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SurfaceFlingerTransactionsConfig",
-        &[d::optional("mode", 1, d::enum_kind::<SurfaceFlingerTransactionsConfigMode>())],
-    );
-}
+d::describe! { SurfaceFlingerTransactionsConfig, d::message("perfetto.protos.SurfaceFlingerTransactionsConfig", &[
+    d::optional("mode", 1, d::enum_kind::<SurfaceFlingerTransactionsConfigMode>()),
+]) }

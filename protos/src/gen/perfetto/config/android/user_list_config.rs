@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidUserListConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidUserListConfig",
-        &[d::repeated("user_type_filter", 1, d::Kind::String)],
-    );
-}
+d::describe! { AndroidUserListConfig, d::message("perfetto.protos.AndroidUserListConfig", &[
+    d::repeated("user_type_filter", 1, d::Kind::String),
+]) }

@@ -100,15 +100,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WindowManagerConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WindowManagerConfig", &[
-        d::optional(
-            "log_frequency",
-            1,
-            d::enum_kind::<WindowManagerConfigLogFrequency>(),
-        ),
-        d::optional("log_level", 2, d::enum_kind::<WindowManagerConfigLogLevel>()),
-        d::optional("log_mode", 3, d::enum_kind::<WindowManagerConfigLogMode>()),
-    ]);
-}
+d::describe! { WindowManagerConfig, d::message("perfetto.protos.WindowManagerConfig", &[
+    d::optional("log_frequency", 1, d::enum_kind::<WindowManagerConfigLogFrequency>()),
+    d::optional("log_level", 2, d::enum_kind::<WindowManagerConfigLogLevel>()),
+    d::optional("log_mode", 3, d::enum_kind::<WindowManagerConfigLogMode>()),
+]) }

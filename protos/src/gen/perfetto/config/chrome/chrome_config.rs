@@ -72,18 +72,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeConfig", &[
-        d::optional("trace_config", 1, d::Kind::String),
-        d::optional("privacy_filtering_enabled", 2, d::Kind::Bool),
-        d::optional("convert_to_legacy_json", 3, d::Kind::Bool),
-        d::optional(
-            "client_priority",
-            4,
-            d::enum_kind::<ChromeConfigClientPriority>(),
-        ),
-        d::optional("json_agent_label_filter", 5, d::Kind::String),
-        d::optional("event_package_name_filter_enabled", 6, d::Kind::Bool),
-    ]);
-}
+d::describe! { ChromeConfig, d::message("perfetto.protos.ChromeConfig", &[
+    d::optional("trace_config", 1, d::Kind::String),
+    d::optional("privacy_filtering_enabled", 2, d::Kind::Bool),
+    d::optional("convert_to_legacy_json", 3, d::Kind::Bool),
+    d::optional("client_priority", 4, d::enum_kind::<ChromeConfigClientPriority>()),
+    d::optional("json_agent_label_filter", 5, d::Kind::String),
+    d::optional("event_package_name_filter_enabled", 6, d::Kind::Bool),
+]) }

@@ -31,17 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromiumHistogramSamplesConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromiumHistogramSamplesConfig", &[
-        d::repeated(
-            "histograms",
-            1,
-            d::of!(ChromiumHistogramSamplesConfigHistogramSample),
-        ),
-        d::optional("filter_histogram_names", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { ChromiumHistogramSamplesConfig, d::message("perfetto.protos.ChromiumHistogramSamplesConfig", &[
+    d::repeated("histograms", 1, d::of!(ChromiumHistogramSamplesConfigHistogramSample)),
+    d::optional("filter_histogram_names", 2, d::Kind::Bool),
+]) }
 
 /// One histogram, perhaps only part of its range.
 #[derive(PartialEq, Debug, Default)]
@@ -76,11 +69,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromiumHistogramSamplesConfigHistogramSample {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample", &[
-        d::optional("histogram_name", 1, d::Kind::String),
-        d::optional("min_value", 2, d::Kind::Int64),
-        d::optional("max_value", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { ChromiumHistogramSamplesConfigHistogramSample, d::message("perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample", &[
+    d::optional("histogram_name", 1, d::Kind::String),
+    d::optional("min_value", 2, d::Kind::Int64),
+    d::optional("max_value", 3, d::Kind::Int64),
+]) }

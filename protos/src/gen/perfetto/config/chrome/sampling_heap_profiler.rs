@@ -29,10 +29,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromiumSamplingHeapProfilerConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromiumSamplingHeapProfilerConfig", &[
-        d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
-        d::optional("sampling_interval_ms", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ChromiumSamplingHeapProfilerConfig, d::message("perfetto.protos.ChromiumSamplingHeapProfilerConfig", &[
+    d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
+    d::optional("sampling_interval_ms", 2, d::Kind::Uint32),
+]) }

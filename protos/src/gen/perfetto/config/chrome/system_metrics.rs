@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromiumSystemMetricsConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromiumSystemMetricsConfig",
-        &[d::optional("sampling_interval_ms", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { ChromiumSystemMetricsConfig, d::message("perfetto.protos.ChromiumSystemMetricsConfig", &[
+    d::optional("sampling_interval_ms", 1, d::Kind::Uint32),
+]) }

@@ -29,10 +29,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8Config {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8Config", &[
-        d::optional("log_script_sources", 1, d::Kind::Bool),
-        d::optional("log_instructions", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { V8Config, d::message("perfetto.protos.V8Config", &[
+    d::optional("log_script_sources", 1, d::Kind::Bool),
+    d::optional("log_instructions", 2, d::Kind::Bool),
+]) }

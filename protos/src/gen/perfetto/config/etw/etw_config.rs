@@ -68,15 +68,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EtwConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EtwConfig", &[
-        d::repeated("kernel_flags", 1, d::enum_kind::<EtwConfigKernelFlag>()),
-        d::repeated("scheduler_provider_events", 2, d::Kind::String),
-        d::repeated("memory_provider_events", 3, d::Kind::String),
-        d::repeated("file_provider_events", 4, d::Kind::String),
-        d::repeated("stack_sampling_events", 5, d::Kind::String),
-        d::repeated("disk_provider_events", 6, d::Kind::String),
-        d::repeated("system_io_provider_events", 7, d::Kind::String),
-    ]);
-}
+d::describe! { EtwConfig, d::message("perfetto.protos.EtwConfig", &[
+    d::repeated("kernel_flags", 1, d::enum_kind::<EtwConfigKernelFlag>()),
+    d::repeated("scheduler_provider_events", 2, d::Kind::String),
+    d::repeated("memory_provider_events", 3, d::Kind::String),
+    d::repeated("file_provider_events", 4, d::Kind::String),
+    d::repeated("stack_sampling_events", 5, d::Kind::String),
+    d::repeated("disk_provider_events", 6, d::Kind::String),
+    d::repeated("system_io_provider_events", 7, d::Kind::String),
+]) }

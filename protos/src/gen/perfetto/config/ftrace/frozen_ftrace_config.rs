@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FrozenFtraceConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FrozenFtraceConfig",
-        &[d::optional("instance_name", 1, d::Kind::String)],
-    );
-}
+d::describe! { FrozenFtraceConfig, d::message("perfetto.protos.FrozenFtraceConfig", &[
+    d::optional("instance_name", 1, d::Kind::String),
+]) }

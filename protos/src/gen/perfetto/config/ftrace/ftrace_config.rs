@@ -239,45 +239,38 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceConfig", &[
-        d::repeated("ftrace_events", 1, d::Kind::String),
-        d::repeated("atrace_categories", 2, d::Kind::String),
-        d::repeated("atrace_apps", 3, d::Kind::String),
-        d::optional("buffer_size_kb", 10, d::Kind::Uint32),
-        d::optional("drain_period_ms", 11, d::Kind::Uint32),
-        d::optional("compact_sched", 12, d::of!(FtraceConfigCompactSchedConfig)),
-        d::optional("symbolize_ksyms", 13, d::Kind::Bool),
-        d::optional("initialize_ksyms_synchronously_for_testing", 14, d::Kind::Bool),
-        d::optional("throttle_rss_stat", 15, d::Kind::Bool),
-        d::optional("disable_generic_events", 16, d::Kind::Bool),
-        d::optional(
-            "ksyms_mem_policy",
-            17,
-            d::enum_kind::<FtraceConfigKsymsMemPolicy>(),
-        ),
-        d::repeated("syscall_events", 18, d::Kind::String),
-        d::optional("enable_function_graph", 19, d::Kind::Bool),
-        d::repeated("function_filters", 20, d::Kind::String),
-        d::repeated("function_graph_roots", 21, d::Kind::String),
-        d::optional("print_filter", 22, d::of!(FtraceConfigPrintFilter)),
-        d::optional("preserve_ftrace_buffer", 23, d::Kind::Bool),
-        d::optional("use_monotonic_raw_clock", 24, d::Kind::Bool),
-        d::optional("instance_name", 25, d::Kind::String),
-        d::optional("buffer_size_lower_bound", 27, d::Kind::Bool),
-        d::repeated("atrace_categories_prefer_sdk", 28, d::Kind::String),
-        d::optional("drain_buffer_percent", 29, d::Kind::Uint32),
-        d::repeated("kprobe_events", 30, d::of!(FtraceConfigKprobeEvent)),
-        d::optional("debug_ftrace_abi", 31, d::Kind::Bool),
-        d::optional("denser_generic_event_encoding", 32, d::Kind::Bool),
-        d::optional("function_graph_max_depth", 33, d::Kind::Uint32),
-        d::optional("atrace_userspace_only", 34, d::Kind::Bool),
-        d::repeated("tids_to_trace", 35, d::Kind::Uint32),
-        d::repeated("tracefs_options", 36, d::of!(FtraceConfigTracefsOption)),
-        d::optional("tracing_cpumask", 37, d::Kind::String),
-    ]);
-}
+d::describe! { FtraceConfig, d::message("perfetto.protos.FtraceConfig", &[
+    d::repeated("ftrace_events", 1, d::Kind::String),
+    d::repeated("atrace_categories", 2, d::Kind::String),
+    d::repeated("atrace_apps", 3, d::Kind::String),
+    d::optional("buffer_size_kb", 10, d::Kind::Uint32),
+    d::optional("drain_period_ms", 11, d::Kind::Uint32),
+    d::optional("compact_sched", 12, d::of!(FtraceConfigCompactSchedConfig)),
+    d::optional("symbolize_ksyms", 13, d::Kind::Bool),
+    d::optional("initialize_ksyms_synchronously_for_testing", 14, d::Kind::Bool),
+    d::optional("throttle_rss_stat", 15, d::Kind::Bool),
+    d::optional("disable_generic_events", 16, d::Kind::Bool),
+    d::optional("ksyms_mem_policy", 17, d::enum_kind::<FtraceConfigKsymsMemPolicy>()),
+    d::repeated("syscall_events", 18, d::Kind::String),
+    d::optional("enable_function_graph", 19, d::Kind::Bool),
+    d::repeated("function_filters", 20, d::Kind::String),
+    d::repeated("function_graph_roots", 21, d::Kind::String),
+    d::optional("print_filter", 22, d::of!(FtraceConfigPrintFilter)),
+    d::optional("preserve_ftrace_buffer", 23, d::Kind::Bool),
+    d::optional("use_monotonic_raw_clock", 24, d::Kind::Bool),
+    d::optional("instance_name", 25, d::Kind::String),
+    d::optional("buffer_size_lower_bound", 27, d::Kind::Bool),
+    d::repeated("atrace_categories_prefer_sdk", 28, d::Kind::String),
+    d::optional("drain_buffer_percent", 29, d::Kind::Uint32),
+    d::repeated("kprobe_events", 30, d::of!(FtraceConfigKprobeEvent)),
+    d::optional("debug_ftrace_abi", 31, d::Kind::Bool),
+    d::optional("denser_generic_event_encoding", 32, d::Kind::Bool),
+    d::optional("function_graph_max_depth", 33, d::Kind::Uint32),
+    d::optional("atrace_userspace_only", 34, d::Kind::Bool),
+    d::repeated("tids_to_trace", 35, d::Kind::Uint32),
+    d::repeated("tracefs_options", 36, d::of!(FtraceConfigTracefsOption)),
+    d::optional("tracing_cpumask", 37, d::Kind::String),
+]) }
 
 /// Encode scheduling events column by column, in a third of the space.
 #[derive(PartialEq, Debug, Default)]
@@ -304,13 +297,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfigCompactSchedConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FtraceConfig.CompactSchedConfig",
-        &[d::optional("enabled", 1, d::Kind::Bool)],
-    );
-}
+d::describe! { FtraceConfigCompactSchedConfig, d::message("perfetto.protos.FtraceConfig.CompactSchedConfig", &[
+    d::optional("enabled", 1, d::Kind::Bool),
+]) }
 
 /// Which messages of userspace tracing to keep; the first rule that matches decides.
 #[derive(PartialEq, Debug, Default)]
@@ -337,13 +326,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfigPrintFilter {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FtraceConfig.PrintFilter",
-        &[d::repeated("rules", 1, d::of!(FtraceConfigPrintFilterRule))],
-    );
-}
+d::describe! { FtraceConfigPrintFilter, d::message("perfetto.protos.FtraceConfig.PrintFilter", &[
+    d::repeated("rules", 1, d::of!(FtraceConfigPrintFilterRule)),
+]) }
 
 /// A pattern, and whether the messages that match it are kept.
 #[derive(PartialEq, Debug, Default)]
@@ -391,19 +376,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfigPrintFilterRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceConfig.PrintFilter.Rule", &[
-        d::optional("prefix", 1, d::Kind::String).of("match"),
-        d::optional(
-                "atrace_msg",
-                3,
-                d::of!(FtraceConfigPrintFilterRuleAtraceMessage),
-            )
-            .of("match"),
-        d::optional("allow", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { FtraceConfigPrintFilterRule, d::message("perfetto.protos.FtraceConfig.PrintFilter.Rule", &[
+    d::optional("prefix", 1, d::Kind::String).of("match"),
+    d::optional("atrace_msg", 3, d::of!(FtraceConfigPrintFilterRuleAtraceMessage)).of("match"),
+    d::optional("allow", 2, d::Kind::Bool),
+]) }
 
 /// Matches type and prefix of an atrace message.
 #[derive(PartialEq, Debug, Default)]
@@ -434,13 +411,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfigPrintFilterRuleAtraceMessage {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage", &[
-        d::optional("type", 1, d::Kind::String),
-        d::optional("prefix", 2, d::Kind::String),
-    ]);
-}
+d::describe! { FtraceConfigPrintFilterRuleAtraceMessage, d::message("perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage", &[
+    d::optional("type", 1, d::Kind::String),
+    d::optional("prefix", 2, d::Kind::String),
+]) }
 
 /// A probe to put on a kernel function.
 #[derive(PartialEq, Debug, Default)]
@@ -471,13 +445,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfigKprobeEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceConfig.KprobeEvent", &[
-        d::optional("probe", 1, d::Kind::String),
-        d::optional("type", 2, d::enum_kind::<FtraceConfigKprobeEventKprobeType>()),
-    ]);
-}
+d::describe! { FtraceConfigKprobeEvent, d::message("perfetto.protos.FtraceConfig.KprobeEvent", &[
+    d::optional("probe", 1, d::Kind::String),
+    d::optional("type", 2, d::enum_kind::<FtraceConfigKprobeEventKprobeType>()),
+]) }
 
 /// A file below `options/` to switch for the time of the recording.
 #[derive(PartialEq, Debug, Default)]
@@ -508,10 +479,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceConfigTracefsOption {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceConfig.TracefsOption", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("state", 2, d::enum_kind::<FtraceConfigTracefsOptionState>()),
-    ]);
-}
+d::describe! { FtraceConfigTracefsOption, d::message("perfetto.protos.FtraceConfig.TracefsOption", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("state", 2, d::enum_kind::<FtraceConfigTracefsOptionState>()),
+]) }

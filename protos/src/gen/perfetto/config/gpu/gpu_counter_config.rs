@@ -87,23 +87,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterConfig", &[
-        d::optional("counter_period_ns", 1, d::Kind::Uint64),
-        d::repeated("counter_ids", 2, d::Kind::Uint32),
-        d::optional("instrumented_sampling", 3, d::Kind::Bool)
-            .of("instrumented_sampling_mode"),
-        d::optional(
-                "instrumented_sampling_config",
-                5,
-                d::of!(GpuCounterConfigInstrumentedSamplingConfig),
-            )
-            .of("instrumented_sampling_mode"),
-        d::optional("fix_gpu_clock", 4, d::Kind::Bool),
-        d::repeated("counter_names", 6, d::Kind::String),
-    ]);
-}
+d::describe! { GpuCounterConfig, d::message("perfetto.protos.GpuCounterConfig", &[
+    d::optional("counter_period_ns", 1, d::Kind::Uint64),
+    d::repeated("counter_ids", 2, d::Kind::Uint32),
+    d::optional("instrumented_sampling", 3, d::Kind::Bool).of("instrumented_sampling_mode"),
+    d::optional("instrumented_sampling_config", 5, d::of!(GpuCounterConfigInstrumentedSamplingConfig)).of("instrumented_sampling_mode"),
+    d::optional("fix_gpu_clock", 4, d::Kind::Bool),
+    d::repeated("counter_names", 6, d::Kind::String),
+]) }
 
 /// Sampling per activity instead of per period.
 #[derive(PartialEq, Debug, Default)]
@@ -144,23 +135,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterConfigInstrumentedSamplingConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig", &[
-        d::repeated(
-            "activity_name_filters",
-            3,
-            d::of!(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter),
-        ),
-        d::repeated(
-            "activity_ranges",
-            5,
-            d::of!(GpuCounterConfigInstrumentedSamplingConfigActivityRange),
-        ),
-        d::repeated("activity_tx_include_globs", 6, d::Kind::String),
-        d::repeated("activity_tx_exclude_globs", 7, d::Kind::String),
-    ]);
-}
+d::describe! { GpuCounterConfigInstrumentedSamplingConfig, d::message("perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig", &[
+    d::repeated("activity_name_filters", 3, d::of!(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter)),
+    d::repeated("activity_ranges", 5, d::of!(GpuCounterConfigInstrumentedSamplingConfigActivityRange)),
+    d::repeated("activity_tx_include_globs", 6, d::Kind::String),
+    d::repeated("activity_tx_exclude_globs", 7, d::Kind::String),
+]) }
 
 /// Activities by name.
 #[derive(PartialEq, Debug, Default)]
@@ -193,19 +173,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter", &[
-        d::optional("name_glob", 1, d::Kind::String),
-        d::optional(
-            "name_base",
-            2,
-            d::enum_kind::<
-                GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
-            >(),
-        ),
-    ]);
-}
+d::describe! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter, d::message("perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter", &[
+    d::optional("name_glob", 1, d::Kind::String),
+    d::optional("name_base", 2, d::enum_kind::<GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase>()),
+]) }
 
 /// Activities by place: skip some, then take some.
 #[derive(PartialEq, Debug, Default)]
@@ -236,10 +207,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterConfigInstrumentedSamplingConfigActivityRange {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange", &[
-        d::optional("skip", 1, d::Kind::Uint32),
-        d::optional("count", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GpuCounterConfigInstrumentedSamplingConfigActivityRange, d::message("perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange", &[
+    d::optional("skip", 1, d::Kind::Uint32),
+    d::optional("count", 2, d::Kind::Uint32),
+]) }

@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStagesConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStagesConfig", &[
-        d::optional("full_loadstore", 1, d::Kind::Bool),
-        d::optional("low_overhead", 2, d::Kind::Bool),
-        d::repeated("trace_metrics", 3, d::Kind::String),
-    ]);
-}
+d::describe! { GpuRenderStagesConfig, d::message("perfetto.protos.GpuRenderStagesConfig", &[
+    d::optional("full_loadstore", 1, d::Kind::Bool),
+    d::optional("low_overhead", 2, d::Kind::Bool),
+    d::repeated("trace_metrics", 3, d::Kind::String),
+]) }

@@ -29,10 +29,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VulkanMemoryConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanMemoryConfig", &[
-        d::optional("track_driver_memory_usage", 1, d::Kind::Bool),
-        d::optional("track_device_memory_usage", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { VulkanMemoryConfig, d::message("perfetto.protos.VulkanMemoryConfig", &[
+    d::optional("track_driver_memory_usage", 1, d::Kind::Bool),
+    d::optional("track_device_memory_usage", 2, d::Kind::Bool),
+]) }

@@ -47,21 +47,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InodeFileConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InodeFileConfig", &[
-        d::optional("scan_interval_ms", 1, d::Kind::Uint32),
-        d::optional("scan_delay_ms", 2, d::Kind::Uint32),
-        d::optional("scan_batch_size", 3, d::Kind::Uint32),
-        d::optional("do_not_scan", 4, d::Kind::Bool),
-        d::repeated("scan_mount_points", 5, d::Kind::String),
-        d::repeated(
-            "mount_point_mapping",
-            6,
-            d::of!(InodeFileConfigMountPointMappingEntry),
-        ),
-    ]);
-}
+d::describe! { InodeFileConfig, d::message("perfetto.protos.InodeFileConfig", &[
+    d::optional("scan_interval_ms", 1, d::Kind::Uint32),
+    d::optional("scan_delay_ms", 2, d::Kind::Uint32),
+    d::optional("scan_batch_size", 3, d::Kind::Uint32),
+    d::optional("do_not_scan", 4, d::Kind::Bool),
+    d::repeated("scan_mount_points", 5, d::Kind::String),
+    d::repeated("mount_point_mapping", 6, d::of!(InodeFileConfigMountPointMappingEntry)),
+]) }
 
 /// Where to scan for files of a mount point.
 #[derive(PartialEq, Debug, Default)]
@@ -94,10 +87,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InodeFileConfigMountPointMappingEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InodeFileConfig.MountPointMappingEntry", &[
-        d::optional("mountpoint", 1, d::Kind::String),
-        d::repeated("scan_roots", 2, d::Kind::String),
-    ]);
-}
+d::describe! { InodeFileConfigMountPointMappingEntry, d::message("perfetto.protos.InodeFileConfig.MountPointMappingEntry", &[
+    d::optional("mountpoint", 1, d::Kind::String),
+    d::repeated("scan_roots", 2, d::Kind::String),
+]) }

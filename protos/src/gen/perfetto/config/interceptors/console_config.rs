@@ -50,10 +50,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ConsoleConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ConsoleConfig", &[
-        d::optional("output", 1, d::enum_kind::<ConsoleConfigOutput>()),
-        d::optional("enable_colors", 2, d::Kind::Bool),
-    ]);
-}
+d::describe! { ConsoleConfig, d::message("perfetto.protos.ConsoleConfig", &[
+    d::optional("output", 1, d::enum_kind::<ConsoleConfigOutput>()),
+    d::optional("enable_colors", 2, d::Kind::Bool),
+]) }

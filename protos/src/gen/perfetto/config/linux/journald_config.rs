@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SystemdJournaldConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SystemdJournaldConfig", &[
-        d::optional("min_prio", 1, d::Kind::Uint32),
-        d::repeated("filter_identifiers", 2, d::Kind::String),
-        d::repeated("filter_units", 3, d::Kind::String),
-    ]);
-}
+d::describe! { SystemdJournaldConfig, d::message("perfetto.protos.SystemdJournaldConfig", &[
+    d::optional("min_prio", 1, d::Kind::Uint32),
+    d::repeated("filter_identifiers", 2, d::Kind::String),
+    d::repeated("filter_units", 3, d::Kind::String),
+]) }

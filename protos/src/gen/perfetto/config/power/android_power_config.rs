@@ -70,17 +70,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidPowerConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidPowerConfig", &[
-        d::optional("battery_poll_ms", 1, d::Kind::Uint32),
-        d::repeated(
-            "battery_counters",
-            2,
-            d::enum_kind::<AndroidPowerConfigBatteryCounters>(),
-        ),
-        d::optional("collect_power_rails", 3, d::Kind::Bool),
-        d::optional("collect_energy_estimation_breakdown", 4, d::Kind::Bool),
-        d::optional("collect_entity_state_residency", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { AndroidPowerConfig, d::message("perfetto.protos.AndroidPowerConfig", &[
+    d::optional("battery_poll_ms", 1, d::Kind::Uint32),
+    d::repeated("battery_counters", 2, d::enum_kind::<AndroidPowerConfigBatteryCounters>()),
+    d::optional("collect_power_rails", 3, d::Kind::Bool),
+    d::optional("collect_energy_estimation_breakdown", 4, d::Kind::Bool),
+    d::optional("collect_entity_state_residency", 5, d::Kind::Bool),
+]) }

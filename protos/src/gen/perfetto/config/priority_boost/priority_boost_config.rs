@@ -53,10 +53,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PriorityBoostConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PriorityBoostConfig", &[
-        d::optional("policy", 1, d::enum_kind::<PriorityBoostConfigBoostPolicy>()),
-        d::optional("priority", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PriorityBoostConfig, d::message("perfetto.protos.PriorityBoostConfig", &[
+    d::optional("policy", 1, d::enum_kind::<PriorityBoostConfigBoostPolicy>()),
+    d::optional("priority", 2, d::Kind::Uint32),
+]) }

@@ -114,19 +114,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessStatsConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessStatsConfig", &[
-        d::repeated("quirks", 1, d::enum_kind::<ProcessStatsConfigQuirks>()),
-        d::optional("scan_all_processes_on_start", 2, d::Kind::Bool),
-        d::optional("record_thread_names", 3, d::Kind::Bool),
-        d::optional("proc_stats_poll_ms", 4, d::Kind::Uint32),
-        d::optional("proc_stats_cache_ttl_ms", 6, d::Kind::Uint32),
-        d::optional("resolve_process_fds", 9, d::Kind::Bool),
-        d::optional("scan_smaps_rollup", 10, d::Kind::Bool),
-        d::optional("record_process_age", 11, d::Kind::Bool),
-        d::optional("record_process_runtime", 12, d::Kind::Bool),
-        d::optional("record_process_dmabuf_rss", 13, d::Kind::Bool),
-        d::optional("skip_main_thread_message", 14, d::Kind::Bool),
-    ]);
-}
+d::describe! { ProcessStatsConfig, d::message("perfetto.protos.ProcessStatsConfig", &[
+    d::repeated("quirks", 1, d::enum_kind::<ProcessStatsConfigQuirks>()),
+    d::optional("scan_all_processes_on_start", 2, d::Kind::Bool),
+    d::optional("record_thread_names", 3, d::Kind::Bool),
+    d::optional("proc_stats_poll_ms", 4, d::Kind::Uint32),
+    d::optional("proc_stats_cache_ttl_ms", 6, d::Kind::Uint32),
+    d::optional("resolve_process_fds", 9, d::Kind::Bool),
+    d::optional("scan_smaps_rollup", 10, d::Kind::Bool),
+    d::optional("record_process_age", 11, d::Kind::Bool),
+    d::optional("record_process_runtime", 12, d::Kind::Bool),
+    d::optional("record_process_dmabuf_rss", 13, d::Kind::Bool),
+    d::optional("skip_main_thread_message", 14, d::Kind::Bool),
+]) }

@@ -126,44 +126,33 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HeapprofdConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HeapprofdConfig", &[
-        d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
-        d::repeated("process_cmdline", 2, d::Kind::String),
-        d::repeated("pid", 4, d::Kind::Uint64),
-        d::optional("all", 5, d::Kind::Bool),
-        d::optional(
-            "continuous_dump_config",
-            6,
-            d::of!(HeapprofdConfigContinuousDumpConfig),
-        ),
-        d::repeated("skip_symbol_prefix", 7, d::Kind::String),
-        d::optional("shmem_size_bytes", 8, d::Kind::Uint64),
-        d::optional("block_client", 9, d::Kind::Bool),
-        d::optional("no_startup", 10, d::Kind::Bool),
-        d::optional("no_running", 11, d::Kind::Bool),
-        d::optional("dump_at_max", 13, d::Kind::Bool),
-        d::optional("block_client_timeout_us", 14, d::Kind::Uint32),
-        d::optional("min_anonymous_memory_kb", 15, d::Kind::Uint32),
-        d::optional("max_heapprofd_memory_kb", 16, d::Kind::Uint32),
-        d::optional("max_heapprofd_cpu_secs", 17, d::Kind::Uint64),
-        d::optional("disable_fork_teardown", 18, d::Kind::Bool),
-        d::optional("disable_vfork_detection", 19, d::Kind::Bool),
-        d::repeated("heaps", 20, d::Kind::String),
-        d::optional("all_heaps", 21, d::Kind::Bool),
-        d::repeated("heap_sampling_intervals", 22, d::Kind::Uint64),
-        d::optional("stream_allocations", 23, d::Kind::Bool),
-        d::optional("adaptive_sampling_shmem_threshold", 24, d::Kind::Uint64),
-        d::optional(
-            "adaptive_sampling_max_sampling_interval_bytes",
-            25,
-            d::Kind::Uint64,
-        ),
-        d::repeated("target_installed_by", 26, d::Kind::String),
-        d::repeated("exclude_heaps", 27, d::Kind::String),
-    ]);
-}
+d::describe! { HeapprofdConfig, d::message("perfetto.protos.HeapprofdConfig", &[
+    d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
+    d::repeated("process_cmdline", 2, d::Kind::String),
+    d::repeated("pid", 4, d::Kind::Uint64),
+    d::optional("all", 5, d::Kind::Bool),
+    d::optional("continuous_dump_config", 6, d::of!(HeapprofdConfigContinuousDumpConfig)),
+    d::repeated("skip_symbol_prefix", 7, d::Kind::String),
+    d::optional("shmem_size_bytes", 8, d::Kind::Uint64),
+    d::optional("block_client", 9, d::Kind::Bool),
+    d::optional("no_startup", 10, d::Kind::Bool),
+    d::optional("no_running", 11, d::Kind::Bool),
+    d::optional("dump_at_max", 13, d::Kind::Bool),
+    d::optional("block_client_timeout_us", 14, d::Kind::Uint32),
+    d::optional("min_anonymous_memory_kb", 15, d::Kind::Uint32),
+    d::optional("max_heapprofd_memory_kb", 16, d::Kind::Uint32),
+    d::optional("max_heapprofd_cpu_secs", 17, d::Kind::Uint64),
+    d::optional("disable_fork_teardown", 18, d::Kind::Bool),
+    d::optional("disable_vfork_detection", 19, d::Kind::Bool),
+    d::repeated("heaps", 20, d::Kind::String),
+    d::optional("all_heaps", 21, d::Kind::Bool),
+    d::repeated("heap_sampling_intervals", 22, d::Kind::Uint64),
+    d::optional("stream_allocations", 23, d::Kind::Bool),
+    d::optional("adaptive_sampling_shmem_threshold", 24, d::Kind::Uint64),
+    d::optional("adaptive_sampling_max_sampling_interval_bytes", 25, d::Kind::Uint64),
+    d::repeated("target_installed_by", 26, d::Kind::String),
+    d::repeated("exclude_heaps", 27, d::Kind::String),
+]) }
 
 /// Write profiles regularly instead of once at the end.
 #[derive(PartialEq, Debug, Default)]
@@ -194,10 +183,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HeapprofdConfigContinuousDumpConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HeapprofdConfig.ContinuousDumpConfig", &[
-        d::optional("dump_phase_ms", 5, d::Kind::Uint32),
-        d::optional("dump_interval_ms", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { HeapprofdConfigContinuousDumpConfig, d::message("perfetto.protos.HeapprofdConfig.ContinuousDumpConfig", &[
+    d::optional("dump_phase_ms", 5, d::Kind::Uint32),
+    d::optional("dump_interval_ms", 6, d::Kind::Uint32),
+]) }

@@ -63,25 +63,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl JavaHprofConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.JavaHprofConfig", &[
-        d::repeated("process_cmdline", 1, d::Kind::String),
-        d::repeated("pid", 2, d::Kind::Uint64),
-        d::optional(
-            "continuous_dump_config",
-            3,
-            d::of!(JavaHprofConfigContinuousDumpConfig),
-        ),
-        d::optional("min_anonymous_memory_kb", 4, d::Kind::Uint32),
-        d::optional("dump_smaps", 5, d::Kind::Bool),
-        d::repeated("ignored_types", 6, d::Kind::String),
-        d::repeated("target_installed_by", 7, d::Kind::String),
-        d::optional("smaps_config", 8, d::of!(SmapsConfig)),
-        d::optional("min_java_heap_size_kb", 9, d::Kind::Uint32),
-        d::optional("dump_oome_callstack", 10, d::Kind::Bool),
-    ]);
-}
+d::describe! { JavaHprofConfig, d::message("perfetto.protos.JavaHprofConfig", &[
+    d::repeated("process_cmdline", 1, d::Kind::String),
+    d::repeated("pid", 2, d::Kind::Uint64),
+    d::optional("continuous_dump_config", 3, d::of!(JavaHprofConfigContinuousDumpConfig)),
+    d::optional("min_anonymous_memory_kb", 4, d::Kind::Uint32),
+    d::optional("dump_smaps", 5, d::Kind::Bool),
+    d::repeated("ignored_types", 6, d::Kind::String),
+    d::repeated("target_installed_by", 7, d::Kind::String),
+    d::optional("smaps_config", 8, d::of!(SmapsConfig)),
+    d::optional("min_java_heap_size_kb", 9, d::Kind::Uint32),
+    d::optional("dump_oome_callstack", 10, d::Kind::Bool),
+]) }
 
 /// Write graphs regularly.
 #[derive(PartialEq, Debug, Default)]
@@ -116,11 +109,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl JavaHprofConfigContinuousDumpConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.JavaHprofConfig.ContinuousDumpConfig", &[
-        d::optional("dump_phase_ms", 1, d::Kind::Uint32),
-        d::optional("dump_interval_ms", 2, d::Kind::Uint32),
-        d::optional("scan_pids_only_on_start", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { JavaHprofConfigContinuousDumpConfig, d::message("perfetto.protos.JavaHprofConfig.ContinuousDumpConfig", &[
+    d::optional("dump_phase_ms", 1, d::Kind::Uint32),
+    d::optional("dump_interval_ms", 2, d::Kind::Uint32),
+    d::optional("scan_pids_only_on_start", 3, d::Kind::Bool),
+]) }

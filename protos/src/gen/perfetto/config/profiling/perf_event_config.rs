@@ -140,38 +140,29 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEventConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfEventConfig", &[
-        d::optional("all_cpus", 1, d::Kind::Bool),
-        d::optional("sampling_frequency", 2, d::Kind::Uint32),
-        d::optional("ring_buffer_pages", 3, d::Kind::Uint32),
-        d::repeated("target_pid", 4, d::Kind::Int32),
-        d::repeated("target_cmdline", 5, d::Kind::String),
-        d::repeated("exclude_pid", 6, d::Kind::Int32),
-        d::repeated("exclude_cmdline", 7, d::Kind::String),
-        d::optional("ring_buffer_read_period_ms", 8, d::Kind::Uint32),
-        d::optional("remote_descriptor_timeout_ms", 9, d::Kind::Uint32),
-        d::optional("unwind_state_clear_period_ms", 10, d::Kind::Uint32),
-        d::optional("additional_cmdline_count", 11, d::Kind::Uint32),
-        d::optional("kernel_frames", 12, d::Kind::Bool),
-        d::optional("max_daemon_memory_kb", 13, d::Kind::Uint32),
-        #[cfg(feature = "perf")]
-        d::optional("timebase", 15, d::of!(PerfEventsTimebase)),
-        d::optional(
-            "callstack_sampling",
-            16,
-            d::of!(PerfEventConfigCallstackSampling),
-        ),
-        d::optional("max_enqueued_footprint_kb", 17, d::Kind::Uint64),
-        d::repeated("target_installed_by", 18, d::Kind::String),
-        #[cfg(feature = "perf")]
-        d::repeated("followers", 19, d::of!(FollowerEvent)),
-        d::repeated("target_cpu", 20, d::Kind::Uint32),
-        d::optional("ignore_open_failure", 21, d::Kind::Bool),
-        d::repeated("cpuid", 22, d::Kind::String),
-    ]);
-}
+d::describe! { PerfEventConfig, d::message("perfetto.protos.PerfEventConfig", &[
+    d::optional("all_cpus", 1, d::Kind::Bool),
+    d::optional("sampling_frequency", 2, d::Kind::Uint32),
+    d::optional("ring_buffer_pages", 3, d::Kind::Uint32),
+    d::repeated("target_pid", 4, d::Kind::Int32),
+    d::repeated("target_cmdline", 5, d::Kind::String),
+    d::repeated("exclude_pid", 6, d::Kind::Int32),
+    d::repeated("exclude_cmdline", 7, d::Kind::String),
+    d::optional("ring_buffer_read_period_ms", 8, d::Kind::Uint32),
+    d::optional("remote_descriptor_timeout_ms", 9, d::Kind::Uint32),
+    d::optional("unwind_state_clear_period_ms", 10, d::Kind::Uint32),
+    d::optional("additional_cmdline_count", 11, d::Kind::Uint32),
+    d::optional("kernel_frames", 12, d::Kind::Bool),
+    d::optional("max_daemon_memory_kb", 13, d::Kind::Uint32),
+    #[cfg(feature = "perf")] d::optional("timebase", 15, d::of!(PerfEventsTimebase)),
+    d::optional("callstack_sampling", 16, d::of!(PerfEventConfigCallstackSampling)),
+    d::optional("max_enqueued_footprint_kb", 17, d::Kind::Uint64),
+    d::repeated("target_installed_by", 18, d::Kind::String),
+    #[cfg(feature = "perf")] d::repeated("followers", 19, d::of!(FollowerEvent)),
+    d::repeated("target_cpu", 20, d::Kind::Uint32),
+    d::optional("ignore_open_failure", 21, d::Kind::Bool),
+    d::repeated("cpuid", 22, d::Kind::String),
+]) }
 
 /// Whose stacks, and what part of them.
 #[derive(PartialEq, Debug, Default)]
@@ -206,14 +197,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEventConfigCallstackSampling {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfEventConfig.CallstackSampling", &[
-        d::optional("scope", 1, d::of!(PerfEventConfigScope)),
-        d::optional("kernel_frames", 2, d::Kind::Bool),
-        d::optional("user_frames", 3, d::enum_kind::<PerfEventConfigUnwindMode>()),
-    ]);
-}
+d::describe! { PerfEventConfigCallstackSampling, d::message("perfetto.protos.PerfEventConfig.CallstackSampling", &[
+    d::optional("scope", 1, d::of!(PerfEventConfigScope)),
+    d::optional("kernel_frames", 2, d::Kind::Bool),
+    d::optional("user_frames", 3, d::enum_kind::<PerfEventConfigUnwindMode>()),
+]) }
 
 /// Which processes.
 #[derive(PartialEq, Debug, Default)]
@@ -262,14 +250,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfEventConfigScope {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfEventConfig.Scope", &[
-        d::repeated("target_pid", 1, d::Kind::Int32),
-        d::repeated("target_cmdline", 2, d::Kind::String),
-        d::repeated("exclude_pid", 3, d::Kind::Int32),
-        d::repeated("exclude_cmdline", 4, d::Kind::String),
-        d::optional("additional_cmdline_count", 5, d::Kind::Uint32),
-        d::optional("process_shard_count", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PerfEventConfigScope, d::message("perfetto.protos.PerfEventConfig.Scope", &[
+    d::repeated("target_pid", 1, d::Kind::Int32),
+    d::repeated("target_cmdline", 2, d::Kind::String),
+    d::repeated("exclude_pid", 3, d::Kind::Int32),
+    d::repeated("exclude_cmdline", 4, d::Kind::String),
+    d::optional("additional_cmdline_count", 5, d::Kind::Uint32),
+    d::optional("process_shard_count", 6, d::Kind::Uint32),
+]) }

@@ -99,14 +99,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmapsConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmapsConfig", &[
-        d::repeated("vma_fields", 1, d::enum_kind::<SmapsConfigVmaField>()),
-        d::optional("unaggregated", 2, d::Kind::Bool),
-        d::repeated("name_redaction_rules", 3, d::of!(RedactionRule)),
-    ]);
-}
+d::describe! { SmapsConfig, d::message("perfetto.protos.SmapsConfig", &[
+    d::repeated("vma_fields", 1, d::enum_kind::<SmapsConfigVmaField>()),
+    d::optional("unaggregated", 2, d::Kind::Bool),
+    d::repeated("name_redaction_rules", 3, d::of!(RedactionRule)),
+]) }
 
 /// Shortens names that match.
 #[derive(PartialEq, Debug, Default)]
@@ -153,14 +150,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RedactionRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RedactionRule", &[
-        d::optional("pattern", 1, d::Kind::String),
-        d::optional("match_mode", 2, d::enum_kind::<RedactionRuleMatchMode>()),
-        d::optional("keep_full", 3, d::Kind::Bool),
-        d::optional("replacement_name", 4, d::Kind::String),
-        d::optional("keep_file_extension", 5, d::Kind::Bool),
-        d::optional("keep_path_elements", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { RedactionRule, d::message("perfetto.protos.RedactionRule", &[
+    d::optional("pattern", 1, d::Kind::String),
+    d::optional("match_mode", 2, d::enum_kind::<RedactionRuleMatchMode>()),
+    d::optional("keep_full", 3, d::Kind::Bool),
+    d::optional("replacement_name", 4, d::Kind::String),
+    d::optional("keep_file_extension", 5, d::Kind::Bool),
+    d::optional("keep_path_elements", 6, d::Kind::Uint32),
+]) }

@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProtoVmConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ProtoVmConfig",
-        &[d::optional("memory_limit_kb", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { ProtoVmConfig, d::message("perfetto.protos.ProtoVmConfig", &[
+    d::optional("memory_limit_kb", 1, d::Kind::Uint32),
+]) }

@@ -45,14 +45,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl QnxConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.QnxConfig", &[
-        d::optional("qnx_kernel_buffers", 1, d::Kind::Uint32),
-        d::optional("qnx_kernel_kbuffers", 2, d::Kind::Uint32),
-        d::optional("qnx_kernel_wide_events", 3, d::Kind::Bool),
-        d::optional("qnx_cache_pages", 4, d::Kind::Uint32),
-        d::optional("qnx_cache_max_pages", 5, d::Kind::Int32),
-        d::optional("qnx_trace_buffer_init_bytes", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { QnxConfig, d::message("perfetto.protos.QnxConfig", &[
+    d::optional("qnx_kernel_buffers", 1, d::Kind::Uint32),
+    d::optional("qnx_kernel_kbuffers", 2, d::Kind::Uint32),
+    d::optional("qnx_kernel_wide_events", 3, d::Kind::Bool),
+    d::optional("qnx_cache_pages", 4, d::Kind::Uint32),
+    d::optional("qnx_cache_max_pages", 5, d::Kind::Int32),
+    d::optional("qnx_trace_buffer_init_bytes", 6, d::Kind::Uint32),
+]) }

@@ -33,14 +33,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StatsdTracingConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StatsdTracingConfig", &[
-        d::repeated("push_atom_id", 1, d::enum_kind::<AtomId>()),
-        d::repeated("raw_push_atom_id", 2, d::Kind::Int32),
-        d::repeated("pull_config", 3, d::of!(StatsdPullAtomConfig)),
-    ]);
-}
+d::describe! { StatsdTracingConfig, d::message("perfetto.protos.StatsdTracingConfig", &[
+    d::repeated("push_atom_id", 1, d::enum_kind::<AtomId>()),
+    d::repeated("raw_push_atom_id", 2, d::Kind::Int32),
+    d::repeated("pull_config", 3, d::of!(StatsdPullAtomConfig)),
+]) }
 
 /// Atoms that statsd reads regularly.
 #[derive(PartialEq, Debug, Default)]
@@ -81,12 +78,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StatsdPullAtomConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StatsdPullAtomConfig", &[
-        d::repeated("pull_atom_id", 1, d::enum_kind::<AtomId>()),
-        d::repeated("raw_pull_atom_id", 2, d::Kind::Int32),
-        d::optional("pull_frequency_ms", 3, d::Kind::Int32),
-        d::repeated("packages", 4, d::Kind::String),
-    ]);
-}
+d::describe! { StatsdPullAtomConfig, d::message("perfetto.protos.StatsdPullAtomConfig", &[
+    d::repeated("pull_atom_id", 1, d::enum_kind::<AtomId>()),
+    d::repeated("raw_pull_atom_id", 2, d::Kind::Int32),
+    d::optional("pull_frequency_ms", 3, d::Kind::Int32),
+    d::repeated("packages", 4, d::Kind::String),
+]) }

@@ -153,27 +153,20 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStatsConfig", &[
-        d::optional("meminfo_period_ms", 1, d::Kind::Uint32),
-        d::repeated("meminfo_counters", 2, d::enum_kind::<MeminfoCounters>()),
-        d::optional("vmstat_period_ms", 3, d::Kind::Uint32),
-        d::repeated("vmstat_counters", 4, d::enum_kind::<VmstatCounters>()),
-        d::optional("stat_period_ms", 5, d::Kind::Uint32),
-        d::repeated(
-            "stat_counters",
-            6,
-            d::enum_kind::<SysStatsConfigStatCounters>(),
-        ),
-        d::optional("devfreq_period_ms", 7, d::Kind::Uint32),
-        d::optional("cpufreq_period_ms", 8, d::Kind::Uint32),
-        d::optional("buddyinfo_period_ms", 9, d::Kind::Uint32),
-        d::optional("diskstat_period_ms", 10, d::Kind::Uint32),
-        d::optional("psi_period_ms", 11, d::Kind::Uint32),
-        d::optional("thermal_period_ms", 12, d::Kind::Uint32),
-        d::optional("cpuidle_period_ms", 13, d::Kind::Uint32),
-        d::optional("gpufreq_period_ms", 14, d::Kind::Uint32),
-        d::optional("slab_period_ms", 15, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SysStatsConfig, d::message("perfetto.protos.SysStatsConfig", &[
+    d::optional("meminfo_period_ms", 1, d::Kind::Uint32),
+    d::repeated("meminfo_counters", 2, d::enum_kind::<MeminfoCounters>()),
+    d::optional("vmstat_period_ms", 3, d::Kind::Uint32),
+    d::repeated("vmstat_counters", 4, d::enum_kind::<VmstatCounters>()),
+    d::optional("stat_period_ms", 5, d::Kind::Uint32),
+    d::repeated("stat_counters", 6, d::enum_kind::<SysStatsConfigStatCounters>()),
+    d::optional("devfreq_period_ms", 7, d::Kind::Uint32),
+    d::optional("cpufreq_period_ms", 8, d::Kind::Uint32),
+    d::optional("buddyinfo_period_ms", 9, d::Kind::Uint32),
+    d::optional("diskstat_period_ms", 10, d::Kind::Uint32),
+    d::optional("psi_period_ms", 11, d::Kind::Uint32),
+    d::optional("thermal_period_ms", 12, d::Kind::Uint32),
+    d::optional("cpuidle_period_ms", 13, d::Kind::Uint32),
+    d::optional("gpufreq_period_ms", 14, d::Kind::Uint32),
+    d::optional("slab_period_ms", 15, d::Kind::Uint32),
+]) }

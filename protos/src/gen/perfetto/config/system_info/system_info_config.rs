@@ -28,10 +28,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SystemInfoConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SystemInfoConfig",
-        &[d::optional("irq_names", 1, d::Kind::Bool)],
-    );
-}
+d::describe! { SystemInfoConfig, d::message("perfetto.protos.SystemInfoConfig", &[
+    d::optional("irq_names", 1, d::Kind::Bool),
+]) }

@@ -91,18 +91,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventConfig {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackEventConfig", &[
-        d::repeated("disabled_categories", 1, d::Kind::String),
-        d::repeated("enabled_categories", 2, d::Kind::String),
-        d::repeated("disabled_tags", 3, d::Kind::String),
-        d::repeated("enabled_tags", 4, d::Kind::String),
-        d::optional("disable_incremental_timestamps", 5, d::Kind::Bool),
-        d::optional("timestamp_unit_multiplier", 6, d::Kind::Uint64),
-        d::optional("filter_debug_annotations", 7, d::Kind::Bool),
-        d::optional("enable_thread_time_sampling", 8, d::Kind::Bool),
-        d::optional("filter_dynamic_event_names", 9, d::Kind::Bool),
-        d::optional("thread_time_subsampling_ns", 10, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TrackEventConfig, d::message("perfetto.protos.TrackEventConfig", &[
+    d::repeated("disabled_categories", 1, d::Kind::String),
+    d::repeated("enabled_categories", 2, d::Kind::String),
+    d::repeated("disabled_tags", 3, d::Kind::String),
+    d::repeated("enabled_tags", 4, d::Kind::String),
+    d::optional("disable_incremental_timestamps", 5, d::Kind::Bool),
+    d::optional("timestamp_unit_multiplier", 6, d::Kind::Uint64),
+    d::optional("filter_debug_annotations", 7, d::Kind::Bool),
+    d::optional("enable_thread_time_sampling", 8, d::Kind::Bool),
+    d::optional("filter_dynamic_event_names", 9, d::Kind::Bool),
+    d::optional("thread_time_subsampling_ns", 10, d::Kind::Uint64),
+]) }

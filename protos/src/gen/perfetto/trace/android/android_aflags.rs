@@ -121,13 +121,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidAflags {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidAflags", &[
-        d::repeated("flags", 1, d::of!(AndroidAflagsFlag)),
-        d::optional("error", 2, d::Kind::String),
-    ]);
-}
+d::describe! { AndroidAflags, d::message("perfetto.protos.AndroidAflags", &[
+    d::repeated("flags", 1, d::of!(AndroidAflagsFlag)),
+    d::optional("error", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.AndroidAflags.Flag`.
 #[derive(PartialEq, Debug, Default)]
@@ -190,26 +187,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidAflagsFlag {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidAflags.Flag", &[
-        d::optional("flag_namespace", 1, d::Kind::String),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("pkg", 3, d::Kind::String),
-        d::optional("container", 4, d::Kind::String),
-        d::optional("value", 5, d::Kind::String),
-        d::optional("staged_value", 6, d::Kind::String),
-        d::optional("permission", 7, d::enum_kind::<AndroidAflagsFlagPermission>()),
-        d::optional(
-            "value_picked_from",
-            8,
-            d::enum_kind::<AndroidAflagsValuePickedFrom>(),
-        ),
-        d::optional(
-            "storage_backend",
-            9,
-            d::enum_kind::<AndroidAflagsFlagStorageBackend>(),
-        ),
-        d::optional("type", 10, d::enum_kind::<AndroidAflagsFlagType>()),
-    ]);
-}
+d::describe! { AndroidAflagsFlag, d::message("perfetto.protos.AndroidAflags.Flag", &[
+    d::optional("flag_namespace", 1, d::Kind::String),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("pkg", 3, d::Kind::String),
+    d::optional("container", 4, d::Kind::String),
+    d::optional("value", 5, d::Kind::String),
+    d::optional("staged_value", 6, d::Kind::String),
+    d::optional("permission", 7, d::enum_kind::<AndroidAflagsFlagPermission>()),
+    d::optional("value_picked_from", 8, d::enum_kind::<AndroidAflagsValuePickedFrom>()),
+    d::optional("storage_backend", 9, d::enum_kind::<AndroidAflagsFlagStorageBackend>()),
+    d::optional("type", 10, d::enum_kind::<AndroidAflagsFlagType>()),
+]) }

@@ -37,18 +37,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidGameInterventionList {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidGameInterventionList", &[
-        d::repeated(
-            "game_packages",
-            1,
-            d::of!(AndroidGameInterventionListGamePackageInfo),
-        ),
-        d::optional("parse_error", 2, d::Kind::Bool),
-        d::optional("read_error", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { AndroidGameInterventionList, d::message("perfetto.protos.AndroidGameInterventionList", &[
+    d::repeated("game_packages", 1, d::of!(AndroidGameInterventionListGamePackageInfo)),
+    d::optional("parse_error", 2, d::Kind::Bool),
+    d::optional("read_error", 3, d::Kind::Bool),
+]) }
 
 /// `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
 #[derive(PartialEq, Debug, Default)]
@@ -87,15 +80,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidGameInterventionListGameModeInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidGameInterventionList.GameModeInfo", &[
-        d::optional("mode", 1, d::Kind::Uint32),
-        d::optional("use_angle", 2, d::Kind::Bool),
-        d::optional("resolution_downscale", 3, d::Kind::Float),
-        d::optional("fps", 4, d::Kind::Float),
-    ]);
-}
+d::describe! { AndroidGameInterventionListGameModeInfo, d::message("perfetto.protos.AndroidGameInterventionList.GameModeInfo", &[
+    d::optional("mode", 1, d::Kind::Uint32),
+    d::optional("use_angle", 2, d::Kind::Bool),
+    d::optional("resolution_downscale", 3, d::Kind::Float),
+    d::optional("fps", 4, d::Kind::Float),
+]) }
 
 /// `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
 #[derive(PartialEq, Debug, Default)]
@@ -136,16 +126,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidGameInterventionListGamePackageInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidGameInterventionList.GamePackageInfo", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("uid", 2, d::Kind::Uint64),
-        d::optional("current_mode", 3, d::Kind::Uint32),
-        d::repeated(
-            "game_mode_info",
-            4,
-            d::of!(AndroidGameInterventionListGameModeInfo),
-        ),
-    ]);
-}
+d::describe! { AndroidGameInterventionListGamePackageInfo, d::message("perfetto.protos.AndroidGameInterventionList.GamePackageInfo", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("uid", 2, d::Kind::Uint64),
+    d::optional("current_mode", 3, d::Kind::Uint32),
+    d::repeated("game_mode_info", 4, d::of!(AndroidGameInterventionListGameModeInfo)),
+]) }

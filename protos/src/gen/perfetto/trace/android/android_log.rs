@@ -33,13 +33,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidLogPacket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidLogPacket", &[
-        d::repeated("events", 1, d::of!(AndroidLogPacketLogEvent)),
-        d::optional("stats", 2, d::of!(AndroidLogPacketStats)),
-    ]);
-}
+d::describe! { AndroidLogPacket, d::message("perfetto.protos.AndroidLogPacket", &[
+    d::repeated("events", 1, d::of!(AndroidLogPacketLogEvent)),
+    d::optional("stats", 2, d::of!(AndroidLogPacketStats)),
+]) }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -100,20 +97,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidLogPacketLogEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidLogPacket.LogEvent", &[
-        d::optional("log_id", 1, d::enum_kind::<AndroidLogId>()),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("tid", 3, d::Kind::Int32),
-        d::optional("uid", 4, d::Kind::Int32),
-        d::optional("timestamp", 5, d::Kind::Uint64),
-        d::optional("tag", 6, d::Kind::String),
-        d::optional("prio", 7, d::enum_kind::<AndroidLogPriority>()),
-        d::optional("message", 8, d::Kind::String),
-        d::repeated("args", 9, d::of!(AndroidLogPacketLogEventArg)),
-    ]);
-}
+d::describe! { AndroidLogPacketLogEvent, d::message("perfetto.protos.AndroidLogPacket.LogEvent", &[
+    d::optional("log_id", 1, d::enum_kind::<AndroidLogId>()),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("tid", 3, d::Kind::Int32),
+    d::optional("uid", 4, d::Kind::Int32),
+    d::optional("timestamp", 5, d::Kind::Uint64),
+    d::optional("tag", 6, d::Kind::String),
+    d::optional("prio", 7, d::enum_kind::<AndroidLogPriority>()),
+    d::optional("message", 8, d::Kind::String),
+    d::repeated("args", 9, d::of!(AndroidLogPacketLogEventArg)),
+]) }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
 #[derive(PartialEq, Debug, Default)]
@@ -165,15 +159,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidLogPacketLogEventArg {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidLogPacket.LogEvent.Arg", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("int_value", 2, d::Kind::Int64).of("value"),
-        d::optional("float_value", 3, d::Kind::Float).of("value"),
-        d::optional("string_value", 4, d::Kind::String).of("value"),
-    ]);
-}
+d::describe! { AndroidLogPacketLogEventArg, d::message("perfetto.protos.AndroidLogPacket.LogEvent.Arg", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("int_value", 2, d::Kind::Int64).of("value"),
+    d::optional("float_value", 3, d::Kind::Float).of("value"),
+    d::optional("string_value", 4, d::Kind::String).of("value"),
+]) }
 
 /// `perfetto.protos.AndroidLogPacket.Stats`.
 #[derive(PartialEq, Debug, Default)]
@@ -208,11 +199,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidLogPacketStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidLogPacket.Stats", &[
-        d::optional("num_total", 1, d::Kind::Uint64),
-        d::optional("num_failed", 2, d::Kind::Uint64),
-        d::optional("num_skipped", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { AndroidLogPacketStats, d::message("perfetto.protos.AndroidLogPacket.Stats", &[
+    d::optional("num_total", 1, d::Kind::Uint64),
+    d::optional("num_failed", 2, d::Kind::Uint64),
+    d::optional("num_skipped", 3, d::Kind::Uint64),
+]) }

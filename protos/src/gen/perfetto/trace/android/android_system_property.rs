@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidSystemProperty {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidSystemProperty",
-        &[d::repeated("values", 1, d::of!(AndroidSystemPropertyPropertyValue))],
-    );
-}
+d::describe! { AndroidSystemProperty, d::message("perfetto.protos.AndroidSystemProperty", &[
+    d::repeated("values", 1, d::of!(AndroidSystemPropertyPropertyValue)),
+]) }
 
 /// `perfetto.protos.AndroidSystemProperty.PropertyValue`.
 #[derive(PartialEq, Debug, Default)]
@@ -64,10 +60,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidSystemPropertyPropertyValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidSystemProperty.PropertyValue", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { AndroidSystemPropertyPropertyValue, d::message("perfetto.protos.AndroidSystemProperty.PropertyValue", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }

@@ -37,11 +37,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuPerUidData {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuPerUidData", &[
-        d::optional("cluster_count", 1, d::Kind::Uint32),
-        d::packed("uid", 2, d::Kind::Uint32),
-        d::packed("total_time_ms", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { CpuPerUidData, d::message("perfetto.protos.CpuPerUidData", &[
+    d::optional("cluster_count", 1, d::Kind::Uint32),
+    d::packed("uid", 2, d::Kind::Uint32),
+    d::packed("total_time_ms", 3, d::Kind::Uint64),
+]) }

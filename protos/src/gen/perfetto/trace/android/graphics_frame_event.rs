@@ -70,13 +70,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GraphicsFrameEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GraphicsFrameEvent",
-        &[d::optional("buffer_event", 1, d::of!(GraphicsFrameEventBufferEvent))],
-    );
-}
+d::describe! { GraphicsFrameEvent, d::message("perfetto.protos.GraphicsFrameEvent", &[
+    d::optional("buffer_event", 1, d::of!(GraphicsFrameEventBufferEvent)),
+]) }
 
 /// `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -119,13 +115,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GraphicsFrameEventBufferEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GraphicsFrameEvent.BufferEvent", &[
-        d::optional("frame_number", 1, d::Kind::Uint32),
-        d::optional("type", 2, d::enum_kind::<GraphicsFrameEventBufferEventType>()),
-        d::optional("layer_name", 3, d::Kind::String),
-        d::optional("duration_ns", 4, d::Kind::Uint64),
-        d::optional("buffer_id", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GraphicsFrameEventBufferEvent, d::message("perfetto.protos.GraphicsFrameEvent.BufferEvent", &[
+    d::optional("frame_number", 1, d::Kind::Uint32),
+    d::optional("type", 2, d::enum_kind::<GraphicsFrameEventBufferEventType>()),
+    d::optional("layer_name", 3, d::Kind::String),
+    d::optional("duration_ns", 4, d::Kind::Uint64),
+    d::optional("buffer_id", 5, d::Kind::Uint32),
+]) }

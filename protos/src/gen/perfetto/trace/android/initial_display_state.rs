@@ -31,10 +31,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InitialDisplayState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InitialDisplayState", &[
-        d::optional("display_state", 1, d::Kind::Int32),
-        d::optional("brightness", 2, d::Kind::Double),
-    ]);
-}
+d::describe! { InitialDisplayState, d::message("perfetto.protos.InitialDisplayState", &[
+    d::optional("display_state", 1, d::Kind::Int32),
+    d::optional("brightness", 2, d::Kind::Double),
+]) }

@@ -62,15 +62,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KernelWakelockData {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KernelWakelockData", &[
-        d::repeated("wakelock", 1, d::of!(KernelWakelockDataWakelock)),
-        d::packed("wakelock_id", 2, d::Kind::Uint32),
-        d::packed("time_held_millis", 3, d::Kind::Uint64),
-        d::optional("error_flags", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KernelWakelockData, d::message("perfetto.protos.KernelWakelockData", &[
+    d::repeated("wakelock", 1, d::of!(KernelWakelockDataWakelock)),
+    d::packed("wakelock_id", 2, d::Kind::Uint32),
+    d::packed("time_held_millis", 3, d::Kind::Uint64),
+    d::optional("error_flags", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KernelWakelockData.Wakelock`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,15 +102,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KernelWakelockDataWakelock {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KernelWakelockData.Wakelock", &[
-        d::optional("wakelock_id", 1, d::Kind::Uint32),
-        d::optional("wakelock_name", 2, d::Kind::String),
-        d::optional(
-            "wakelock_type",
-            3,
-            d::enum_kind::<KernelWakelockDataWakelockType>(),
-        ),
-    ]);
-}
+d::describe! { KernelWakelockDataWakelock, d::message("perfetto.protos.KernelWakelockData.Wakelock", &[
+    d::optional("wakelock_id", 1, d::Kind::Uint32),
+    d::optional("wakelock_name", 2, d::Kind::String),
+    d::optional("wakelock_type", 3, d::enum_kind::<KernelWakelockDataWakelockType>()),
+]) }

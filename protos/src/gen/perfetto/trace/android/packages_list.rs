@@ -37,14 +37,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PackagesList {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PackagesList", &[
-        d::repeated("packages", 1, d::of!(PackagesListPackageInfo)),
-        d::optional("parse_error", 2, d::Kind::Bool),
-        d::optional("read_error", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { PackagesList, d::message("perfetto.protos.PackagesList", &[
+    d::repeated("packages", 1, d::of!(PackagesListPackageInfo)),
+    d::optional("parse_error", 2, d::Kind::Bool),
+    d::optional("read_error", 3, d::Kind::Bool),
+]) }
 
 /// `perfetto.protos.PackagesList.PackageInfo`.
 #[derive(PartialEq, Debug, Default)]
@@ -87,13 +84,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PackagesListPackageInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PackagesList.PackageInfo", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("uid", 2, d::Kind::Uint64),
-        d::optional("debuggable", 3, d::Kind::Bool),
-        d::optional("profileable_from_shell", 4, d::Kind::Bool),
-        d::optional("version_code", 5, d::Kind::Int64),
-    ]);
-}
+d::describe! { PackagesListPackageInfo, d::message("perfetto.protos.PackagesList.PackageInfo", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("uid", 2, d::Kind::Uint64),
+    d::optional("debuggable", 3, d::Kind::Bool),
+    d::optional("profileable_from_shell", 4, d::Kind::Bool),
+    d::optional("version_code", 5, d::Kind::Int64),
+]) }

@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PixelModemEvents {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PixelModemEvents", &[
-        d::repeated("events", 1, d::Kind::Bytes),
-        d::repeated("event_time_nanos", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { PixelModemEvents, d::message("perfetto.protos.PixelModemEvents", &[
+    d::repeated("events", 1, d::Kind::Bytes),
+    d::repeated("event_time_nanos", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.PixelModemTokenDatabase`.
 #[derive(PartialEq, Debug, Default)]
@@ -64,10 +61,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PixelModemTokenDatabase {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PixelModemTokenDatabase",
-        &[d::optional("database", 1, d::Kind::Bytes)],
-    );
-}
+d::describe! { PixelModemTokenDatabase, d::message("perfetto.protos.PixelModemTokenDatabase", &[
+    d::optional("database", 1, d::Kind::Bytes),
+]) }

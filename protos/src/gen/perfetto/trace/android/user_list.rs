@@ -33,13 +33,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidUserList {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidUserList", &[
-        d::repeated("users", 1, d::of!(AndroidUserListUserInfo)),
-        d::optional("error", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { AndroidUserList, d::message("perfetto.protos.AndroidUserList", &[
+    d::repeated("users", 1, d::of!(AndroidUserListUserInfo)),
+    d::optional("error", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.AndroidUserList.UserInfo`.
 #[derive(PartialEq, Debug, Default)]
@@ -70,10 +67,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidUserListUserInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidUserList.UserInfo",
-        &[d::optional("type", 1, d::Kind::String), d::optional("uid", 2, d::Kind::Int32)],
-    );
-}
+d::describe! { AndroidUserListUserInfo, d::message("perfetto.protos.AndroidUserList.UserInfo", &[
+    d::optional("type", 1, d::Kind::String),
+    d::optional("uid", 2, d::Kind::Int32),
+]) }

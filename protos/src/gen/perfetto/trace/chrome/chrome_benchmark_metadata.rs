@@ -61,17 +61,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeBenchmarkMetadata {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeBenchmarkMetadata", &[
-        d::optional("benchmark_start_time_us", 1, d::Kind::Int64),
-        d::optional("story_run_time_us", 2, d::Kind::Int64),
-        d::optional("benchmark_name", 3, d::Kind::String),
-        d::optional("benchmark_description", 4, d::Kind::String),
-        d::optional("label", 5, d::Kind::String),
-        d::optional("story_name", 6, d::Kind::String),
-        d::repeated("story_tags", 7, d::Kind::String),
-        d::optional("story_run_index", 8, d::Kind::Int32),
-        d::optional("had_failures", 9, d::Kind::Bool),
-    ]);
-}
+d::describe! { ChromeBenchmarkMetadata, d::message("perfetto.protos.ChromeBenchmarkMetadata", &[
+    d::optional("benchmark_start_time_us", 1, d::Kind::Int64),
+    d::optional("story_run_time_us", 2, d::Kind::Int64),
+    d::optional("benchmark_name", 3, d::Kind::String),
+    d::optional("benchmark_description", 4, d::Kind::String),
+    d::optional("label", 5, d::Kind::String),
+    d::optional("story_name", 6, d::Kind::String),
+    d::repeated("story_tags", 7, d::Kind::String),
+    d::optional("story_run_index", 8, d::Kind::Int32),
+    d::optional("had_failures", 9, d::Kind::Bool),
+]) }

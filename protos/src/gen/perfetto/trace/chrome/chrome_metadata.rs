@@ -107,23 +107,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeMetadataPacket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMetadataPacket", &[
-        d::optional(
-            "background_tracing_metadata",
-            1,
-            d::of!(BackgroundTracingMetadata),
-        ),
-        d::optional("chrome_version_code", 2, d::Kind::Int32),
-        d::optional("enabled_categories", 3, d::Kind::String),
-        d::repeated("field_trial_hashes", 4, d::of!(ChromeMetadataPacketFinchHash)),
-        d::optional("app_package_name", 5, d::Kind::String),
-        d::optional("app_version", 6, d::Kind::String),
-        d::optional("channel", 7, d::Kind::Uint32),
-        d::optional("os_name", 8, d::Kind::String),
-    ]);
-}
+d::describe! { ChromeMetadataPacket, d::message("perfetto.protos.ChromeMetadataPacket", &[
+    d::optional("background_tracing_metadata", 1, d::of!(BackgroundTracingMetadata)),
+    d::optional("chrome_version_code", 2, d::Kind::Int32),
+    d::optional("enabled_categories", 3, d::Kind::String),
+    d::repeated("field_trial_hashes", 4, d::of!(ChromeMetadataPacketFinchHash)),
+    d::optional("app_package_name", 5, d::Kind::String),
+    d::optional("app_version", 6, d::Kind::String),
+    d::optional("channel", 7, d::Kind::Uint32),
+    d::optional("os_name", 8, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromeMetadataPacket.FinchHash`.
 #[derive(PartialEq, Debug, Default)]
@@ -154,13 +147,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeMetadataPacketFinchHash {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMetadataPacket.FinchHash", &[
-        d::optional("name", 1, d::Kind::Uint32),
-        d::optional("group", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ChromeMetadataPacketFinchHash, d::message("perfetto.protos.ChromeMetadataPacket.FinchHash", &[
+    d::optional("name", 1, d::Kind::Uint32),
+    d::optional("group", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata`.
 #[derive(PartialEq, Debug, Default)]
@@ -197,18 +187,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BackgroundTracingMetadata {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata", &[
-        d::optional(
-            "triggered_rule",
-            1,
-            d::of!(BackgroundTracingMetadataTriggerRule),
-        ),
-        d::repeated("active_rules", 2, d::of!(BackgroundTracingMetadataTriggerRule)),
-        d::optional("scenario_name_hash", 3, d::Kind::Fixed32),
-    ]);
-}
+d::describe! { BackgroundTracingMetadata, d::message("perfetto.protos.BackgroundTracingMetadata", &[
+    d::optional("triggered_rule", 1, d::of!(BackgroundTracingMetadataTriggerRule)),
+    d::repeated("active_rules", 2, d::of!(BackgroundTracingMetadataTriggerRule)),
+    d::optional("scenario_name_hash", 3, d::Kind::Fixed32),
+]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
 #[derive(PartialEq, Debug, Default)]
@@ -247,27 +230,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BackgroundTracingMetadataTriggerRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule", &[
-        d::optional(
-            "trigger_type",
-            1,
-            d::enum_kind::<BackgroundTracingMetadataTriggerRuleTriggerType>(),
-        ),
-        d::optional(
-            "histogram_rule",
-            2,
-            d::of!(BackgroundTracingMetadataTriggerRuleHistogramRule),
-        ),
-        d::optional(
-            "named_rule",
-            3,
-            d::of!(BackgroundTracingMetadataTriggerRuleNamedRule),
-        ),
-        d::optional("name_hash", 4, d::Kind::Fixed32),
-    ]);
-}
+d::describe! { BackgroundTracingMetadataTriggerRule, d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule", &[
+    d::optional("trigger_type", 1, d::enum_kind::<BackgroundTracingMetadataTriggerRuleTriggerType>()),
+    d::optional("histogram_rule", 2, d::of!(BackgroundTracingMetadataTriggerRuleHistogramRule)),
+    d::optional("named_rule", 3, d::of!(BackgroundTracingMetadataTriggerRuleNamedRule)),
+    d::optional("name_hash", 4, d::Kind::Fixed32),
+]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
 #[derive(PartialEq, Debug, Default)]
@@ -302,14 +270,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BackgroundTracingMetadataTriggerRuleHistogramRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule", &[
-        d::optional("histogram_name_hash", 1, d::Kind::Fixed64),
-        d::optional("histogram_min_trigger", 2, d::Kind::Int64),
-        d::optional("histogram_max_trigger", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { BackgroundTracingMetadataTriggerRuleHistogramRule, d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule", &[
+    d::optional("histogram_name_hash", 1, d::Kind::Fixed64),
+    d::optional("histogram_min_trigger", 2, d::Kind::Int64),
+    d::optional("histogram_max_trigger", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
 #[derive(PartialEq, Debug, Default)]
@@ -340,14 +305,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BackgroundTracingMetadataTriggerRuleNamedRule {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule", &[
-        d::optional(
-            "event_type",
-            1,
-            d::enum_kind::<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>(),
-        ),
-        d::optional("content_trigger_name_hash", 2, d::Kind::Fixed64),
-    ]);
-}
+d::describe! { BackgroundTracingMetadataTriggerRuleNamedRule, d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule", &[
+    d::optional("event_type", 1, d::enum_kind::<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>()),
+    d::optional("content_trigger_name_hash", 2, d::Kind::Fixed64),
+]) }

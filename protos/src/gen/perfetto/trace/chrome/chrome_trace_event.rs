@@ -92,19 +92,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeTracedValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeTracedValue", &[
-        d::optional("nested_type", 1, d::enum_kind::<ChromeTracedValueNestedType>()),
-        d::repeated("dict_keys", 2, d::Kind::String),
-        d::repeated("dict_values", 3, d::of!(ChromeTracedValue)),
-        d::repeated("array_values", 4, d::of!(ChromeTracedValue)),
-        d::optional("int_value", 5, d::Kind::Int32),
-        d::optional("double_value", 6, d::Kind::Double),
-        d::optional("bool_value", 7, d::Kind::Bool),
-        d::optional("string_value", 8, d::Kind::String),
-    ]);
-}
+d::describe! { ChromeTracedValue, d::message("perfetto.protos.ChromeTracedValue", &[
+    d::optional("nested_type", 1, d::enum_kind::<ChromeTracedValueNestedType>()),
+    d::repeated("dict_keys", 2, d::Kind::String),
+    d::repeated("dict_values", 3, d::of!(ChromeTracedValue)),
+    d::repeated("array_values", 4, d::of!(ChromeTracedValue)),
+    d::optional("int_value", 5, d::Kind::Int32),
+    d::optional("double_value", 6, d::Kind::Double),
+    d::optional("bool_value", 7, d::Kind::Bool),
+    d::optional("string_value", 8, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromeStringTableEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -135,13 +132,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeStringTableEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeStringTableEntry", &[
-        d::optional("value", 1, d::Kind::String),
-        d::optional("index", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { ChromeStringTableEntry, d::message("perfetto.protos.ChromeStringTableEntry", &[
+    d::optional("value", 1, d::Kind::String),
+    d::optional("index", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.ChromeTraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -230,27 +224,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeTraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeTraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("timestamp", 2, d::Kind::Int64),
-        d::optional("phase", 3, d::Kind::Int32),
-        d::optional("thread_id", 4, d::Kind::Int32),
-        d::optional("duration", 5, d::Kind::Int64),
-        d::optional("thread_duration", 6, d::Kind::Int64),
-        d::optional("scope", 7, d::Kind::String),
-        d::optional("id", 8, d::Kind::Uint64),
-        d::optional("flags", 9, d::Kind::Uint32),
-        d::optional("category_group_name", 10, d::Kind::String),
-        d::optional("process_id", 11, d::Kind::Int32),
-        d::optional("thread_timestamp", 12, d::Kind::Int64),
-        d::optional("bind_id", 13, d::Kind::Uint64),
-        d::repeated("args", 14, d::of!(ChromeTraceEventArg)),
-        d::optional("name_index", 15, d::Kind::Uint32),
-        d::optional("category_group_name_index", 16, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ChromeTraceEvent, d::message("perfetto.protos.ChromeTraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("timestamp", 2, d::Kind::Int64),
+    d::optional("phase", 3, d::Kind::Int32),
+    d::optional("thread_id", 4, d::Kind::Int32),
+    d::optional("duration", 5, d::Kind::Int64),
+    d::optional("thread_duration", 6, d::Kind::Int64),
+    d::optional("scope", 7, d::Kind::String),
+    d::optional("id", 8, d::Kind::Uint64),
+    d::optional("flags", 9, d::Kind::Uint32),
+    d::optional("category_group_name", 10, d::Kind::String),
+    d::optional("process_id", 11, d::Kind::Int32),
+    d::optional("thread_timestamp", 12, d::Kind::Int64),
+    d::optional("bind_id", 13, d::Kind::Uint64),
+    d::repeated("args", 14, d::of!(ChromeTraceEventArg)),
+    d::optional("name_index", 15, d::Kind::Uint32),
+    d::optional("category_group_name_index", 16, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.ChromeTraceEvent.Arg`.
 #[derive(PartialEq, Debug, Default)]
@@ -326,21 +317,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeTraceEventArg {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeTraceEvent.Arg", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("bool_value", 2, d::Kind::Bool).of("value"),
-        d::optional("uint_value", 3, d::Kind::Uint64).of("value"),
-        d::optional("int_value", 4, d::Kind::Int64).of("value"),
-        d::optional("double_value", 5, d::Kind::Double).of("value"),
-        d::optional("string_value", 6, d::Kind::String).of("value"),
-        d::optional("pointer_value", 7, d::Kind::Uint64).of("value"),
-        d::optional("json_value", 8, d::Kind::String).of("value"),
-        d::optional("traced_value", 10, d::of!(ChromeTracedValue)).of("value"),
-        d::optional("name_index", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ChromeTraceEventArg, d::message("perfetto.protos.ChromeTraceEvent.Arg", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("bool_value", 2, d::Kind::Bool).of("value"),
+    d::optional("uint_value", 3, d::Kind::Uint64).of("value"),
+    d::optional("int_value", 4, d::Kind::Int64).of("value"),
+    d::optional("double_value", 5, d::Kind::Double).of("value"),
+    d::optional("string_value", 6, d::Kind::String).of("value"),
+    d::optional("pointer_value", 7, d::Kind::Uint64).of("value"),
+    d::optional("json_value", 8, d::Kind::String).of("value"),
+    d::optional("traced_value", 10, d::of!(ChromeTracedValue)).of("value"),
+    d::optional("name_index", 9, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.ChromeMetadata`.
 #[derive(PartialEq, Debug, Default)]
@@ -396,16 +384,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeMetadata {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMetadata", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("string_value", 2, d::Kind::String).of("value"),
-        d::optional("bool_value", 3, d::Kind::Bool).of("value"),
-        d::optional("int_value", 4, d::Kind::Int64).of("value"),
-        d::optional("json_value", 5, d::Kind::String).of("value"),
-    ]);
-}
+d::describe! { ChromeMetadata, d::message("perfetto.protos.ChromeMetadata", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("string_value", 2, d::Kind::String).of("value"),
+    d::optional("bool_value", 3, d::Kind::Bool).of("value"),
+    d::optional("int_value", 4, d::Kind::Int64).of("value"),
+    d::optional("json_value", 5, d::Kind::String).of("value"),
+]) }
 
 /// `perfetto.protos.ChromeLegacyJsonTrace`.
 #[derive(PartialEq, Debug, Default)]
@@ -436,13 +421,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeLegacyJsonTrace {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeLegacyJsonTrace", &[
-        d::optional("type", 1, d::enum_kind::<ChromeLegacyJsonTraceTraceType>()),
-        d::optional("data", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ChromeLegacyJsonTrace, d::message("perfetto.protos.ChromeLegacyJsonTrace", &[
+    d::optional("type", 1, d::enum_kind::<ChromeLegacyJsonTraceTraceType>()),
+    d::optional("data", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromeEventBundle`.
 #[derive(PartialEq, Debug, Default)]
@@ -487,13 +469,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeEventBundle {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeEventBundle", &[
-        d::repeated("trace_events", 1, d::of!(ChromeTraceEvent)),
-        d::repeated("metadata", 2, d::of!(ChromeMetadata)),
-        d::repeated("string_table", 3, d::of!(ChromeStringTableEntry)),
-        d::repeated("legacy_ftrace_output", 4, d::Kind::String),
-        d::repeated("legacy_json_trace", 5, d::of!(ChromeLegacyJsonTrace)),
-    ]);
-}
+d::describe! { ChromeEventBundle, d::message("perfetto.protos.ChromeEventBundle", &[
+    d::repeated("trace_events", 1, d::of!(ChromeTraceEvent)),
+    d::repeated("metadata", 2, d::of!(ChromeMetadata)),
+    d::repeated("string_table", 3, d::of!(ChromeStringTableEntry)),
+    d::repeated("legacy_ftrace_output", 4, d::Kind::String),
+    d::repeated("legacy_json_trace", 5, d::of!(ChromeLegacyJsonTrace)),
+]) }

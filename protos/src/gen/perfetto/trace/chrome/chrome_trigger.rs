@@ -33,11 +33,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeTrigger {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeTrigger", &[
-        d::optional("trigger_name", 1, d::Kind::String),
-        d::optional("trigger_name_hash", 2, d::Kind::Fixed32),
-        d::optional("flow_id", 3, d::Kind::Fixed64),
-    ]);
-}
+d::describe! { ChromeTrigger, d::message("perfetto.protos.ChromeTrigger", &[
+    d::optional("trigger_name", 1, d::Kind::String),
+    d::optional("trigger_name_hash", 2, d::Kind::Fixed32),
+    d::optional("flow_id", 3, d::Kind::Fixed64),
+]) }

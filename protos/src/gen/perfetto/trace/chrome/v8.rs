@@ -229,14 +229,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8String {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8String", &[
-        d::optional("latin1", 1, d::Kind::Bytes).of("encoded_string"),
-        d::optional("utf16_le", 2, d::Kind::Bytes).of("encoded_string"),
-        d::optional("utf16_be", 3, d::Kind::Bytes).of("encoded_string"),
-    ]);
-}
+d::describe! { V8String, d::message("perfetto.protos.V8String", &[
+    d::optional("latin1", 1, d::Kind::Bytes).of("encoded_string"),
+    d::optional("utf16_le", 2, d::Kind::Bytes).of("encoded_string"),
+    d::optional("utf16_be", 3, d::Kind::Bytes).of("encoded_string"),
+]) }
 
 /// `perfetto.protos.InternedV8String`.
 #[derive(PartialEq, Debug, Default)]
@@ -288,15 +285,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedV8String {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8String", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("latin1", 2, d::Kind::Bytes).of("encoded_string"),
-        d::optional("utf16_le", 3, d::Kind::Bytes).of("encoded_string"),
-        d::optional("utf16_be", 4, d::Kind::Bytes).of("encoded_string"),
-    ]);
-}
+d::describe! { InternedV8String, d::message("perfetto.protos.InternedV8String", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("latin1", 2, d::Kind::Bytes).of("encoded_string"),
+    d::optional("utf16_le", 3, d::Kind::Bytes).of("encoded_string"),
+    d::optional("utf16_be", 4, d::Kind::Bytes).of("encoded_string"),
+]) }
 
 /// `perfetto.protos.InternedV8JsScript`.
 #[derive(PartialEq, Debug, Default)]
@@ -339,16 +333,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedV8JsScript {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8JsScript", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("script_id", 2, d::Kind::Int32),
-        d::optional("type", 3, d::enum_kind::<InternedV8JsScriptType>()),
-        d::optional("name", 4, d::of!(V8String)),
-        d::optional("source", 5, d::of!(V8String)),
-    ]);
-}
+d::describe! { InternedV8JsScript, d::message("perfetto.protos.InternedV8JsScript", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("script_id", 2, d::Kind::Int32),
+    d::optional("type", 3, d::enum_kind::<InternedV8JsScriptType>()),
+    d::optional("name", 4, d::of!(V8String)),
+    d::optional("source", 5, d::of!(V8String)),
+]) }
 
 /// `perfetto.protos.InternedV8WasmScript`.
 #[derive(PartialEq, Debug, Default)]
@@ -387,15 +378,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedV8WasmScript {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8WasmScript", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("script_id", 2, d::Kind::Int32),
-        d::optional("url", 3, d::Kind::String),
-        d::optional("wire_bytes", 4, d::Kind::Bytes),
-    ]);
-}
+d::describe! { InternedV8WasmScript, d::message("perfetto.protos.InternedV8WasmScript", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("script_id", 2, d::Kind::Int32),
+    d::optional("url", 3, d::Kind::String),
+    d::optional("wire_bytes", 4, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.InternedV8JsFunction`.
 #[derive(PartialEq, Debug, Default)]
@@ -450,19 +438,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedV8JsFunction {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8JsFunction", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("v8_js_function_name_iid", 2, d::Kind::Uint64),
-        d::optional("v8_js_script_iid", 3, d::Kind::Uint64),
-        d::optional("is_toplevel", 4, d::Kind::Bool),
-        d::optional("kind", 5, d::enum_kind::<InternedV8JsFunctionKind>()),
-        d::optional("byte_offset", 6, d::Kind::Uint32),
-        d::optional("line", 7, d::Kind::Uint32),
-        d::optional("column", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { InternedV8JsFunction, d::message("perfetto.protos.InternedV8JsFunction", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("v8_js_function_name_iid", 2, d::Kind::Uint64),
+    d::optional("v8_js_script_iid", 3, d::Kind::Uint64),
+    d::optional("is_toplevel", 4, d::Kind::Bool),
+    d::optional("kind", 5, d::enum_kind::<InternedV8JsFunctionKind>()),
+    d::optional("byte_offset", 6, d::Kind::Uint32),
+    d::optional("line", 7, d::Kind::Uint32),
+    d::optional("column", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.InternedV8Isolate`.
 #[derive(PartialEq, Debug, Default)]
@@ -509,17 +494,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedV8Isolate {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8Isolate", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("pid", 2, d::Kind::Uint32),
-        d::optional("isolate_id", 3, d::Kind::Int32),
-        d::optional("code_range", 4, d::of!(InternedV8IsolateCodeRange)),
-        d::optional("embedded_blob_code_start_address", 5, d::Kind::Uint64),
-        d::optional("embedded_blob_code_size", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { InternedV8Isolate, d::message("perfetto.protos.InternedV8Isolate", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("pid", 2, d::Kind::Uint32),
+    d::optional("isolate_id", 3, d::Kind::Int32),
+    d::optional("code_range", 4, d::of!(InternedV8IsolateCodeRange)),
+    d::optional("embedded_blob_code_start_address", 5, d::Kind::Uint64),
+    d::optional("embedded_blob_code_size", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.InternedV8Isolate.CodeRange`.
 #[derive(PartialEq, Debug, Default)]
@@ -558,15 +540,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedV8IsolateCodeRange {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8Isolate.CodeRange", &[
-        d::optional("base_address", 1, d::Kind::Uint64),
-        d::optional("size", 2, d::Kind::Uint64),
-        d::optional("embedded_blob_code_copy_start_address", 3, d::Kind::Uint64),
-        d::optional("is_process_wide", 4, d::Kind::Bool),
-    ]);
-}
+d::describe! { InternedV8IsolateCodeRange, d::message("perfetto.protos.InternedV8Isolate.CodeRange", &[
+    d::optional("base_address", 1, d::Kind::Uint64),
+    d::optional("size", 2, d::Kind::Uint64),
+    d::optional("embedded_blob_code_copy_start_address", 3, d::Kind::Uint64),
+    d::optional("is_process_wide", 4, d::Kind::Bool),
+]) }
 
 /// `perfetto.protos.V8JsCode`.
 #[derive(PartialEq, Debug, Default)]
@@ -659,23 +638,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8JsCode {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8JsCode", &[
-        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-        d::optional("tid", 2, d::Kind::Uint32),
-        d::optional("v8_js_function_iid", 3, d::Kind::Uint64),
-        d::optional("tier", 4, d::enum_kind::<V8JsCodeTier>()),
-        d::optional("instruction_start", 5, d::Kind::Uint64),
-        d::optional("instruction_size_bytes", 6, d::Kind::Uint64),
-        d::optional("machine_code", 7, d::Kind::Bytes).of("instructions"),
-        d::optional("bytecode", 8, d::Kind::Bytes).of("instructions"),
-        d::optional("source_positions", 9, d::Kind::Bytes).of("source_map"),
-        d::optional("bytecode_positions", 10, d::Kind::Bytes).of("source_map"),
-        d::optional("inlined_bytecode_positions", 11, d::Kind::Bytes)
-            .of("source_map"),
-    ]);
-}
+d::describe! { V8JsCode, d::message("perfetto.protos.V8JsCode", &[
+    d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+    d::optional("tid", 2, d::Kind::Uint32),
+    d::optional("v8_js_function_iid", 3, d::Kind::Uint64),
+    d::optional("tier", 4, d::enum_kind::<V8JsCodeTier>()),
+    d::optional("instruction_start", 5, d::Kind::Uint64),
+    d::optional("instruction_size_bytes", 6, d::Kind::Uint64),
+    d::optional("machine_code", 7, d::Kind::Bytes).of("instructions"),
+    d::optional("bytecode", 8, d::Kind::Bytes).of("instructions"),
+    d::optional("source_positions", 9, d::Kind::Bytes).of("source_map"),
+    d::optional("bytecode_positions", 10, d::Kind::Bytes).of("source_map"),
+    d::optional("inlined_bytecode_positions", 11, d::Kind::Bytes).of("source_map"),
+]) }
 
 /// `perfetto.protos.V8InternalCode`.
 #[derive(PartialEq, Debug, Default)]
@@ -730,19 +705,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8InternalCode {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8InternalCode", &[
-        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-        d::optional("tid", 2, d::Kind::Uint32),
-        d::optional("name", 3, d::Kind::String),
-        d::optional("type", 4, d::enum_kind::<V8InternalCodeType>()),
-        d::optional("builtin_id", 5, d::Kind::Int32),
-        d::optional("instruction_start", 6, d::Kind::Uint64),
-        d::optional("instruction_size_bytes", 7, d::Kind::Uint64),
-        d::optional("machine_code", 8, d::Kind::Bytes),
-    ]);
-}
+d::describe! { V8InternalCode, d::message("perfetto.protos.V8InternalCode", &[
+    d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+    d::optional("tid", 2, d::Kind::Uint32),
+    d::optional("name", 3, d::Kind::String),
+    d::optional("type", 4, d::enum_kind::<V8InternalCodeType>()),
+    d::optional("builtin_id", 5, d::Kind::Int32),
+    d::optional("instruction_start", 6, d::Kind::Uint64),
+    d::optional("instruction_size_bytes", 7, d::Kind::Uint64),
+    d::optional("machine_code", 8, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.V8WasmCode`.
 #[derive(PartialEq, Debug, Default)]
@@ -801,20 +773,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8WasmCode {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8WasmCode", &[
-        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-        d::optional("tid", 2, d::Kind::Uint32),
-        d::optional("v8_wasm_script_iid", 3, d::Kind::Uint64),
-        d::optional("function_name", 4, d::Kind::String),
-        d::optional("tier", 5, d::enum_kind::<V8WasmCodeTier>()),
-        d::optional("code_offset_in_module", 6, d::Kind::Int32),
-        d::optional("instruction_start", 7, d::Kind::Uint64),
-        d::optional("instruction_size_bytes", 8, d::Kind::Uint64),
-        d::optional("machine_code", 9, d::Kind::Bytes),
-    ]);
-}
+d::describe! { V8WasmCode, d::message("perfetto.protos.V8WasmCode", &[
+    d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+    d::optional("tid", 2, d::Kind::Uint32),
+    d::optional("v8_wasm_script_iid", 3, d::Kind::Uint64),
+    d::optional("function_name", 4, d::Kind::String),
+    d::optional("tier", 5, d::enum_kind::<V8WasmCodeTier>()),
+    d::optional("code_offset_in_module", 6, d::Kind::Int32),
+    d::optional("instruction_start", 7, d::Kind::Uint64),
+    d::optional("instruction_size_bytes", 8, d::Kind::Uint64),
+    d::optional("machine_code", 9, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.V8RegExpCode`.
 #[derive(PartialEq, Debug, Default)]
@@ -861,17 +830,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8RegExpCode {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8RegExpCode", &[
-        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-        d::optional("tid", 2, d::Kind::Uint32),
-        d::optional("pattern", 3, d::of!(V8String)),
-        d::optional("instruction_start", 4, d::Kind::Uint64),
-        d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
-        d::optional("machine_code", 6, d::Kind::Bytes),
-    ]);
-}
+d::describe! { V8RegExpCode, d::message("perfetto.protos.V8RegExpCode", &[
+    d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+    d::optional("tid", 2, d::Kind::Uint32),
+    d::optional("pattern", 3, d::of!(V8String)),
+    d::optional("instruction_start", 4, d::Kind::Uint64),
+    d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
+    d::optional("machine_code", 6, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.V8CodeMove`.
 #[derive(PartialEq, Debug, Default)]
@@ -935,18 +901,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8CodeMove {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8CodeMove", &[
-        d::optional("isolate_iid", 1, d::Kind::Uint64),
-        d::optional("tid", 2, d::Kind::Uint32),
-        d::optional("from_instruction_start_address", 3, d::Kind::Uint64),
-        d::optional("to_instruction_start_address", 4, d::Kind::Uint64),
-        d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
-        d::optional("to_machine_code", 6, d::Kind::Bytes).of("to_instructions"),
-        d::optional("to_bytecode", 7, d::Kind::Bytes).of("to_instructions"),
-    ]);
-}
+d::describe! { V8CodeMove, d::message("perfetto.protos.V8CodeMove", &[
+    d::optional("isolate_iid", 1, d::Kind::Uint64),
+    d::optional("tid", 2, d::Kind::Uint32),
+    d::optional("from_instruction_start_address", 3, d::Kind::Uint64),
+    d::optional("to_instruction_start_address", 4, d::Kind::Uint64),
+    d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
+    d::optional("to_machine_code", 6, d::Kind::Bytes).of("to_instructions"),
+    d::optional("to_bytecode", 7, d::Kind::Bytes).of("to_instructions"),
+]) }
 
 /// `perfetto.protos.V8CodeDefaults`.
 #[derive(PartialEq, Debug, Default)]
@@ -973,10 +936,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V8CodeDefaults {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8CodeDefaults",
-        &[d::optional("tid", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { V8CodeDefaults, d::message("perfetto.protos.V8CodeDefaults", &[
+    d::optional("tid", 1, d::Kind::Uint32),
+]) }

@@ -303,42 +303,21 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CSwitchEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CSwitchEtwEvent", &[
-        d::optional("new_thread_id", 1, d::Kind::Uint32),
-        d::optional("old_thread_id", 2, d::Kind::Uint32),
-        d::optional("new_thread_priority", 3, d::Kind::Sint32),
-        d::optional("old_thread_priority", 4, d::Kind::Sint32),
-        d::optional("previous_c_state", 5, d::Kind::Uint32),
-        d::optional(
-                "old_thread_wait_reason",
-                6,
-                d::enum_kind::<CSwitchEtwEventOldThreadWaitReason>(),
-            )
-            .of("old_thread_wait_reason_enum_or_int"),
-        d::optional("old_thread_wait_reason_int", 11, d::Kind::Int32)
-            .of("old_thread_wait_reason_enum_or_int"),
-        d::optional(
-                "old_thread_wait_mode",
-                7,
-                d::enum_kind::<CSwitchEtwEventOldThreadWaitMode>(),
-            )
-            .of("old_thread_wait_mode_enum_or_int"),
-        d::optional("old_thread_wait_mode_int", 12, d::Kind::Int32)
-            .of("old_thread_wait_mode_enum_or_int"),
-        d::optional(
-                "old_thread_state",
-                8,
-                d::enum_kind::<CSwitchEtwEventOldThreadState>(),
-            )
-            .of("old_thread_state_enum_or_int"),
-        d::optional("old_thread_state_int", 13, d::Kind::Sint32)
-            .of("old_thread_state_enum_or_int"),
-        d::optional("old_thread_wait_ideal_processor", 9, d::Kind::Sint32),
-        d::optional("new_thread_wait_time", 10, d::Kind::Uint32),
-    ]);
-}
+d::describe! { CSwitchEtwEvent, d::message("perfetto.protos.CSwitchEtwEvent", &[
+    d::optional("new_thread_id", 1, d::Kind::Uint32),
+    d::optional("old_thread_id", 2, d::Kind::Uint32),
+    d::optional("new_thread_priority", 3, d::Kind::Sint32),
+    d::optional("old_thread_priority", 4, d::Kind::Sint32),
+    d::optional("previous_c_state", 5, d::Kind::Uint32),
+    d::optional("old_thread_wait_reason", 6, d::enum_kind::<CSwitchEtwEventOldThreadWaitReason>()).of("old_thread_wait_reason_enum_or_int"),
+    d::optional("old_thread_wait_reason_int", 11, d::Kind::Int32).of("old_thread_wait_reason_enum_or_int"),
+    d::optional("old_thread_wait_mode", 7, d::enum_kind::<CSwitchEtwEventOldThreadWaitMode>()).of("old_thread_wait_mode_enum_or_int"),
+    d::optional("old_thread_wait_mode_int", 12, d::Kind::Int32).of("old_thread_wait_mode_enum_or_int"),
+    d::optional("old_thread_state", 8, d::enum_kind::<CSwitchEtwEventOldThreadState>()).of("old_thread_state_enum_or_int"),
+    d::optional("old_thread_state_int", 13, d::Kind::Sint32).of("old_thread_state_enum_or_int"),
+    d::optional("old_thread_wait_ideal_processor", 9, d::Kind::Sint32),
+    d::optional("new_thread_wait_time", 10, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.ReadyThreadEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -411,24 +390,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ReadyThreadEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ReadyThreadEtwEvent", &[
-        d::optional("t_thread_id", 1, d::Kind::Uint32),
-        d::optional(
-                "adjust_reason",
-                2,
-                d::enum_kind::<ReadyThreadEtwEventAdjustReason>(),
-            )
-            .of("adjust_reason_enum_or_int"),
-        d::optional("adjust_reason_int", 5, d::Kind::Int32)
-            .of("adjust_reason_enum_or_int"),
-        d::optional("adjust_increment", 3, d::Kind::Sint32),
-        d::optional("flag", 4, d::enum_kind::<ReadyThreadEtwEventTraceFlag>())
-            .of("flag_enum_or_int"),
-        d::optional("flag_int", 6, d::Kind::Int32).of("flag_enum_or_int"),
-    ]);
-}
+d::describe! { ReadyThreadEtwEvent, d::message("perfetto.protos.ReadyThreadEtwEvent", &[
+    d::optional("t_thread_id", 1, d::Kind::Uint32),
+    d::optional("adjust_reason", 2, d::enum_kind::<ReadyThreadEtwEventAdjustReason>()).of("adjust_reason_enum_or_int"),
+    d::optional("adjust_reason_int", 5, d::Kind::Int32).of("adjust_reason_enum_or_int"),
+    d::optional("adjust_increment", 3, d::Kind::Sint32),
+    d::optional("flag", 4, d::enum_kind::<ReadyThreadEtwEventTraceFlag>()).of("flag_enum_or_int"),
+    d::optional("flag_int", 6, d::Kind::Int32).of("flag_enum_or_int"),
+]) }
 
 /// `perfetto.protos.MemInfoEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -505,24 +474,21 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MemInfoEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemInfoEtwEvent", &[
-        d::optional("priority_levels", 1, d::Kind::Uint32),
-        d::optional("zero_page_count", 2, d::Kind::Uint64),
-        d::optional("free_page_count", 3, d::Kind::Uint64),
-        d::optional("modified_page_count", 4, d::Kind::Uint64),
-        d::optional("modified_no_write_page_count", 5, d::Kind::Uint64),
-        d::optional("bad_page_count", 6, d::Kind::Uint64),
-        d::repeated("standby_page_counts", 7, d::Kind::Uint64),
-        d::repeated("repurposed_page_counts", 8, d::Kind::Uint64),
-        d::optional("modified_page_count_page_file", 9, d::Kind::Uint64),
-        d::optional("paged_pool_page_count", 10, d::Kind::Uint64),
-        d::optional("non_paged_pool_page_count", 11, d::Kind::Uint64),
-        d::optional("mdl_page_count", 12, d::Kind::Uint64),
-        d::optional("commit_page_count", 13, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MemInfoEtwEvent, d::message("perfetto.protos.MemInfoEtwEvent", &[
+    d::optional("priority_levels", 1, d::Kind::Uint32),
+    d::optional("zero_page_count", 2, d::Kind::Uint64),
+    d::optional("free_page_count", 3, d::Kind::Uint64),
+    d::optional("modified_page_count", 4, d::Kind::Uint64),
+    d::optional("modified_no_write_page_count", 5, d::Kind::Uint64),
+    d::optional("bad_page_count", 6, d::Kind::Uint64),
+    d::repeated("standby_page_counts", 7, d::Kind::Uint64),
+    d::repeated("repurposed_page_counts", 8, d::Kind::Uint64),
+    d::optional("modified_page_count_page_file", 9, d::Kind::Uint64),
+    d::optional("paged_pool_page_count", 10, d::Kind::Uint64),
+    d::optional("non_paged_pool_page_count", 11, d::Kind::Uint64),
+    d::optional("mdl_page_count", 12, d::Kind::Uint64),
+    d::optional("commit_page_count", 13, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.FileIoCreateEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -573,18 +539,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoCreateEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoCreateEtwEvent", &[
-        d::optional("irp_ptr", 1, d::Kind::Uint64),
-        d::optional("file_object", 2, d::Kind::Uint64),
-        d::optional("ttid", 3, d::Kind::Uint32),
-        d::optional("create_options", 4, d::Kind::Uint32),
-        d::optional("file_attributes", 5, d::Kind::Uint32),
-        d::optional("share_access", 6, d::Kind::Uint32),
-        d::optional("open_path", 7, d::Kind::String),
-    ]);
-}
+d::describe! { FileIoCreateEtwEvent, d::message("perfetto.protos.FileIoCreateEtwEvent", &[
+    d::optional("irp_ptr", 1, d::Kind::Uint64),
+    d::optional("file_object", 2, d::Kind::Uint64),
+    d::optional("ttid", 3, d::Kind::Uint32),
+    d::optional("create_options", 4, d::Kind::Uint32),
+    d::optional("file_attributes", 5, d::Kind::Uint32),
+    d::optional("share_access", 6, d::Kind::Uint32),
+    d::optional("open_path", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.FileIoDirEnumEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -643,20 +606,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoDirEnumEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoDirEnumEtwEvent", &[
-        d::optional("irp_ptr", 1, d::Kind::Uint64),
-        d::optional("file_object", 2, d::Kind::Uint64),
-        d::optional("file_key", 3, d::Kind::Uint64),
-        d::optional("ttid", 4, d::Kind::Uint32),
-        d::optional("length", 5, d::Kind::Uint32),
-        d::optional("info_class", 6, d::Kind::Uint32),
-        d::optional("file_index", 7, d::Kind::Uint32),
-        d::optional("file_name", 8, d::Kind::String),
-        d::optional("opcode", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FileIoDirEnumEtwEvent, d::message("perfetto.protos.FileIoDirEnumEtwEvent", &[
+    d::optional("irp_ptr", 1, d::Kind::Uint64),
+    d::optional("file_object", 2, d::Kind::Uint64),
+    d::optional("file_key", 3, d::Kind::Uint64),
+    d::optional("ttid", 4, d::Kind::Uint32),
+    d::optional("length", 5, d::Kind::Uint32),
+    d::optional("info_class", 6, d::Kind::Uint32),
+    d::optional("file_index", 7, d::Kind::Uint32),
+    d::optional("file_name", 8, d::Kind::String),
+    d::optional("opcode", 9, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FileIoInfoEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -707,18 +667,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoInfoEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoInfoEtwEvent", &[
-        d::optional("irp_ptr", 1, d::Kind::Uint64),
-        d::optional("file_object", 2, d::Kind::Uint64),
-        d::optional("file_key", 3, d::Kind::Uint64),
-        d::optional("extra_info", 4, d::Kind::Uint64),
-        d::optional("ttid", 5, d::Kind::Uint32),
-        d::optional("info_class", 6, d::Kind::Uint32),
-        d::optional("opcode", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FileIoInfoEtwEvent, d::message("perfetto.protos.FileIoInfoEtwEvent", &[
+    d::optional("irp_ptr", 1, d::Kind::Uint64),
+    d::optional("file_object", 2, d::Kind::Uint64),
+    d::optional("file_key", 3, d::Kind::Uint64),
+    d::optional("extra_info", 4, d::Kind::Uint64),
+    d::optional("ttid", 5, d::Kind::Uint32),
+    d::optional("info_class", 6, d::Kind::Uint32),
+    d::optional("opcode", 7, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FileIoReadWriteEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -773,19 +730,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoReadWriteEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoReadWriteEtwEvent", &[
-        d::optional("offset", 1, d::Kind::Uint64),
-        d::optional("irp_ptr", 2, d::Kind::Uint64),
-        d::optional("file_object", 3, d::Kind::Uint64),
-        d::optional("file_key", 4, d::Kind::Uint64),
-        d::optional("ttid", 5, d::Kind::Uint32),
-        d::optional("io_size", 6, d::Kind::Uint32),
-        d::optional("io_flags", 7, d::Kind::Uint32),
-        d::optional("opcode", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FileIoReadWriteEtwEvent, d::message("perfetto.protos.FileIoReadWriteEtwEvent", &[
+    d::optional("offset", 1, d::Kind::Uint64),
+    d::optional("irp_ptr", 2, d::Kind::Uint64),
+    d::optional("file_object", 3, d::Kind::Uint64),
+    d::optional("file_key", 4, d::Kind::Uint64),
+    d::optional("ttid", 5, d::Kind::Uint32),
+    d::optional("io_size", 6, d::Kind::Uint32),
+    d::optional("io_flags", 7, d::Kind::Uint32),
+    d::optional("opcode", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FileIoSimpleOpEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -828,16 +782,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoSimpleOpEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoSimpleOpEtwEvent", &[
-        d::optional("irp_ptr", 1, d::Kind::Uint64),
-        d::optional("file_object", 2, d::Kind::Uint64),
-        d::optional("file_key", 3, d::Kind::Uint64),
-        d::optional("ttid", 4, d::Kind::Uint32),
-        d::optional("opcode", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FileIoSimpleOpEtwEvent, d::message("perfetto.protos.FileIoSimpleOpEtwEvent", &[
+    d::optional("irp_ptr", 1, d::Kind::Uint64),
+    d::optional("file_object", 2, d::Kind::Uint64),
+    d::optional("file_key", 3, d::Kind::Uint64),
+    d::optional("ttid", 4, d::Kind::Uint32),
+    d::optional("opcode", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FileIoOpEndEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -872,14 +823,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoOpEndEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoOpEndEtwEvent", &[
-        d::optional("irp_ptr", 1, d::Kind::Uint64),
-        d::optional("extra_info", 2, d::Kind::Uint64),
-        d::optional("nt_status", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FileIoOpEndEtwEvent, d::message("perfetto.protos.FileIoOpEndEtwEvent", &[
+    d::optional("irp_ptr", 1, d::Kind::Uint64),
+    d::optional("extra_info", 2, d::Kind::Uint64),
+    d::optional("nt_status", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FileIoPathOperationEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -934,19 +882,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FileIoPathOperationEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FileIoPathOperationEtwEvent", &[
-        d::optional("irp_ptr", 1, d::Kind::Uint64),
-        d::optional("file_object", 2, d::Kind::Uint64),
-        d::optional("file_key", 3, d::Kind::Uint64),
-        d::optional("extra_info", 4, d::Kind::Uint64),
-        d::optional("ttid", 5, d::Kind::Uint32),
-        d::optional("info_class", 6, d::Kind::Uint32),
-        d::optional("file_name", 7, d::Kind::String),
-        d::optional("opcode", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FileIoPathOperationEtwEvent, d::message("perfetto.protos.FileIoPathOperationEtwEvent", &[
+    d::optional("irp_ptr", 1, d::Kind::Uint64),
+    d::optional("file_object", 2, d::Kind::Uint64),
+    d::optional("file_key", 3, d::Kind::Uint64),
+    d::optional("extra_info", 4, d::Kind::Uint64),
+    d::optional("ttid", 5, d::Kind::Uint32),
+    d::optional("info_class", 6, d::Kind::Uint32),
+    d::optional("file_name", 7, d::Kind::String),
+    d::optional("opcode", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.StackWalkEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -977,13 +922,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackWalkEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackWalkEtwEvent", &[
-        d::optional("trigger", 1, d::Kind::String),
-        d::optional("callstack_iid", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { StackWalkEtwEvent, d::message("perfetto.protos.StackWalkEtwEvent", &[
+    d::optional("trigger", 1, d::Kind::String),
+    d::optional("callstack_iid", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DiskIoEtwEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1042,17 +984,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DiskIoEtwEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DiskIoEtwEvent", &[
-        d::optional("disk_number", 1, d::Kind::Uint32),
-        d::optional("irp_flags", 2, d::Kind::Uint32),
-        d::optional("transfer_size", 3, d::Kind::Uint32),
-        d::optional("byte_offset", 4, d::Kind::Int64),
-        d::optional("file_object", 5, d::Kind::Uint64),
-        d::optional("irp_ptr", 6, d::Kind::Uint64),
-        d::optional("response_time", 7, d::Kind::Int64),
-        d::optional("issuing_thread_id", 8, d::Kind::Uint32),
-        d::optional("opcode", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { DiskIoEtwEvent, d::message("perfetto.protos.DiskIoEtwEvent", &[
+    d::optional("disk_number", 1, d::Kind::Uint32),
+    d::optional("irp_flags", 2, d::Kind::Uint32),
+    d::optional("transfer_size", 3, d::Kind::Uint32),
+    d::optional("byte_offset", 4, d::Kind::Int64),
+    d::optional("file_object", 5, d::Kind::Uint64),
+    d::optional("irp_ptr", 6, d::Kind::Uint64),
+    d::optional("response_time", 7, d::Kind::Int64),
+    d::optional("issuing_thread_id", 8, d::Kind::Uint32),
+    d::optional("opcode", 9, d::Kind::Uint32),
+]) }

@@ -96,31 +96,20 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EtwTraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EtwTraceEvent", &[
-        d::optional("timestamp", 1, d::Kind::Uint64),
-        d::optional("c_switch", 2, d::of!(CSwitchEtwEvent)).of("event"),
-        d::optional("ready_thread", 3, d::of!(ReadyThreadEtwEvent)).of("event"),
-        d::optional("mem_info", 6, d::of!(MemInfoEtwEvent)).of("event"),
-        d::optional("file_io_create", 7, d::of!(FileIoCreateEtwEvent)).of("event"),
-        d::optional("file_io_dir_enum", 8, d::of!(FileIoDirEnumEtwEvent))
-            .of("event"),
-        d::optional("file_io_info", 9, d::of!(FileIoInfoEtwEvent)).of("event"),
-        d::optional("file_io_read_write", 10, d::of!(FileIoReadWriteEtwEvent))
-            .of("event"),
-        d::optional("file_io_simple_op", 11, d::of!(FileIoSimpleOpEtwEvent))
-            .of("event"),
-        d::optional("file_io_op_end", 12, d::of!(FileIoOpEndEtwEvent)).of("event"),
-        d::optional("stack_walk", 13, d::of!(StackWalkEtwEvent)).of("event"),
-        d::optional(
-                "file_io_path_operation",
-                14,
-                d::of!(FileIoPathOperationEtwEvent),
-            )
-            .of("event"),
-        d::optional("disk_io", 15, d::of!(DiskIoEtwEvent)).of("event"),
-        d::optional("cpu", 4, d::Kind::Uint32),
-        d::optional("thread_id", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { EtwTraceEvent, d::message("perfetto.protos.EtwTraceEvent", &[
+    d::optional("timestamp", 1, d::Kind::Uint64),
+    d::optional("c_switch", 2, d::of!(CSwitchEtwEvent)).of("event"),
+    d::optional("ready_thread", 3, d::of!(ReadyThreadEtwEvent)).of("event"),
+    d::optional("mem_info", 6, d::of!(MemInfoEtwEvent)).of("event"),
+    d::optional("file_io_create", 7, d::of!(FileIoCreateEtwEvent)).of("event"),
+    d::optional("file_io_dir_enum", 8, d::of!(FileIoDirEnumEtwEvent)).of("event"),
+    d::optional("file_io_info", 9, d::of!(FileIoInfoEtwEvent)).of("event"),
+    d::optional("file_io_read_write", 10, d::of!(FileIoReadWriteEtwEvent)).of("event"),
+    d::optional("file_io_simple_op", 11, d::of!(FileIoSimpleOpEtwEvent)).of("event"),
+    d::optional("file_io_op_end", 12, d::of!(FileIoOpEndEtwEvent)).of("event"),
+    d::optional("stack_walk", 13, d::of!(StackWalkEtwEvent)).of("event"),
+    d::optional("file_io_path_operation", 14, d::of!(FileIoPathOperationEtwEvent)).of("event"),
+    d::optional("disk_io", 15, d::of!(DiskIoEtwEvent)).of("event"),
+    d::optional("cpu", 4, d::Kind::Uint32),
+    d::optional("thread_id", 5, d::Kind::Uint32),
+]) }

@@ -33,10 +33,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EtwTraceEventBundle {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EtwTraceEventBundle", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        d::repeated("event", 2, d::of!(EtwTraceEvent)),
-    ]);
-}
+d::describe! { EtwTraceEventBundle, d::message("perfetto.protos.EtwTraceEventBundle", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    d::repeated("event", 2, d::of!(EtwTraceEvent)),
+]) }

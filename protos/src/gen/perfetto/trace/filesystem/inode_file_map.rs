@@ -58,14 +58,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InodeFileMap {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InodeFileMap", &[
-        d::optional("block_device_id", 1, d::Kind::Uint64),
-        d::repeated("mount_points", 2, d::Kind::String),
-        d::repeated("entries", 3, d::of!(InodeFileMapEntry)),
-    ]);
-}
+d::describe! { InodeFileMap, d::message("perfetto.protos.InodeFileMap", &[
+    d::optional("block_device_id", 1, d::Kind::Uint64),
+    d::repeated("mount_points", 2, d::Kind::String),
+    d::repeated("entries", 3, d::of!(InodeFileMapEntry)),
+]) }
 
 /// `perfetto.protos.InodeFileMap.Entry`.
 #[derive(PartialEq, Debug, Default)]
@@ -102,11 +99,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InodeFileMapEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InodeFileMap.Entry", &[
-        d::optional("inode_number", 1, d::Kind::Uint64),
-        d::repeated("paths", 2, d::Kind::String),
-        d::optional("type", 3, d::enum_kind::<InodeFileMapEntryType>()),
-    ]);
-}
+d::describe! { InodeFileMapEntry, d::message("perfetto.protos.InodeFileMap.Entry", &[
+    d::optional("inode_number", 1, d::Kind::Uint64),
+    d::repeated("paths", 2, d::Kind::String),
+    d::optional("type", 3, d::enum_kind::<InodeFileMapEntryType>()),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidFsDatareadEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatareadEndFtraceEvent", &[
-        d::optional("bytes", 1, d::Kind::Int32),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { AndroidFsDatareadEndFtraceEvent, d::message("perfetto.protos.AndroidFsDatareadEndFtraceEvent", &[
+    d::optional("bytes", 1, d::Kind::Int32),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -93,18 +90,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidFsDatareadStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatareadStartFtraceEvent", &[
-        d::optional("bytes", 1, d::Kind::Int32),
-        d::optional("cmdline", 2, d::Kind::String),
-        d::optional("i_size", 3, d::Kind::Int64),
-        d::optional("ino", 4, d::Kind::Uint64),
-        d::optional("offset", 5, d::Kind::Int64),
-        d::optional("pathbuf", 6, d::Kind::String),
-        d::optional("pid", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { AndroidFsDatareadStartFtraceEvent, d::message("perfetto.protos.AndroidFsDatareadStartFtraceEvent", &[
+    d::optional("bytes", 1, d::Kind::Int32),
+    d::optional("cmdline", 2, d::Kind::String),
+    d::optional("i_size", 3, d::Kind::Int64),
+    d::optional("ino", 4, d::Kind::Uint64),
+    d::optional("offset", 5, d::Kind::Int64),
+    d::optional("pathbuf", 6, d::Kind::String),
+    d::optional("pid", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -139,14 +133,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidFsDatawriteEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatawriteEndFtraceEvent", &[
-        d::optional("bytes", 1, d::Kind::Int32),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { AndroidFsDatawriteEndFtraceEvent, d::message("perfetto.protos.AndroidFsDatawriteEndFtraceEvent", &[
+    d::optional("bytes", 1, d::Kind::Int32),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -197,18 +188,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidFsDatawriteStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatawriteStartFtraceEvent", &[
-        d::optional("bytes", 1, d::Kind::Int32),
-        d::optional("cmdline", 2, d::Kind::String),
-        d::optional("i_size", 3, d::Kind::Int64),
-        d::optional("ino", 4, d::Kind::Uint64),
-        d::optional("offset", 5, d::Kind::Int64),
-        d::optional("pathbuf", 6, d::Kind::String),
-        d::optional("pid", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { AndroidFsDatawriteStartFtraceEvent, d::message("perfetto.protos.AndroidFsDatawriteStartFtraceEvent", &[
+    d::optional("bytes", 1, d::Kind::Int32),
+    d::optional("cmdline", 2, d::Kind::String),
+    d::optional("i_size", 3, d::Kind::Int64),
+    d::optional("ino", 4, d::Kind::Uint64),
+    d::optional("offset", 5, d::Kind::Int64),
+    d::optional("pathbuf", 6, d::Kind::String),
+    d::optional("pid", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -243,14 +231,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidFsFsyncEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsFsyncEndFtraceEvent", &[
-        d::optional("bytes", 1, d::Kind::Int32),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { AndroidFsFsyncEndFtraceEvent, d::message("perfetto.protos.AndroidFsFsyncEndFtraceEvent", &[
+    d::optional("bytes", 1, d::Kind::Int32),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -293,13 +278,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidFsFsyncStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsFsyncStartFtraceEvent", &[
-        d::optional("cmdline", 1, d::Kind::String),
-        d::optional("i_size", 2, d::Kind::Int64),
-        d::optional("ino", 3, d::Kind::Uint64),
-        d::optional("pathbuf", 4, d::Kind::String),
-        d::optional("pid", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { AndroidFsFsyncStartFtraceEvent, d::message("perfetto.protos.AndroidFsFsyncStartFtraceEvent", &[
+    d::optional("cmdline", 1, d::Kind::String),
+    d::optional("i_size", 2, d::Kind::Int64),
+    d::optional("ino", 3, d::Kind::Uint64),
+    d::optional("pathbuf", 4, d::Kind::String),
+    d::optional("pid", 5, d::Kind::Int32),
+]) }

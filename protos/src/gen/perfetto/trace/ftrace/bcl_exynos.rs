@@ -59,17 +59,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BclIrqTriggerFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BclIrqTriggerFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Int32),
-        d::optional("throttle", 2, d::Kind::Int32),
-        d::optional("cpu0_limit", 3, d::Kind::Int32),
-        d::optional("cpu1_limit", 4, d::Kind::Int32),
-        d::optional("cpu2_limit", 5, d::Kind::Int32),
-        d::optional("tpu_limit", 6, d::Kind::Int32),
-        d::optional("gpu_limit", 7, d::Kind::Int32),
-        d::optional("voltage", 8, d::Kind::Int32),
-        d::optional("capacity", 9, d::Kind::Int32),
-    ]);
-}
+d::describe! { BclIrqTriggerFtraceEvent, d::message("perfetto.protos.BclIrqTriggerFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("throttle", 2, d::Kind::Int32),
+    d::optional("cpu0_limit", 3, d::Kind::Int32),
+    d::optional("cpu1_limit", 4, d::Kind::Int32),
+    d::optional("cpu2_limit", 5, d::Kind::Int32),
+    d::optional("tpu_limit", 6, d::Kind::Int32),
+    d::optional("gpu_limit", 7, d::Kind::Int32),
+    d::optional("voltage", 8, d::Kind::Int32),
+    d::optional("capacity", 9, d::Kind::Int32),
+]) }

@@ -51,18 +51,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderTransactionFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BinderTransactionFtraceEvent", &[
-        d::optional("debug_id", 1, d::Kind::Int32),
-        d::optional("target_node", 2, d::Kind::Int32),
-        d::optional("to_proc", 3, d::Kind::Int32),
-        d::optional("to_thread", 4, d::Kind::Int32),
-        d::optional("reply", 5, d::Kind::Int32),
-        d::optional("code", 6, d::Kind::Uint32),
-        d::optional("flags", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { BinderTransactionFtraceEvent, d::message("perfetto.protos.BinderTransactionFtraceEvent", &[
+    d::optional("debug_id", 1, d::Kind::Int32),
+    d::optional("target_node", 2, d::Kind::Int32),
+    d::optional("to_proc", 3, d::Kind::Int32),
+    d::optional("to_thread", 4, d::Kind::Int32),
+    d::optional("reply", 5, d::Kind::Int32),
+    d::optional("code", 6, d::Kind::Uint32),
+    d::optional("flags", 7, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -89,13 +86,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderTransactionReceivedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderTransactionReceivedFtraceEvent",
-        &[d::optional("debug_id", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { BinderTransactionReceivedFtraceEvent, d::message("perfetto.protos.BinderTransactionReceivedFtraceEvent", &[
+    d::optional("debug_id", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.BinderSetPriorityFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -138,16 +131,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderSetPriorityFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BinderSetPriorityFtraceEvent", &[
-        d::optional("proc", 1, d::Kind::Int32),
-        d::optional("thread", 2, d::Kind::Int32),
-        d::optional("old_prio", 3, d::Kind::Uint32),
-        d::optional("new_prio", 4, d::Kind::Uint32),
-        d::optional("desired_prio", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { BinderSetPriorityFtraceEvent, d::message("perfetto.protos.BinderSetPriorityFtraceEvent", &[
+    d::optional("proc", 1, d::Kind::Int32),
+    d::optional("thread", 2, d::Kind::Int32),
+    d::optional("old_prio", 3, d::Kind::Uint32),
+    d::optional("new_prio", 4, d::Kind::Uint32),
+    d::optional("desired_prio", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.BinderLockFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -174,13 +164,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderLockFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderLockFtraceEvent",
-        &[d::optional("tag", 1, d::Kind::String)],
-    );
-}
+d::describe! { BinderLockFtraceEvent, d::message("perfetto.protos.BinderLockFtraceEvent", &[
+    d::optional("tag", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BinderLockedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -207,13 +193,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderLockedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderLockedFtraceEvent",
-        &[d::optional("tag", 1, d::Kind::String)],
-    );
-}
+d::describe! { BinderLockedFtraceEvent, d::message("perfetto.protos.BinderLockedFtraceEvent", &[
+    d::optional("tag", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BinderUnlockFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -240,13 +222,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderUnlockFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderUnlockFtraceEvent",
-        &[d::optional("tag", 1, d::Kind::String)],
-    );
-}
+d::describe! { BinderUnlockFtraceEvent, d::message("perfetto.protos.BinderUnlockFtraceEvent", &[
+    d::optional("tag", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -285,15 +263,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderTransactionAllocBufFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BinderTransactionAllocBufFtraceEvent", &[
-        d::optional("data_size", 1, d::Kind::Uint64),
-        d::optional("debug_id", 2, d::Kind::Int32),
-        d::optional("offsets_size", 3, d::Kind::Uint64),
-        d::optional("extra_buffers_size", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { BinderTransactionAllocBufFtraceEvent, d::message("perfetto.protos.BinderTransactionAllocBufFtraceEvent", &[
+    d::optional("data_size", 1, d::Kind::Uint64),
+    d::optional("debug_id", 2, d::Kind::Int32),
+    d::optional("offsets_size", 3, d::Kind::Uint64),
+    d::optional("extra_buffers_size", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.BinderCommandFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -320,13 +295,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderCommandFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderCommandFtraceEvent",
-        &[d::optional("cmd", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { BinderCommandFtraceEvent, d::message("perfetto.protos.BinderCommandFtraceEvent", &[
+    d::optional("cmd", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.BinderReturnFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -353,10 +324,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BinderReturnFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderReturnFtraceEvent",
-        &[d::optional("cmd", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { BinderReturnFtraceEvent, d::message("perfetto.protos.BinderReturnFtraceEvent", &[
+    d::optional("cmd", 1, d::Kind::Uint32),
+]) }

@@ -51,18 +51,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockRqIssueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqIssueFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("bytes", 4, d::Kind::Uint32),
-        d::optional("rwbs", 5, d::Kind::String),
-        d::optional("comm", 6, d::Kind::String),
-        d::optional("cmd", 7, d::Kind::String),
-    ]);
-}
+d::describe! { BlockRqIssueFtraceEvent, d::message("perfetto.protos.BlockRqIssueFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("bytes", 4, d::Kind::Uint32),
+    d::optional("rwbs", 5, d::Kind::String),
+    d::optional("comm", 6, d::Kind::String),
+    d::optional("cmd", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockBioBackmergeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,16 +102,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockBioBackmergeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioBackmergeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockBioBackmergeFtraceEvent, d::message("perfetto.protos.BlockBioBackmergeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockBioBounceFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -157,16 +151,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockBioBounceFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioBounceFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockBioBounceFtraceEvent, d::message("perfetto.protos.BlockBioBounceFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockBioCompleteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -209,16 +200,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockBioCompleteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioCompleteFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("error", 4, d::Kind::Int32),
-        d::optional("rwbs", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockBioCompleteFtraceEvent, d::message("perfetto.protos.BlockBioCompleteFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("error", 4, d::Kind::Int32),
+    d::optional("rwbs", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -261,16 +249,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockBioFrontmergeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioFrontmergeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockBioFrontmergeFtraceEvent, d::message("perfetto.protos.BlockBioFrontmergeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockBioQueueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -313,16 +298,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockBioQueueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioQueueFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockBioQueueFtraceEvent, d::message("perfetto.protos.BlockBioQueueFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockBioRemapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -369,17 +351,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockBioRemapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioRemapFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("old_dev", 4, d::Kind::Uint64),
-        d::optional("old_sector", 5, d::Kind::Uint64),
-        d::optional("rwbs", 6, d::Kind::String),
-    ]);
-}
+d::describe! { BlockBioRemapFtraceEvent, d::message("perfetto.protos.BlockBioRemapFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("old_dev", 4, d::Kind::Uint64),
+    d::optional("old_sector", 5, d::Kind::Uint64),
+    d::optional("rwbs", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockDirtyBufferFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -414,14 +393,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockDirtyBufferFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockDirtyBufferFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { BlockDirtyBufferFtraceEvent, d::message("perfetto.protos.BlockDirtyBufferFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.BlockGetrqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -464,16 +440,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockGetrqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockGetrqFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockGetrqFtraceEvent, d::message("perfetto.protos.BlockGetrqFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockPlugFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -500,13 +473,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockPlugFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockPlugFtraceEvent",
-        &[d::optional("comm", 1, d::Kind::String)],
-    );
-}
+d::describe! { BlockPlugFtraceEvent, d::message("perfetto.protos.BlockPlugFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockRqAbortFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -553,17 +522,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockRqAbortFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqAbortFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("errors", 4, d::Kind::Int32),
-        d::optional("rwbs", 5, d::Kind::String),
-        d::optional("cmd", 6, d::Kind::String),
-    ]);
-}
+d::describe! { BlockRqAbortFtraceEvent, d::message("perfetto.protos.BlockRqAbortFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("errors", 4, d::Kind::Int32),
+    d::optional("rwbs", 5, d::Kind::String),
+    d::optional("cmd", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockRqCompleteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -614,18 +580,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockRqCompleteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqCompleteFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("errors", 4, d::Kind::Int32),
-        d::optional("rwbs", 5, d::Kind::String),
-        d::optional("cmd", 6, d::Kind::String),
-        d::optional("error", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { BlockRqCompleteFtraceEvent, d::message("perfetto.protos.BlockRqCompleteFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("errors", 4, d::Kind::Int32),
+    d::optional("rwbs", 5, d::Kind::String),
+    d::optional("cmd", 6, d::Kind::String),
+    d::optional("error", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.BlockRqInsertFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -676,18 +639,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockRqInsertFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqInsertFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("bytes", 4, d::Kind::Uint32),
-        d::optional("rwbs", 5, d::Kind::String),
-        d::optional("comm", 6, d::Kind::String),
-        d::optional("cmd", 7, d::Kind::String),
-    ]);
-}
+d::describe! { BlockRqInsertFtraceEvent, d::message("perfetto.protos.BlockRqInsertFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("bytes", 4, d::Kind::Uint32),
+    d::optional("rwbs", 5, d::Kind::String),
+    d::optional("comm", 6, d::Kind::String),
+    d::optional("cmd", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockRqRemapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -738,18 +698,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockRqRemapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqRemapFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("old_dev", 4, d::Kind::Uint64),
-        d::optional("old_sector", 5, d::Kind::Uint64),
-        d::optional("nr_bios", 6, d::Kind::Uint32),
-        d::optional("rwbs", 7, d::Kind::String),
-    ]);
-}
+d::describe! { BlockRqRemapFtraceEvent, d::message("perfetto.protos.BlockRqRemapFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("old_dev", 4, d::Kind::Uint64),
+    d::optional("old_sector", 5, d::Kind::Uint64),
+    d::optional("nr_bios", 6, d::Kind::Uint32),
+    d::optional("rwbs", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockRqRequeueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -796,17 +753,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockRqRequeueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqRequeueFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("errors", 4, d::Kind::Int32),
-        d::optional("rwbs", 5, d::Kind::String),
-        d::optional("cmd", 6, d::Kind::String),
-    ]);
-}
+d::describe! { BlockRqRequeueFtraceEvent, d::message("perfetto.protos.BlockRqRequeueFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("errors", 4, d::Kind::Int32),
+    d::optional("rwbs", 5, d::Kind::String),
+    d::optional("cmd", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockSleeprqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -849,16 +803,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockSleeprqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockSleeprqFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockSleeprqFtraceEvent, d::message("perfetto.protos.BlockSleeprqFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockSplitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -901,16 +852,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockSplitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockSplitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("new_sector", 3, d::Kind::Uint64),
-        d::optional("rwbs", 4, d::Kind::String),
-        d::optional("comm", 5, d::Kind::String),
-    ]);
-}
+d::describe! { BlockSplitFtraceEvent, d::message("perfetto.protos.BlockSplitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("new_sector", 3, d::Kind::Uint64),
+    d::optional("rwbs", 4, d::Kind::String),
+    d::optional("comm", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockTouchBufferFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -945,14 +893,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockTouchBufferFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockTouchBufferFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { BlockTouchBufferFtraceEvent, d::message("perfetto.protos.BlockTouchBufferFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.BlockUnplugFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -983,13 +928,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockUnplugFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockUnplugFtraceEvent", &[
-        d::optional("nr_rq", 1, d::Kind::Int32),
-        d::optional("comm", 2, d::Kind::String),
-    ]);
-}
+d::describe! { BlockUnplugFtraceEvent, d::message("perfetto.protos.BlockUnplugFtraceEvent", &[
+    d::optional("nr_rq", 1, d::Kind::Int32),
+    d::optional("comm", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockIoStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1044,19 +986,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockIoStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockIoStartFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("bytes", 4, d::Kind::Uint32),
-        d::optional("ioprio", 5, d::Kind::Uint32),
-        d::optional("rwbs", 6, d::Kind::String),
-        d::optional("comm", 7, d::Kind::String),
-        d::optional("cmd", 8, d::Kind::String),
-    ]);
-}
+d::describe! { BlockIoStartFtraceEvent, d::message("perfetto.protos.BlockIoStartFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("bytes", 4, d::Kind::Uint32),
+    d::optional("ioprio", 5, d::Kind::Uint32),
+    d::optional("rwbs", 6, d::Kind::String),
+    d::optional("comm", 7, d::Kind::String),
+    d::optional("cmd", 8, d::Kind::String),
+]) }
 
 /// `perfetto.protos.BlockIoDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1111,16 +1050,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BlockIoDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockIoDoneFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sector", 2, d::Kind::Uint64),
-        d::optional("nr_sector", 3, d::Kind::Uint32),
-        d::optional("bytes", 4, d::Kind::Uint32),
-        d::optional("ioprio", 5, d::Kind::Uint32),
-        d::optional("rwbs", 6, d::Kind::String),
-        d::optional("comm", 7, d::Kind::String),
-        d::optional("cmd", 8, d::Kind::String),
-    ]);
-}
+d::describe! { BlockIoDoneFtraceEvent, d::message("perfetto.protos.BlockIoDoneFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sector", 2, d::Kind::Uint64),
+    d::optional("nr_sector", 3, d::Kind::Uint32),
+    d::optional("bytes", 4, d::Kind::Uint32),
+    d::optional("ioprio", 5, d::Kind::Uint32),
+    d::optional("rwbs", 6, d::Kind::String),
+    d::optional("comm", 7, d::Kind::String),
+    d::optional("cmd", 8, d::Kind::String),
+]) }

@@ -51,18 +51,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupAttachTaskFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupAttachTaskFtraceEvent", &[
-        d::optional("dst_root", 1, d::Kind::Int32),
-        d::optional("dst_id", 2, d::Kind::Int32),
-        d::optional("pid", 3, d::Kind::Int32),
-        d::optional("comm", 4, d::Kind::String),
-        d::optional("cname", 5, d::Kind::String),
-        d::optional("dst_level", 6, d::Kind::Int32),
-        d::optional("dst_path", 7, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupAttachTaskFtraceEvent, d::message("perfetto.protos.CgroupAttachTaskFtraceEvent", &[
+    d::optional("dst_root", 1, d::Kind::Int32),
+    d::optional("dst_id", 2, d::Kind::Int32),
+    d::optional("pid", 3, d::Kind::Int32),
+    d::optional("comm", 4, d::Kind::String),
+    d::optional("cname", 5, d::Kind::String),
+    d::optional("dst_level", 6, d::Kind::Int32),
+    d::optional("dst_path", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupMkdirFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,16 +102,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupMkdirFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupMkdirFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("id", 2, d::Kind::Int32),
-        d::optional("cname", 3, d::Kind::String),
-        d::optional("level", 4, d::Kind::Int32),
-        d::optional("path", 5, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupMkdirFtraceEvent, d::message("perfetto.protos.CgroupMkdirFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("id", 2, d::Kind::Int32),
+    d::optional("cname", 3, d::Kind::String),
+    d::optional("level", 4, d::Kind::Int32),
+    d::optional("path", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupRemountFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -149,14 +143,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupRemountFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupRemountFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("ss_mask", 2, d::Kind::Uint32),
-        d::optional("name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupRemountFtraceEvent, d::message("perfetto.protos.CgroupRemountFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("ss_mask", 2, d::Kind::Uint32),
+    d::optional("name", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupRmdirFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -199,16 +190,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupRmdirFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupRmdirFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("id", 2, d::Kind::Int32),
-        d::optional("cname", 3, d::Kind::String),
-        d::optional("level", 4, d::Kind::Int32),
-        d::optional("path", 5, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupRmdirFtraceEvent, d::message("perfetto.protos.CgroupRmdirFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("id", 2, d::Kind::Int32),
+    d::optional("cname", 3, d::Kind::String),
+    d::optional("level", 4, d::Kind::Int32),
+    d::optional("path", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupTransferTasksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -259,18 +247,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupTransferTasksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupTransferTasksFtraceEvent", &[
-        d::optional("dst_root", 1, d::Kind::Int32),
-        d::optional("dst_id", 2, d::Kind::Int32),
-        d::optional("pid", 3, d::Kind::Int32),
-        d::optional("comm", 4, d::Kind::String),
-        d::optional("cname", 5, d::Kind::String),
-        d::optional("dst_level", 6, d::Kind::Int32),
-        d::optional("dst_path", 7, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupTransferTasksFtraceEvent, d::message("perfetto.protos.CgroupTransferTasksFtraceEvent", &[
+    d::optional("dst_root", 1, d::Kind::Int32),
+    d::optional("dst_id", 2, d::Kind::Int32),
+    d::optional("pid", 3, d::Kind::Int32),
+    d::optional("comm", 4, d::Kind::String),
+    d::optional("cname", 5, d::Kind::String),
+    d::optional("dst_level", 6, d::Kind::Int32),
+    d::optional("dst_path", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupDestroyRootFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -305,14 +290,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupDestroyRootFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupDestroyRootFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("ss_mask", 2, d::Kind::Uint32),
-        d::optional("name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupDestroyRootFtraceEvent, d::message("perfetto.protos.CgroupDestroyRootFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("ss_mask", 2, d::Kind::Uint32),
+    d::optional("name", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupReleaseFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -355,16 +337,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupReleaseFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupReleaseFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("id", 2, d::Kind::Int32),
-        d::optional("cname", 3, d::Kind::String),
-        d::optional("level", 4, d::Kind::Int32),
-        d::optional("path", 5, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupReleaseFtraceEvent, d::message("perfetto.protos.CgroupReleaseFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("id", 2, d::Kind::Int32),
+    d::optional("cname", 3, d::Kind::String),
+    d::optional("level", 4, d::Kind::Int32),
+    d::optional("path", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupRenameFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -407,16 +386,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupRenameFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupRenameFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("id", 2, d::Kind::Int32),
-        d::optional("cname", 3, d::Kind::String),
-        d::optional("level", 4, d::Kind::Int32),
-        d::optional("path", 5, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupRenameFtraceEvent, d::message("perfetto.protos.CgroupRenameFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("id", 2, d::Kind::Int32),
+    d::optional("cname", 3, d::Kind::String),
+    d::optional("level", 4, d::Kind::Int32),
+    d::optional("path", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CgroupSetupRootFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -451,11 +427,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CgroupSetupRootFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupSetupRootFtraceEvent", &[
-        d::optional("root", 1, d::Kind::Int32),
-        d::optional("ss_mask", 2, d::Kind::Uint32),
-        d::optional("name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { CgroupSetupRootFtraceEvent, d::message("perfetto.protos.CgroupSetupRootFtraceEvent", &[
+    d::optional("root", 1, d::Kind::Int32),
+    d::optional("ss_mask", 2, d::Kind::Uint32),
+    d::optional("name", 3, d::Kind::String),
+]) }

@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClkEnableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ClkEnableFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { ClkEnableFtraceEvent, d::message("perfetto.protos.ClkEnableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ClkDisableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -60,13 +56,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClkDisableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ClkDisableFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { ClkDisableFtraceEvent, d::message("perfetto.protos.ClkDisableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ClkSetRateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -97,10 +89,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClkSetRateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClkSetRateFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("rate", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ClkSetRateFtraceEvent, d::message("perfetto.protos.ClkSetRateFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("rate", 2, d::Kind::Uint64),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CmaAllocStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CmaAllocStartFtraceEvent", &[
-        d::optional("align", 1, d::Kind::Uint32),
-        d::optional("count", 2, d::Kind::Uint32),
-        d::optional("name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { CmaAllocStartFtraceEvent, d::message("perfetto.protos.CmaAllocStartFtraceEvent", &[
+    d::optional("align", 1, d::Kind::Uint32),
+    d::optional("count", 2, d::Kind::Uint32),
+    d::optional("name", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CmaAllocInfoFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,21 +102,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CmaAllocInfoFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CmaAllocInfoFtraceEvent", &[
-        d::optional("align", 1, d::Kind::Uint32),
-        d::optional("count", 2, d::Kind::Uint32),
-        d::optional("err_iso", 3, d::Kind::Uint32),
-        d::optional("err_mig", 4, d::Kind::Uint32),
-        d::optional("err_test", 5, d::Kind::Uint32),
-        d::optional("name", 6, d::Kind::String),
-        d::optional("nr_mapped", 7, d::Kind::Uint64),
-        d::optional("nr_migrated", 8, d::Kind::Uint64),
-        d::optional("nr_reclaimed", 9, d::Kind::Uint64),
-        d::optional("pfn", 10, d::Kind::Uint64),
-    ]);
-}
+d::describe! { CmaAllocInfoFtraceEvent, d::message("perfetto.protos.CmaAllocInfoFtraceEvent", &[
+    d::optional("align", 1, d::Kind::Uint32),
+    d::optional("count", 2, d::Kind::Uint32),
+    d::optional("err_iso", 3, d::Kind::Uint32),
+    d::optional("err_mig", 4, d::Kind::Uint32),
+    d::optional("err_test", 5, d::Kind::Uint32),
+    d::optional("name", 6, d::Kind::String),
+    d::optional("nr_mapped", 7, d::Kind::Uint64),
+    d::optional("nr_migrated", 8, d::Kind::Uint64),
+    d::optional("nr_reclaimed", 9, d::Kind::Uint64),
+    d::optional("pfn", 10, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.CmaAllocFinishFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -166,14 +160,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CmaAllocFinishFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CmaAllocFinishFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("pfn", 2, d::Kind::Uint64),
-        d::optional("page", 3, d::Kind::Uint64),
-        d::optional("count", 4, d::Kind::Uint64),
-        d::optional("align", 5, d::Kind::Uint32),
-        d::optional("errorno", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { CmaAllocFinishFtraceEvent, d::message("perfetto.protos.CmaAllocFinishFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("pfn", 2, d::Kind::Uint64),
+    d::optional("page", 3, d::Kind::Uint64),
+    d::optional("count", 4, d::Kind::Uint64),
+    d::optional("align", 5, d::Kind::Uint32),
+    d::optional("errorno", 6, d::Kind::Int32),
+]) }

@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionBeginFtraceEvent", &[
-        d::optional("zone_start", 1, d::Kind::Uint64),
-        d::optional("migrate_pfn", 2, d::Kind::Uint64),
-        d::optional("free_pfn", 3, d::Kind::Uint64),
-        d::optional("zone_end", 4, d::Kind::Uint64),
-        d::optional("sync", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MmCompactionBeginFtraceEvent, d::message("perfetto.protos.MmCompactionBeginFtraceEvent", &[
+    d::optional("zone_start", 1, d::Kind::Uint64),
+    d::optional("migrate_pfn", 2, d::Kind::Uint64),
+    d::optional("free_pfn", 3, d::Kind::Uint64),
+    d::optional("zone_end", 4, d::Kind::Uint64),
+    d::optional("sync", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -99,17 +96,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionDeferCompactionFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionDeferCompactionFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("idx", 2, d::Kind::Uint32),
-        d::optional("order", 3, d::Kind::Int32),
-        d::optional("considered", 4, d::Kind::Uint32),
-        d::optional("defer_shift", 5, d::Kind::Uint32),
-        d::optional("order_failed", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionDeferCompactionFtraceEvent, d::message("perfetto.protos.MmCompactionDeferCompactionFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("idx", 2, d::Kind::Uint32),
+    d::optional("order", 3, d::Kind::Int32),
+    d::optional("considered", 4, d::Kind::Uint32),
+    d::optional("defer_shift", 5, d::Kind::Uint32),
+    d::optional("order_failed", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionDeferredFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -156,17 +150,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionDeferredFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionDeferredFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("idx", 2, d::Kind::Uint32),
-        d::optional("order", 3, d::Kind::Int32),
-        d::optional("considered", 4, d::Kind::Uint32),
-        d::optional("defer_shift", 5, d::Kind::Uint32),
-        d::optional("order_failed", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionDeferredFtraceEvent, d::message("perfetto.protos.MmCompactionDeferredFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("idx", 2, d::Kind::Uint32),
+    d::optional("order", 3, d::Kind::Int32),
+    d::optional("considered", 4, d::Kind::Uint32),
+    d::optional("defer_shift", 5, d::Kind::Uint32),
+    d::optional("order_failed", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -213,17 +204,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionDeferResetFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionDeferResetFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("idx", 2, d::Kind::Uint32),
-        d::optional("order", 3, d::Kind::Int32),
-        d::optional("considered", 4, d::Kind::Uint32),
-        d::optional("defer_shift", 5, d::Kind::Uint32),
-        d::optional("order_failed", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionDeferResetFtraceEvent, d::message("perfetto.protos.MmCompactionDeferResetFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("idx", 2, d::Kind::Uint32),
+    d::optional("order", 3, d::Kind::Int32),
+    d::optional("considered", 4, d::Kind::Uint32),
+    d::optional("defer_shift", 5, d::Kind::Uint32),
+    d::optional("order_failed", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -270,17 +258,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionEndFtraceEvent", &[
-        d::optional("zone_start", 1, d::Kind::Uint64),
-        d::optional("migrate_pfn", 2, d::Kind::Uint64),
-        d::optional("free_pfn", 3, d::Kind::Uint64),
-        d::optional("zone_end", 4, d::Kind::Uint64),
-        d::optional("sync", 5, d::Kind::Uint32),
-        d::optional("status", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionEndFtraceEvent, d::message("perfetto.protos.MmCompactionEndFtraceEvent", &[
+    d::optional("zone_start", 1, d::Kind::Uint64),
+    d::optional("migrate_pfn", 2, d::Kind::Uint64),
+    d::optional("free_pfn", 3, d::Kind::Uint64),
+    d::optional("zone_end", 4, d::Kind::Uint64),
+    d::optional("sync", 5, d::Kind::Uint32),
+    d::optional("status", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionFinishedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -319,15 +304,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionFinishedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionFinishedFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("idx", 2, d::Kind::Uint32),
-        d::optional("order", 3, d::Kind::Int32),
-        d::optional("ret", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionFinishedFtraceEvent, d::message("perfetto.protos.MmCompactionFinishedFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("idx", 2, d::Kind::Uint32),
+    d::optional("order", 3, d::Kind::Int32),
+    d::optional("ret", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -366,15 +348,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionIsolateFreepagesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent", &[
-        d::optional("start_pfn", 1, d::Kind::Uint64),
-        d::optional("end_pfn", 2, d::Kind::Uint64),
-        d::optional("nr_scanned", 3, d::Kind::Uint64),
-        d::optional("nr_taken", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmCompactionIsolateFreepagesFtraceEvent, d::message("perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent", &[
+    d::optional("start_pfn", 1, d::Kind::Uint64),
+    d::optional("end_pfn", 2, d::Kind::Uint64),
+    d::optional("nr_scanned", 3, d::Kind::Uint64),
+    d::optional("nr_taken", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -413,15 +392,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionIsolateMigratepagesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent", &[
-        d::optional("start_pfn", 1, d::Kind::Uint64),
-        d::optional("end_pfn", 2, d::Kind::Uint64),
-        d::optional("nr_scanned", 3, d::Kind::Uint64),
-        d::optional("nr_taken", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmCompactionIsolateMigratepagesFtraceEvent, d::message("perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent", &[
+    d::optional("start_pfn", 1, d::Kind::Uint64),
+    d::optional("end_pfn", 2, d::Kind::Uint64),
+    d::optional("nr_scanned", 3, d::Kind::Uint64),
+    d::optional("nr_taken", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -448,13 +424,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionKcompactdSleepFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent",
-        &[d::optional("nid", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { MmCompactionKcompactdSleepFtraceEvent, d::message("perfetto.protos.MmCompactionKcompactdSleepFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -493,15 +465,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionKcompactdWakeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionKcompactdWakeFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("order", 2, d::Kind::Int32),
-        d::optional("classzone_idx", 3, d::Kind::Uint32),
-        d::optional("highest_zoneidx", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MmCompactionKcompactdWakeFtraceEvent, d::message("perfetto.protos.MmCompactionKcompactdWakeFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("order", 2, d::Kind::Int32),
+    d::optional("classzone_idx", 3, d::Kind::Uint32),
+    d::optional("highest_zoneidx", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -532,13 +501,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionMigratepagesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionMigratepagesFtraceEvent", &[
-        d::optional("nr_migrated", 1, d::Kind::Uint64),
-        d::optional("nr_failed", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmCompactionMigratepagesFtraceEvent, d::message("perfetto.protos.MmCompactionMigratepagesFtraceEvent", &[
+    d::optional("nr_migrated", 1, d::Kind::Uint64),
+    d::optional("nr_failed", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmCompactionSuitableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -577,15 +543,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionSuitableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionSuitableFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("idx", 2, d::Kind::Uint32),
-        d::optional("order", 3, d::Kind::Int32),
-        d::optional("ret", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionSuitableFtraceEvent, d::message("perfetto.protos.MmCompactionSuitableFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("idx", 2, d::Kind::Uint32),
+    d::optional("order", 3, d::Kind::Int32),
+    d::optional("ret", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -624,15 +587,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionTryToCompactPagesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent", &[
-        d::optional("order", 1, d::Kind::Int32),
-        d::optional("gfp_mask", 2, d::Kind::Uint32),
-        d::optional("mode", 3, d::Kind::Uint32),
-        d::optional("prio", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmCompactionTryToCompactPagesFtraceEvent, d::message("perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent", &[
+    d::optional("order", 1, d::Kind::Int32),
+    d::optional("gfp_mask", 2, d::Kind::Uint32),
+    d::optional("mode", 3, d::Kind::Uint32),
+    d::optional("prio", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -671,12 +631,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmCompactionWakeupKcompactdFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("order", 2, d::Kind::Int32),
-        d::optional("classzone_idx", 3, d::Kind::Uint32),
-        d::optional("highest_zoneidx", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MmCompactionWakeupKcompactdFtraceEvent, d::message("perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("order", 2, d::Kind::Int32),
+    d::optional("classzone_idx", 3, d::Kind::Uint32),
+    d::optional("highest_zoneidx", 4, d::Kind::Uint32),
+]) }

@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ParamSetValueCpmFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ParamSetValueCpmFtraceEvent", &[
-        d::optional("body", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::Uint32),
-        d::optional("timestamp", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { ParamSetValueCpmFtraceEvent, d::message("perfetto.protos.ParamSetValueCpmFtraceEvent", &[
+    d::optional("body", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::Uint32),
+    d::optional("timestamp", 3, d::Kind::Int64),
+]) }

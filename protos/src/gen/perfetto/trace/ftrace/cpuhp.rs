@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuhpExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpExitFtraceEvent", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        d::optional("idx", 2, d::Kind::Int32),
-        d::optional("ret", 3, d::Kind::Int32),
-        d::optional("state", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { CpuhpExitFtraceEvent, d::message("perfetto.protos.CpuhpExitFtraceEvent", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    d::optional("idx", 2, d::Kind::Int32),
+    d::optional("ret", 3, d::Kind::Int32),
+    d::optional("state", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -86,15 +83,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuhpMultiEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpMultiEnterFtraceEvent", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        d::optional("fun", 2, d::Kind::Uint64),
-        d::optional("idx", 3, d::Kind::Int32),
-        d::optional("target", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { CpuhpMultiEnterFtraceEvent, d::message("perfetto.protos.CpuhpMultiEnterFtraceEvent", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    d::optional("fun", 2, d::Kind::Uint64),
+    d::optional("idx", 3, d::Kind::Int32),
+    d::optional("target", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.CpuhpEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -133,15 +127,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuhpEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpEnterFtraceEvent", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        d::optional("fun", 2, d::Kind::Uint64),
-        d::optional("idx", 3, d::Kind::Int32),
-        d::optional("target", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { CpuhpEnterFtraceEvent, d::message("perfetto.protos.CpuhpEnterFtraceEvent", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    d::optional("fun", 2, d::Kind::Uint64),
+    d::optional("idx", 3, d::Kind::Int32),
+    d::optional("target", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.CpuhpLatencyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -180,15 +171,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuhpLatencyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpLatencyFtraceEvent", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        d::optional("ret", 2, d::Kind::Int32),
-        d::optional("state", 3, d::Kind::Uint32),
-        d::optional("time", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { CpuhpLatencyFtraceEvent, d::message("perfetto.protos.CpuhpLatencyFtraceEvent", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    d::optional("ret", 2, d::Kind::Int32),
+    d::optional("state", 3, d::Kind::Uint32),
+    d::optional("time", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.CpuhpPauseFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -227,12 +215,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuhpPauseFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpPauseFtraceEvent", &[
-        d::optional("active_cpus", 1, d::Kind::Uint32),
-        d::optional("cpus", 2, d::Kind::Uint32),
-        d::optional("pause", 3, d::Kind::Uint32),
-        d::optional("time", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { CpuhpPauseFtraceEvent, d::message("perfetto.protos.CpuhpPauseFtraceEvent", &[
+    d::optional("active_cpus", 1, d::Kind::Uint32),
+    d::optional("cpus", 2, d::Kind::Uint32),
+    d::optional("pause", 3, d::Kind::Uint32),
+    d::optional("time", 4, d::Kind::Uint32),
+]) }

@@ -47,14 +47,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CrosEcSensorhubDataFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CrosEcSensorhubDataFtraceEvent", &[
-        d::optional("current_time", 1, d::Kind::Int64),
-        d::optional("current_timestamp", 2, d::Kind::Int64),
-        d::optional("delta", 3, d::Kind::Int64),
-        d::optional("ec_fifo_timestamp", 4, d::Kind::Uint32),
-        d::optional("ec_sensor_num", 5, d::Kind::Uint32),
-        d::optional("fifo_timestamp", 6, d::Kind::Int64),
-    ]);
-}
+d::describe! { CrosEcSensorhubDataFtraceEvent, d::message("perfetto.protos.CrosEcSensorhubDataFtraceEvent", &[
+    d::optional("current_time", 1, d::Kind::Int64),
+    d::optional("current_timestamp", 2, d::Kind::Int64),
+    d::optional("delta", 3, d::Kind::Int64),
+    d::optional("ec_fifo_timestamp", 4, d::Kind::Uint32),
+    d::optional("ec_sensor_num", 5, d::Kind::Uint32),
+    d::optional("fifo_timestamp", 6, d::Kind::Int64),
+]) }

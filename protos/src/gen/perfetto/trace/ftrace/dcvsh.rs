@@ -31,10 +31,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DcvshFreqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DcvshFreqFtraceEvent", &[
-        d::optional("cpu", 1, d::Kind::Uint64),
-        d::optional("freq", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DcvshFreqFtraceEvent, d::message("perfetto.protos.DcvshFreqFtraceEvent", &[
+    d::optional("cpu", 1, d::Kind::Uint64),
+    d::optional("freq", 2, d::Kind::Uint64),
+]) }

@@ -43,13 +43,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DevfreqFrequencyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DevfreqFrequencyFtraceEvent", &[
-        d::optional("dev_name", 1, d::Kind::String),
-        d::optional("freq", 2, d::Kind::Uint64),
-        d::optional("prev_freq", 3, d::Kind::Uint64),
-        d::optional("busy_time", 4, d::Kind::Uint64),
-        d::optional("total_time", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DevfreqFrequencyFtraceEvent, d::message("perfetto.protos.DevfreqFrequencyFtraceEvent", &[
+    d::optional("dev_name", 1, d::Kind::String),
+    d::optional("freq", 2, d::Kind::Uint64),
+    d::optional("prev_freq", 3, d::Kind::Uint64),
+    d::optional("busy_time", 4, d::Kind::Uint64),
+    d::optional("total_time", 5, d::Kind::Uint64),
+]) }

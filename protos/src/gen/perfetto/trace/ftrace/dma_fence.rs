@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmaFenceInitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceInitFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { DmaFenceInitFtraceEvent, d::message("perfetto.protos.DmaFenceInitFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.DmaFenceEmitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -86,15 +83,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmaFenceEmitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceEmitFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { DmaFenceEmitFtraceEvent, d::message("perfetto.protos.DmaFenceEmitFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.DmaFenceSignaledFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -133,15 +127,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmaFenceSignaledFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceSignaledFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { DmaFenceSignaledFtraceEvent, d::message("perfetto.protos.DmaFenceSignaledFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -180,15 +171,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmaFenceWaitStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceWaitStartFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { DmaFenceWaitStartFtraceEvent, d::message("perfetto.protos.DmaFenceWaitStartFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -227,12 +215,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmaFenceWaitEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceWaitEndFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { DmaFenceWaitEndFtraceEvent, d::message("perfetto.protos.DmaFenceWaitEndFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }

@@ -47,17 +47,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuTracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuTracingMarkWriteFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("trace_name", 2, d::Kind::String),
-        d::optional("trace_begin", 3, d::Kind::Uint32),
-        d::optional("name", 4, d::Kind::String),
-        d::optional("type", 5, d::Kind::Uint32),
-        d::optional("value", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuTracingMarkWriteFtraceEvent, d::message("perfetto.protos.DpuTracingMarkWriteFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("trace_name", 2, d::Kind::String),
+    d::optional("trace_begin", 3, d::Kind::Uint32),
+    d::optional("name", 4, d::Kind::String),
+    d::optional("type", 5, d::Kind::Uint32),
+    d::optional("value", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -88,13 +85,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDsiCmdFifoStatusFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent", &[
-        d::optional("header", 1, d::Kind::Uint32),
-        d::optional("payload", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { DpuDsiCmdFifoStatusFtraceEvent, d::message("perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent", &[
+    d::optional("header", 1, d::Kind::Uint32),
+    d::optional("payload", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.DpuDsiRxFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -125,13 +119,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDsiRxFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDsiRxFtraceEvent", &[
-        d::optional("cmd", 1, d::Kind::Uint32),
-        d::optional("rx_buf", 3, d::Kind::Bytes),
-    ]);
-}
+d::describe! { DpuDsiRxFtraceEvent, d::message("perfetto.protos.DpuDsiRxFtraceEvent", &[
+    d::optional("cmd", 1, d::Kind::Uint32),
+    d::optional("rx_buf", 3, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.DpuDsiTxFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -170,15 +161,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDsiTxFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDsiTxFtraceEvent", &[
-        d::optional("type", 1, d::Kind::Uint32),
-        d::optional("last", 3, d::Kind::Uint32),
-        d::optional("delay_ms", 4, d::Kind::Uint32),
-        d::optional("tx_buf", 5, d::Kind::Bytes),
-    ]);
-}
+d::describe! { DpuDsiTxFtraceEvent, d::message("perfetto.protos.DpuDsiTxFtraceEvent", &[
+    d::optional("type", 1, d::Kind::Uint32),
+    d::optional("last", 3, d::Kind::Uint32),
+    d::optional("delay_ms", 4, d::Kind::Uint32),
+    d::optional("tx_buf", 5, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -213,14 +201,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispDpuUnderrunFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispDpuUnderrunFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Int32),
-        d::optional("frames_pending", 2, d::Kind::Int32),
-        d::optional("vsync_count", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuDispDpuUnderrunFtraceEvent, d::message("perfetto.protos.DpuDispDpuUnderrunFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("frames_pending", 2, d::Kind::Int32),
+    d::optional("vsync_count", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -255,14 +240,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispVblankIrqEnableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispVblankIrqEnableFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Int32),
-        d::optional("output_id", 2, d::Kind::Int32),
-        d::optional("enable", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuDispVblankIrqEnableFtraceEvent, d::message("perfetto.protos.DpuDispVblankIrqEnableFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("output_id", 2, d::Kind::Int32),
+    d::optional("enable", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -305,16 +287,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispFrameDoneTimeoutFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent", &[
-        d::optional("display_id", 1, d::Kind::Int32),
-        d::optional("output_id", 2, d::Kind::Uint32),
-        d::optional("frames_pending", 3, d::Kind::Int32),
-        d::optional("te_count", 4, d::Kind::Int32),
-        d::optional("during_disable", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { DpuDispFrameDoneTimeoutFtraceEvent, d::message("perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent", &[
+    d::optional("display_id", 1, d::Kind::Int32),
+    d::optional("output_id", 2, d::Kind::Uint32),
+    d::optional("frames_pending", 3, d::Kind::Int32),
+    d::optional("te_count", 4, d::Kind::Int32),
+    d::optional("during_disable", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -353,15 +332,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispFrameStartTimeoutFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent", &[
-        d::optional("display_id", 1, d::Kind::Int32),
-        d::optional("output_id", 2, d::Kind::Uint32),
-        d::optional("frames_pending", 3, d::Kind::Int32),
-        d::optional("te_count", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuDispFrameStartTimeoutFtraceEvent, d::message("perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent", &[
+    d::optional("display_id", 1, d::Kind::Int32),
+    d::optional("output_id", 2, d::Kind::Uint32),
+    d::optional("frames_pending", 3, d::Kind::Int32),
+    d::optional("te_count", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -400,15 +376,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispFrameDoneMissingFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameDoneMissingFtraceEvent", &[
-        d::optional("display_id", 1, d::Kind::Int32),
-        d::optional("output_id", 2, d::Kind::Uint32),
-        d::optional("frames_pending", 3, d::Kind::Int32),
-        d::optional("te_count", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuDispFrameDoneMissingFtraceEvent, d::message("perfetto.protos.DpuDispFrameDoneMissingFtraceEvent", &[
+    d::optional("display_id", 1, d::Kind::Int32),
+    d::optional("output_id", 2, d::Kind::Uint32),
+    d::optional("frames_pending", 3, d::Kind::Int32),
+    d::optional("te_count", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -447,15 +420,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispFrameStartMissingFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameStartMissingFtraceEvent", &[
-        d::optional("display_id", 1, d::Kind::Int32),
-        d::optional("output_id", 2, d::Kind::Uint32),
-        d::optional("frames_pending", 3, d::Kind::Int32),
-        d::optional("te_count", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuDispFrameStartMissingFtraceEvent, d::message("perfetto.protos.DpuDispFrameStartMissingFtraceEvent", &[
+    d::optional("display_id", 1, d::Kind::Int32),
+    d::optional("output_id", 2, d::Kind::Uint32),
+    d::optional("frames_pending", 3, d::Kind::Int32),
+    d::optional("te_count", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -490,11 +460,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DpuDispDpuLineUnderrunFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Int32),
-        d::optional("frames_pending", 2, d::Kind::Int32),
-        d::optional("vsync_count", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { DpuDispDpuLineUnderrunFtraceEvent, d::message("perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("frames_pending", 2, d::Kind::Int32),
+    d::optional("vsync_count", 3, d::Kind::Int32),
+]) }

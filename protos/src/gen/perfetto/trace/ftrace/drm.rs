@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmVblankEventFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmVblankEventFtraceEvent", &[
-        d::optional("crtc", 1, d::Kind::Int32),
-        d::optional("high_prec", 2, d::Kind::Uint32),
-        d::optional("seq", 3, d::Kind::Uint32),
-        d::optional("time", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { DrmVblankEventFtraceEvent, d::message("perfetto.protos.DrmVblankEventFtraceEvent", &[
+    d::optional("crtc", 1, d::Kind::Int32),
+    d::optional("high_prec", 2, d::Kind::Uint32),
+    d::optional("seq", 3, d::Kind::Uint32),
+    d::optional("time", 4, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -82,11 +79,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmVblankEventDeliveredFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmVblankEventDeliveredFtraceEvent", &[
-        d::optional("crtc", 1, d::Kind::Int32),
-        d::optional("file", 2, d::Kind::Uint64),
-        d::optional("seq", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { DrmVblankEventDeliveredFtraceEvent, d::message("perfetto.protos.DrmVblankEventDeliveredFtraceEvent", &[
+    d::optional("crtc", 1, d::Kind::Int32),
+    d::optional("file", 2, d::Kind::Uint64),
+    d::optional("seq", 3, d::Kind::Uint32),
+]) }

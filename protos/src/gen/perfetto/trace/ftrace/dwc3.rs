@@ -55,19 +55,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3AllocRequestFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3AllocRequestFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("req", 2, d::Kind::Uint64),
-        d::optional("actual", 3, d::Kind::Uint32),
-        d::optional("length", 4, d::Kind::Uint32),
-        d::optional("status", 5, d::Kind::Int32),
-        d::optional("zero", 6, d::Kind::Int32),
-        d::optional("short_not_ok", 7, d::Kind::Int32),
-        d::optional("no_interrupt", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3AllocRequestFtraceEvent, d::message("perfetto.protos.Dwc3AllocRequestFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("req", 2, d::Kind::Uint64),
+    d::optional("actual", 3, d::Kind::Uint32),
+    d::optional("length", 4, d::Kind::Uint32),
+    d::optional("status", 5, d::Kind::Int32),
+    d::optional("zero", 6, d::Kind::Int32),
+    d::optional("short_not_ok", 7, d::Kind::Int32),
+    d::optional("no_interrupt", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -134,22 +131,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3CompleteTrbFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3CompleteTrbFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("trb", 2, d::Kind::Uint64),
-        d::optional("allocated", 3, d::Kind::Uint32),
-        d::optional("queued", 4, d::Kind::Uint32),
-        d::optional("bpl", 5, d::Kind::Uint32),
-        d::optional("bph", 6, d::Kind::Uint32),
-        d::optional("size", 7, d::Kind::Uint32),
-        d::optional("ctrl", 8, d::Kind::Uint32),
-        d::optional("type", 9, d::Kind::Uint32),
-        d::optional("enqueue", 10, d::Kind::Uint32),
-        d::optional("dequeue", 11, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Dwc3CompleteTrbFtraceEvent, d::message("perfetto.protos.Dwc3CompleteTrbFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("trb", 2, d::Kind::Uint64),
+    d::optional("allocated", 3, d::Kind::Uint32),
+    d::optional("queued", 4, d::Kind::Uint32),
+    d::optional("bpl", 5, d::Kind::Uint32),
+    d::optional("bph", 6, d::Kind::Uint32),
+    d::optional("size", 7, d::Kind::Uint32),
+    d::optional("ctrl", 8, d::Kind::Uint32),
+    d::optional("type", 9, d::Kind::Uint32),
+    d::optional("enqueue", 10, d::Kind::Uint32),
+    d::optional("dequeue", 11, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -196,17 +190,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3CtrlReqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3CtrlReqFtraceEvent", &[
-        d::optional("bRequestType", 1, d::Kind::Uint32),
-        d::optional("bRequest", 2, d::Kind::Uint32),
-        d::optional("wValue", 3, d::Kind::Uint32),
-        d::optional("wIndex", 4, d::Kind::Uint32),
-        d::optional("wLength", 5, d::Kind::Uint32),
-        d::optional("str", 6, d::Kind::String),
-    ]);
-}
+d::describe! { Dwc3CtrlReqFtraceEvent, d::message("perfetto.protos.Dwc3CtrlReqFtraceEvent", &[
+    d::optional("bRequestType", 1, d::Kind::Uint32),
+    d::optional("bRequest", 2, d::Kind::Uint32),
+    d::optional("wValue", 3, d::Kind::Uint32),
+    d::optional("wIndex", 4, d::Kind::Uint32),
+    d::optional("wLength", 5, d::Kind::Uint32),
+    d::optional("str", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -261,19 +252,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3EpDequeueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3EpDequeueFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("req", 2, d::Kind::Uint64),
-        d::optional("actual", 3, d::Kind::Uint32),
-        d::optional("length", 4, d::Kind::Uint32),
-        d::optional("status", 5, d::Kind::Int32),
-        d::optional("zero", 6, d::Kind::Int32),
-        d::optional("short_not_ok", 7, d::Kind::Int32),
-        d::optional("no_interrupt", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3EpDequeueFtraceEvent, d::message("perfetto.protos.Dwc3EpDequeueFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("req", 2, d::Kind::Uint64),
+    d::optional("actual", 3, d::Kind::Uint32),
+    d::optional("length", 4, d::Kind::Uint32),
+    d::optional("status", 5, d::Kind::Int32),
+    d::optional("zero", 6, d::Kind::Int32),
+    d::optional("short_not_ok", 7, d::Kind::Int32),
+    d::optional("no_interrupt", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3EpQueueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -328,19 +316,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3EpQueueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3EpQueueFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("req", 2, d::Kind::Uint64),
-        d::optional("actual", 3, d::Kind::Uint32),
-        d::optional("length", 4, d::Kind::Uint32),
-        d::optional("status", 5, d::Kind::Int32),
-        d::optional("zero", 6, d::Kind::Int32),
-        d::optional("short_not_ok", 7, d::Kind::Int32),
-        d::optional("no_interrupt", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3EpQueueFtraceEvent, d::message("perfetto.protos.Dwc3EpQueueFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("req", 2, d::Kind::Uint64),
+    d::optional("actual", 3, d::Kind::Uint32),
+    d::optional("length", 4, d::Kind::Uint32),
+    d::optional("status", 5, d::Kind::Int32),
+    d::optional("zero", 6, d::Kind::Int32),
+    d::optional("short_not_ok", 7, d::Kind::Int32),
+    d::optional("no_interrupt", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3EventFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -375,14 +360,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3EventFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3EventFtraceEvent", &[
-        d::optional("event", 1, d::Kind::Uint32),
-        d::optional("ep0state", 2, d::Kind::Uint32),
-        d::optional("str", 3, d::Kind::String),
-    ]);
-}
+d::describe! { Dwc3EventFtraceEvent, d::message("perfetto.protos.Dwc3EventFtraceEvent", &[
+    d::optional("event", 1, d::Kind::Uint32),
+    d::optional("ep0state", 2, d::Kind::Uint32),
+    d::optional("str", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -437,19 +419,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3FreeRequestFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3FreeRequestFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("req", 2, d::Kind::Uint64),
-        d::optional("actual", 3, d::Kind::Uint32),
-        d::optional("length", 4, d::Kind::Uint32),
-        d::optional("status", 5, d::Kind::Int32),
-        d::optional("zero", 6, d::Kind::Int32),
-        d::optional("short_not_ok", 7, d::Kind::Int32),
-        d::optional("no_interrupt", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3FreeRequestFtraceEvent, d::message("perfetto.protos.Dwc3FreeRequestFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("req", 2, d::Kind::Uint64),
+    d::optional("actual", 3, d::Kind::Uint32),
+    d::optional("length", 4, d::Kind::Uint32),
+    d::optional("status", 5, d::Kind::Int32),
+    d::optional("zero", 6, d::Kind::Int32),
+    d::optional("short_not_ok", 7, d::Kind::Int32),
+    d::optional("no_interrupt", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -496,17 +475,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3GadgetEpCmdFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetEpCmdFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("cmd", 2, d::Kind::Uint32),
-        d::optional("param0", 3, d::Kind::Uint32),
-        d::optional("param1", 4, d::Kind::Uint32),
-        d::optional("param2", 5, d::Kind::Uint32),
-        d::optional("cmd_status", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3GadgetEpCmdFtraceEvent, d::message("perfetto.protos.Dwc3GadgetEpCmdFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("cmd", 2, d::Kind::Uint32),
+    d::optional("param0", 3, d::Kind::Uint32),
+    d::optional("param1", 4, d::Kind::Uint32),
+    d::optional("param2", 5, d::Kind::Uint32),
+    d::optional("cmd_status", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -565,20 +541,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3GadgetEpDisableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetEpDisableFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("maxpacket", 2, d::Kind::Uint32),
-        d::optional("maxpacket_limit", 3, d::Kind::Uint32),
-        d::optional("max_streams", 4, d::Kind::Uint32),
-        d::optional("maxburst", 5, d::Kind::Uint32),
-        d::optional("flags", 6, d::Kind::Uint32),
-        d::optional("direction", 7, d::Kind::Uint32),
-        d::optional("trb_enqueue", 8, d::Kind::Uint32),
-        d::optional("trb_dequeue", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Dwc3GadgetEpDisableFtraceEvent, d::message("perfetto.protos.Dwc3GadgetEpDisableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("maxpacket", 2, d::Kind::Uint32),
+    d::optional("maxpacket_limit", 3, d::Kind::Uint32),
+    d::optional("max_streams", 4, d::Kind::Uint32),
+    d::optional("maxburst", 5, d::Kind::Uint32),
+    d::optional("flags", 6, d::Kind::Uint32),
+    d::optional("direction", 7, d::Kind::Uint32),
+    d::optional("trb_enqueue", 8, d::Kind::Uint32),
+    d::optional("trb_dequeue", 9, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -637,20 +610,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3GadgetEpEnableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetEpEnableFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("maxpacket", 2, d::Kind::Uint32),
-        d::optional("maxpacket_limit", 3, d::Kind::Uint32),
-        d::optional("max_streams", 4, d::Kind::Uint32),
-        d::optional("maxburst", 5, d::Kind::Uint32),
-        d::optional("flags", 6, d::Kind::Uint32),
-        d::optional("direction", 7, d::Kind::Uint32),
-        d::optional("trb_enqueue", 8, d::Kind::Uint32),
-        d::optional("trb_dequeue", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Dwc3GadgetEpEnableFtraceEvent, d::message("perfetto.protos.Dwc3GadgetEpEnableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("maxpacket", 2, d::Kind::Uint32),
+    d::optional("maxpacket_limit", 3, d::Kind::Uint32),
+    d::optional("max_streams", 4, d::Kind::Uint32),
+    d::optional("maxburst", 5, d::Kind::Uint32),
+    d::optional("flags", 6, d::Kind::Uint32),
+    d::optional("direction", 7, d::Kind::Uint32),
+    d::optional("trb_enqueue", 8, d::Kind::Uint32),
+    d::optional("trb_dequeue", 9, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -685,14 +655,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3GadgetGenericCmdFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent", &[
-        d::optional("cmd", 1, d::Kind::Uint32),
-        d::optional("param", 2, d::Kind::Uint32),
-        d::optional("status", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3GadgetGenericCmdFtraceEvent, d::message("perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent", &[
+    d::optional("cmd", 1, d::Kind::Uint32),
+    d::optional("param", 2, d::Kind::Uint32),
+    d::optional("status", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -747,19 +714,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3GadgetGivebackFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetGivebackFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("req", 2, d::Kind::Uint64),
-        d::optional("actual", 3, d::Kind::Uint32),
-        d::optional("length", 4, d::Kind::Uint32),
-        d::optional("status", 5, d::Kind::Int32),
-        d::optional("zero", 6, d::Kind::Int32),
-        d::optional("short_not_ok", 7, d::Kind::Int32),
-        d::optional("no_interrupt", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Dwc3GadgetGivebackFtraceEvent, d::message("perfetto.protos.Dwc3GadgetGivebackFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("req", 2, d::Kind::Uint64),
+    d::optional("actual", 3, d::Kind::Uint32),
+    d::optional("length", 4, d::Kind::Uint32),
+    d::optional("status", 5, d::Kind::Int32),
+    d::optional("zero", 6, d::Kind::Int32),
+    d::optional("short_not_ok", 7, d::Kind::Int32),
+    d::optional("no_interrupt", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -826,22 +790,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3PrepareTrbFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3PrepareTrbFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("trb", 2, d::Kind::Uint64),
-        d::optional("allocated", 3, d::Kind::Uint32),
-        d::optional("queued", 4, d::Kind::Uint32),
-        d::optional("bpl", 5, d::Kind::Uint32),
-        d::optional("bph", 6, d::Kind::Uint32),
-        d::optional("size", 7, d::Kind::Uint32),
-        d::optional("ctrl", 8, d::Kind::Uint32),
-        d::optional("type", 9, d::Kind::Uint32),
-        d::optional("enqueue", 10, d::Kind::Uint32),
-        d::optional("dequeue", 11, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Dwc3PrepareTrbFtraceEvent, d::message("perfetto.protos.Dwc3PrepareTrbFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("trb", 2, d::Kind::Uint64),
+    d::optional("allocated", 3, d::Kind::Uint32),
+    d::optional("queued", 4, d::Kind::Uint32),
+    d::optional("bpl", 5, d::Kind::Uint32),
+    d::optional("bph", 6, d::Kind::Uint32),
+    d::optional("size", 7, d::Kind::Uint32),
+    d::optional("ctrl", 8, d::Kind::Uint32),
+    d::optional("type", 9, d::Kind::Uint32),
+    d::optional("enqueue", 10, d::Kind::Uint32),
+    d::optional("dequeue", 11, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Dwc3ReadlFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -880,15 +841,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3ReadlFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3ReadlFtraceEvent", &[
-        d::optional("base", 1, d::Kind::Uint64),
-        d::optional("offset", 2, d::Kind::Uint32),
-        d::optional("value", 3, d::Kind::Uint32),
-        d::optional("msg", 4, d::Kind::String),
-    ]);
-}
+d::describe! { Dwc3ReadlFtraceEvent, d::message("perfetto.protos.Dwc3ReadlFtraceEvent", &[
+    d::optional("base", 1, d::Kind::Uint64),
+    d::optional("offset", 2, d::Kind::Uint32),
+    d::optional("value", 3, d::Kind::Uint32),
+    d::optional("msg", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.Dwc3WritelFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -927,12 +885,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Dwc3WritelFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3WritelFtraceEvent", &[
-        d::optional("base", 1, d::Kind::Uint64),
-        d::optional("offset", 2, d::Kind::Uint32),
-        d::optional("value", 3, d::Kind::Uint32),
-        d::optional("msg", 4, d::Kind::String),
-    ]);
-}
+d::describe! { Dwc3WritelFtraceEvent, d::message("perfetto.protos.Dwc3WritelFtraceEvent", &[
+    d::optional("base", 1, d::Kind::Uint64),
+    d::optional("offset", 2, d::Kind::Uint32),
+    d::optional("value", 3, d::Kind::Uint32),
+    d::optional("msg", 4, d::Kind::String),
+]) }

@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaWriteBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWriteBeginFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4DaWriteBeginFtraceEvent, d::message("perfetto.protos.Ext4DaWriteBeginFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -95,16 +92,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaWriteEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWriteEndFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("copied", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4DaWriteEndFtraceEvent, d::message("perfetto.protos.Ext4DaWriteEndFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("copied", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -143,15 +137,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4SyncFileEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4SyncFileEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("parent", 3, d::Kind::Uint64),
-        d::optional("datasync", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4SyncFileEnterFtraceEvent, d::message("perfetto.protos.Ext4SyncFileEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("parent", 3, d::Kind::Uint64),
+    d::optional("datasync", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -186,14 +177,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4SyncFileExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4SyncFileExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4SyncFileExitFtraceEvent, d::message("perfetto.protos.Ext4SyncFileExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -232,15 +220,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4AllocDaBlocksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4AllocDaBlocksFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("data_blocks", 3, d::Kind::Uint32),
-        d::optional("meta_blocks", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4AllocDaBlocksFtraceEvent, d::message("perfetto.protos.Ext4AllocDaBlocksFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("data_blocks", 3, d::Kind::Uint32),
+    d::optional("meta_blocks", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -307,22 +292,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4AllocateBlocksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4AllocateBlocksFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("block", 3, d::Kind::Uint64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("logical", 5, d::Kind::Uint32),
-        d::optional("lleft", 6, d::Kind::Uint32),
-        d::optional("lright", 7, d::Kind::Uint32),
-        d::optional("goal", 8, d::Kind::Uint64),
-        d::optional("pleft", 9, d::Kind::Uint64),
-        d::optional("pright", 10, d::Kind::Uint64),
-        d::optional("flags", 11, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4AllocateBlocksFtraceEvent, d::message("perfetto.protos.Ext4AllocateBlocksFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("block", 3, d::Kind::Uint64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("logical", 5, d::Kind::Uint32),
+    d::optional("lleft", 6, d::Kind::Uint32),
+    d::optional("lright", 7, d::Kind::Uint32),
+    d::optional("goal", 8, d::Kind::Uint64),
+    d::optional("pleft", 9, d::Kind::Uint64),
+    d::optional("pright", 10, d::Kind::Uint64),
+    d::optional("flags", 11, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -361,15 +343,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4AllocateInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4AllocateInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("dir", 3, d::Kind::Uint64),
-        d::optional("mode", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4AllocateInodeFtraceEvent, d::message("perfetto.protos.Ext4AllocateInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("dir", 3, d::Kind::Uint64),
+    d::optional("mode", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -404,14 +383,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4BeginOrderedTruncateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("new_size", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { Ext4BeginOrderedTruncateFtraceEvent, d::message("perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("new_size", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -450,15 +426,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4CollapseRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4CollapseRangeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { Ext4CollapseRangeFtraceEvent, d::message("perfetto.protos.Ext4CollapseRangeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -513,19 +486,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaReleaseSpaceFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaReleaseSpaceFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("i_blocks", 3, d::Kind::Uint64),
-        d::optional("freed_blocks", 4, d::Kind::Int32),
-        d::optional("reserved_data_blocks", 5, d::Kind::Int32),
-        d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
-        d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
-        d::optional("mode", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4DaReleaseSpaceFtraceEvent, d::message("perfetto.protos.Ext4DaReleaseSpaceFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("i_blocks", 3, d::Kind::Uint64),
+    d::optional("freed_blocks", 4, d::Kind::Int32),
+    d::optional("reserved_data_blocks", 5, d::Kind::Int32),
+    d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
+    d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
+    d::optional("mode", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -576,18 +546,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaReserveSpaceFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaReserveSpaceFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("i_blocks", 3, d::Kind::Uint64),
-        d::optional("reserved_data_blocks", 4, d::Kind::Int32),
-        d::optional("reserved_meta_blocks", 5, d::Kind::Int32),
-        d::optional("mode", 6, d::Kind::Uint32),
-        d::optional("md_needed", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4DaReserveSpaceFtraceEvent, d::message("perfetto.protos.Ext4DaReserveSpaceFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("i_blocks", 3, d::Kind::Uint64),
+    d::optional("reserved_data_blocks", 4, d::Kind::Int32),
+    d::optional("reserved_meta_blocks", 5, d::Kind::Int32),
+    d::optional("mode", 6, d::Kind::Uint32),
+    d::optional("md_needed", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -646,20 +613,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaUpdateReserveSpaceFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("i_blocks", 3, d::Kind::Uint64),
-        d::optional("used_blocks", 4, d::Kind::Int32),
-        d::optional("reserved_data_blocks", 5, d::Kind::Int32),
-        d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
-        d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
-        d::optional("quota_claim", 8, d::Kind::Int32),
-        d::optional("mode", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4DaUpdateReserveSpaceFtraceEvent, d::message("perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("i_blocks", 3, d::Kind::Uint64),
+    d::optional("used_blocks", 4, d::Kind::Int32),
+    d::optional("reserved_data_blocks", 5, d::Kind::Int32),
+    d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
+    d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
+    d::optional("quota_claim", 8, d::Kind::Int32),
+    d::optional("mode", 9, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -722,21 +686,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaWritePagesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWritePagesFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("first_page", 3, d::Kind::Uint64),
-        d::optional("nr_to_write", 4, d::Kind::Int64),
-        d::optional("sync_mode", 5, d::Kind::Int32),
-        d::optional("b_blocknr", 6, d::Kind::Uint64),
-        d::optional("b_size", 7, d::Kind::Uint32),
-        d::optional("b_state", 8, d::Kind::Uint32),
-        d::optional("io_done", 9, d::Kind::Int32),
-        d::optional("pages_written", 10, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4DaWritePagesFtraceEvent, d::message("perfetto.protos.Ext4DaWritePagesFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("first_page", 3, d::Kind::Uint64),
+    d::optional("nr_to_write", 4, d::Kind::Int64),
+    d::optional("sync_mode", 5, d::Kind::Int32),
+    d::optional("b_blocknr", 6, d::Kind::Uint64),
+    d::optional("b_size", 7, d::Kind::Uint32),
+    d::optional("b_state", 8, d::Kind::Uint32),
+    d::optional("io_done", 9, d::Kind::Int32),
+    d::optional("pages_written", 10, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -779,16 +740,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DaWritePagesExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWritePagesExtentFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4DaWritePagesExtentFtraceEvent, d::message("perfetto.protos.Ext4DaWritePagesExtentFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -831,16 +789,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DirectIOEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DirectIOEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint64),
-        d::optional("rw", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4DirectIOEnterFtraceEvent, d::message("perfetto.protos.Ext4DirectIOEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint64),
+    d::optional("rw", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -887,17 +842,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DirectIOExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DirectIOExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint64),
-        d::optional("rw", 5, d::Kind::Int32),
-        d::optional("ret", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4DirectIOExitFtraceEvent, d::message("perfetto.protos.Ext4DirectIOExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint64),
+    d::optional("rw", 5, d::Kind::Int32),
+    d::optional("ret", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -932,14 +884,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DiscardBlocksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DiscardBlocksFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("blk", 2, d::Kind::Uint64),
-        d::optional("count", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4DiscardBlocksFtraceEvent, d::message("perfetto.protos.Ext4DiscardBlocksFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("blk", 2, d::Kind::Uint64),
+    d::optional("count", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -978,15 +927,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DiscardPreallocationsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DiscardPreallocationsFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("len", 3, d::Kind::Uint32),
-        d::optional("needed", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4DiscardPreallocationsFtraceEvent, d::message("perfetto.protos.Ext4DiscardPreallocationsFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("len", 3, d::Kind::Uint32),
+    d::optional("needed", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4DropInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1021,14 +967,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4DropInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DropInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("drop", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4DropInodeFtraceEvent, d::message("perfetto.protos.Ext4DropInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("drop", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1075,17 +1018,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsCacheExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsCacheExtentFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("pblk", 5, d::Kind::Uint64),
-        d::optional("status", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4EsCacheExtentFtraceEvent, d::message("perfetto.protos.Ext4EsCacheExtentFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("pblk", 5, d::Kind::Uint64),
+    d::optional("status", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1120,14 +1060,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4EsFindDelayedExtentRangeEnterFtraceEvent, d::message("perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1174,17 +1111,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsFindDelayedExtentRangeExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("pblk", 5, d::Kind::Uint64),
-        d::optional("status", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4EsFindDelayedExtentRangeExitFtraceEvent, d::message("perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("pblk", 5, d::Kind::Uint64),
+    d::optional("status", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1231,17 +1165,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsInsertExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsInsertExtentFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("pblk", 5, d::Kind::Uint64),
-        d::optional("status", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4EsInsertExtentFtraceEvent, d::message("perfetto.protos.Ext4EsInsertExtentFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("pblk", 5, d::Kind::Uint64),
+    d::optional("status", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1276,14 +1207,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsLookupExtentEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4EsLookupExtentEnterFtraceEvent, d::message("perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1334,18 +1262,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsLookupExtentExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsLookupExtentExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("pblk", 5, d::Kind::Uint64),
-        d::optional("status", 6, d::Kind::Uint64),
-        d::optional("found", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4EsLookupExtentExitFtraceEvent, d::message("perfetto.protos.Ext4EsLookupExtentExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("pblk", 5, d::Kind::Uint64),
+    d::optional("status", 6, d::Kind::Uint64),
+    d::optional("found", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1384,15 +1309,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsRemoveExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsRemoveExtentFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { Ext4EsRemoveExtentFtraceEvent, d::message("perfetto.protos.Ext4EsRemoveExtentFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Ext4EsShrinkFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1435,16 +1357,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsShrinkFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("nr_shrunk", 2, d::Kind::Int32),
-        d::optional("scan_time", 3, d::Kind::Uint64),
-        d::optional("nr_skipped", 4, d::Kind::Int32),
-        d::optional("retried", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4EsShrinkFtraceEvent, d::message("perfetto.protos.Ext4EsShrinkFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("nr_shrunk", 2, d::Kind::Int32),
+    d::optional("scan_time", 3, d::Kind::Uint64),
+    d::optional("nr_skipped", 4, d::Kind::Int32),
+    d::optional("retried", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1479,14 +1398,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsShrinkCountFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkCountFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("nr_to_scan", 2, d::Kind::Int32),
-        d::optional("cache_cnt", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4EsShrinkCountFtraceEvent, d::message("perfetto.protos.Ext4EsShrinkCountFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("nr_to_scan", 2, d::Kind::Int32),
+    d::optional("cache_cnt", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1521,14 +1437,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsShrinkScanEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("nr_to_scan", 2, d::Kind::Int32),
-        d::optional("cache_cnt", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4EsShrinkScanEnterFtraceEvent, d::message("perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("nr_to_scan", 2, d::Kind::Int32),
+    d::optional("cache_cnt", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1563,14 +1476,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EsShrinkScanExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkScanExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("nr_shrunk", 2, d::Kind::Int32),
-        d::optional("cache_cnt", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4EsShrinkScanExitFtraceEvent, d::message("perfetto.protos.Ext4EsShrinkScanExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("nr_shrunk", 2, d::Kind::Int32),
+    d::optional("cache_cnt", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4EvictInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1605,14 +1515,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4EvictInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EvictInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("nlink", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4EvictInodeFtraceEvent, d::message("perfetto.protos.Ext4EvictInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("nlink", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1663,18 +1570,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtConvertToInitializedEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("m_lblk", 3, d::Kind::Uint32),
-        d::optional("m_len", 4, d::Kind::Uint32),
-        d::optional("u_lblk", 5, d::Kind::Uint32),
-        d::optional("u_len", 6, d::Kind::Uint32),
-        d::optional("u_pblk", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ExtConvertToInitializedEnterFtraceEvent, d::message("perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("m_lblk", 3, d::Kind::Uint32),
+    d::optional("m_len", 4, d::Kind::Uint32),
+    d::optional("u_lblk", 5, d::Kind::Uint32),
+    d::optional("u_len", 6, d::Kind::Uint32),
+    d::optional("u_pblk", 7, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1737,21 +1641,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtConvertToInitializedFastpathFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("m_lblk", 3, d::Kind::Uint32),
-        d::optional("m_len", 4, d::Kind::Uint32),
-        d::optional("u_lblk", 5, d::Kind::Uint32),
-        d::optional("u_len", 6, d::Kind::Uint32),
-        d::optional("u_pblk", 7, d::Kind::Uint64),
-        d::optional("i_lblk", 8, d::Kind::Uint32),
-        d::optional("i_len", 9, d::Kind::Uint32),
-        d::optional("i_pblk", 10, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ExtConvertToInitializedFastpathFtraceEvent, d::message("perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("m_lblk", 3, d::Kind::Uint32),
+    d::optional("m_len", 4, d::Kind::Uint32),
+    d::optional("u_lblk", 5, d::Kind::Uint32),
+    d::optional("u_len", 6, d::Kind::Uint32),
+    d::optional("u_pblk", 7, d::Kind::Uint64),
+    d::optional("i_lblk", 8, d::Kind::Uint32),
+    d::optional("i_len", 9, d::Kind::Uint32),
+    d::optional("i_pblk", 10, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1806,19 +1707,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtHandleUnwrittenExtentsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("flags", 3, d::Kind::Int32),
-        d::optional("lblk", 4, d::Kind::Uint32),
-        d::optional("pblk", 5, d::Kind::Uint64),
-        d::optional("len", 6, d::Kind::Uint32),
-        d::optional("allocated", 7, d::Kind::Uint32),
-        d::optional("newblk", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ExtHandleUnwrittenExtentsFtraceEvent, d::message("perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("flags", 3, d::Kind::Int32),
+    d::optional("lblk", 4, d::Kind::Uint32),
+    d::optional("pblk", 5, d::Kind::Uint64),
+    d::optional("len", 6, d::Kind::Uint32),
+    d::optional("allocated", 7, d::Kind::Uint32),
+    d::optional("newblk", 8, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1857,15 +1755,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtInCacheFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtInCacheFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("ret", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4ExtInCacheFtraceEvent, d::message("perfetto.protos.Ext4ExtInCacheFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("ret", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1904,15 +1799,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtLoadExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtLoadExtentFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pblk", 3, d::Kind::Uint64),
-        d::optional("lblk", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4ExtLoadExtentFtraceEvent, d::message("perfetto.protos.Ext4ExtLoadExtentFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pblk", 3, d::Kind::Uint64),
+    d::optional("lblk", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1955,16 +1847,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtMapBlocksEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4ExtMapBlocksEnterFtraceEvent, d::message("perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2019,19 +1908,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtMapBlocksExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("pblk", 4, d::Kind::Uint64),
-        d::optional("lblk", 5, d::Kind::Uint32),
-        d::optional("len", 6, d::Kind::Uint32),
-        d::optional("mflags", 7, d::Kind::Uint32),
-        d::optional("ret", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4ExtMapBlocksExitFtraceEvent, d::message("perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("pblk", 4, d::Kind::Uint64),
+    d::optional("lblk", 5, d::Kind::Uint32),
+    d::optional("len", 6, d::Kind::Uint32),
+    d::optional("mflags", 7, d::Kind::Uint32),
+    d::optional("ret", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2074,16 +1960,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtPutInCacheFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtPutInCacheFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("start", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ExtPutInCacheFtraceEvent, d::message("perfetto.protos.Ext4ExtPutInCacheFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("start", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2126,16 +2009,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtRemoveSpaceFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("start", 3, d::Kind::Uint32),
-        d::optional("end", 4, d::Kind::Uint32),
-        d::optional("depth", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4ExtRemoveSpaceFtraceEvent, d::message("perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("start", 3, d::Kind::Uint32),
+    d::optional("end", 4, d::Kind::Uint32),
+    d::optional("depth", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2198,21 +2078,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtRemoveSpaceDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("start", 3, d::Kind::Uint32),
-        d::optional("end", 4, d::Kind::Uint32),
-        d::optional("depth", 5, d::Kind::Int32),
-        d::optional("partial", 6, d::Kind::Int64),
-        d::optional("eh_entries", 7, d::Kind::Uint32),
-        d::optional("pc_lblk", 8, d::Kind::Uint32),
-        d::optional("pc_pclu", 9, d::Kind::Uint64),
-        d::optional("pc_state", 10, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4ExtRemoveSpaceDoneFtraceEvent, d::message("perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("start", 3, d::Kind::Uint32),
+    d::optional("end", 4, d::Kind::Uint32),
+    d::optional("depth", 5, d::Kind::Int32),
+    d::optional("partial", 6, d::Kind::Int64),
+    d::optional("eh_entries", 7, d::Kind::Uint32),
+    d::optional("pc_lblk", 8, d::Kind::Uint32),
+    d::optional("pc_pclu", 9, d::Kind::Uint64),
+    d::optional("pc_state", 10, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2247,14 +2124,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtRmIdxFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRmIdxFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pblk", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ExtRmIdxFtraceEvent, d::message("perfetto.protos.Ext4ExtRmIdxFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pblk", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2317,21 +2191,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtRmLeafFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRmLeafFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("partial", 3, d::Kind::Int64),
-        d::optional("start", 4, d::Kind::Uint32),
-        d::optional("ee_lblk", 5, d::Kind::Uint32),
-        d::optional("ee_pblk", 6, d::Kind::Uint64),
-        d::optional("ee_len", 7, d::Kind::Int32),
-        d::optional("pc_lblk", 8, d::Kind::Uint32),
-        d::optional("pc_pclu", 9, d::Kind::Uint64),
-        d::optional("pc_state", 10, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4ExtRmLeafFtraceEvent, d::message("perfetto.protos.Ext4ExtRmLeafFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("partial", 3, d::Kind::Int64),
+    d::optional("start", 4, d::Kind::Uint32),
+    d::optional("ee_lblk", 5, d::Kind::Uint32),
+    d::optional("ee_pblk", 6, d::Kind::Uint64),
+    d::optional("ee_len", 7, d::Kind::Int32),
+    d::optional("pc_lblk", 8, d::Kind::Uint32),
+    d::optional("pc_pclu", 9, d::Kind::Uint64),
+    d::optional("pc_state", 10, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2374,16 +2245,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ExtShowExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtShowExtentFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pblk", 3, d::Kind::Uint64),
-        d::optional("lblk", 4, d::Kind::Uint32),
-        d::optional("len", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4ExtShowExtentFtraceEvent, d::message("perfetto.protos.Ext4ExtShowExtentFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pblk", 3, d::Kind::Uint64),
+    d::optional("lblk", 4, d::Kind::Uint32),
+    d::optional("len", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2430,17 +2298,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4FallocateEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FallocateEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Int64),
-        d::optional("mode", 5, d::Kind::Int32),
-        d::optional("pos", 6, d::Kind::Int64),
-    ]);
-}
+d::describe! { Ext4FallocateEnterFtraceEvent, d::message("perfetto.protos.Ext4FallocateEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Int64),
+    d::optional("mode", 5, d::Kind::Int32),
+    d::optional("pos", 6, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Ext4FallocateExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2483,16 +2348,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4FallocateExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FallocateExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("blocks", 4, d::Kind::Uint32),
-        d::optional("ret", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4FallocateExitFtraceEvent, d::message("perfetto.protos.Ext4FallocateExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("blocks", 4, d::Kind::Uint32),
+    d::optional("ret", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2543,18 +2405,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4FindDelallocRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FindDelallocRangeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("from", 3, d::Kind::Uint32),
-        d::optional("to", 4, d::Kind::Uint32),
-        d::optional("reverse", 5, d::Kind::Int32),
-        d::optional("found", 6, d::Kind::Int32),
-        d::optional("found_blk", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4FindDelallocRangeFtraceEvent, d::message("perfetto.protos.Ext4FindDelallocRangeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("from", 3, d::Kind::Uint32),
+    d::optional("to", 4, d::Kind::Uint32),
+    d::optional("reverse", 5, d::Kind::Int32),
+    d::optional("found", 6, d::Kind::Int32),
+    d::optional("found_blk", 7, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4ForgetFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2597,16 +2456,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ForgetFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ForgetFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("block", 3, d::Kind::Uint64),
-        d::optional("is_metadata", 4, d::Kind::Int32),
-        d::optional("mode", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4ForgetFtraceEvent, d::message("perfetto.protos.Ext4ForgetFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("block", 3, d::Kind::Uint64),
+    d::optional("is_metadata", 4, d::Kind::Int32),
+    d::optional("mode", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2653,17 +2509,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4FreeBlocksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FreeBlocksFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("block", 3, d::Kind::Uint64),
-        d::optional("count", 4, d::Kind::Uint64),
-        d::optional("flags", 5, d::Kind::Int32),
-        d::optional("mode", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4FreeBlocksFtraceEvent, d::message("perfetto.protos.Ext4FreeBlocksFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("block", 3, d::Kind::Uint64),
+    d::optional("count", 4, d::Kind::Uint64),
+    d::optional("flags", 5, d::Kind::Int32),
+    d::optional("mode", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4FreeInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2710,17 +2563,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4FreeInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FreeInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("uid", 3, d::Kind::Uint32),
-        d::optional("gid", 4, d::Kind::Uint32),
-        d::optional("blocks", 5, d::Kind::Uint64),
-        d::optional("mode", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4FreeInodeFtraceEvent, d::message("perfetto.protos.Ext4FreeInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("uid", 3, d::Kind::Uint32),
+    d::optional("gid", 4, d::Kind::Uint32),
+    d::optional("blocks", 5, d::Kind::Uint64),
+    d::optional("mode", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2767,17 +2617,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4GetImpliedClusterAllocExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("pblk", 4, d::Kind::Uint64),
-        d::optional("len", 5, d::Kind::Uint32),
-        d::optional("ret", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4GetImpliedClusterAllocExitFtraceEvent, d::message("perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("pblk", 4, d::Kind::Uint64),
+    d::optional("len", 5, d::Kind::Uint32),
+    d::optional("ret", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2816,15 +2663,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4GetReservedClusterAllocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4GetReservedClusterAllocFtraceEvent, d::message("perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2867,16 +2711,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4IndMapBlocksEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("lblk", 3, d::Kind::Uint32),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4IndMapBlocksEnterFtraceEvent, d::message("perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("lblk", 3, d::Kind::Uint32),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2931,19 +2772,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4IndMapBlocksExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4IndMapBlocksExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("pblk", 4, d::Kind::Uint64),
-        d::optional("lblk", 5, d::Kind::Uint32),
-        d::optional("len", 6, d::Kind::Uint32),
-        d::optional("mflags", 7, d::Kind::Uint32),
-        d::optional("ret", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4IndMapBlocksExitFtraceEvent, d::message("perfetto.protos.Ext4IndMapBlocksExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("pblk", 4, d::Kind::Uint64),
+    d::optional("lblk", 5, d::Kind::Uint32),
+    d::optional("len", 6, d::Kind::Uint32),
+    d::optional("mflags", 7, d::Kind::Uint32),
+    d::optional("ret", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4InsertRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2982,15 +2820,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4InsertRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4InsertRangeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { Ext4InsertRangeFtraceEvent, d::message("perfetto.protos.Ext4InsertRangeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3033,16 +2868,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4InvalidatepageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4InvalidatepageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-        d::optional("offset", 4, d::Kind::Uint64),
-        d::optional("length", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4InvalidatepageFtraceEvent, d::message("perfetto.protos.Ext4InvalidatepageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+    d::optional("offset", 4, d::Kind::Uint64),
+    d::optional("length", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4JournalStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3089,17 +2921,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4JournalStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalStartFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ip", 2, d::Kind::Uint64),
-        d::optional("blocks", 3, d::Kind::Int32),
-        d::optional("rsv_blocks", 4, d::Kind::Int32),
-        d::optional("nblocks", 5, d::Kind::Int32),
-        d::optional("revoke_creds", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4JournalStartFtraceEvent, d::message("perfetto.protos.Ext4JournalStartFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ip", 2, d::Kind::Uint64),
+    d::optional("blocks", 3, d::Kind::Int32),
+    d::optional("rsv_blocks", 4, d::Kind::Int32),
+    d::optional("nblocks", 5, d::Kind::Int32),
+    d::optional("revoke_creds", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3134,14 +2963,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4JournalStartReservedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalStartReservedFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ip", 2, d::Kind::Uint64),
-        d::optional("blocks", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4JournalStartReservedFtraceEvent, d::message("perfetto.protos.Ext4JournalStartReservedFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ip", 2, d::Kind::Uint64),
+    d::optional("blocks", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3184,16 +3010,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4JournalledInvalidatepageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-        d::optional("offset", 4, d::Kind::Uint64),
-        d::optional("length", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4JournalledInvalidatepageFtraceEvent, d::message("perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+    d::optional("offset", 4, d::Kind::Uint64),
+    d::optional("length", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3236,16 +3059,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4JournalledWriteEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalledWriteEndFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("copied", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4JournalledWriteEndFtraceEvent, d::message("perfetto.protos.Ext4JournalledWriteEndFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("copied", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4LoadInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3276,13 +3096,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4LoadInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4LoadInodeFtraceEvent",
-        &[d::optional("dev", 1, d::Kind::Uint64), d::optional("ino", 2, d::Kind::Uint64)],
-    );
-}
+d::describe! { Ext4LoadInodeFtraceEvent, d::message("perfetto.protos.Ext4LoadInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3313,13 +3130,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4LoadInodeBitmapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4LoadInodeBitmapFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("group", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4LoadInodeBitmapFtraceEvent, d::message("perfetto.protos.Ext4LoadInodeBitmapFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("group", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3354,14 +3168,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MarkInodeDirtyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MarkInodeDirtyFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ip", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4MarkInodeDirtyFtraceEvent, d::message("perfetto.protos.Ext4MarkInodeDirtyFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ip", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3392,13 +3203,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbBitmapLoadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbBitmapLoadFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("group", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MbBitmapLoadFtraceEvent, d::message("perfetto.protos.Ext4MbBitmapLoadFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("group", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3429,13 +3237,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbBuddyBitmapLoadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("group", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MbBuddyBitmapLoadFtraceEvent, d::message("perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("group", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3466,13 +3271,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbDiscardPreallocationsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("needed", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4MbDiscardPreallocationsFtraceEvent, d::message("perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("needed", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3515,16 +3317,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbNewGroupPaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbNewGroupPaFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pa_pstart", 3, d::Kind::Uint64),
-        d::optional("pa_lstart", 4, d::Kind::Uint64),
-        d::optional("pa_len", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MbNewGroupPaFtraceEvent, d::message("perfetto.protos.Ext4MbNewGroupPaFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pa_pstart", 3, d::Kind::Uint64),
+    d::optional("pa_lstart", 4, d::Kind::Uint64),
+    d::optional("pa_len", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3567,16 +3366,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbNewInodePaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbNewInodePaFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pa_pstart", 3, d::Kind::Uint64),
-        d::optional("pa_lstart", 4, d::Kind::Uint64),
-        d::optional("pa_len", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MbNewInodePaFtraceEvent, d::message("perfetto.protos.Ext4MbNewInodePaFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pa_pstart", 3, d::Kind::Uint64),
+    d::optional("pa_lstart", 4, d::Kind::Uint64),
+    d::optional("pa_len", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3611,14 +3407,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbReleaseGroupPaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("pa_pstart", 2, d::Kind::Uint64),
-        d::optional("pa_len", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MbReleaseGroupPaFtraceEvent, d::message("perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("pa_pstart", 2, d::Kind::Uint64),
+    d::optional("pa_len", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3657,15 +3450,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MbReleaseInodePaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbReleaseInodePaFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("block", 3, d::Kind::Uint64),
-        d::optional("count", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MbReleaseInodePaFtraceEvent, d::message("perfetto.protos.Ext4MbReleaseInodePaFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("block", 3, d::Kind::Uint64),
+    d::optional("count", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MballocAllocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3768,31 +3558,28 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MballocAllocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocAllocFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("orig_logical", 3, d::Kind::Uint32),
-        d::optional("orig_start", 4, d::Kind::Int32),
-        d::optional("orig_group", 5, d::Kind::Uint32),
-        d::optional("orig_len", 6, d::Kind::Int32),
-        d::optional("goal_logical", 7, d::Kind::Uint32),
-        d::optional("goal_start", 8, d::Kind::Int32),
-        d::optional("goal_group", 9, d::Kind::Uint32),
-        d::optional("goal_len", 10, d::Kind::Int32),
-        d::optional("result_logical", 11, d::Kind::Uint32),
-        d::optional("result_start", 12, d::Kind::Int32),
-        d::optional("result_group", 13, d::Kind::Uint32),
-        d::optional("result_len", 14, d::Kind::Int32),
-        d::optional("found", 15, d::Kind::Uint32),
-        d::optional("groups", 16, d::Kind::Uint32),
-        d::optional("buddy", 17, d::Kind::Uint32),
-        d::optional("flags", 18, d::Kind::Uint32),
-        d::optional("tail", 19, d::Kind::Uint32),
-        d::optional("cr", 20, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4MballocAllocFtraceEvent, d::message("perfetto.protos.Ext4MballocAllocFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("orig_logical", 3, d::Kind::Uint32),
+    d::optional("orig_start", 4, d::Kind::Int32),
+    d::optional("orig_group", 5, d::Kind::Uint32),
+    d::optional("orig_len", 6, d::Kind::Int32),
+    d::optional("goal_logical", 7, d::Kind::Uint32),
+    d::optional("goal_start", 8, d::Kind::Int32),
+    d::optional("goal_group", 9, d::Kind::Uint32),
+    d::optional("goal_len", 10, d::Kind::Int32),
+    d::optional("result_logical", 11, d::Kind::Uint32),
+    d::optional("result_start", 12, d::Kind::Int32),
+    d::optional("result_group", 13, d::Kind::Uint32),
+    d::optional("result_len", 14, d::Kind::Int32),
+    d::optional("found", 15, d::Kind::Uint32),
+    d::optional("groups", 16, d::Kind::Uint32),
+    d::optional("buddy", 17, d::Kind::Uint32),
+    d::optional("flags", 18, d::Kind::Uint32),
+    d::optional("tail", 19, d::Kind::Uint32),
+    d::optional("cr", 20, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3835,16 +3622,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MballocDiscardFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocDiscardFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("result_start", 3, d::Kind::Int32),
-        d::optional("result_group", 4, d::Kind::Uint32),
-        d::optional("result_len", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4MballocDiscardFtraceEvent, d::message("perfetto.protos.Ext4MballocDiscardFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("result_start", 3, d::Kind::Int32),
+    d::optional("result_group", 4, d::Kind::Uint32),
+    d::optional("result_len", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4MballocFreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3887,16 +3671,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MballocFreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocFreeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("result_start", 3, d::Kind::Int32),
-        d::optional("result_group", 4, d::Kind::Uint32),
-        d::optional("result_len", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4MballocFreeFtraceEvent, d::message("perfetto.protos.Ext4MballocFreeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("result_start", 3, d::Kind::Int32),
+    d::optional("result_group", 4, d::Kind::Uint32),
+    d::optional("result_len", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -3959,21 +3740,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4MballocPreallocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocPreallocFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("orig_logical", 3, d::Kind::Uint32),
-        d::optional("orig_start", 4, d::Kind::Int32),
-        d::optional("orig_group", 5, d::Kind::Uint32),
-        d::optional("orig_len", 6, d::Kind::Int32),
-        d::optional("result_logical", 7, d::Kind::Uint32),
-        d::optional("result_start", 8, d::Kind::Int32),
-        d::optional("result_group", 9, d::Kind::Uint32),
-        d::optional("result_len", 10, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4MballocPreallocFtraceEvent, d::message("perfetto.protos.Ext4MballocPreallocFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("orig_logical", 3, d::Kind::Uint32),
+    d::optional("orig_start", 4, d::Kind::Int32),
+    d::optional("orig_group", 5, d::Kind::Uint32),
+    d::optional("orig_len", 6, d::Kind::Int32),
+    d::optional("result_logical", 7, d::Kind::Uint32),
+    d::optional("result_start", 8, d::Kind::Int32),
+    d::optional("result_group", 9, d::Kind::Uint32),
+    d::optional("result_len", 10, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4020,17 +3798,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4OtherInodeUpdateTimeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("orig_ino", 3, d::Kind::Uint64),
-        d::optional("uid", 4, d::Kind::Uint32),
-        d::optional("gid", 5, d::Kind::Uint32),
-        d::optional("mode", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4OtherInodeUpdateTimeFtraceEvent, d::message("perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("orig_ino", 3, d::Kind::Uint64),
+    d::optional("uid", 4, d::Kind::Uint32),
+    d::optional("gid", 5, d::Kind::Uint32),
+    d::optional("mode", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4PunchHoleFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4073,16 +3848,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4PunchHoleFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4PunchHoleFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Int64),
-        d::optional("mode", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4PunchHoleFtraceEvent, d::message("perfetto.protos.Ext4PunchHoleFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Int64),
+    d::optional("mode", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4117,14 +3889,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ReadBlockBitmapLoadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("group", 2, d::Kind::Uint32),
-        d::optional("prefetch", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4ReadBlockBitmapLoadFtraceEvent, d::message("perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("group", 2, d::Kind::Uint32),
+    d::optional("prefetch", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4ReadpageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4159,14 +3928,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ReadpageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ReadpageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ReadpageFtraceEvent, d::message("perfetto.protos.Ext4ReadpageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4ReleasepageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4201,14 +3967,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ReleasepageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ReleasepageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4ReleasepageFtraceEvent, d::message("perfetto.protos.Ext4ReleasepageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4275,22 +4038,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4RemoveBlocksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4RemoveBlocksFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("from", 3, d::Kind::Uint32),
-        d::optional("to", 4, d::Kind::Uint32),
-        d::optional("partial", 5, d::Kind::Int64),
-        d::optional("ee_pblk", 6, d::Kind::Uint64),
-        d::optional("ee_lblk", 7, d::Kind::Uint32),
-        d::optional("ee_len", 8, d::Kind::Uint32),
-        d::optional("pc_lblk", 9, d::Kind::Uint32),
-        d::optional("pc_pclu", 10, d::Kind::Uint64),
-        d::optional("pc_state", 11, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4RemoveBlocksFtraceEvent, d::message("perfetto.protos.Ext4RemoveBlocksFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("from", 3, d::Kind::Uint32),
+    d::optional("to", 4, d::Kind::Uint32),
+    d::optional("partial", 5, d::Kind::Int64),
+    d::optional("ee_pblk", 6, d::Kind::Uint64),
+    d::optional("ee_lblk", 7, d::Kind::Uint32),
+    d::optional("ee_len", 8, d::Kind::Uint32),
+    d::optional("pc_lblk", 9, d::Kind::Uint32),
+    d::optional("pc_pclu", 10, d::Kind::Uint64),
+    d::optional("pc_state", 11, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4353,21 +4113,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4RequestBlocksFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4RequestBlocksFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("len", 3, d::Kind::Uint32),
-        d::optional("logical", 4, d::Kind::Uint32),
-        d::optional("lleft", 5, d::Kind::Uint32),
-        d::optional("lright", 6, d::Kind::Uint32),
-        d::optional("goal", 7, d::Kind::Uint64),
-        d::optional("pleft", 8, d::Kind::Uint64),
-        d::optional("pright", 9, d::Kind::Uint64),
-        d::optional("flags", 10, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4RequestBlocksFtraceEvent, d::message("perfetto.protos.Ext4RequestBlocksFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("len", 3, d::Kind::Uint32),
+    d::optional("logical", 4, d::Kind::Uint32),
+    d::optional("lleft", 5, d::Kind::Uint32),
+    d::optional("lright", 6, d::Kind::Uint32),
+    d::optional("goal", 7, d::Kind::Uint64),
+    d::optional("pleft", 8, d::Kind::Uint64),
+    d::optional("pright", 9, d::Kind::Uint64),
+    d::optional("flags", 10, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4RequestInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4402,14 +4159,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4RequestInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4RequestInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("dir", 2, d::Kind::Uint64),
-        d::optional("mode", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4RequestInodeFtraceEvent, d::message("perfetto.protos.Ext4RequestInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("dir", 2, d::Kind::Uint64),
+    d::optional("mode", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4SyncFsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4440,13 +4194,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4SyncFsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4SyncFsFtraceEvent",
-        &[d::optional("dev", 1, d::Kind::Uint64), d::optional("wait", 2, d::Kind::Int32)],
-    );
-}
+d::describe! { Ext4SyncFsFtraceEvent, d::message("perfetto.protos.Ext4SyncFsFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("wait", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4489,16 +4240,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4TrimAllFreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TrimAllFreeFtraceEvent", &[
-        d::optional("dev_major", 1, d::Kind::Int32),
-        d::optional("dev_minor", 2, d::Kind::Int32),
-        d::optional("group", 3, d::Kind::Uint32),
-        d::optional("start", 4, d::Kind::Int32),
-        d::optional("len", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4TrimAllFreeFtraceEvent, d::message("perfetto.protos.Ext4TrimAllFreeFtraceEvent", &[
+    d::optional("dev_major", 1, d::Kind::Int32),
+    d::optional("dev_minor", 2, d::Kind::Int32),
+    d::optional("group", 3, d::Kind::Uint32),
+    d::optional("start", 4, d::Kind::Int32),
+    d::optional("len", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4TrimExtentFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4541,16 +4289,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4TrimExtentFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TrimExtentFtraceEvent", &[
-        d::optional("dev_major", 1, d::Kind::Int32),
-        d::optional("dev_minor", 2, d::Kind::Int32),
-        d::optional("group", 3, d::Kind::Uint32),
-        d::optional("start", 4, d::Kind::Int32),
-        d::optional("len", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4TrimExtentFtraceEvent, d::message("perfetto.protos.Ext4TrimExtentFtraceEvent", &[
+    d::optional("dev_major", 1, d::Kind::Int32),
+    d::optional("dev_minor", 2, d::Kind::Int32),
+    d::optional("group", 3, d::Kind::Uint32),
+    d::optional("start", 4, d::Kind::Int32),
+    d::optional("len", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4585,14 +4330,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4TruncateEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TruncateEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("blocks", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4TruncateEnterFtraceEvent, d::message("perfetto.protos.Ext4TruncateEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("blocks", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4TruncateExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4627,14 +4369,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4TruncateExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TruncateExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("blocks", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4TruncateExitFtraceEvent, d::message("perfetto.protos.Ext4TruncateExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("blocks", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4673,15 +4412,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4UnlinkEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4UnlinkEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("parent", 3, d::Kind::Uint64),
-        d::optional("size", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { Ext4UnlinkEnterFtraceEvent, d::message("perfetto.protos.Ext4UnlinkEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("parent", 3, d::Kind::Uint64),
+    d::optional("size", 4, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4716,14 +4452,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4UnlinkExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4UnlinkExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4UnlinkExitFtraceEvent, d::message("perfetto.protos.Ext4UnlinkExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4WriteBeginFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4766,16 +4499,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4WriteBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WriteBeginFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4WriteBeginFtraceEvent, d::message("perfetto.protos.Ext4WriteBeginFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4WriteEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4818,16 +4548,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4WriteEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WriteEndFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("copied", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4WriteEndFtraceEvent, d::message("perfetto.protos.Ext4WriteEndFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("copied", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4WritepageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4862,14 +4589,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4WritepageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WritepageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Ext4WritepageFtraceEvent, d::message("perfetto.protos.Ext4WritepageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Ext4WritepagesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4932,21 +4656,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4WritepagesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WritepagesFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("nr_to_write", 3, d::Kind::Int64),
-        d::optional("pages_skipped", 4, d::Kind::Int64),
-        d::optional("range_start", 5, d::Kind::Int64),
-        d::optional("range_end", 6, d::Kind::Int64),
-        d::optional("writeback_index", 7, d::Kind::Uint64),
-        d::optional("sync_mode", 8, d::Kind::Int32),
-        d::optional("for_kupdate", 9, d::Kind::Uint32),
-        d::optional("range_cyclic", 10, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Ext4WritepagesFtraceEvent, d::message("perfetto.protos.Ext4WritepagesFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("nr_to_write", 3, d::Kind::Int64),
+    d::optional("pages_skipped", 4, d::Kind::Int64),
+    d::optional("range_start", 5, d::Kind::Int64),
+    d::optional("range_end", 6, d::Kind::Int64),
+    d::optional("writeback_index", 7, d::Kind::Uint64),
+    d::optional("sync_mode", 8, d::Kind::Int32),
+    d::optional("for_kupdate", 9, d::Kind::Uint32),
+    d::optional("range_cyclic", 10, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -4997,18 +4718,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4WritepagesResultFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WritepagesResultFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-        d::optional("pages_written", 4, d::Kind::Int32),
-        d::optional("pages_skipped", 5, d::Kind::Int64),
-        d::optional("writeback_index", 6, d::Kind::Uint64),
-        d::optional("sync_mode", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4WritepagesResultFtraceEvent, d::message("perfetto.protos.Ext4WritepagesResultFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+    d::optional("pages_written", 4, d::Kind::Int32),
+    d::optional("pages_skipped", 5, d::Kind::Int64),
+    d::optional("writeback_index", 6, d::Kind::Uint64),
+    d::optional("sync_mode", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -5051,13 +4769,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Ext4ZeroRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ZeroRangeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("offset", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Int64),
-        d::optional("mode", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { Ext4ZeroRangeFtraceEvent, d::message("perfetto.protos.Ext4ZeroRangeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("offset", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Int64),
+    d::optional("mode", 5, d::Kind::Int32),
+]) }

@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsDoSubmitBioFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsDoSubmitBioFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("btype", 2, d::Kind::Int32),
-        d::optional("sync", 3, d::Kind::Uint32),
-        d::optional("sector", 4, d::Kind::Uint64),
-        d::optional("size", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsDoSubmitBioFtraceEvent, d::message("perfetto.protos.F2fsDoSubmitBioFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("btype", 2, d::Kind::Int32),
+    d::optional("sync", 3, d::Kind::Uint32),
+    d::optional("sector", 4, d::Kind::Uint64),
+    d::optional("size", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsEvictInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -107,19 +104,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsEvictInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsEvictInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pino", 3, d::Kind::Uint64),
-        d::optional("mode", 4, d::Kind::Uint32),
-        d::optional("size", 5, d::Kind::Int64),
-        d::optional("nlink", 6, d::Kind::Uint32),
-        d::optional("blocks", 7, d::Kind::Uint64),
-        d::optional("advise", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsEvictInodeFtraceEvent, d::message("perfetto.protos.F2fsEvictInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pino", 3, d::Kind::Uint64),
+    d::optional("mode", 4, d::Kind::Uint32),
+    d::optional("size", 5, d::Kind::Int64),
+    d::optional("nlink", 6, d::Kind::Uint32),
+    d::optional("blocks", 7, d::Kind::Uint64),
+    d::optional("advise", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsFallocateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -174,19 +168,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsFallocateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsFallocateFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("mode", 3, d::Kind::Int32),
-        d::optional("offset", 4, d::Kind::Int64),
-        d::optional("len", 5, d::Kind::Int64),
-        d::optional("size", 6, d::Kind::Int64),
-        d::optional("blocks", 7, d::Kind::Uint64),
-        d::optional("ret", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsFallocateFtraceEvent, d::message("perfetto.protos.F2fsFallocateFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("mode", 3, d::Kind::Int32),
+    d::optional("offset", 4, d::Kind::Int64),
+    d::optional("len", 5, d::Kind::Int64),
+    d::optional("size", 6, d::Kind::Int64),
+    d::optional("blocks", 7, d::Kind::Uint64),
+    d::optional("ret", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -233,17 +224,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsGetDataBlockFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGetDataBlockFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("iblock", 3, d::Kind::Uint64),
-        d::optional("bh_start", 4, d::Kind::Uint64),
-        d::optional("bh_size", 5, d::Kind::Uint64),
-        d::optional("ret", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsGetDataBlockFtraceEvent, d::message("perfetto.protos.F2fsGetDataBlockFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("iblock", 3, d::Kind::Uint64),
+    d::optional("bh_start", 4, d::Kind::Uint64),
+    d::optional("bh_size", 5, d::Kind::Uint64),
+    d::optional("ret", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsGetVictimFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -310,22 +298,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsGetVictimFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGetVictimFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("type", 2, d::Kind::Int32),
-        d::optional("gc_type", 3, d::Kind::Int32),
-        d::optional("alloc_mode", 4, d::Kind::Int32),
-        d::optional("gc_mode", 5, d::Kind::Int32),
-        d::optional("victim", 6, d::Kind::Uint32),
-        d::optional("ofs_unit", 7, d::Kind::Uint32),
-        d::optional("pre_victim", 8, d::Kind::Uint32),
-        d::optional("prefree", 9, d::Kind::Uint32),
-        d::optional("free", 10, d::Kind::Uint32),
-        d::optional("cost", 11, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsGetVictimFtraceEvent, d::message("perfetto.protos.F2fsGetVictimFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("type", 2, d::Kind::Int32),
+    d::optional("gc_type", 3, d::Kind::Int32),
+    d::optional("alloc_mode", 4, d::Kind::Int32),
+    d::optional("gc_mode", 5, d::Kind::Int32),
+    d::optional("victim", 6, d::Kind::Uint32),
+    d::optional("ofs_unit", 7, d::Kind::Uint32),
+    d::optional("pre_victim", 8, d::Kind::Uint32),
+    d::optional("prefree", 9, d::Kind::Uint32),
+    d::optional("free", 10, d::Kind::Uint32),
+    d::optional("cost", 11, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsIgetFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -380,19 +365,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsIgetFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIgetFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pino", 3, d::Kind::Uint64),
-        d::optional("mode", 4, d::Kind::Uint32),
-        d::optional("size", 5, d::Kind::Int64),
-        d::optional("nlink", 6, d::Kind::Uint32),
-        d::optional("blocks", 7, d::Kind::Uint64),
-        d::optional("advise", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsIgetFtraceEvent, d::message("perfetto.protos.F2fsIgetFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pino", 3, d::Kind::Uint64),
+    d::optional("mode", 4, d::Kind::Uint32),
+    d::optional("size", 5, d::Kind::Int64),
+    d::optional("nlink", 6, d::Kind::Uint32),
+    d::optional("blocks", 7, d::Kind::Uint64),
+    d::optional("advise", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsIgetExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -427,14 +409,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsIgetExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIgetExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsIgetExitFtraceEvent, d::message("perfetto.protos.F2fsIgetExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsNewInodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -469,14 +448,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsNewInodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsNewInodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsNewInodeFtraceEvent, d::message("perfetto.protos.F2fsNewInodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsReadpageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -531,19 +507,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsReadpageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsReadpageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-        d::optional("blkaddr", 4, d::Kind::Uint64),
-        d::optional("type", 5, d::Kind::Int32),
-        d::optional("dir", 6, d::Kind::Int32),
-        d::optional("dirty", 7, d::Kind::Int32),
-        d::optional("uptodate", 8, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsReadpageFtraceEvent, d::message("perfetto.protos.F2fsReadpageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+    d::optional("blkaddr", 4, d::Kind::Uint64),
+    d::optional("type", 5, d::Kind::Int32),
+    d::optional("dir", 6, d::Kind::Int32),
+    d::optional("dirty", 7, d::Kind::Int32),
+    d::optional("uptodate", 8, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -578,14 +551,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsReserveNewBlockFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsReserveNewBlockFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("nid", 2, d::Kind::Uint32),
-        d::optional("ofs_in_node", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsReserveNewBlockFtraceEvent, d::message("perfetto.protos.F2fsReserveNewBlockFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("nid", 2, d::Kind::Uint32),
+    d::optional("ofs_in_node", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -636,18 +606,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsSetPageDirtyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSetPageDirtyFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("type", 3, d::Kind::Int32),
-        d::optional("dir", 4, d::Kind::Int32),
-        d::optional("index", 5, d::Kind::Uint64),
-        d::optional("dirty", 6, d::Kind::Int32),
-        d::optional("uptodate", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsSetPageDirtyFtraceEvent, d::message("perfetto.protos.F2fsSetPageDirtyFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("type", 3, d::Kind::Int32),
+    d::optional("dir", 4, d::Kind::Int32),
+    d::optional("index", 5, d::Kind::Uint64),
+    d::optional("dirty", 6, d::Kind::Int32),
+    d::optional("uptodate", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -690,16 +657,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsSubmitWritePageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSubmitWritePageFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("type", 3, d::Kind::Int32),
-        d::optional("index", 4, d::Kind::Uint64),
-        d::optional("block", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsSubmitWritePageFtraceEvent, d::message("perfetto.protos.F2fsSubmitWritePageFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("type", 3, d::Kind::Int32),
+    d::optional("index", 4, d::Kind::Uint64),
+    d::optional("block", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -754,19 +718,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsSyncFileEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSyncFileEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pino", 3, d::Kind::Uint64),
-        d::optional("mode", 4, d::Kind::Uint32),
-        d::optional("size", 5, d::Kind::Int64),
-        d::optional("nlink", 6, d::Kind::Uint32),
-        d::optional("blocks", 7, d::Kind::Uint64),
-        d::optional("advise", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsSyncFileEnterFtraceEvent, d::message("perfetto.protos.F2fsSyncFileEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pino", 3, d::Kind::Uint64),
+    d::optional("mode", 4, d::Kind::Uint32),
+    d::optional("size", 5, d::Kind::Int64),
+    d::optional("nlink", 6, d::Kind::Uint32),
+    d::optional("blocks", 7, d::Kind::Uint64),
+    d::optional("advise", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -813,17 +774,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsSyncFileExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSyncFileExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("need_cp", 3, d::Kind::Uint32),
-        d::optional("datasync", 4, d::Kind::Int32),
-        d::optional("ret", 5, d::Kind::Int32),
-        d::optional("cp_reason", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsSyncFileExitFtraceEvent, d::message("perfetto.protos.F2fsSyncFileExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("need_cp", 3, d::Kind::Uint32),
+    d::optional("datasync", 4, d::Kind::Int32),
+    d::optional("ret", 5, d::Kind::Int32),
+    d::optional("cp_reason", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsSyncFsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -858,14 +816,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsSyncFsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSyncFsFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("dirty", 2, d::Kind::Int32),
-        d::optional("wait", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsSyncFsFtraceEvent, d::message("perfetto.protos.F2fsSyncFsFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("dirty", 2, d::Kind::Int32),
+    d::optional("wait", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -920,19 +875,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pino", 3, d::Kind::Uint64),
-        d::optional("mode", 4, d::Kind::Uint32),
-        d::optional("size", 5, d::Kind::Int64),
-        d::optional("nlink", 6, d::Kind::Uint32),
-        d::optional("blocks", 7, d::Kind::Uint64),
-        d::optional("advise", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsTruncateFtraceEvent, d::message("perfetto.protos.F2fsTruncateFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pino", 3, d::Kind::Uint64),
+    d::optional("mode", 4, d::Kind::Uint32),
+    d::optional("size", 5, d::Kind::Int64),
+    d::optional("nlink", 6, d::Kind::Uint32),
+    d::optional("blocks", 7, d::Kind::Uint64),
+    d::optional("advise", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -975,16 +927,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateBlocksEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Int64),
-        d::optional("blocks", 4, d::Kind::Uint64),
-        d::optional("from", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { F2fsTruncateBlocksEnterFtraceEvent, d::message("perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Int64),
+    d::optional("blocks", 4, d::Kind::Uint64),
+    d::optional("from", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1019,14 +968,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateBlocksExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateBlocksExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsTruncateBlocksExitFtraceEvent, d::message("perfetto.protos.F2fsTruncateBlocksExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1069,16 +1015,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateDataBlocksRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("nid", 3, d::Kind::Uint32),
-        d::optional("ofs", 4, d::Kind::Uint32),
-        d::optional("free", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsTruncateDataBlocksRangeFtraceEvent, d::message("perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("nid", 3, d::Kind::Uint32),
+    d::optional("ofs", 4, d::Kind::Uint32),
+    d::optional("free", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1121,16 +1064,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateInodeBlocksEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Int64),
-        d::optional("blocks", 4, d::Kind::Uint64),
-        d::optional("from", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { F2fsTruncateInodeBlocksEnterFtraceEvent, d::message("perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Int64),
+    d::optional("blocks", 4, d::Kind::Uint64),
+    d::optional("from", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1165,14 +1105,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateInodeBlocksExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsTruncateInodeBlocksExitFtraceEvent, d::message("perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1211,15 +1148,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateNodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateNodeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("nid", 3, d::Kind::Uint32),
-        d::optional("blk_addr", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsTruncateNodeFtraceEvent, d::message("perfetto.protos.F2fsTruncateNodeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("nid", 3, d::Kind::Uint32),
+    d::optional("blk_addr", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1258,15 +1192,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateNodesEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateNodesEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("nid", 3, d::Kind::Uint32),
-        d::optional("blk_addr", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsTruncateNodesEnterFtraceEvent, d::message("perfetto.protos.F2fsTruncateNodesEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("nid", 3, d::Kind::Uint32),
+    d::optional("blk_addr", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1301,14 +1232,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncateNodesExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateNodesExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsTruncateNodesExitFtraceEvent, d::message("perfetto.protos.F2fsTruncateNodesExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1351,16 +1279,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsTruncatePartialNodesFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncatePartialNodesFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("nid", 3, d::Kind::Uint32),
-        d::optional("depth", 4, d::Kind::Int32),
-        d::optional("err", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsTruncatePartialNodesFtraceEvent, d::message("perfetto.protos.F2fsTruncatePartialNodesFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("nid", 3, d::Kind::Uint32),
+    d::optional("depth", 4, d::Kind::Int32),
+    d::optional("err", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1403,16 +1328,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsUnlinkEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsUnlinkEnterFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Int64),
-        d::optional("blocks", 4, d::Kind::Uint64),
-        d::optional("name", 5, d::Kind::String),
-    ]);
-}
+d::describe! { F2fsUnlinkEnterFtraceEvent, d::message("perfetto.protos.F2fsUnlinkEnterFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Int64),
+    d::optional("blocks", 4, d::Kind::Uint64),
+    d::optional("name", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1447,14 +1369,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsUnlinkExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsUnlinkExitFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsUnlinkExitFtraceEvent, d::message("perfetto.protos.F2fsUnlinkExitFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1505,18 +1424,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsVmPageMkwriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsVmPageMkwriteFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("type", 3, d::Kind::Int32),
-        d::optional("dir", 4, d::Kind::Int32),
-        d::optional("index", 5, d::Kind::Uint64),
-        d::optional("dirty", 6, d::Kind::Int32),
-        d::optional("uptodate", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { F2fsVmPageMkwriteFtraceEvent, d::message("perfetto.protos.F2fsVmPageMkwriteFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("type", 3, d::Kind::Int32),
+    d::optional("dir", 4, d::Kind::Int32),
+    d::optional("index", 5, d::Kind::Uint64),
+    d::optional("dirty", 6, d::Kind::Int32),
+    d::optional("uptodate", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.F2fsWriteBeginFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1559,16 +1475,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsWriteBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsWriteBeginFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsWriteBeginFtraceEvent, d::message("perfetto.protos.F2fsWriteBeginFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1611,16 +1524,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsWriteCheckpointFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsWriteCheckpointFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("is_umount", 2, d::Kind::Uint32),
-        d::optional("msg", 3, d::Kind::String),
-        d::optional("reason", 4, d::Kind::Int32),
-        d::optional("phase", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsWriteCheckpointFtraceEvent, d::message("perfetto.protos.F2fsWriteCheckpointFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("is_umount", 2, d::Kind::Uint32),
+    d::optional("msg", 3, d::Kind::String),
+    d::optional("reason", 4, d::Kind::Int32),
+    d::optional("phase", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsWriteEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1663,16 +1573,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsWriteEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsWriteEndFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ino", 2, d::Kind::Uint64),
-        d::optional("pos", 3, d::Kind::Int64),
-        d::optional("len", 4, d::Kind::Uint32),
-        d::optional("copied", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsWriteEndFtraceEvent, d::message("perfetto.protos.F2fsWriteEndFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ino", 2, d::Kind::Uint64),
+    d::optional("pos", 3, d::Kind::Int64),
+    d::optional("len", 4, d::Kind::Uint32),
+    d::optional("copied", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsIostatFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1787,34 +1694,31 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsIostatFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIostatFtraceEvent", &[
-        d::optional("app_bio", 1, d::Kind::Uint64),
-        d::optional("app_brio", 2, d::Kind::Uint64),
-        d::optional("app_dio", 3, d::Kind::Uint64),
-        d::optional("app_drio", 4, d::Kind::Uint64),
-        d::optional("app_mio", 5, d::Kind::Uint64),
-        d::optional("app_mrio", 6, d::Kind::Uint64),
-        d::optional("app_rio", 7, d::Kind::Uint64),
-        d::optional("app_wio", 8, d::Kind::Uint64),
-        d::optional("dev", 9, d::Kind::Uint64),
-        d::optional("fs_cdrio", 10, d::Kind::Uint64),
-        d::optional("fs_cp_dio", 11, d::Kind::Uint64),
-        d::optional("fs_cp_mio", 12, d::Kind::Uint64),
-        d::optional("fs_cp_nio", 13, d::Kind::Uint64),
-        d::optional("fs_dio", 14, d::Kind::Uint64),
-        d::optional("fs_discard", 15, d::Kind::Uint64),
-        d::optional("fs_drio", 16, d::Kind::Uint64),
-        d::optional("fs_gc_dio", 17, d::Kind::Uint64),
-        d::optional("fs_gc_nio", 18, d::Kind::Uint64),
-        d::optional("fs_gdrio", 19, d::Kind::Uint64),
-        d::optional("fs_mio", 20, d::Kind::Uint64),
-        d::optional("fs_mrio", 21, d::Kind::Uint64),
-        d::optional("fs_nio", 22, d::Kind::Uint64),
-        d::optional("fs_nrio", 23, d::Kind::Uint64),
-    ]);
-}
+d::describe! { F2fsIostatFtraceEvent, d::message("perfetto.protos.F2fsIostatFtraceEvent", &[
+    d::optional("app_bio", 1, d::Kind::Uint64),
+    d::optional("app_brio", 2, d::Kind::Uint64),
+    d::optional("app_dio", 3, d::Kind::Uint64),
+    d::optional("app_drio", 4, d::Kind::Uint64),
+    d::optional("app_mio", 5, d::Kind::Uint64),
+    d::optional("app_mrio", 6, d::Kind::Uint64),
+    d::optional("app_rio", 7, d::Kind::Uint64),
+    d::optional("app_wio", 8, d::Kind::Uint64),
+    d::optional("dev", 9, d::Kind::Uint64),
+    d::optional("fs_cdrio", 10, d::Kind::Uint64),
+    d::optional("fs_cp_dio", 11, d::Kind::Uint64),
+    d::optional("fs_cp_mio", 12, d::Kind::Uint64),
+    d::optional("fs_cp_nio", 13, d::Kind::Uint64),
+    d::optional("fs_dio", 14, d::Kind::Uint64),
+    d::optional("fs_discard", 15, d::Kind::Uint64),
+    d::optional("fs_drio", 16, d::Kind::Uint64),
+    d::optional("fs_gc_dio", 17, d::Kind::Uint64),
+    d::optional("fs_gc_nio", 18, d::Kind::Uint64),
+    d::optional("fs_gdrio", 19, d::Kind::Uint64),
+    d::optional("fs_mio", 20, d::Kind::Uint64),
+    d::optional("fs_mrio", 21, d::Kind::Uint64),
+    d::optional("fs_nio", 22, d::Kind::Uint64),
+    d::optional("fs_nrio", 23, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1949,39 +1853,36 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsIostatLatencyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIostatLatencyFtraceEvent", &[
-        d::optional("d_rd_avg", 1, d::Kind::Uint32),
-        d::optional("d_rd_cnt", 2, d::Kind::Uint32),
-        d::optional("d_rd_peak", 3, d::Kind::Uint32),
-        d::optional("d_wr_as_avg", 4, d::Kind::Uint32),
-        d::optional("d_wr_as_cnt", 5, d::Kind::Uint32),
-        d::optional("d_wr_as_peak", 6, d::Kind::Uint32),
-        d::optional("d_wr_s_avg", 7, d::Kind::Uint32),
-        d::optional("d_wr_s_cnt", 8, d::Kind::Uint32),
-        d::optional("d_wr_s_peak", 9, d::Kind::Uint32),
-        d::optional("dev", 10, d::Kind::Uint64),
-        d::optional("m_rd_avg", 11, d::Kind::Uint32),
-        d::optional("m_rd_cnt", 12, d::Kind::Uint32),
-        d::optional("m_rd_peak", 13, d::Kind::Uint32),
-        d::optional("m_wr_as_avg", 14, d::Kind::Uint32),
-        d::optional("m_wr_as_cnt", 15, d::Kind::Uint32),
-        d::optional("m_wr_as_peak", 16, d::Kind::Uint32),
-        d::optional("m_wr_s_avg", 17, d::Kind::Uint32),
-        d::optional("m_wr_s_cnt", 18, d::Kind::Uint32),
-        d::optional("m_wr_s_peak", 19, d::Kind::Uint32),
-        d::optional("n_rd_avg", 20, d::Kind::Uint32),
-        d::optional("n_rd_cnt", 21, d::Kind::Uint32),
-        d::optional("n_rd_peak", 22, d::Kind::Uint32),
-        d::optional("n_wr_as_avg", 23, d::Kind::Uint32),
-        d::optional("n_wr_as_cnt", 24, d::Kind::Uint32),
-        d::optional("n_wr_as_peak", 25, d::Kind::Uint32),
-        d::optional("n_wr_s_avg", 26, d::Kind::Uint32),
-        d::optional("n_wr_s_cnt", 27, d::Kind::Uint32),
-        d::optional("n_wr_s_peak", 28, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsIostatLatencyFtraceEvent, d::message("perfetto.protos.F2fsIostatLatencyFtraceEvent", &[
+    d::optional("d_rd_avg", 1, d::Kind::Uint32),
+    d::optional("d_rd_cnt", 2, d::Kind::Uint32),
+    d::optional("d_rd_peak", 3, d::Kind::Uint32),
+    d::optional("d_wr_as_avg", 4, d::Kind::Uint32),
+    d::optional("d_wr_as_cnt", 5, d::Kind::Uint32),
+    d::optional("d_wr_as_peak", 6, d::Kind::Uint32),
+    d::optional("d_wr_s_avg", 7, d::Kind::Uint32),
+    d::optional("d_wr_s_cnt", 8, d::Kind::Uint32),
+    d::optional("d_wr_s_peak", 9, d::Kind::Uint32),
+    d::optional("dev", 10, d::Kind::Uint64),
+    d::optional("m_rd_avg", 11, d::Kind::Uint32),
+    d::optional("m_rd_cnt", 12, d::Kind::Uint32),
+    d::optional("m_rd_peak", 13, d::Kind::Uint32),
+    d::optional("m_wr_as_avg", 14, d::Kind::Uint32),
+    d::optional("m_wr_as_cnt", 15, d::Kind::Uint32),
+    d::optional("m_wr_as_peak", 16, d::Kind::Uint32),
+    d::optional("m_wr_s_avg", 17, d::Kind::Uint32),
+    d::optional("m_wr_s_cnt", 18, d::Kind::Uint32),
+    d::optional("m_wr_s_peak", 19, d::Kind::Uint32),
+    d::optional("n_rd_avg", 20, d::Kind::Uint32),
+    d::optional("n_rd_cnt", 21, d::Kind::Uint32),
+    d::optional("n_rd_peak", 22, d::Kind::Uint32),
+    d::optional("n_wr_as_avg", 23, d::Kind::Uint32),
+    d::optional("n_wr_as_cnt", 24, d::Kind::Uint32),
+    d::optional("n_wr_as_peak", 25, d::Kind::Uint32),
+    d::optional("n_wr_s_avg", 26, d::Kind::Uint32),
+    d::optional("n_wr_s_cnt", 27, d::Kind::Uint32),
+    d::optional("n_wr_s_peak", 28, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2020,15 +1921,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsBackgroundGcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsBackgroundGcFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("wait_ms", 2, d::Kind::Uint32),
-        d::optional("prefree", 3, d::Kind::Uint32),
-        d::optional("free", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsBackgroundGcFtraceEvent, d::message("perfetto.protos.F2fsBackgroundGcFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("wait_ms", 2, d::Kind::Uint32),
+    d::optional("prefree", 3, d::Kind::Uint32),
+    d::optional("free", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsGcBeginFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2103,24 +2001,21 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsGcBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGcBeginFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("sync", 2, d::Kind::Uint32),
-        d::optional("background", 3, d::Kind::Uint32),
-        d::optional("dirty_nodes", 4, d::Kind::Int64),
-        d::optional("dirty_dents", 5, d::Kind::Int64),
-        d::optional("dirty_imeta", 6, d::Kind::Int64),
-        d::optional("free_sec", 7, d::Kind::Uint32),
-        d::optional("free_seg", 8, d::Kind::Uint32),
-        d::optional("reserved_seg", 9, d::Kind::Int32),
-        d::optional("prefree_seg", 10, d::Kind::Uint32),
-        d::optional("gc_type", 11, d::Kind::Int32),
-        d::optional("no_bg_gc", 12, d::Kind::Uint32),
-        d::optional("nr_free_secs", 13, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsGcBeginFtraceEvent, d::message("perfetto.protos.F2fsGcBeginFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("sync", 2, d::Kind::Uint32),
+    d::optional("background", 3, d::Kind::Uint32),
+    d::optional("dirty_nodes", 4, d::Kind::Int64),
+    d::optional("dirty_dents", 5, d::Kind::Int64),
+    d::optional("dirty_imeta", 6, d::Kind::Int64),
+    d::optional("free_sec", 7, d::Kind::Uint32),
+    d::optional("free_seg", 8, d::Kind::Uint32),
+    d::optional("reserved_seg", 9, d::Kind::Int32),
+    d::optional("prefree_seg", 10, d::Kind::Uint32),
+    d::optional("gc_type", 11, d::Kind::Int32),
+    d::optional("no_bg_gc", 12, d::Kind::Uint32),
+    d::optional("nr_free_secs", 13, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsGcEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2187,22 +2082,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsGcEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGcEndFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("ret", 2, d::Kind::Int32),
-        d::optional("seg_freed", 3, d::Kind::Int32),
-        d::optional("sec_freed", 4, d::Kind::Int32),
-        d::optional("dirty_nodes", 5, d::Kind::Int64),
-        d::optional("dirty_dents", 6, d::Kind::Int64),
-        d::optional("dirty_imeta", 7, d::Kind::Int64),
-        d::optional("free_sec", 8, d::Kind::Uint32),
-        d::optional("free_seg", 9, d::Kind::Uint32),
-        d::optional("reserved_seg", 10, d::Kind::Int32),
-        d::optional("prefree_seg", 11, d::Kind::Uint32),
-    ]);
-}
+d::describe! { F2fsGcEndFtraceEvent, d::message("perfetto.protos.F2fsGcEndFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("ret", 2, d::Kind::Int32),
+    d::optional("seg_freed", 3, d::Kind::Int32),
+    d::optional("sec_freed", 4, d::Kind::Int32),
+    d::optional("dirty_nodes", 5, d::Kind::Int64),
+    d::optional("dirty_dents", 6, d::Kind::Int64),
+    d::optional("dirty_imeta", 7, d::Kind::Int64),
+    d::optional("free_sec", 8, d::Kind::Uint32),
+    d::optional("free_seg", 9, d::Kind::Uint32),
+    d::optional("reserved_seg", 10, d::Kind::Int32),
+    d::optional("prefree_seg", 11, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2277,21 +2169,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl F2fsLockElapsedTimeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsLockElapsedTimeFtraceEvent", &[
-        d::optional("dev", 1, d::Kind::Uint64),
-        d::optional("comm", 2, d::Kind::String),
-        d::optional("pid", 3, d::Kind::Int32),
-        d::optional("prio", 4, d::Kind::Int32),
-        d::optional("ioprio_class", 5, d::Kind::Int32),
-        d::optional("ioprio_data", 6, d::Kind::Int32),
-        d::optional("lock_name", 7, d::Kind::Uint32),
-        d::optional("is_write", 8, d::Kind::Uint32),
-        d::optional("total_time", 9, d::Kind::Uint64),
-        d::optional("running_time", 10, d::Kind::Uint64),
-        d::optional("runnable_time", 11, d::Kind::Uint64),
-        d::optional("io_sleep_time", 12, d::Kind::Uint64),
-        d::optional("other_time", 13, d::Kind::Uint64),
-    ]);
-}
+d::describe! { F2fsLockElapsedTimeFtraceEvent, d::message("perfetto.protos.F2fsLockElapsedTimeFtraceEvent", &[
+    d::optional("dev", 1, d::Kind::Uint64),
+    d::optional("comm", 2, d::Kind::String),
+    d::optional("pid", 3, d::Kind::Int32),
+    d::optional("prio", 4, d::Kind::Int32),
+    d::optional("ioprio_class", 5, d::Kind::Int32),
+    d::optional("ioprio_data", 6, d::Kind::Int32),
+    d::optional("lock_name", 7, d::Kind::Uint32),
+    d::optional("is_write", 8, d::Kind::Uint32),
+    d::optional("total_time", 9, d::Kind::Uint64),
+    d::optional("running_time", 10, d::Kind::Uint64),
+    d::optional("runnable_time", 11, d::Kind::Uint64),
+    d::optional("io_sleep_time", 12, d::Kind::Uint64),
+    d::optional("other_time", 13, d::Kind::Uint64),
+]) }

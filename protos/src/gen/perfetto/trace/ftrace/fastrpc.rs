@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FastrpcDmaStatFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaStatFtraceEvent", &[
-        d::optional("cid", 1, d::Kind::Int32),
-        d::optional("len", 2, d::Kind::Int64),
-        d::optional("total_allocated", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FastrpcDmaStatFtraceEvent, d::message("perfetto.protos.FastrpcDmaStatFtraceEvent", &[
+    d::optional("cid", 1, d::Kind::Int32),
+    d::optional("len", 2, d::Kind::Int64),
+    d::optional("total_allocated", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -77,14 +74,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FastrpcDmaFreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaFreeFtraceEvent", &[
-        d::optional("cid", 1, d::Kind::Int32),
-        d::optional("phys", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FastrpcDmaFreeFtraceEvent, d::message("perfetto.protos.FastrpcDmaFreeFtraceEvent", &[
+    d::optional("cid", 1, d::Kind::Int32),
+    d::optional("phys", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -127,16 +121,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FastrpcDmaAllocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaAllocFtraceEvent", &[
-        d::optional("cid", 1, d::Kind::Int32),
-        d::optional("phys", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Uint64),
-        d::optional("attr", 4, d::Kind::Uint64),
-        d::optional("mflags", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { FastrpcDmaAllocFtraceEvent, d::message("perfetto.protos.FastrpcDmaAllocFtraceEvent", &[
+    d::optional("cid", 1, d::Kind::Int32),
+    d::optional("phys", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Uint64),
+    d::optional("attr", 4, d::Kind::Uint64),
+    d::optional("mflags", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -171,14 +162,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FastrpcDmaUnmapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaUnmapFtraceEvent", &[
-        d::optional("cid", 1, d::Kind::Int32),
-        d::optional("phys", 2, d::Kind::Uint64),
-        d::optional("size", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FastrpcDmaUnmapFtraceEvent, d::message("perfetto.protos.FastrpcDmaUnmapFtraceEvent", &[
+    d::optional("cid", 1, d::Kind::Int32),
+    d::optional("phys", 2, d::Kind::Uint64),
+    d::optional("size", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.FastrpcDmaMapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -229,15 +217,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FastrpcDmaMapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaMapFtraceEvent", &[
-        d::optional("cid", 1, d::Kind::Int32),
-        d::optional("fd", 2, d::Kind::Int32),
-        d::optional("phys", 3, d::Kind::Uint64),
-        d::optional("size", 4, d::Kind::Uint64),
-        d::optional("len", 5, d::Kind::Uint64),
-        d::optional("attr", 6, d::Kind::Uint32),
-        d::optional("mflags", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { FastrpcDmaMapFtraceEvent, d::message("perfetto.protos.FastrpcDmaMapFtraceEvent", &[
+    d::optional("cid", 1, d::Kind::Int32),
+    d::optional("fd", 2, d::Kind::Int32),
+    d::optional("phys", 3, d::Kind::Uint64),
+    d::optional("size", 4, d::Kind::Uint64),
+    d::optional("len", 5, d::Kind::Uint64),
+    d::optional("attr", 6, d::Kind::Uint32),
+    d::optional("mflags", 7, d::Kind::Int32),
+]) }

@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FenceInitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceInitFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { FenceInitFtraceEvent, d::message("perfetto.protos.FenceInitFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.FenceDestroyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -86,15 +83,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FenceDestroyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceDestroyFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { FenceDestroyFtraceEvent, d::message("perfetto.protos.FenceDestroyFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.FenceEnableSignalFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -133,15 +127,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FenceEnableSignalFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceEnableSignalFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { FenceEnableSignalFtraceEvent, d::message("perfetto.protos.FenceEnableSignalFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.FenceSignaledFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -180,12 +171,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FenceSignaledFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceSignaledFtraceEvent", &[
-        d::optional("context", 1, d::Kind::Uint32),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("seqno", 3, d::Kind::Uint32),
-        d::optional("timeline", 4, d::Kind::String),
-    ]);
-}
+d::describe! { FenceSignaledFtraceEvent, d::message("perfetto.protos.FenceSignaledFtraceEvent", &[
+    d::optional("context", 1, d::Kind::Uint32),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("seqno", 3, d::Kind::Uint32),
+    d::optional("timeline", 4, d::Kind::String),
+]) }

@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmFilemapAddToPageCacheFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmFilemapAddToPageCacheFtraceEvent", &[
-        d::optional("pfn", 1, d::Kind::Uint64),
-        d::optional("i_ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-        d::optional("s_dev", 4, d::Kind::Uint64),
-        d::optional("page", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmFilemapAddToPageCacheFtraceEvent, d::message("perfetto.protos.MmFilemapAddToPageCacheFtraceEvent", &[
+    d::optional("pfn", 1, d::Kind::Uint64),
+    d::optional("i_ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+    d::optional("s_dev", 4, d::Kind::Uint64),
+    d::optional("page", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -95,13 +92,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmFilemapDeleteFromPageCacheFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent", &[
-        d::optional("pfn", 1, d::Kind::Uint64),
-        d::optional("i_ino", 2, d::Kind::Uint64),
-        d::optional("index", 3, d::Kind::Uint64),
-        d::optional("s_dev", 4, d::Kind::Uint64),
-        d::optional("page", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmFilemapDeleteFromPageCacheFtraceEvent, d::message("perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent", &[
+    d::optional("pfn", 1, d::Kind::Uint64),
+    d::optional("i_ino", 2, d::Kind::Uint64),
+    d::optional("index", 3, d::Kind::Uint64),
+    d::optional("s_dev", 4, d::Kind::Uint64),
+    d::optional("page", 5, d::Kind::Uint64),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DoSysOpenFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DoSysOpenFtraceEvent", &[
-        d::optional("filename", 1, d::Kind::String),
-        d::optional("flags", 2, d::Kind::Int32),
-        d::optional("mode", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { DoSysOpenFtraceEvent, d::message("perfetto.protos.DoSysOpenFtraceEvent", &[
+    d::optional("filename", 1, d::Kind::String),
+    d::optional("flags", 2, d::Kind::Int32),
+    d::optional("mode", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.OpenExecFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -69,10 +66,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl OpenExecFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.OpenExecFtraceEvent",
-        &[d::optional("filename", 1, d::Kind::String)],
-    );
-}
+d::describe! { OpenExecFtraceEvent, d::message("perfetto.protos.OpenExecFtraceEvent", &[
+    d::optional("filename", 1, d::Kind::String),
+]) }

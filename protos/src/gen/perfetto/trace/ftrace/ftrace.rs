@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PrintFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PrintFtraceEvent",
-        &[d::optional("ip", 1, d::Kind::Uint64), d::optional("buf", 2, d::Kind::String)],
-    );
-}
+d::describe! { PrintFtraceEvent, d::message("perfetto.protos.PrintFtraceEvent", &[
+    d::optional("ip", 1, d::Kind::Uint64),
+    d::optional("buf", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.FuncgraphEntryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FuncgraphEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FuncgraphEntryFtraceEvent", &[
-        d::optional("depth", 1, d::Kind::Int32),
-        d::optional("func", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FuncgraphEntryFtraceEvent, d::message("perfetto.protos.FuncgraphEntryFtraceEvent", &[
+    d::optional("depth", 1, d::Kind::Int32),
+    d::optional("func", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.FuncgraphExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -117,13 +111,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FuncgraphExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FuncgraphExitFtraceEvent", &[
-        d::optional("calltime", 1, d::Kind::Uint64),
-        d::optional("depth", 2, d::Kind::Int32),
-        d::optional("func", 3, d::Kind::Uint64),
-        d::optional("overrun", 4, d::Kind::Uint64),
-        d::optional("rettime", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FuncgraphExitFtraceEvent, d::message("perfetto.protos.FuncgraphExitFtraceEvent", &[
+    d::optional("calltime", 1, d::Kind::Uint64),
+    d::optional("depth", 2, d::Kind::Int32),
+    d::optional("func", 3, d::Kind::Uint64),
+    d::optional("overrun", 4, d::Kind::Uint64),
+    d::optional("rettime", 5, d::Kind::Uint64),
+]) }

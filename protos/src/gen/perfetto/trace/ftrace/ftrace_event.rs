@@ -2434,2086 +2434,604 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEvent", &[
-        d::optional("timestamp", 1, d::Kind::Uint64),
-        d::optional("pid", 2, d::Kind::Uint32),
-        d::optional("print", 3, d::of!(PrintFtraceEvent)).of("event"),
-        d::optional("sched_switch", 4, d::of!(SchedSwitchFtraceEvent)).of("event"),
-        d::optional("cpu_frequency", 11, d::of!(CpuFrequencyFtraceEvent))
-            .of("event"),
-        d::optional(
-                "cpu_frequency_limits",
-                12,
-                d::of!(CpuFrequencyLimitsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("cpu_idle", 13, d::of!(CpuIdleFtraceEvent)).of("event"),
-        d::optional("clock_enable", 14, d::of!(ClockEnableFtraceEvent)).of("event"),
-        d::optional("clock_disable", 15, d::of!(ClockDisableFtraceEvent))
-            .of("event"),
-        d::optional("clock_set_rate", 16, d::of!(ClockSetRateFtraceEvent))
-            .of("event"),
-        d::optional("sched_wakeup", 17, d::of!(SchedWakeupFtraceEvent)).of("event"),
-        d::optional(
-                "sched_blocked_reason",
-                18,
-                d::of!(SchedBlockedReasonFtraceEvent),
-            )
-            .of("event"),
-        d::optional("sched_cpu_hotplug", 19, d::of!(SchedCpuHotplugFtraceEvent))
-            .of("event"),
-        d::optional("sched_waking", 20, d::of!(SchedWakingFtraceEvent)).of("event"),
-        d::optional("ipi_entry", 21, d::of!(IpiEntryFtraceEvent)).of("event"),
-        d::optional("ipi_exit", 22, d::of!(IpiExitFtraceEvent)).of("event"),
-        d::optional("ipi_raise", 23, d::of!(IpiRaiseFtraceEvent)).of("event"),
-        d::optional("softirq_entry", 24, d::of!(SoftirqEntryFtraceEvent))
-            .of("event"),
-        d::optional("softirq_exit", 25, d::of!(SoftirqExitFtraceEvent)).of("event"),
-        d::optional("softirq_raise", 26, d::of!(SoftirqRaiseFtraceEvent))
-            .of("event"),
-        d::optional("i2c_read", 27, d::of!(I2cReadFtraceEvent)).of("event"),
-        d::optional("i2c_write", 28, d::of!(I2cWriteFtraceEvent)).of("event"),
-        d::optional("i2c_result", 29, d::of!(I2cResultFtraceEvent)).of("event"),
-        d::optional("i2c_reply", 30, d::of!(I2cReplyFtraceEvent)).of("event"),
-        d::optional("smbus_read", 31, d::of!(SmbusReadFtraceEvent)).of("event"),
-        d::optional("smbus_write", 32, d::of!(SmbusWriteFtraceEvent)).of("event"),
-        d::optional("smbus_result", 33, d::of!(SmbusResultFtraceEvent)).of("event"),
-        d::optional("smbus_reply", 34, d::of!(SmbusReplyFtraceEvent)).of("event"),
-        d::optional("lowmemory_kill", 35, d::of!(LowmemoryKillFtraceEvent))
-            .of("event"),
-        d::optional("irq_handler_entry", 36, d::of!(IrqHandlerEntryFtraceEvent))
-            .of("event"),
-        d::optional("irq_handler_exit", 37, d::of!(IrqHandlerExitFtraceEvent))
-            .of("event"),
-        d::optional("sync_pt", 38, d::of!(SyncPtFtraceEvent)).of("event"),
-        d::optional("sync_timeline", 39, d::of!(SyncTimelineFtraceEvent))
-            .of("event"),
-        d::optional("sync_wait", 40, d::of!(SyncWaitFtraceEvent)).of("event"),
-        d::optional("ext4_da_write_begin", 41, d::of!(Ext4DaWriteBeginFtraceEvent))
-            .of("event"),
-        d::optional("ext4_da_write_end", 42, d::of!(Ext4DaWriteEndFtraceEvent))
-            .of("event"),
-        d::optional("ext4_sync_file_enter", 43, d::of!(Ext4SyncFileEnterFtraceEvent))
-            .of("event"),
-        d::optional("ext4_sync_file_exit", 44, d::of!(Ext4SyncFileExitFtraceEvent))
-            .of("event"),
-        d::optional("block_rq_issue", 45, d::of!(BlockRqIssueFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mm_vmscan_direct_reclaim_begin",
-                46,
-                d::of!(MmVmscanDirectReclaimBeginFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_vmscan_direct_reclaim_end",
-                47,
-                d::of!(MmVmscanDirectReclaimEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_vmscan_kswapd_wake",
-                48,
-                d::of!(MmVmscanKswapdWakeFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_vmscan_kswapd_sleep",
-                49,
-                d::of!(MmVmscanKswapdSleepFtraceEvent),
-            )
-            .of("event"),
-        d::optional("binder_transaction", 50, d::of!(BinderTransactionFtraceEvent))
-            .of("event"),
-        d::optional(
-                "binder_transaction_received",
-                51,
-                d::of!(BinderTransactionReceivedFtraceEvent),
-            )
-            .of("event"),
-        d::optional("binder_set_priority", 52, d::of!(BinderSetPriorityFtraceEvent))
-            .of("event"),
-        d::optional("binder_lock", 53, d::of!(BinderLockFtraceEvent)).of("event"),
-        d::optional("binder_locked", 54, d::of!(BinderLockedFtraceEvent))
-            .of("event"),
-        d::optional("binder_unlock", 55, d::of!(BinderUnlockFtraceEvent))
-            .of("event"),
-        d::optional(
-                "workqueue_activate_work",
-                56,
-                d::of!(WorkqueueActivateWorkFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "workqueue_execute_end",
-                57,
-                d::of!(WorkqueueExecuteEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "workqueue_execute_start",
-                58,
-                d::of!(WorkqueueExecuteStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "workqueue_queue_work",
-                59,
-                d::of!(WorkqueueQueueWorkFtraceEvent),
-            )
-            .of("event"),
-        d::optional("regulator_disable", 60, d::of!(RegulatorDisableFtraceEvent))
-            .of("event"),
-        d::optional(
-                "regulator_disable_complete",
-                61,
-                d::of!(RegulatorDisableCompleteFtraceEvent),
-            )
-            .of("event"),
-        d::optional("regulator_enable", 62, d::of!(RegulatorEnableFtraceEvent))
-            .of("event"),
-        d::optional(
-                "regulator_enable_complete",
-                63,
-                d::of!(RegulatorEnableCompleteFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "regulator_enable_delay",
-                64,
-                d::of!(RegulatorEnableDelayFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "regulator_set_voltage",
-                65,
-                d::of!(RegulatorSetVoltageFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "regulator_set_voltage_complete",
-                66,
-                d::of!(RegulatorSetVoltageCompleteFtraceEvent),
-            )
-            .of("event"),
-        d::optional("cgroup_attach_task", 67, d::of!(CgroupAttachTaskFtraceEvent))
-            .of("event"),
-        d::optional("cgroup_mkdir", 68, d::of!(CgroupMkdirFtraceEvent)).of("event"),
-        d::optional("cgroup_remount", 69, d::of!(CgroupRemountFtraceEvent))
-            .of("event"),
-        d::optional("cgroup_rmdir", 70, d::of!(CgroupRmdirFtraceEvent)).of("event"),
-        d::optional(
-                "cgroup_transfer_tasks",
-                71,
-                d::of!(CgroupTransferTasksFtraceEvent),
-            )
-            .of("event"),
-        d::optional("cgroup_destroy_root", 72, d::of!(CgroupDestroyRootFtraceEvent))
-            .of("event"),
-        d::optional("cgroup_release", 73, d::of!(CgroupReleaseFtraceEvent))
-            .of("event"),
-        d::optional("cgroup_rename", 74, d::of!(CgroupRenameFtraceEvent))
-            .of("event"),
-        d::optional("cgroup_setup_root", 75, d::of!(CgroupSetupRootFtraceEvent))
-            .of("event"),
-        d::optional("mdp_cmd_kickoff", 76, d::of!(MdpCmdKickoffFtraceEvent))
-            .of("event"),
-        d::optional("mdp_commit", 77, d::of!(MdpCommitFtraceEvent)).of("event"),
-        d::optional("mdp_perf_set_ot", 78, d::of!(MdpPerfSetOtFtraceEvent))
-            .of("event"),
-        d::optional("mdp_sspp_change", 79, d::of!(MdpSsppChangeFtraceEvent))
-            .of("event"),
-        d::optional("tracing_mark_write", 80, d::of!(TracingMarkWriteFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mdp_cmd_pingpong_done",
-                81,
-                d::of!(MdpCmdPingpongDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mdp_compare_bw", 82, d::of!(MdpCompareBwFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mdp_perf_set_panic_luts",
-                83,
-                d::of!(MdpPerfSetPanicLutsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mdp_sspp_set", 84, d::of!(MdpSsppSetFtraceEvent)).of("event"),
-        d::optional("mdp_cmd_readptr_done", 85, d::of!(MdpCmdReadptrDoneFtraceEvent))
-            .of("event"),
-        d::optional("mdp_misr_crc", 86, d::of!(MdpMisrCrcFtraceEvent)).of("event"),
-        d::optional(
-                "mdp_perf_set_qos_luts",
-                87,
-                d::of!(MdpPerfSetQosLutsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mdp_trace_counter", 88, d::of!(MdpTraceCounterFtraceEvent))
-            .of("event"),
-        d::optional("mdp_cmd_release_bw", 89, d::of!(MdpCmdReleaseBwFtraceEvent))
-            .of("event"),
-        d::optional("mdp_mixer_update", 90, d::of!(MdpMixerUpdateFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mdp_perf_set_wm_levels",
-                91,
-                d::of!(MdpPerfSetWmLevelsFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mdp_video_underrun_done",
-                92,
-                d::of!(MdpVideoUnderrunDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mdp_cmd_wait_pingpong",
-                93,
-                d::of!(MdpCmdWaitPingpongFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mdp_perf_prefill_calc",
-                94,
-                d::of!(MdpPerfPrefillCalcFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mdp_perf_update_bus", 95, d::of!(MdpPerfUpdateBusFtraceEvent))
-            .of("event"),
-        d::optional(
-                "rotator_bw_ao_as_context",
-                96,
-                d::of!(RotatorBwAoAsContextFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_filemap_add_to_page_cache",
-                97,
-                d::of!(MmFilemapAddToPageCacheFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_filemap_delete_from_page_cache",
-                98,
-                d::of!(MmFilemapDeleteFromPageCacheFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mm_compaction_begin", 99, d::of!(MmCompactionBeginFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mm_compaction_defer_compaction",
-                100,
-                d::of!(MmCompactionDeferCompactionFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_deferred",
-                101,
-                d::of!(MmCompactionDeferredFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_defer_reset",
-                102,
-                d::of!(MmCompactionDeferResetFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mm_compaction_end", 103, d::of!(MmCompactionEndFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mm_compaction_finished",
-                104,
-                d::of!(MmCompactionFinishedFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_isolate_freepages",
-                105,
-                d::of!(MmCompactionIsolateFreepagesFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_isolate_migratepages",
-                106,
-                d::of!(MmCompactionIsolateMigratepagesFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_kcompactd_sleep",
-                107,
-                d::of!(MmCompactionKcompactdSleepFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_kcompactd_wake",
-                108,
-                d::of!(MmCompactionKcompactdWakeFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_migratepages",
-                109,
-                d::of!(MmCompactionMigratepagesFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_suitable",
-                110,
-                d::of!(MmCompactionSuitableFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_try_to_compact_pages",
-                111,
-                d::of!(MmCompactionTryToCompactPagesFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_compaction_wakeup_kcompactd",
-                112,
-                d::of!(MmCompactionWakeupKcompactdFtraceEvent),
-            )
-            .of("event"),
-        d::optional("suspend_resume", 113, d::of!(SuspendResumeFtraceEvent))
-            .of("event"),
-        d::optional("sched_wakeup_new", 114, d::of!(SchedWakeupNewFtraceEvent))
-            .of("event"),
-        d::optional("block_bio_backmerge", 115, d::of!(BlockBioBackmergeFtraceEvent))
-            .of("event"),
-        d::optional("block_bio_bounce", 116, d::of!(BlockBioBounceFtraceEvent))
-            .of("event"),
-        d::optional("block_bio_complete", 117, d::of!(BlockBioCompleteFtraceEvent))
-            .of("event"),
-        d::optional(
-                "block_bio_frontmerge",
-                118,
-                d::of!(BlockBioFrontmergeFtraceEvent),
-            )
-            .of("event"),
-        d::optional("block_bio_queue", 119, d::of!(BlockBioQueueFtraceEvent))
-            .of("event"),
-        d::optional("block_bio_remap", 120, d::of!(BlockBioRemapFtraceEvent))
-            .of("event"),
-        d::optional("block_dirty_buffer", 121, d::of!(BlockDirtyBufferFtraceEvent))
-            .of("event"),
-        d::optional("block_getrq", 122, d::of!(BlockGetrqFtraceEvent)).of("event"),
-        d::optional("block_plug", 123, d::of!(BlockPlugFtraceEvent)).of("event"),
-        d::optional("block_rq_abort", 124, d::of!(BlockRqAbortFtraceEvent))
-            .of("event"),
-        d::optional("block_rq_complete", 125, d::of!(BlockRqCompleteFtraceEvent))
-            .of("event"),
-        d::optional("block_rq_insert", 126, d::of!(BlockRqInsertFtraceEvent))
-            .of("event"),
-        d::optional("block_rq_remap", 128, d::of!(BlockRqRemapFtraceEvent))
-            .of("event"),
-        d::optional("block_rq_requeue", 129, d::of!(BlockRqRequeueFtraceEvent))
-            .of("event"),
-        d::optional("block_sleeprq", 130, d::of!(BlockSleeprqFtraceEvent))
-            .of("event"),
-        d::optional("block_split", 131, d::of!(BlockSplitFtraceEvent)).of("event"),
-        d::optional("block_touch_buffer", 132, d::of!(BlockTouchBufferFtraceEvent))
-            .of("event"),
-        d::optional("block_unplug", 133, d::of!(BlockUnplugFtraceEvent)).of("event"),
-        d::optional(
-                "ext4_alloc_da_blocks",
-                134,
-                d::of!(Ext4AllocDaBlocksFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_allocate_blocks",
-                135,
-                d::of!(Ext4AllocateBlocksFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_allocate_inode", 136, d::of!(Ext4AllocateInodeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_begin_ordered_truncate",
-                137,
-                d::of!(Ext4BeginOrderedTruncateFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_collapse_range", 138, d::of!(Ext4CollapseRangeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_da_release_space",
-                139,
-                d::of!(Ext4DaReleaseSpaceFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_da_reserve_space",
-                140,
-                d::of!(Ext4DaReserveSpaceFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_da_update_reserve_space",
-                141,
-                d::of!(Ext4DaUpdateReserveSpaceFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_da_write_pages", 142, d::of!(Ext4DaWritePagesFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_da_write_pages_extent",
-                143,
-                d::of!(Ext4DaWritePagesExtentFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_direct_IO_enter",
-                144,
-                d::of!(Ext4DirectIOEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_direct_IO_exit", 145, d::of!(Ext4DirectIOExitFtraceEvent))
-            .of("event"),
-        d::optional("ext4_discard_blocks", 146, d::of!(Ext4DiscardBlocksFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_discard_preallocations",
-                147,
-                d::of!(Ext4DiscardPreallocationsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_drop_inode", 148, d::of!(Ext4DropInodeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_es_cache_extent",
-                149,
-                d::of!(Ext4EsCacheExtentFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_find_delayed_extent_range_enter",
-                150,
-                d::of!(Ext4EsFindDelayedExtentRangeEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_find_delayed_extent_range_exit",
-                151,
-                d::of!(Ext4EsFindDelayedExtentRangeExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_insert_extent",
-                152,
-                d::of!(Ext4EsInsertExtentFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_lookup_extent_enter",
-                153,
-                d::of!(Ext4EsLookupExtentEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_lookup_extent_exit",
-                154,
-                d::of!(Ext4EsLookupExtentExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_remove_extent",
-                155,
-                d::of!(Ext4EsRemoveExtentFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_es_shrink", 156, d::of!(Ext4EsShrinkFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_es_shrink_count",
-                157,
-                d::of!(Ext4EsShrinkCountFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_shrink_scan_enter",
-                158,
-                d::of!(Ext4EsShrinkScanEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_es_shrink_scan_exit",
-                159,
-                d::of!(Ext4EsShrinkScanExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_evict_inode", 160, d::of!(Ext4EvictInodeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_ext_convert_to_initialized_enter",
-                161,
-                d::of!(Ext4ExtConvertToInitializedEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_convert_to_initialized_fastpath",
-                162,
-                d::of!(Ext4ExtConvertToInitializedFastpathFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_handle_unwritten_extents",
-                163,
-                d::of!(Ext4ExtHandleUnwrittenExtentsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_ext_in_cache", 164, d::of!(Ext4ExtInCacheFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_ext_load_extent",
-                165,
-                d::of!(Ext4ExtLoadExtentFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_map_blocks_enter",
-                166,
-                d::of!(Ext4ExtMapBlocksEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_map_blocks_exit",
-                167,
-                d::of!(Ext4ExtMapBlocksExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_put_in_cache",
-                168,
-                d::of!(Ext4ExtPutInCacheFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_remove_space",
-                169,
-                d::of!(Ext4ExtRemoveSpaceFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ext_remove_space_done",
-                170,
-                d::of!(Ext4ExtRemoveSpaceDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_ext_rm_idx", 171, d::of!(Ext4ExtRmIdxFtraceEvent))
-            .of("event"),
-        d::optional("ext4_ext_rm_leaf", 172, d::of!(Ext4ExtRmLeafFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_ext_show_extent",
-                173,
-                d::of!(Ext4ExtShowExtentFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_fallocate_enter",
-                174,
-                d::of!(Ext4FallocateEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_fallocate_exit", 175, d::of!(Ext4FallocateExitFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_find_delalloc_range",
-                176,
-                d::of!(Ext4FindDelallocRangeFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_forget", 177, d::of!(Ext4ForgetFtraceEvent)).of("event"),
-        d::optional("ext4_free_blocks", 178, d::of!(Ext4FreeBlocksFtraceEvent))
-            .of("event"),
-        d::optional("ext4_free_inode", 179, d::of!(Ext4FreeInodeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_get_implied_cluster_alloc_exit",
-                180,
-                d::of!(Ext4GetImpliedClusterAllocExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_get_reserved_cluster_alloc",
-                181,
-                d::of!(Ext4GetReservedClusterAllocFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ind_map_blocks_enter",
-                182,
-                d::of!(Ext4IndMapBlocksEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_ind_map_blocks_exit",
-                183,
-                d::of!(Ext4IndMapBlocksExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_insert_range", 184, d::of!(Ext4InsertRangeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_invalidatepage",
-                185,
-                d::of!(Ext4InvalidatepageFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_journal_start", 186, d::of!(Ext4JournalStartFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_journal_start_reserved",
-                187,
-                d::of!(Ext4JournalStartReservedFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_journalled_invalidatepage",
-                188,
-                d::of!(Ext4JournalledInvalidatepageFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_journalled_write_end",
-                189,
-                d::of!(Ext4JournalledWriteEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_load_inode", 190, d::of!(Ext4LoadInodeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_load_inode_bitmap",
-                191,
-                d::of!(Ext4LoadInodeBitmapFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_mark_inode_dirty",
-                192,
-                d::of!(Ext4MarkInodeDirtyFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_mb_bitmap_load", 193, d::of!(Ext4MbBitmapLoadFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_mb_buddy_bitmap_load",
-                194,
-                d::of!(Ext4MbBuddyBitmapLoadFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_mb_discard_preallocations",
-                195,
-                d::of!(Ext4MbDiscardPreallocationsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_mb_new_group_pa", 196, d::of!(Ext4MbNewGroupPaFtraceEvent))
-            .of("event"),
-        d::optional("ext4_mb_new_inode_pa", 197, d::of!(Ext4MbNewInodePaFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_mb_release_group_pa",
-                198,
-                d::of!(Ext4MbReleaseGroupPaFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_mb_release_inode_pa",
-                199,
-                d::of!(Ext4MbReleaseInodePaFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_mballoc_alloc", 200, d::of!(Ext4MballocAllocFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_mballoc_discard",
-                201,
-                d::of!(Ext4MballocDiscardFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_mballoc_free", 202, d::of!(Ext4MballocFreeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_mballoc_prealloc",
-                203,
-                d::of!(Ext4MballocPreallocFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ext4_other_inode_update_time",
-                204,
-                d::of!(Ext4OtherInodeUpdateTimeFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_punch_hole", 205, d::of!(Ext4PunchHoleFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_read_block_bitmap_load",
-                206,
-                d::of!(Ext4ReadBlockBitmapLoadFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_readpage", 207, d::of!(Ext4ReadpageFtraceEvent))
-            .of("event"),
-        d::optional("ext4_releasepage", 208, d::of!(Ext4ReleasepageFtraceEvent))
-            .of("event"),
-        d::optional("ext4_remove_blocks", 209, d::of!(Ext4RemoveBlocksFtraceEvent))
-            .of("event"),
-        d::optional("ext4_request_blocks", 210, d::of!(Ext4RequestBlocksFtraceEvent))
-            .of("event"),
-        d::optional("ext4_request_inode", 211, d::of!(Ext4RequestInodeFtraceEvent))
-            .of("event"),
-        d::optional("ext4_sync_fs", 212, d::of!(Ext4SyncFsFtraceEvent)).of("event"),
-        d::optional("ext4_trim_all_free", 213, d::of!(Ext4TrimAllFreeFtraceEvent))
-            .of("event"),
-        d::optional("ext4_trim_extent", 214, d::of!(Ext4TrimExtentFtraceEvent))
-            .of("event"),
-        d::optional("ext4_truncate_enter", 215, d::of!(Ext4TruncateEnterFtraceEvent))
-            .of("event"),
-        d::optional("ext4_truncate_exit", 216, d::of!(Ext4TruncateExitFtraceEvent))
-            .of("event"),
-        d::optional("ext4_unlink_enter", 217, d::of!(Ext4UnlinkEnterFtraceEvent))
-            .of("event"),
-        d::optional("ext4_unlink_exit", 218, d::of!(Ext4UnlinkExitFtraceEvent))
-            .of("event"),
-        d::optional("ext4_write_begin", 219, d::of!(Ext4WriteBeginFtraceEvent))
-            .of("event"),
-        d::optional("ext4_write_end", 230, d::of!(Ext4WriteEndFtraceEvent))
-            .of("event"),
-        d::optional("ext4_writepage", 231, d::of!(Ext4WritepageFtraceEvent))
-            .of("event"),
-        d::optional("ext4_writepages", 232, d::of!(Ext4WritepagesFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ext4_writepages_result",
-                233,
-                d::of!(Ext4WritepagesResultFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ext4_zero_range", 234, d::of!(Ext4ZeroRangeFtraceEvent))
-            .of("event"),
-        d::optional("task_newtask", 235, d::of!(TaskNewtaskFtraceEvent)).of("event"),
-        d::optional("task_rename", 236, d::of!(TaskRenameFtraceEvent)).of("event"),
-        d::optional("sched_process_exec", 237, d::of!(SchedProcessExecFtraceEvent))
-            .of("event"),
-        d::optional("sched_process_exit", 238, d::of!(SchedProcessExitFtraceEvent))
-            .of("event"),
-        d::optional("sched_process_fork", 239, d::of!(SchedProcessForkFtraceEvent))
-            .of("event"),
-        d::optional("sched_process_free", 240, d::of!(SchedProcessFreeFtraceEvent))
-            .of("event"),
-        d::optional("sched_process_hang", 241, d::of!(SchedProcessHangFtraceEvent))
-            .of("event"),
-        d::optional("sched_process_wait", 242, d::of!(SchedProcessWaitFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_do_submit_bio", 243, d::of!(F2fsDoSubmitBioFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_evict_inode", 244, d::of!(F2fsEvictInodeFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_fallocate", 245, d::of!(F2fsFallocateFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_get_data_block", 246, d::of!(F2fsGetDataBlockFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_get_victim", 247, d::of!(F2fsGetVictimFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_iget", 248, d::of!(F2fsIgetFtraceEvent)).of("event"),
-        d::optional("f2fs_iget_exit", 249, d::of!(F2fsIgetExitFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_new_inode", 250, d::of!(F2fsNewInodeFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_readpage", 251, d::of!(F2fsReadpageFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_reserve_new_block",
-                252,
-                d::of!(F2fsReserveNewBlockFtraceEvent),
-            )
-            .of("event"),
-        d::optional("f2fs_set_page_dirty", 253, d::of!(F2fsSetPageDirtyFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_submit_write_page",
-                254,
-                d::of!(F2fsSubmitWritePageFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_sync_file_enter",
-                255,
-                d::of!(F2fsSyncFileEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional("f2fs_sync_file_exit", 256, d::of!(F2fsSyncFileExitFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_sync_fs", 257, d::of!(F2fsSyncFsFtraceEvent)).of("event"),
-        d::optional("f2fs_truncate", 258, d::of!(F2fsTruncateFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_blocks_enter",
-                259,
-                d::of!(F2fsTruncateBlocksEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_blocks_exit",
-                260,
-                d::of!(F2fsTruncateBlocksExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_data_blocks_range",
-                261,
-                d::of!(F2fsTruncateDataBlocksRangeFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_inode_blocks_enter",
-                262,
-                d::of!(F2fsTruncateInodeBlocksEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_inode_blocks_exit",
-                263,
-                d::of!(F2fsTruncateInodeBlocksExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional("f2fs_truncate_node", 264, d::of!(F2fsTruncateNodeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_nodes_enter",
-                265,
-                d::of!(F2fsTruncateNodesEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_nodes_exit",
-                266,
-                d::of!(F2fsTruncateNodesExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "f2fs_truncate_partial_nodes",
-                267,
-                d::of!(F2fsTruncatePartialNodesFtraceEvent),
-            )
-            .of("event"),
-        d::optional("f2fs_unlink_enter", 268, d::of!(F2fsUnlinkEnterFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_unlink_exit", 269, d::of!(F2fsUnlinkExitFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_vm_page_mkwrite",
-                270,
-                d::of!(F2fsVmPageMkwriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional("f2fs_write_begin", 271, d::of!(F2fsWriteBeginFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_write_checkpoint",
-                272,
-                d::of!(F2fsWriteCheckpointFtraceEvent),
-            )
-            .of("event"),
-        d::optional("f2fs_write_end", 273, d::of!(F2fsWriteEndFtraceEvent))
-            .of("event"),
-        d::optional(
-                "alloc_pages_iommu_end",
-                274,
-                d::of!(AllocPagesIommuEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "alloc_pages_iommu_fail",
-                275,
-                d::of!(AllocPagesIommuFailFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "alloc_pages_iommu_start",
-                276,
-                d::of!(AllocPagesIommuStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("alloc_pages_sys_end", 277, d::of!(AllocPagesSysEndFtraceEvent))
-            .of("event"),
-        d::optional(
-                "alloc_pages_sys_fail",
-                278,
-                d::of!(AllocPagesSysFailFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "alloc_pages_sys_start",
-                279,
-                d::of!(AllocPagesSysStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dma_alloc_contiguous_retry",
-                280,
-                d::of!(DmaAllocContiguousRetryFtraceEvent),
-            )
-            .of("event"),
-        d::optional("iommu_map_range", 281, d::of!(IommuMapRangeFtraceEvent))
-            .of("event"),
-        d::optional(
-                "iommu_sec_ptbl_map_range_end",
-                282,
-                d::of!(IommuSecPtblMapRangeEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "iommu_sec_ptbl_map_range_start",
-                283,
-                d::of!(IommuSecPtblMapRangeStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_alloc_buffer_end",
-                284,
-                d::of!(IonAllocBufferEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_alloc_buffer_fail",
-                285,
-                d::of!(IonAllocBufferFailFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_alloc_buffer_fallback",
-                286,
-                d::of!(IonAllocBufferFallbackFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_alloc_buffer_start",
-                287,
-                d::of!(IonAllocBufferStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ion_cp_alloc_retry", 288, d::of!(IonCpAllocRetryFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ion_cp_secure_buffer_end",
-                289,
-                d::of!(IonCpSecureBufferEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_cp_secure_buffer_start",
-                290,
-                d::of!(IonCpSecureBufferStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ion_prefetching", 291, d::of!(IonPrefetchingFtraceEvent))
-            .of("event"),
-        d::optional(
-                "ion_secure_cma_add_to_pool_end",
-                292,
-                d::of!(IonSecureCmaAddToPoolEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_secure_cma_add_to_pool_start",
-                293,
-                d::of!(IonSecureCmaAddToPoolStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_secure_cma_allocate_end",
-                294,
-                d::of!(IonSecureCmaAllocateEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_secure_cma_allocate_start",
-                295,
-                d::of!(IonSecureCmaAllocateStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_secure_cma_shrink_pool_end",
-                296,
-                d::of!(IonSecureCmaShrinkPoolEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "ion_secure_cma_shrink_pool_start",
-                297,
-                d::of!(IonSecureCmaShrinkPoolStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("kfree", 298, d::of!(KfreeFtraceEvent)).of("event"),
-        d::optional("kmalloc", 299, d::of!(KmallocFtraceEvent)).of("event"),
-        d::optional("kmalloc_node", 300, d::of!(KmallocNodeFtraceEvent)).of("event"),
-        d::optional("kmem_cache_alloc", 301, d::of!(KmemCacheAllocFtraceEvent))
-            .of("event"),
-        d::optional(
-                "kmem_cache_alloc_node",
-                302,
-                d::of!(KmemCacheAllocNodeFtraceEvent),
-            )
-            .of("event"),
-        d::optional("kmem_cache_free", 303, d::of!(KmemCacheFreeFtraceEvent))
-            .of("event"),
-        d::optional("migrate_pages_end", 304, d::of!(MigratePagesEndFtraceEvent))
-            .of("event"),
-        d::optional("migrate_pages_start", 305, d::of!(MigratePagesStartFtraceEvent))
-            .of("event"),
-        d::optional("migrate_retry", 306, d::of!(MigrateRetryFtraceEvent))
-            .of("event"),
-        d::optional("mm_page_alloc", 307, d::of!(MmPageAllocFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mm_page_alloc_extfrag",
-                308,
-                d::of!(MmPageAllocExtfragFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_page_alloc_zone_locked",
-                309,
-                d::of!(MmPageAllocZoneLockedFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mm_page_free", 310, d::of!(MmPageFreeFtraceEvent)).of("event"),
-        d::optional(
-                "mm_page_free_batched",
-                311,
-                d::of!(MmPageFreeBatchedFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mm_page_pcpu_drain", 312, d::of!(MmPagePcpuDrainFtraceEvent))
-            .of("event"),
-        d::optional("rss_stat", 313, d::of!(RssStatFtraceEvent)).of("event"),
-        d::optional("ion_heap_shrink", 314, d::of!(IonHeapShrinkFtraceEvent))
-            .of("event"),
-        d::optional("ion_heap_grow", 315, d::of!(IonHeapGrowFtraceEvent))
-            .of("event"),
-        d::optional("fence_init", 316, d::of!(FenceInitFtraceEvent)).of("event"),
-        d::optional("fence_destroy", 317, d::of!(FenceDestroyFtraceEvent))
-            .of("event"),
-        d::optional("fence_enable_signal", 318, d::of!(FenceEnableSignalFtraceEvent))
-            .of("event"),
-        d::optional("fence_signaled", 319, d::of!(FenceSignaledFtraceEvent))
-            .of("event"),
-        d::optional("clk_enable", 320, d::of!(ClkEnableFtraceEvent)).of("event"),
-        d::optional("clk_disable", 321, d::of!(ClkDisableFtraceEvent)).of("event"),
-        d::optional("clk_set_rate", 322, d::of!(ClkSetRateFtraceEvent)).of("event"),
-        d::optional(
-                "binder_transaction_alloc_buf",
-                323,
-                d::of!(BinderTransactionAllocBufFtraceEvent),
-            )
-            .of("event"),
-        d::optional("signal_deliver", 324, d::of!(SignalDeliverFtraceEvent))
-            .of("event"),
-        d::optional("signal_generate", 325, d::of!(SignalGenerateFtraceEvent))
-            .of("event"),
-        d::optional(
-                "oom_score_adj_update",
-                326,
-                d::of!(OomScoreAdjUpdateFtraceEvent),
-            )
-            .of("event"),
-        d::optional("generic", 327, d::of!(GenericFtraceEvent)).of("event"),
-        d::optional("mm_event_record", 328, d::of!(MmEventRecordFtraceEvent))
-            .of("event"),
-        d::optional("sys_enter", 329, d::of!(SysEnterFtraceEvent)).of("event"),
-        d::optional("sys_exit", 330, d::of!(SysExitFtraceEvent)).of("event"),
-        d::optional("zero", 331, d::of!(ZeroFtraceEvent)).of("event"),
-        d::optional("gpu_frequency", 332, d::of!(GpuFrequencyFtraceEvent))
-            .of("event"),
-        d::optional(
-                "sde_tracing_mark_write",
-                333,
-                d::of!(SdeTracingMarkWriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mark_victim", 334, d::of!(MarkVictimFtraceEvent)).of("event"),
-        d::optional("ion_stat", 335, d::of!(IonStatFtraceEvent)).of("event"),
-        d::optional("ion_buffer_create", 336, d::of!(IonBufferCreateFtraceEvent))
-            .of("event"),
-        d::optional("ion_buffer_destroy", 337, d::of!(IonBufferDestroyFtraceEvent))
-            .of("event"),
-        d::optional("scm_call_start", 338, d::of!(ScmCallStartFtraceEvent))
-            .of("event"),
-        d::optional("scm_call_end", 339, d::of!(ScmCallEndFtraceEvent)).of("event"),
-        d::optional("gpu_mem_total", 340, d::of!(GpuMemTotalFtraceEvent))
-            .of("event"),
-        d::optional(
-                "thermal_temperature",
-                341,
-                d::of!(ThermalTemperatureFtraceEvent),
-            )
-            .of("event"),
-        d::optional("cdev_update", 342, d::of!(CdevUpdateFtraceEvent)).of("event"),
-        d::optional("cpuhp_exit", 343, d::of!(CpuhpExitFtraceEvent)).of("event"),
-        d::optional("cpuhp_multi_enter", 344, d::of!(CpuhpMultiEnterFtraceEvent))
-            .of("event"),
-        d::optional("cpuhp_enter", 345, d::of!(CpuhpEnterFtraceEvent)).of("event"),
-        d::optional("cpuhp_latency", 346, d::of!(CpuhpLatencyFtraceEvent))
-            .of("event"),
-        d::optional("fastrpc_dma_stat", 347, d::of!(FastrpcDmaStatFtraceEvent))
-            .of("event"),
-        d::optional(
-                "dpu_tracing_mark_write",
-                348,
-                d::of!(DpuTracingMarkWriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "g2d_tracing_mark_write",
-                349,
-                d::of!(G2dTracingMarkWriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_tracing_mark_write",
-                350,
-                d::of!(MaliTracingMarkWriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional("dma_heap_stat", 351, d::of!(DmaHeapStatFtraceEvent))
-            .of("event"),
-        d::optional("cpuhp_pause", 352, d::of!(CpuhpPauseFtraceEvent)).of("event"),
-        d::optional("sched_pi_setprio", 353, d::of!(SchedPiSetprioFtraceEvent))
-            .of("event"),
-        d::optional("sde_sde_evtlog", 354, d::of!(SdeSdeEvtlogFtraceEvent))
-            .of("event"),
-        d::optional(
-                "sde_sde_perf_calc_crtc",
-                355,
-                d::of!(SdeSdePerfCalcCrtcFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "sde_sde_perf_crtc_update",
-                356,
-                d::of!(SdeSdePerfCrtcUpdateFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "sde_sde_perf_set_qos_luts",
-                357,
-                d::of!(SdeSdePerfSetQosLutsFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "sde_sde_perf_update_bus",
-                358,
-                d::of!(SdeSdePerfUpdateBusFtraceEvent),
-            )
-            .of("event"),
-        d::optional("rss_stat_throttled", 359, d::of!(RssStatThrottledFtraceEvent))
-            .of("event"),
-        d::optional("netif_receive_skb", 360, d::of!(NetifReceiveSkbFtraceEvent))
-            .of("event"),
-        d::optional("net_dev_xmit", 361, d::of!(NetDevXmitFtraceEvent)).of("event"),
-        d::optional("inet_sock_set_state", 362, d::of!(InetSockSetStateFtraceEvent))
-            .of("event"),
-        d::optional("tcp_retransmit_skb", 363, d::of!(TcpRetransmitSkbFtraceEvent))
-            .of("event"),
-        d::optional(
-                "cros_ec_sensorhub_data",
-                364,
-                d::of!(CrosEcSensorhubDataFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "napi_gro_receive_entry",
-                365,
-                d::of!(NapiGroReceiveEntryFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "napi_gro_receive_exit",
-                366,
-                d::of!(NapiGroReceiveExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional("kfree_skb", 367, d::of!(KfreeSkbFtraceEvent)).of("event"),
-        d::optional("kvm_access_fault", 368, d::of!(KvmAccessFaultFtraceEvent))
-            .of("event"),
-        d::optional("kvm_ack_irq", 369, d::of!(KvmAckIrqFtraceEvent)).of("event"),
-        d::optional("kvm_age_hva", 370, d::of!(KvmAgeHvaFtraceEvent)).of("event"),
-        d::optional("kvm_age_page", 371, d::of!(KvmAgePageFtraceEvent)).of("event"),
-        d::optional("kvm_arm_clear_debug", 372, d::of!(KvmArmClearDebugFtraceEvent))
-            .of("event"),
-        d::optional("kvm_arm_set_dreg32", 373, d::of!(KvmArmSetDreg32FtraceEvent))
-            .of("event"),
-        d::optional("kvm_arm_set_regset", 374, d::of!(KvmArmSetRegsetFtraceEvent))
-            .of("event"),
-        d::optional("kvm_arm_setup_debug", 375, d::of!(KvmArmSetupDebugFtraceEvent))
-            .of("event"),
-        d::optional("kvm_entry", 376, d::of!(KvmEntryFtraceEvent)).of("event"),
-        d::optional("kvm_exit", 377, d::of!(KvmExitFtraceEvent)).of("event"),
-        d::optional("kvm_fpu", 378, d::of!(KvmFpuFtraceEvent)).of("event"),
-        d::optional("kvm_get_timer_map", 379, d::of!(KvmGetTimerMapFtraceEvent))
-            .of("event"),
-        d::optional("kvm_guest_fault", 380, d::of!(KvmGuestFaultFtraceEvent))
-            .of("event"),
-        d::optional("kvm_handle_sys_reg", 381, d::of!(KvmHandleSysRegFtraceEvent))
-            .of("event"),
-        d::optional("kvm_hvc_arm64", 382, d::of!(KvmHvcArm64FtraceEvent))
-            .of("event"),
-        d::optional("kvm_irq_line", 383, d::of!(KvmIrqLineFtraceEvent)).of("event"),
-        d::optional("kvm_mmio", 384, d::of!(KvmMmioFtraceEvent)).of("event"),
-        d::optional("kvm_mmio_emulate", 385, d::of!(KvmMmioEmulateFtraceEvent))
-            .of("event"),
-        d::optional("kvm_set_guest_debug", 386, d::of!(KvmSetGuestDebugFtraceEvent))
-            .of("event"),
-        d::optional("kvm_set_irq", 387, d::of!(KvmSetIrqFtraceEvent)).of("event"),
-        d::optional("kvm_set_spte_hva", 388, d::of!(KvmSetSpteHvaFtraceEvent))
-            .of("event"),
-        d::optional("kvm_set_way_flush", 389, d::of!(KvmSetWayFlushFtraceEvent))
-            .of("event"),
-        d::optional("kvm_sys_access", 390, d::of!(KvmSysAccessFtraceEvent))
-            .of("event"),
-        d::optional("kvm_test_age_hva", 391, d::of!(KvmTestAgeHvaFtraceEvent))
-            .of("event"),
-        d::optional("kvm_timer_emulate", 392, d::of!(KvmTimerEmulateFtraceEvent))
-            .of("event"),
-        d::optional(
-                "kvm_timer_hrtimer_expire",
-                393,
-                d::of!(KvmTimerHrtimerExpireFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "kvm_timer_restore_state",
-                394,
-                d::of!(KvmTimerRestoreStateFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "kvm_timer_save_state",
-                395,
-                d::of!(KvmTimerSaveStateFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "kvm_timer_update_irq",
-                396,
-                d::of!(KvmTimerUpdateIrqFtraceEvent),
-            )
-            .of("event"),
-        d::optional("kvm_toggle_cache", 397, d::of!(KvmToggleCacheFtraceEvent))
-            .of("event"),
-        d::optional("kvm_unmap_hva_range", 398, d::of!(KvmUnmapHvaRangeFtraceEvent))
-            .of("event"),
-        d::optional("kvm_userspace_exit", 399, d::of!(KvmUserspaceExitFtraceEvent))
-            .of("event"),
-        d::optional("kvm_vcpu_wakeup", 400, d::of!(KvmVcpuWakeupFtraceEvent))
-            .of("event"),
-        d::optional("kvm_wfx_arm64", 401, d::of!(KvmWfxArm64FtraceEvent))
-            .of("event"),
-        d::optional("trap_reg", 402, d::of!(TrapRegFtraceEvent)).of("event"),
-        d::optional(
-                "vgic_update_irq_pending",
-                403,
-                d::of!(VgicUpdateIrqPendingFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "wakeup_source_activate",
-                404,
-                d::of!(WakeupSourceActivateFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "wakeup_source_deactivate",
-                405,
-                d::of!(WakeupSourceDeactivateFtraceEvent),
-            )
-            .of("event"),
-        d::optional("ufshcd_command", 406, d::of!(UfshcdCommandFtraceEvent))
-            .of("event"),
-        d::optional("ufshcd_clk_gating", 407, d::of!(UfshcdClkGatingFtraceEvent))
-            .of("event"),
-        d::optional("console", 408, d::of!(ConsoleFtraceEvent)).of("event"),
-        d::optional("drm_vblank_event", 409, d::of!(DrmVblankEventFtraceEvent))
-            .of("event"),
-        d::optional(
-                "drm_vblank_event_delivered",
-                410,
-                d::of!(DrmVblankEventDeliveredFtraceEvent),
-            )
-            .of("event"),
-        d::optional("drm_sched_job", 411, d::of!(DrmSchedJobFtraceEvent))
-            .of("event"),
-        d::optional("drm_run_job", 412, d::of!(DrmRunJobFtraceEvent)).of("event"),
-        d::optional(
-                "drm_sched_process_job",
-                413,
-                d::of!(DrmSchedProcessJobFtraceEvent),
-            )
-            .of("event"),
-        d::optional("dma_fence_init", 414, d::of!(DmaFenceInitFtraceEvent))
-            .of("event"),
-        d::optional("dma_fence_emit", 415, d::of!(DmaFenceEmitFtraceEvent))
-            .of("event"),
-        d::optional("dma_fence_signaled", 416, d::of!(DmaFenceSignaledFtraceEvent))
-            .of("event"),
-        d::optional(
-                "dma_fence_wait_start",
-                417,
-                d::of!(DmaFenceWaitStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("dma_fence_wait_end", 418, d::of!(DmaFenceWaitEndFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_iostat", 419, d::of!(F2fsIostatFtraceEvent)).of("event"),
-        d::optional("f2fs_iostat_latency", 420, d::of!(F2fsIostatLatencyFtraceEvent))
-            .of("event"),
-        d::optional("sched_cpu_util_cfs", 421, d::of!(SchedCpuUtilCfsFtraceEvent))
-            .of("event"),
-        d::optional("v4l2_qbuf", 422, d::of!(V4l2QbufFtraceEvent)).of("event"),
-        d::optional("v4l2_dqbuf", 423, d::of!(V4l2DqbufFtraceEvent)).of("event"),
-        d::optional("vb2_v4l2_buf_queue", 424, d::of!(Vb2V4l2BufQueueFtraceEvent))
-            .of("event"),
-        d::optional("vb2_v4l2_buf_done", 425, d::of!(Vb2V4l2BufDoneFtraceEvent))
-            .of("event"),
-        d::optional("vb2_v4l2_qbuf", 426, d::of!(Vb2V4l2QbufFtraceEvent))
-            .of("event"),
-        d::optional("vb2_v4l2_dqbuf", 427, d::of!(Vb2V4l2DqbufFtraceEvent))
-            .of("event"),
-        d::optional("dsi_cmd_fifo_status", 428, d::of!(DsiCmdFifoStatusFtraceEvent))
-            .of("event"),
-        d::optional("dsi_rx", 429, d::of!(DsiRxFtraceEvent)).of("event"),
-        d::optional("dsi_tx", 430, d::of!(DsiTxFtraceEvent)).of("event"),
-        d::optional(
-                "android_fs_dataread_end",
-                431,
-                d::of!(AndroidFsDatareadEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "android_fs_dataread_start",
-                432,
-                d::of!(AndroidFsDatareadStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "android_fs_datawrite_end",
-                433,
-                d::of!(AndroidFsDatawriteEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "android_fs_datawrite_start",
-                434,
-                d::of!(AndroidFsDatawriteStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "android_fs_fsync_end",
-                435,
-                d::of!(AndroidFsFsyncEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "android_fs_fsync_start",
-                436,
-                d::of!(AndroidFsFsyncStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("funcgraph_entry", 437, d::of!(FuncgraphEntryFtraceEvent))
-            .of("event"),
-        d::optional("funcgraph_exit", 438, d::of!(FuncgraphExitFtraceEvent))
-            .of("event"),
-        d::optional("virtio_video_cmd", 439, d::of!(VirtioVideoCmdFtraceEvent))
-            .of("event"),
-        d::optional(
-                "virtio_video_cmd_done",
-                440,
-                d::of!(VirtioVideoCmdDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "virtio_video_resource_queue",
-                441,
-                d::of!(VirtioVideoResourceQueueFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "virtio_video_resource_queue_done",
-                442,
-                d::of!(VirtioVideoResourceQueueDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_shrink_slab_start",
-                443,
-                d::of!(MmShrinkSlabStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mm_shrink_slab_end", 444, d::of!(MmShrinkSlabEndFtraceEvent))
-            .of("event"),
-        d::optional("trusty_smc", 445, d::of!(TrustySmcFtraceEvent)).of("event"),
-        d::optional("trusty_smc_done", 446, d::of!(TrustySmcDoneFtraceEvent))
-            .of("event"),
-        d::optional("trusty_std_call32", 447, d::of!(TrustyStdCall32FtraceEvent))
-            .of("event"),
-        d::optional(
-                "trusty_std_call32_done",
-                448,
-                d::of!(TrustyStdCall32DoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional("trusty_share_memory", 449, d::of!(TrustyShareMemoryFtraceEvent))
-            .of("event"),
-        d::optional(
-                "trusty_share_memory_done",
-                450,
-                d::of!(TrustyShareMemoryDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "trusty_reclaim_memory",
-                451,
-                d::of!(TrustyReclaimMemoryFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "trusty_reclaim_memory_done",
-                452,
-                d::of!(TrustyReclaimMemoryDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional("trusty_irq", 453, d::of!(TrustyIrqFtraceEvent)).of("event"),
-        d::optional(
-                "trusty_ipc_handle_event",
-                454,
-                d::of!(TrustyIpcHandleEventFtraceEvent),
-            )
-            .of("event"),
-        d::optional("trusty_ipc_connect", 455, d::of!(TrustyIpcConnectFtraceEvent))
-            .of("event"),
-        d::optional(
-                "trusty_ipc_connect_end",
-                456,
-                d::of!(TrustyIpcConnectEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional("trusty_ipc_write", 457, d::of!(TrustyIpcWriteFtraceEvent))
-            .of("event"),
-        d::optional("trusty_ipc_poll", 458, d::of!(TrustyIpcPollFtraceEvent))
-            .of("event"),
-        d::optional("trusty_ipc_read", 460, d::of!(TrustyIpcReadFtraceEvent))
-            .of("event"),
-        d::optional("trusty_ipc_read_end", 461, d::of!(TrustyIpcReadEndFtraceEvent))
-            .of("event"),
-        d::optional("trusty_ipc_rx", 462, d::of!(TrustyIpcRxFtraceEvent))
-            .of("event"),
-        d::optional("trusty_enqueue_nop", 464, d::of!(TrustyEnqueueNopFtraceEvent))
-            .of("event"),
-        d::optional("cma_alloc_start", 465, d::of!(CmaAllocStartFtraceEvent))
-            .of("event"),
-        d::optional("cma_alloc_info", 466, d::of!(CmaAllocInfoFtraceEvent))
-            .of("event"),
-        d::optional(
-                "lwis_tracing_mark_write",
-                467,
-                d::of!(LwisTracingMarkWriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "virtio_gpu_cmd_queue",
-                468,
-                d::of!(VirtioGpuCmdQueueFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "virtio_gpu_cmd_response",
-                469,
-                d::of!(VirtioGpuCmdResponseFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_KCPU_CQS_SET",
-                470,
-                d::of!(MaliMaliKCPUCQSSETFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_KCPU_CQS_WAIT_START",
-                471,
-                d::of!(MaliMaliKCPUCQSWAITSTARTFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_KCPU_CQS_WAIT_END",
-                472,
-                d::of!(MaliMaliKCPUCQSWAITENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_KCPU_FENCE_SIGNAL",
-                473,
-                d::of!(MaliMaliKCPUFENCESIGNALFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_KCPU_FENCE_WAIT_START",
-                474,
-                d::of!(MaliMaliKCPUFENCEWAITSTARTFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_KCPU_FENCE_WAIT_END",
-                475,
-                d::of!(MaliMaliKCPUFENCEWAITENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional("hyp_enter", 476, d::of!(HypEnterFtraceEvent)).of("event"),
-        d::optional("hyp_exit", 477, d::of!(HypExitFtraceEvent)).of("event"),
-        d::optional("host_hcall", 478, d::of!(HostHcallFtraceEvent)).of("event"),
-        d::optional("host_smc", 479, d::of!(HostSmcFtraceEvent)).of("event"),
-        d::optional("host_mem_abort", 480, d::of!(HostMemAbortFtraceEvent))
-            .of("event"),
-        d::optional(
-                "suspend_resume_minimal",
-                481,
-                d::of!(SuspendResumeMinimalFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_CSF_INTERRUPT_START",
-                482,
-                d::of!(MaliMaliCSFINTERRUPTSTARTFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_CSF_INTERRUPT_END",
-                483,
-                d::of!(MaliMaliCSFINTERRUPTENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "samsung_tracing_mark_write",
-                484,
-                d::of!(SamsungTracingMarkWriteFtraceEvent),
-            )
-            .of("event"),
-        d::optional("binder_command", 485, d::of!(BinderCommandFtraceEvent))
-            .of("event"),
-        d::optional("binder_return", 486, d::of!(BinderReturnFtraceEvent))
-            .of("event"),
-        d::optional(
-                "sched_switch_with_ctrs",
-                487,
-                d::of!(SchedSwitchWithCtrsFtraceEvent),
-            )
-            .of("event"),
-        d::optional("gpu_work_period", 488, d::of!(GpuWorkPeriodFtraceEvent))
-            .of("event"),
-        d::optional("rpm_status", 489, d::of!(RpmStatusFtraceEvent)).of("event"),
-        d::optional("panel_write_generic", 490, d::of!(PanelWriteGenericFtraceEvent))
-            .of("event"),
-        d::optional("sched_migrate_task", 491, d::of!(SchedMigrateTaskFtraceEvent))
-            .of("event"),
-        d::optional(
-                "dpu_dsi_cmd_fifo_status",
-                492,
-                d::of!(DpuDsiCmdFifoStatusFtraceEvent),
-            )
-            .of("event"),
-        d::optional("dpu_dsi_rx", 493, d::of!(DpuDsiRxFtraceEvent)).of("event"),
-        d::optional("dpu_dsi_tx", 494, d::of!(DpuDsiTxFtraceEvent)).of("event"),
-        d::optional("f2fs_background_gc", 495, d::of!(F2fsBackgroundGcFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_gc_begin", 496, d::of!(F2fsGcBeginFtraceEvent))
-            .of("event"),
-        d::optional("f2fs_gc_end", 497, d::of!(F2fsGcEndFtraceEvent)).of("event"),
-        d::optional("fastrpc_dma_free", 498, d::of!(FastrpcDmaFreeFtraceEvent))
-            .of("event"),
-        d::optional("fastrpc_dma_alloc", 499, d::of!(FastrpcDmaAllocFtraceEvent))
-            .of("event"),
-        d::optional("fastrpc_dma_unmap", 500, d::of!(FastrpcDmaUnmapFtraceEvent))
-            .of("event"),
-        d::optional("fastrpc_dma_map", 501, d::of!(FastrpcDmaMapFtraceEvent))
-            .of("event"),
-        d::optional("google_icc_event", 502, d::of!(GoogleIccEventFtraceEvent))
-            .of("event"),
-        d::optional("google_irm_event", 503, d::of!(GoogleIrmEventFtraceEvent))
-            .of("event"),
-        d::optional(
-                "device_pm_callback_start",
-                504,
-                d::of!(DevicePmCallbackStartFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "device_pm_callback_end",
-                505,
-                d::of!(DevicePmCallbackEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "thermal_exynos_acpm_bulk",
-                506,
-                d::of!(ThermalExynosAcpmBulkFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "thermal_exynos_acpm_high_overhead",
-                507,
-                d::of!(ThermalExynosAcpmHighOverheadFtraceEvent),
-            )
-            .of("event"),
-        d::optional("dcvsh_freq", 508, d::of!(DcvshFreqFtraceEvent)).of("event"),
-        d::optional("kgsl_gpu_frequency", 509, d::of!(KgslGpuFrequencyFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND",
-                510,
-                d::of!(MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND",
-                511,
-                d::of!(MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND",
-                512,
-                d::of!(MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK",
-                513,
-                d::of!(MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND",
-                514,
-                d::of!(MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF",
-                515,
-                d::of!(MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON",
-                516,
-                d::of!(MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF",
-                517,
-                d::of!(MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_IN_SLEEP",
-                518,
-                d::of!(MaliMaliPMMCUINSLEEPFtraceEvent),
-            )
-            .of("event"),
-        d::optional("mali_mali_PM_MCU_OFF", 519, d::of!(MaliMaliPMMCUOFFFtraceEvent))
-            .of("event"),
-        d::optional("mali_mali_PM_MCU_ON", 520, d::of!(MaliMaliPMMCUONFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND",
-                521,
-                d::of!(MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_GLB_REINIT_PEND",
-                522,
-                d::of!(MaliMaliPMMCUONGLBREINITPENDFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_HALT",
-                523,
-                d::of!(MaliMaliPMMCUONHALTFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_HWCNT_DISABLE",
-                524,
-                d::of!(MaliMaliPMMCUONHWCNTDISABLEFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_HWCNT_ENABLE",
-                525,
-                d::of!(MaliMaliPMMCUONHWCNTENABLEFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_PEND_HALT",
-                526,
-                d::of!(MaliMaliPMMCUONPENDHALTFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_PEND_SLEEP",
-                527,
-                d::of!(MaliMaliPMMCUONPENDSLEEPFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_ON_SLEEP_INITIATE",
-                528,
-                d::of!(MaliMaliPMMCUONSLEEPINITIATEFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_PEND_OFF",
-                529,
-                d::of!(MaliMaliPMMCUPENDOFFFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_PEND_ON_RELOAD",
-                530,
-                d::of!(MaliMaliPMMCUPENDONRELOADFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_POWER_DOWN",
-                531,
-                d::of!(MaliMaliPMMCUPOWERDOWNFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mali_mali_PM_MCU_RESET_WAIT",
-                532,
-                d::of!(MaliMaliPMMCURESETWAITFtraceEvent),
-            )
-            .of("event"),
-        d::optional("bcl_irq_trigger", 533, d::of!(BclIrqTriggerFtraceEvent))
-            .of("event"),
-        d::optional(
-                "kgsl_adreno_cmdbatch_queued",
-                534,
-                d::of!(KgslAdrenoCmdbatchQueuedFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "kgsl_adreno_cmdbatch_submitted",
-                535,
-                d::of!(KgslAdrenoCmdbatchSubmittedFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "kgsl_adreno_cmdbatch_sync",
-                536,
-                d::of!(KgslAdrenoCmdbatchSyncFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "kgsl_adreno_cmdbatch_retired",
-                537,
-                d::of!(KgslAdrenoCmdbatchRetiredFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "pixel_mm_kswapd_wake",
-                538,
-                d::of!(PixelMmKswapdWakeFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "pixel_mm_kswapd_done",
-                539,
-                d::of!(PixelMmKswapdDoneFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "sched_wakeup_task_attr",
-                540,
-                d::of!(SchedWakeupTaskAttrFtraceEvent),
-            )
-            .of("event"),
-        d::optional("devfreq_frequency", 541, d::of!(DevfreqFrequencyFtraceEvent))
-            .of("event"),
-        d::optional("kprobe_event", 542, d::of!(KprobeEvent)).of("event"),
-        d::optional("param_set_value_cpm", 543, d::of!(ParamSetValueCpmFtraceEvent))
-            .of("event"),
-        d::optional("do_sys_open", 544, d::of!(DoSysOpenFtraceEvent)).of("event"),
-        d::optional("open_exec", 545, d::of!(OpenExecFtraceEvent)).of("event"),
-        d::optional("block_io_start", 546, d::of!(BlockIoStartFtraceEvent))
-            .of("event"),
-        d::optional("block_io_done", 547, d::of!(BlockIoDoneFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mali_gpu_power_state",
-                548,
-                d::of!(MaliGpuPowerStateFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dpu_disp_dpu_underrun",
-                549,
-                d::of!(DpuDispDpuUnderrunFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dpu_disp_vblank_irq_enable",
-                550,
-                d::of!(DpuDispVblankIrqEnableFtraceEvent),
-            )
-            .of("event"),
-        d::optional("hrtimer_start", 551, d::of!(HrtimerStartFtraceEvent))
-            .of("event"),
-        d::optional("hrtimer_cancel", 552, d::of!(HrtimerCancelFtraceEvent))
-            .of("event"),
-        d::optional(
-                "hrtimer_expire_entry",
-                553,
-                d::of!(HrtimerExpireEntryFtraceEvent),
-            )
-            .of("event"),
-        d::optional("hrtimer_expire_exit", 554, d::of!(HrtimerExpireExitFtraceEvent))
-            .of("event"),
-        d::optional("timer_start", 555, d::of!(TimerStartFtraceEvent)).of("event"),
-        d::optional("timer_cancel", 556, d::of!(TimerCancelFtraceEvent)).of("event"),
-        d::optional("timer_expire_entry", 557, d::of!(TimerExpireEntryFtraceEvent))
-            .of("event"),
-        d::optional("timer_expire_exit", 558, d::of!(TimerExpireExitFtraceEvent))
-            .of("event"),
-        d::optional("local_timer_entry", 559, d::of!(LocalTimerEntryFtraceEvent))
-            .of("event"),
-        d::optional("local_timer_exit", 560, d::of!(LocalTimerExitFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_alloc_request", 561, d::of!(Dwc3AllocRequestFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_complete_trb", 562, d::of!(Dwc3CompleteTrbFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_ctrl_req", 563, d::of!(Dwc3CtrlReqFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_ep_dequeue", 564, d::of!(Dwc3EpDequeueFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_ep_queue", 565, d::of!(Dwc3EpQueueFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_event", 566, d::of!(Dwc3EventFtraceEvent)).of("event"),
-        d::optional("dwc3_free_request", 567, d::of!(Dwc3FreeRequestFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_gadget_ep_cmd", 568, d::of!(Dwc3GadgetEpCmdFtraceEvent))
-            .of("event"),
-        d::optional(
-                "dwc3_gadget_ep_disable",
-                569,
-                d::of!(Dwc3GadgetEpDisableFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dwc3_gadget_ep_enable",
-                570,
-                d::of!(Dwc3GadgetEpEnableFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dwc3_gadget_generic_cmd",
-                571,
-                d::of!(Dwc3GadgetGenericCmdFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dwc3_gadget_giveback",
-                572,
-                d::of!(Dwc3GadgetGivebackFtraceEvent),
-            )
-            .of("event"),
-        d::optional("dwc3_prepare_trb", 573, d::of!(Dwc3PrepareTrbFtraceEvent))
-            .of("event"),
-        d::optional("dwc3_readl", 574, d::of!(Dwc3ReadlFtraceEvent)).of("event"),
-        d::optional("dwc3_writel", 575, d::of!(Dwc3WritelFtraceEvent)).of("event"),
-        d::optional("cma_alloc_finish", 576, d::of!(CmaAllocFinishFtraceEvent))
-            .of("event"),
-        d::optional(
-                "mm_alloc_contig_migrate_range_info",
-                577,
-                d::of!(MmAllocContigMigrateRangeInfoFtraceEvent),
-            )
-            .of("event"),
-        d::optional("host_ffa_call", 578, d::of!(HostFfaCallFtraceEvent))
-            .of("event"),
-        d::optional("dmabuf_rss_stat", 579, d::of!(DmabufRssStatFtraceEvent))
-            .of("event"),
-        d::optional("iommu_idmap", 580, d::of!(IommuIdmapFtraceEvent)).of("event"),
-        d::optional("psci_mem_protect", 581, d::of!(PsciMemProtectFtraceEvent))
-            .of("event"),
-        d::optional(
-                "hypervisor_host_hcall",
-                582,
-                d::of!(HypervisorHostHcallFtraceEvent),
-            )
-            .of("event"),
-        d::optional("hypervisor_host_smc", 583, d::of!(HypervisorHostSmcFtraceEvent))
-            .of("event"),
-        d::optional("hypervisor_hyp_exit", 584, d::of!(HypervisorHypExitFtraceEvent))
-            .of("event"),
-        d::optional(
-                "hypervisor_iommu_idmap",
-                585,
-                d::of!(HypervisorIommuIdmapFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "hypervisor_psci_mem_protect",
-                586,
-                d::of!(HypervisorPsciMemProtectFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "hypervisor_host_mem_abort",
-                587,
-                d::of!(HypervisorHostMemAbortFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "hypervisor_hyp_enter",
-                588,
-                d::of!(HypervisorHypEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "hypervisor_iommu_idmap_complete",
-                589,
-                d::of!(HypervisorIommuIdmapCompleteFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "hypervisor_vcpu_illegal_trap",
-                590,
-                d::of!(HypervisorVcpuIllegalTrapFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "drm_sched_job_add_dep",
-                591,
-                d::of!(DrmSchedJobAddDepFtraceEvent),
-            )
-            .of("event"),
-        d::optional("drm_sched_job_done", 592, d::of!(DrmSchedJobDoneFtraceEvent))
-            .of("event"),
-        d::optional("drm_sched_job_queue", 593, d::of!(DrmSchedJobQueueFtraceEvent))
-            .of("event"),
-        d::optional("drm_sched_job_run", 594, d::of!(DrmSchedJobRunFtraceEvent))
-            .of("event"),
-        d::optional(
-                "drm_sched_job_unschedulable",
-                595,
-                d::of!(DrmSchedJobUnschedulableFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "fwtp_perfetto_counter",
-                596,
-                d::of!(FwtpPerfettoCounterFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "scsi_dispatch_cmd_error",
-                597,
-                d::of!(ScsiDispatchCmdErrorFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "scsi_dispatch_cmd_timeout",
-                598,
-                d::of!(ScsiDispatchCmdTimeoutFtraceEvent),
-            )
-            .of("event"),
-        d::optional("scsi_eh_wakeup", 599, d::of!(ScsiEhWakeupFtraceEvent))
-            .of("event"),
-        d::optional("fwtp_perfetto_slice", 600, d::of!(FwtpPerfettoSliceFtraceEvent))
-            .of("event"),
-        d::optional("gpu_power_state", 601, d::of!(GpuPowerStateFtraceEvent))
-            .of("event"),
-        d::optional("gram_collision", 602, d::of!(GramCollisionFtraceEvent))
-            .of("event"),
-        d::optional(
-                "f2fs_lock_elapsed_time",
-                603,
-                d::of!(F2fsLockElapsedTimeFtraceEvent),
-            )
-            .of("event"),
-        d::optional("sched_group_tracker", 604, d::of!(SchedGroupTrackerFtraceEvent))
-            .of("event"),
-        d::optional(
-                "dpu_disp_frame_done_timeout",
-                605,
-                d::of!(DpuDispFrameDoneTimeoutFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dpu_disp_frame_start_timeout",
-                606,
-                d::of!(DpuDispFrameStartTimeoutFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_vmscan_memcg_reclaim_begin",
-                607,
-                d::of!(MmVmscanMemcgReclaimBeginFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "mm_vmscan_memcg_reclaim_end",
-                608,
-                d::of!(MmVmscanMemcgReclaimEndFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dpu_disp_frame_done_missing",
-                609,
-                d::of!(DpuDispFrameDoneMissingFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "dpu_disp_frame_start_missing",
-                610,
-                d::of!(DpuDispFrameStartMissingFtraceEvent),
-            )
-            .of("event"),
-        d::optional("panel_settings_full", 611, d::of!(PanelSettingsFullFtraceEvent))
-            .of("event"),
-        d::optional("panel_settings_lite", 612, d::of!(PanelSettingsLiteFtraceEvent))
-            .of("event"),
-        d::optional(
-                "dpu_disp_dpu_line_underrun",
-                613,
-                d::of!(DpuDispDpuLineUnderrunFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "psci_domain_idle_exit",
-                614,
-                d::of!(PsciDomainIdleExitFtraceEvent),
-            )
-            .of("event"),
-        d::optional(
-                "psci_domain_idle_enter",
-                615,
-                d::of!(PsciDomainIdleEnterFtraceEvent),
-            )
-            .of("event"),
-        d::optional("long_irq", 616, d::of!(LongIrqFtraceEvent)).of("event"),
-        d::optional("long_softirq", 617, d::of!(LongSoftirqFtraceEvent)).of("event"),
-        d::optional("common_flags", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FtraceEvent, d::message("perfetto.protos.FtraceEvent", &[
+    d::optional("timestamp", 1, d::Kind::Uint64),
+    d::optional("pid", 2, d::Kind::Uint32),
+    d::optional("print", 3, d::of!(PrintFtraceEvent)).of("event"),
+    d::optional("sched_switch", 4, d::of!(SchedSwitchFtraceEvent)).of("event"),
+    d::optional("cpu_frequency", 11, d::of!(CpuFrequencyFtraceEvent)).of("event"),
+    d::optional("cpu_frequency_limits", 12, d::of!(CpuFrequencyLimitsFtraceEvent)).of("event"),
+    d::optional("cpu_idle", 13, d::of!(CpuIdleFtraceEvent)).of("event"),
+    d::optional("clock_enable", 14, d::of!(ClockEnableFtraceEvent)).of("event"),
+    d::optional("clock_disable", 15, d::of!(ClockDisableFtraceEvent)).of("event"),
+    d::optional("clock_set_rate", 16, d::of!(ClockSetRateFtraceEvent)).of("event"),
+    d::optional("sched_wakeup", 17, d::of!(SchedWakeupFtraceEvent)).of("event"),
+    d::optional("sched_blocked_reason", 18, d::of!(SchedBlockedReasonFtraceEvent)).of("event"),
+    d::optional("sched_cpu_hotplug", 19, d::of!(SchedCpuHotplugFtraceEvent)).of("event"),
+    d::optional("sched_waking", 20, d::of!(SchedWakingFtraceEvent)).of("event"),
+    d::optional("ipi_entry", 21, d::of!(IpiEntryFtraceEvent)).of("event"),
+    d::optional("ipi_exit", 22, d::of!(IpiExitFtraceEvent)).of("event"),
+    d::optional("ipi_raise", 23, d::of!(IpiRaiseFtraceEvent)).of("event"),
+    d::optional("softirq_entry", 24, d::of!(SoftirqEntryFtraceEvent)).of("event"),
+    d::optional("softirq_exit", 25, d::of!(SoftirqExitFtraceEvent)).of("event"),
+    d::optional("softirq_raise", 26, d::of!(SoftirqRaiseFtraceEvent)).of("event"),
+    d::optional("i2c_read", 27, d::of!(I2cReadFtraceEvent)).of("event"),
+    d::optional("i2c_write", 28, d::of!(I2cWriteFtraceEvent)).of("event"),
+    d::optional("i2c_result", 29, d::of!(I2cResultFtraceEvent)).of("event"),
+    d::optional("i2c_reply", 30, d::of!(I2cReplyFtraceEvent)).of("event"),
+    d::optional("smbus_read", 31, d::of!(SmbusReadFtraceEvent)).of("event"),
+    d::optional("smbus_write", 32, d::of!(SmbusWriteFtraceEvent)).of("event"),
+    d::optional("smbus_result", 33, d::of!(SmbusResultFtraceEvent)).of("event"),
+    d::optional("smbus_reply", 34, d::of!(SmbusReplyFtraceEvent)).of("event"),
+    d::optional("lowmemory_kill", 35, d::of!(LowmemoryKillFtraceEvent)).of("event"),
+    d::optional("irq_handler_entry", 36, d::of!(IrqHandlerEntryFtraceEvent)).of("event"),
+    d::optional("irq_handler_exit", 37, d::of!(IrqHandlerExitFtraceEvent)).of("event"),
+    d::optional("sync_pt", 38, d::of!(SyncPtFtraceEvent)).of("event"),
+    d::optional("sync_timeline", 39, d::of!(SyncTimelineFtraceEvent)).of("event"),
+    d::optional("sync_wait", 40, d::of!(SyncWaitFtraceEvent)).of("event"),
+    d::optional("ext4_da_write_begin", 41, d::of!(Ext4DaWriteBeginFtraceEvent)).of("event"),
+    d::optional("ext4_da_write_end", 42, d::of!(Ext4DaWriteEndFtraceEvent)).of("event"),
+    d::optional("ext4_sync_file_enter", 43, d::of!(Ext4SyncFileEnterFtraceEvent)).of("event"),
+    d::optional("ext4_sync_file_exit", 44, d::of!(Ext4SyncFileExitFtraceEvent)).of("event"),
+    d::optional("block_rq_issue", 45, d::of!(BlockRqIssueFtraceEvent)).of("event"),
+    d::optional("mm_vmscan_direct_reclaim_begin", 46, d::of!(MmVmscanDirectReclaimBeginFtraceEvent)).of("event"),
+    d::optional("mm_vmscan_direct_reclaim_end", 47, d::of!(MmVmscanDirectReclaimEndFtraceEvent)).of("event"),
+    d::optional("mm_vmscan_kswapd_wake", 48, d::of!(MmVmscanKswapdWakeFtraceEvent)).of("event"),
+    d::optional("mm_vmscan_kswapd_sleep", 49, d::of!(MmVmscanKswapdSleepFtraceEvent)).of("event"),
+    d::optional("binder_transaction", 50, d::of!(BinderTransactionFtraceEvent)).of("event"),
+    d::optional("binder_transaction_received", 51, d::of!(BinderTransactionReceivedFtraceEvent)).of("event"),
+    d::optional("binder_set_priority", 52, d::of!(BinderSetPriorityFtraceEvent)).of("event"),
+    d::optional("binder_lock", 53, d::of!(BinderLockFtraceEvent)).of("event"),
+    d::optional("binder_locked", 54, d::of!(BinderLockedFtraceEvent)).of("event"),
+    d::optional("binder_unlock", 55, d::of!(BinderUnlockFtraceEvent)).of("event"),
+    d::optional("workqueue_activate_work", 56, d::of!(WorkqueueActivateWorkFtraceEvent)).of("event"),
+    d::optional("workqueue_execute_end", 57, d::of!(WorkqueueExecuteEndFtraceEvent)).of("event"),
+    d::optional("workqueue_execute_start", 58, d::of!(WorkqueueExecuteStartFtraceEvent)).of("event"),
+    d::optional("workqueue_queue_work", 59, d::of!(WorkqueueQueueWorkFtraceEvent)).of("event"),
+    d::optional("regulator_disable", 60, d::of!(RegulatorDisableFtraceEvent)).of("event"),
+    d::optional("regulator_disable_complete", 61, d::of!(RegulatorDisableCompleteFtraceEvent)).of("event"),
+    d::optional("regulator_enable", 62, d::of!(RegulatorEnableFtraceEvent)).of("event"),
+    d::optional("regulator_enable_complete", 63, d::of!(RegulatorEnableCompleteFtraceEvent)).of("event"),
+    d::optional("regulator_enable_delay", 64, d::of!(RegulatorEnableDelayFtraceEvent)).of("event"),
+    d::optional("regulator_set_voltage", 65, d::of!(RegulatorSetVoltageFtraceEvent)).of("event"),
+    d::optional("regulator_set_voltage_complete", 66, d::of!(RegulatorSetVoltageCompleteFtraceEvent)).of("event"),
+    d::optional("cgroup_attach_task", 67, d::of!(CgroupAttachTaskFtraceEvent)).of("event"),
+    d::optional("cgroup_mkdir", 68, d::of!(CgroupMkdirFtraceEvent)).of("event"),
+    d::optional("cgroup_remount", 69, d::of!(CgroupRemountFtraceEvent)).of("event"),
+    d::optional("cgroup_rmdir", 70, d::of!(CgroupRmdirFtraceEvent)).of("event"),
+    d::optional("cgroup_transfer_tasks", 71, d::of!(CgroupTransferTasksFtraceEvent)).of("event"),
+    d::optional("cgroup_destroy_root", 72, d::of!(CgroupDestroyRootFtraceEvent)).of("event"),
+    d::optional("cgroup_release", 73, d::of!(CgroupReleaseFtraceEvent)).of("event"),
+    d::optional("cgroup_rename", 74, d::of!(CgroupRenameFtraceEvent)).of("event"),
+    d::optional("cgroup_setup_root", 75, d::of!(CgroupSetupRootFtraceEvent)).of("event"),
+    d::optional("mdp_cmd_kickoff", 76, d::of!(MdpCmdKickoffFtraceEvent)).of("event"),
+    d::optional("mdp_commit", 77, d::of!(MdpCommitFtraceEvent)).of("event"),
+    d::optional("mdp_perf_set_ot", 78, d::of!(MdpPerfSetOtFtraceEvent)).of("event"),
+    d::optional("mdp_sspp_change", 79, d::of!(MdpSsppChangeFtraceEvent)).of("event"),
+    d::optional("tracing_mark_write", 80, d::of!(TracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("mdp_cmd_pingpong_done", 81, d::of!(MdpCmdPingpongDoneFtraceEvent)).of("event"),
+    d::optional("mdp_compare_bw", 82, d::of!(MdpCompareBwFtraceEvent)).of("event"),
+    d::optional("mdp_perf_set_panic_luts", 83, d::of!(MdpPerfSetPanicLutsFtraceEvent)).of("event"),
+    d::optional("mdp_sspp_set", 84, d::of!(MdpSsppSetFtraceEvent)).of("event"),
+    d::optional("mdp_cmd_readptr_done", 85, d::of!(MdpCmdReadptrDoneFtraceEvent)).of("event"),
+    d::optional("mdp_misr_crc", 86, d::of!(MdpMisrCrcFtraceEvent)).of("event"),
+    d::optional("mdp_perf_set_qos_luts", 87, d::of!(MdpPerfSetQosLutsFtraceEvent)).of("event"),
+    d::optional("mdp_trace_counter", 88, d::of!(MdpTraceCounterFtraceEvent)).of("event"),
+    d::optional("mdp_cmd_release_bw", 89, d::of!(MdpCmdReleaseBwFtraceEvent)).of("event"),
+    d::optional("mdp_mixer_update", 90, d::of!(MdpMixerUpdateFtraceEvent)).of("event"),
+    d::optional("mdp_perf_set_wm_levels", 91, d::of!(MdpPerfSetWmLevelsFtraceEvent)).of("event"),
+    d::optional("mdp_video_underrun_done", 92, d::of!(MdpVideoUnderrunDoneFtraceEvent)).of("event"),
+    d::optional("mdp_cmd_wait_pingpong", 93, d::of!(MdpCmdWaitPingpongFtraceEvent)).of("event"),
+    d::optional("mdp_perf_prefill_calc", 94, d::of!(MdpPerfPrefillCalcFtraceEvent)).of("event"),
+    d::optional("mdp_perf_update_bus", 95, d::of!(MdpPerfUpdateBusFtraceEvent)).of("event"),
+    d::optional("rotator_bw_ao_as_context", 96, d::of!(RotatorBwAoAsContextFtraceEvent)).of("event"),
+    d::optional("mm_filemap_add_to_page_cache", 97, d::of!(MmFilemapAddToPageCacheFtraceEvent)).of("event"),
+    d::optional("mm_filemap_delete_from_page_cache", 98, d::of!(MmFilemapDeleteFromPageCacheFtraceEvent)).of("event"),
+    d::optional("mm_compaction_begin", 99, d::of!(MmCompactionBeginFtraceEvent)).of("event"),
+    d::optional("mm_compaction_defer_compaction", 100, d::of!(MmCompactionDeferCompactionFtraceEvent)).of("event"),
+    d::optional("mm_compaction_deferred", 101, d::of!(MmCompactionDeferredFtraceEvent)).of("event"),
+    d::optional("mm_compaction_defer_reset", 102, d::of!(MmCompactionDeferResetFtraceEvent)).of("event"),
+    d::optional("mm_compaction_end", 103, d::of!(MmCompactionEndFtraceEvent)).of("event"),
+    d::optional("mm_compaction_finished", 104, d::of!(MmCompactionFinishedFtraceEvent)).of("event"),
+    d::optional("mm_compaction_isolate_freepages", 105, d::of!(MmCompactionIsolateFreepagesFtraceEvent)).of("event"),
+    d::optional("mm_compaction_isolate_migratepages", 106, d::of!(MmCompactionIsolateMigratepagesFtraceEvent)).of("event"),
+    d::optional("mm_compaction_kcompactd_sleep", 107, d::of!(MmCompactionKcompactdSleepFtraceEvent)).of("event"),
+    d::optional("mm_compaction_kcompactd_wake", 108, d::of!(MmCompactionKcompactdWakeFtraceEvent)).of("event"),
+    d::optional("mm_compaction_migratepages", 109, d::of!(MmCompactionMigratepagesFtraceEvent)).of("event"),
+    d::optional("mm_compaction_suitable", 110, d::of!(MmCompactionSuitableFtraceEvent)).of("event"),
+    d::optional("mm_compaction_try_to_compact_pages", 111, d::of!(MmCompactionTryToCompactPagesFtraceEvent)).of("event"),
+    d::optional("mm_compaction_wakeup_kcompactd", 112, d::of!(MmCompactionWakeupKcompactdFtraceEvent)).of("event"),
+    d::optional("suspend_resume", 113, d::of!(SuspendResumeFtraceEvent)).of("event"),
+    d::optional("sched_wakeup_new", 114, d::of!(SchedWakeupNewFtraceEvent)).of("event"),
+    d::optional("block_bio_backmerge", 115, d::of!(BlockBioBackmergeFtraceEvent)).of("event"),
+    d::optional("block_bio_bounce", 116, d::of!(BlockBioBounceFtraceEvent)).of("event"),
+    d::optional("block_bio_complete", 117, d::of!(BlockBioCompleteFtraceEvent)).of("event"),
+    d::optional("block_bio_frontmerge", 118, d::of!(BlockBioFrontmergeFtraceEvent)).of("event"),
+    d::optional("block_bio_queue", 119, d::of!(BlockBioQueueFtraceEvent)).of("event"),
+    d::optional("block_bio_remap", 120, d::of!(BlockBioRemapFtraceEvent)).of("event"),
+    d::optional("block_dirty_buffer", 121, d::of!(BlockDirtyBufferFtraceEvent)).of("event"),
+    d::optional("block_getrq", 122, d::of!(BlockGetrqFtraceEvent)).of("event"),
+    d::optional("block_plug", 123, d::of!(BlockPlugFtraceEvent)).of("event"),
+    d::optional("block_rq_abort", 124, d::of!(BlockRqAbortFtraceEvent)).of("event"),
+    d::optional("block_rq_complete", 125, d::of!(BlockRqCompleteFtraceEvent)).of("event"),
+    d::optional("block_rq_insert", 126, d::of!(BlockRqInsertFtraceEvent)).of("event"),
+    d::optional("block_rq_remap", 128, d::of!(BlockRqRemapFtraceEvent)).of("event"),
+    d::optional("block_rq_requeue", 129, d::of!(BlockRqRequeueFtraceEvent)).of("event"),
+    d::optional("block_sleeprq", 130, d::of!(BlockSleeprqFtraceEvent)).of("event"),
+    d::optional("block_split", 131, d::of!(BlockSplitFtraceEvent)).of("event"),
+    d::optional("block_touch_buffer", 132, d::of!(BlockTouchBufferFtraceEvent)).of("event"),
+    d::optional("block_unplug", 133, d::of!(BlockUnplugFtraceEvent)).of("event"),
+    d::optional("ext4_alloc_da_blocks", 134, d::of!(Ext4AllocDaBlocksFtraceEvent)).of("event"),
+    d::optional("ext4_allocate_blocks", 135, d::of!(Ext4AllocateBlocksFtraceEvent)).of("event"),
+    d::optional("ext4_allocate_inode", 136, d::of!(Ext4AllocateInodeFtraceEvent)).of("event"),
+    d::optional("ext4_begin_ordered_truncate", 137, d::of!(Ext4BeginOrderedTruncateFtraceEvent)).of("event"),
+    d::optional("ext4_collapse_range", 138, d::of!(Ext4CollapseRangeFtraceEvent)).of("event"),
+    d::optional("ext4_da_release_space", 139, d::of!(Ext4DaReleaseSpaceFtraceEvent)).of("event"),
+    d::optional("ext4_da_reserve_space", 140, d::of!(Ext4DaReserveSpaceFtraceEvent)).of("event"),
+    d::optional("ext4_da_update_reserve_space", 141, d::of!(Ext4DaUpdateReserveSpaceFtraceEvent)).of("event"),
+    d::optional("ext4_da_write_pages", 142, d::of!(Ext4DaWritePagesFtraceEvent)).of("event"),
+    d::optional("ext4_da_write_pages_extent", 143, d::of!(Ext4DaWritePagesExtentFtraceEvent)).of("event"),
+    d::optional("ext4_direct_IO_enter", 144, d::of!(Ext4DirectIOEnterFtraceEvent)).of("event"),
+    d::optional("ext4_direct_IO_exit", 145, d::of!(Ext4DirectIOExitFtraceEvent)).of("event"),
+    d::optional("ext4_discard_blocks", 146, d::of!(Ext4DiscardBlocksFtraceEvent)).of("event"),
+    d::optional("ext4_discard_preallocations", 147, d::of!(Ext4DiscardPreallocationsFtraceEvent)).of("event"),
+    d::optional("ext4_drop_inode", 148, d::of!(Ext4DropInodeFtraceEvent)).of("event"),
+    d::optional("ext4_es_cache_extent", 149, d::of!(Ext4EsCacheExtentFtraceEvent)).of("event"),
+    d::optional("ext4_es_find_delayed_extent_range_enter", 150, d::of!(Ext4EsFindDelayedExtentRangeEnterFtraceEvent)).of("event"),
+    d::optional("ext4_es_find_delayed_extent_range_exit", 151, d::of!(Ext4EsFindDelayedExtentRangeExitFtraceEvent)).of("event"),
+    d::optional("ext4_es_insert_extent", 152, d::of!(Ext4EsInsertExtentFtraceEvent)).of("event"),
+    d::optional("ext4_es_lookup_extent_enter", 153, d::of!(Ext4EsLookupExtentEnterFtraceEvent)).of("event"),
+    d::optional("ext4_es_lookup_extent_exit", 154, d::of!(Ext4EsLookupExtentExitFtraceEvent)).of("event"),
+    d::optional("ext4_es_remove_extent", 155, d::of!(Ext4EsRemoveExtentFtraceEvent)).of("event"),
+    d::optional("ext4_es_shrink", 156, d::of!(Ext4EsShrinkFtraceEvent)).of("event"),
+    d::optional("ext4_es_shrink_count", 157, d::of!(Ext4EsShrinkCountFtraceEvent)).of("event"),
+    d::optional("ext4_es_shrink_scan_enter", 158, d::of!(Ext4EsShrinkScanEnterFtraceEvent)).of("event"),
+    d::optional("ext4_es_shrink_scan_exit", 159, d::of!(Ext4EsShrinkScanExitFtraceEvent)).of("event"),
+    d::optional("ext4_evict_inode", 160, d::of!(Ext4EvictInodeFtraceEvent)).of("event"),
+    d::optional("ext4_ext_convert_to_initialized_enter", 161, d::of!(Ext4ExtConvertToInitializedEnterFtraceEvent)).of("event"),
+    d::optional("ext4_ext_convert_to_initialized_fastpath", 162, d::of!(Ext4ExtConvertToInitializedFastpathFtraceEvent)).of("event"),
+    d::optional("ext4_ext_handle_unwritten_extents", 163, d::of!(Ext4ExtHandleUnwrittenExtentsFtraceEvent)).of("event"),
+    d::optional("ext4_ext_in_cache", 164, d::of!(Ext4ExtInCacheFtraceEvent)).of("event"),
+    d::optional("ext4_ext_load_extent", 165, d::of!(Ext4ExtLoadExtentFtraceEvent)).of("event"),
+    d::optional("ext4_ext_map_blocks_enter", 166, d::of!(Ext4ExtMapBlocksEnterFtraceEvent)).of("event"),
+    d::optional("ext4_ext_map_blocks_exit", 167, d::of!(Ext4ExtMapBlocksExitFtraceEvent)).of("event"),
+    d::optional("ext4_ext_put_in_cache", 168, d::of!(Ext4ExtPutInCacheFtraceEvent)).of("event"),
+    d::optional("ext4_ext_remove_space", 169, d::of!(Ext4ExtRemoveSpaceFtraceEvent)).of("event"),
+    d::optional("ext4_ext_remove_space_done", 170, d::of!(Ext4ExtRemoveSpaceDoneFtraceEvent)).of("event"),
+    d::optional("ext4_ext_rm_idx", 171, d::of!(Ext4ExtRmIdxFtraceEvent)).of("event"),
+    d::optional("ext4_ext_rm_leaf", 172, d::of!(Ext4ExtRmLeafFtraceEvent)).of("event"),
+    d::optional("ext4_ext_show_extent", 173, d::of!(Ext4ExtShowExtentFtraceEvent)).of("event"),
+    d::optional("ext4_fallocate_enter", 174, d::of!(Ext4FallocateEnterFtraceEvent)).of("event"),
+    d::optional("ext4_fallocate_exit", 175, d::of!(Ext4FallocateExitFtraceEvent)).of("event"),
+    d::optional("ext4_find_delalloc_range", 176, d::of!(Ext4FindDelallocRangeFtraceEvent)).of("event"),
+    d::optional("ext4_forget", 177, d::of!(Ext4ForgetFtraceEvent)).of("event"),
+    d::optional("ext4_free_blocks", 178, d::of!(Ext4FreeBlocksFtraceEvent)).of("event"),
+    d::optional("ext4_free_inode", 179, d::of!(Ext4FreeInodeFtraceEvent)).of("event"),
+    d::optional("ext4_get_implied_cluster_alloc_exit", 180, d::of!(Ext4GetImpliedClusterAllocExitFtraceEvent)).of("event"),
+    d::optional("ext4_get_reserved_cluster_alloc", 181, d::of!(Ext4GetReservedClusterAllocFtraceEvent)).of("event"),
+    d::optional("ext4_ind_map_blocks_enter", 182, d::of!(Ext4IndMapBlocksEnterFtraceEvent)).of("event"),
+    d::optional("ext4_ind_map_blocks_exit", 183, d::of!(Ext4IndMapBlocksExitFtraceEvent)).of("event"),
+    d::optional("ext4_insert_range", 184, d::of!(Ext4InsertRangeFtraceEvent)).of("event"),
+    d::optional("ext4_invalidatepage", 185, d::of!(Ext4InvalidatepageFtraceEvent)).of("event"),
+    d::optional("ext4_journal_start", 186, d::of!(Ext4JournalStartFtraceEvent)).of("event"),
+    d::optional("ext4_journal_start_reserved", 187, d::of!(Ext4JournalStartReservedFtraceEvent)).of("event"),
+    d::optional("ext4_journalled_invalidatepage", 188, d::of!(Ext4JournalledInvalidatepageFtraceEvent)).of("event"),
+    d::optional("ext4_journalled_write_end", 189, d::of!(Ext4JournalledWriteEndFtraceEvent)).of("event"),
+    d::optional("ext4_load_inode", 190, d::of!(Ext4LoadInodeFtraceEvent)).of("event"),
+    d::optional("ext4_load_inode_bitmap", 191, d::of!(Ext4LoadInodeBitmapFtraceEvent)).of("event"),
+    d::optional("ext4_mark_inode_dirty", 192, d::of!(Ext4MarkInodeDirtyFtraceEvent)).of("event"),
+    d::optional("ext4_mb_bitmap_load", 193, d::of!(Ext4MbBitmapLoadFtraceEvent)).of("event"),
+    d::optional("ext4_mb_buddy_bitmap_load", 194, d::of!(Ext4MbBuddyBitmapLoadFtraceEvent)).of("event"),
+    d::optional("ext4_mb_discard_preallocations", 195, d::of!(Ext4MbDiscardPreallocationsFtraceEvent)).of("event"),
+    d::optional("ext4_mb_new_group_pa", 196, d::of!(Ext4MbNewGroupPaFtraceEvent)).of("event"),
+    d::optional("ext4_mb_new_inode_pa", 197, d::of!(Ext4MbNewInodePaFtraceEvent)).of("event"),
+    d::optional("ext4_mb_release_group_pa", 198, d::of!(Ext4MbReleaseGroupPaFtraceEvent)).of("event"),
+    d::optional("ext4_mb_release_inode_pa", 199, d::of!(Ext4MbReleaseInodePaFtraceEvent)).of("event"),
+    d::optional("ext4_mballoc_alloc", 200, d::of!(Ext4MballocAllocFtraceEvent)).of("event"),
+    d::optional("ext4_mballoc_discard", 201, d::of!(Ext4MballocDiscardFtraceEvent)).of("event"),
+    d::optional("ext4_mballoc_free", 202, d::of!(Ext4MballocFreeFtraceEvent)).of("event"),
+    d::optional("ext4_mballoc_prealloc", 203, d::of!(Ext4MballocPreallocFtraceEvent)).of("event"),
+    d::optional("ext4_other_inode_update_time", 204, d::of!(Ext4OtherInodeUpdateTimeFtraceEvent)).of("event"),
+    d::optional("ext4_punch_hole", 205, d::of!(Ext4PunchHoleFtraceEvent)).of("event"),
+    d::optional("ext4_read_block_bitmap_load", 206, d::of!(Ext4ReadBlockBitmapLoadFtraceEvent)).of("event"),
+    d::optional("ext4_readpage", 207, d::of!(Ext4ReadpageFtraceEvent)).of("event"),
+    d::optional("ext4_releasepage", 208, d::of!(Ext4ReleasepageFtraceEvent)).of("event"),
+    d::optional("ext4_remove_blocks", 209, d::of!(Ext4RemoveBlocksFtraceEvent)).of("event"),
+    d::optional("ext4_request_blocks", 210, d::of!(Ext4RequestBlocksFtraceEvent)).of("event"),
+    d::optional("ext4_request_inode", 211, d::of!(Ext4RequestInodeFtraceEvent)).of("event"),
+    d::optional("ext4_sync_fs", 212, d::of!(Ext4SyncFsFtraceEvent)).of("event"),
+    d::optional("ext4_trim_all_free", 213, d::of!(Ext4TrimAllFreeFtraceEvent)).of("event"),
+    d::optional("ext4_trim_extent", 214, d::of!(Ext4TrimExtentFtraceEvent)).of("event"),
+    d::optional("ext4_truncate_enter", 215, d::of!(Ext4TruncateEnterFtraceEvent)).of("event"),
+    d::optional("ext4_truncate_exit", 216, d::of!(Ext4TruncateExitFtraceEvent)).of("event"),
+    d::optional("ext4_unlink_enter", 217, d::of!(Ext4UnlinkEnterFtraceEvent)).of("event"),
+    d::optional("ext4_unlink_exit", 218, d::of!(Ext4UnlinkExitFtraceEvent)).of("event"),
+    d::optional("ext4_write_begin", 219, d::of!(Ext4WriteBeginFtraceEvent)).of("event"),
+    d::optional("ext4_write_end", 230, d::of!(Ext4WriteEndFtraceEvent)).of("event"),
+    d::optional("ext4_writepage", 231, d::of!(Ext4WritepageFtraceEvent)).of("event"),
+    d::optional("ext4_writepages", 232, d::of!(Ext4WritepagesFtraceEvent)).of("event"),
+    d::optional("ext4_writepages_result", 233, d::of!(Ext4WritepagesResultFtraceEvent)).of("event"),
+    d::optional("ext4_zero_range", 234, d::of!(Ext4ZeroRangeFtraceEvent)).of("event"),
+    d::optional("task_newtask", 235, d::of!(TaskNewtaskFtraceEvent)).of("event"),
+    d::optional("task_rename", 236, d::of!(TaskRenameFtraceEvent)).of("event"),
+    d::optional("sched_process_exec", 237, d::of!(SchedProcessExecFtraceEvent)).of("event"),
+    d::optional("sched_process_exit", 238, d::of!(SchedProcessExitFtraceEvent)).of("event"),
+    d::optional("sched_process_fork", 239, d::of!(SchedProcessForkFtraceEvent)).of("event"),
+    d::optional("sched_process_free", 240, d::of!(SchedProcessFreeFtraceEvent)).of("event"),
+    d::optional("sched_process_hang", 241, d::of!(SchedProcessHangFtraceEvent)).of("event"),
+    d::optional("sched_process_wait", 242, d::of!(SchedProcessWaitFtraceEvent)).of("event"),
+    d::optional("f2fs_do_submit_bio", 243, d::of!(F2fsDoSubmitBioFtraceEvent)).of("event"),
+    d::optional("f2fs_evict_inode", 244, d::of!(F2fsEvictInodeFtraceEvent)).of("event"),
+    d::optional("f2fs_fallocate", 245, d::of!(F2fsFallocateFtraceEvent)).of("event"),
+    d::optional("f2fs_get_data_block", 246, d::of!(F2fsGetDataBlockFtraceEvent)).of("event"),
+    d::optional("f2fs_get_victim", 247, d::of!(F2fsGetVictimFtraceEvent)).of("event"),
+    d::optional("f2fs_iget", 248, d::of!(F2fsIgetFtraceEvent)).of("event"),
+    d::optional("f2fs_iget_exit", 249, d::of!(F2fsIgetExitFtraceEvent)).of("event"),
+    d::optional("f2fs_new_inode", 250, d::of!(F2fsNewInodeFtraceEvent)).of("event"),
+    d::optional("f2fs_readpage", 251, d::of!(F2fsReadpageFtraceEvent)).of("event"),
+    d::optional("f2fs_reserve_new_block", 252, d::of!(F2fsReserveNewBlockFtraceEvent)).of("event"),
+    d::optional("f2fs_set_page_dirty", 253, d::of!(F2fsSetPageDirtyFtraceEvent)).of("event"),
+    d::optional("f2fs_submit_write_page", 254, d::of!(F2fsSubmitWritePageFtraceEvent)).of("event"),
+    d::optional("f2fs_sync_file_enter", 255, d::of!(F2fsSyncFileEnterFtraceEvent)).of("event"),
+    d::optional("f2fs_sync_file_exit", 256, d::of!(F2fsSyncFileExitFtraceEvent)).of("event"),
+    d::optional("f2fs_sync_fs", 257, d::of!(F2fsSyncFsFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate", 258, d::of!(F2fsTruncateFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_blocks_enter", 259, d::of!(F2fsTruncateBlocksEnterFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_blocks_exit", 260, d::of!(F2fsTruncateBlocksExitFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_data_blocks_range", 261, d::of!(F2fsTruncateDataBlocksRangeFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_inode_blocks_enter", 262, d::of!(F2fsTruncateInodeBlocksEnterFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_inode_blocks_exit", 263, d::of!(F2fsTruncateInodeBlocksExitFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_node", 264, d::of!(F2fsTruncateNodeFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_nodes_enter", 265, d::of!(F2fsTruncateNodesEnterFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_nodes_exit", 266, d::of!(F2fsTruncateNodesExitFtraceEvent)).of("event"),
+    d::optional("f2fs_truncate_partial_nodes", 267, d::of!(F2fsTruncatePartialNodesFtraceEvent)).of("event"),
+    d::optional("f2fs_unlink_enter", 268, d::of!(F2fsUnlinkEnterFtraceEvent)).of("event"),
+    d::optional("f2fs_unlink_exit", 269, d::of!(F2fsUnlinkExitFtraceEvent)).of("event"),
+    d::optional("f2fs_vm_page_mkwrite", 270, d::of!(F2fsVmPageMkwriteFtraceEvent)).of("event"),
+    d::optional("f2fs_write_begin", 271, d::of!(F2fsWriteBeginFtraceEvent)).of("event"),
+    d::optional("f2fs_write_checkpoint", 272, d::of!(F2fsWriteCheckpointFtraceEvent)).of("event"),
+    d::optional("f2fs_write_end", 273, d::of!(F2fsWriteEndFtraceEvent)).of("event"),
+    d::optional("alloc_pages_iommu_end", 274, d::of!(AllocPagesIommuEndFtraceEvent)).of("event"),
+    d::optional("alloc_pages_iommu_fail", 275, d::of!(AllocPagesIommuFailFtraceEvent)).of("event"),
+    d::optional("alloc_pages_iommu_start", 276, d::of!(AllocPagesIommuStartFtraceEvent)).of("event"),
+    d::optional("alloc_pages_sys_end", 277, d::of!(AllocPagesSysEndFtraceEvent)).of("event"),
+    d::optional("alloc_pages_sys_fail", 278, d::of!(AllocPagesSysFailFtraceEvent)).of("event"),
+    d::optional("alloc_pages_sys_start", 279, d::of!(AllocPagesSysStartFtraceEvent)).of("event"),
+    d::optional("dma_alloc_contiguous_retry", 280, d::of!(DmaAllocContiguousRetryFtraceEvent)).of("event"),
+    d::optional("iommu_map_range", 281, d::of!(IommuMapRangeFtraceEvent)).of("event"),
+    d::optional("iommu_sec_ptbl_map_range_end", 282, d::of!(IommuSecPtblMapRangeEndFtraceEvent)).of("event"),
+    d::optional("iommu_sec_ptbl_map_range_start", 283, d::of!(IommuSecPtblMapRangeStartFtraceEvent)).of("event"),
+    d::optional("ion_alloc_buffer_end", 284, d::of!(IonAllocBufferEndFtraceEvent)).of("event"),
+    d::optional("ion_alloc_buffer_fail", 285, d::of!(IonAllocBufferFailFtraceEvent)).of("event"),
+    d::optional("ion_alloc_buffer_fallback", 286, d::of!(IonAllocBufferFallbackFtraceEvent)).of("event"),
+    d::optional("ion_alloc_buffer_start", 287, d::of!(IonAllocBufferStartFtraceEvent)).of("event"),
+    d::optional("ion_cp_alloc_retry", 288, d::of!(IonCpAllocRetryFtraceEvent)).of("event"),
+    d::optional("ion_cp_secure_buffer_end", 289, d::of!(IonCpSecureBufferEndFtraceEvent)).of("event"),
+    d::optional("ion_cp_secure_buffer_start", 290, d::of!(IonCpSecureBufferStartFtraceEvent)).of("event"),
+    d::optional("ion_prefetching", 291, d::of!(IonPrefetchingFtraceEvent)).of("event"),
+    d::optional("ion_secure_cma_add_to_pool_end", 292, d::of!(IonSecureCmaAddToPoolEndFtraceEvent)).of("event"),
+    d::optional("ion_secure_cma_add_to_pool_start", 293, d::of!(IonSecureCmaAddToPoolStartFtraceEvent)).of("event"),
+    d::optional("ion_secure_cma_allocate_end", 294, d::of!(IonSecureCmaAllocateEndFtraceEvent)).of("event"),
+    d::optional("ion_secure_cma_allocate_start", 295, d::of!(IonSecureCmaAllocateStartFtraceEvent)).of("event"),
+    d::optional("ion_secure_cma_shrink_pool_end", 296, d::of!(IonSecureCmaShrinkPoolEndFtraceEvent)).of("event"),
+    d::optional("ion_secure_cma_shrink_pool_start", 297, d::of!(IonSecureCmaShrinkPoolStartFtraceEvent)).of("event"),
+    d::optional("kfree", 298, d::of!(KfreeFtraceEvent)).of("event"),
+    d::optional("kmalloc", 299, d::of!(KmallocFtraceEvent)).of("event"),
+    d::optional("kmalloc_node", 300, d::of!(KmallocNodeFtraceEvent)).of("event"),
+    d::optional("kmem_cache_alloc", 301, d::of!(KmemCacheAllocFtraceEvent)).of("event"),
+    d::optional("kmem_cache_alloc_node", 302, d::of!(KmemCacheAllocNodeFtraceEvent)).of("event"),
+    d::optional("kmem_cache_free", 303, d::of!(KmemCacheFreeFtraceEvent)).of("event"),
+    d::optional("migrate_pages_end", 304, d::of!(MigratePagesEndFtraceEvent)).of("event"),
+    d::optional("migrate_pages_start", 305, d::of!(MigratePagesStartFtraceEvent)).of("event"),
+    d::optional("migrate_retry", 306, d::of!(MigrateRetryFtraceEvent)).of("event"),
+    d::optional("mm_page_alloc", 307, d::of!(MmPageAllocFtraceEvent)).of("event"),
+    d::optional("mm_page_alloc_extfrag", 308, d::of!(MmPageAllocExtfragFtraceEvent)).of("event"),
+    d::optional("mm_page_alloc_zone_locked", 309, d::of!(MmPageAllocZoneLockedFtraceEvent)).of("event"),
+    d::optional("mm_page_free", 310, d::of!(MmPageFreeFtraceEvent)).of("event"),
+    d::optional("mm_page_free_batched", 311, d::of!(MmPageFreeBatchedFtraceEvent)).of("event"),
+    d::optional("mm_page_pcpu_drain", 312, d::of!(MmPagePcpuDrainFtraceEvent)).of("event"),
+    d::optional("rss_stat", 313, d::of!(RssStatFtraceEvent)).of("event"),
+    d::optional("ion_heap_shrink", 314, d::of!(IonHeapShrinkFtraceEvent)).of("event"),
+    d::optional("ion_heap_grow", 315, d::of!(IonHeapGrowFtraceEvent)).of("event"),
+    d::optional("fence_init", 316, d::of!(FenceInitFtraceEvent)).of("event"),
+    d::optional("fence_destroy", 317, d::of!(FenceDestroyFtraceEvent)).of("event"),
+    d::optional("fence_enable_signal", 318, d::of!(FenceEnableSignalFtraceEvent)).of("event"),
+    d::optional("fence_signaled", 319, d::of!(FenceSignaledFtraceEvent)).of("event"),
+    d::optional("clk_enable", 320, d::of!(ClkEnableFtraceEvent)).of("event"),
+    d::optional("clk_disable", 321, d::of!(ClkDisableFtraceEvent)).of("event"),
+    d::optional("clk_set_rate", 322, d::of!(ClkSetRateFtraceEvent)).of("event"),
+    d::optional("binder_transaction_alloc_buf", 323, d::of!(BinderTransactionAllocBufFtraceEvent)).of("event"),
+    d::optional("signal_deliver", 324, d::of!(SignalDeliverFtraceEvent)).of("event"),
+    d::optional("signal_generate", 325, d::of!(SignalGenerateFtraceEvent)).of("event"),
+    d::optional("oom_score_adj_update", 326, d::of!(OomScoreAdjUpdateFtraceEvent)).of("event"),
+    d::optional("generic", 327, d::of!(GenericFtraceEvent)).of("event"),
+    d::optional("mm_event_record", 328, d::of!(MmEventRecordFtraceEvent)).of("event"),
+    d::optional("sys_enter", 329, d::of!(SysEnterFtraceEvent)).of("event"),
+    d::optional("sys_exit", 330, d::of!(SysExitFtraceEvent)).of("event"),
+    d::optional("zero", 331, d::of!(ZeroFtraceEvent)).of("event"),
+    d::optional("gpu_frequency", 332, d::of!(GpuFrequencyFtraceEvent)).of("event"),
+    d::optional("sde_tracing_mark_write", 333, d::of!(SdeTracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("mark_victim", 334, d::of!(MarkVictimFtraceEvent)).of("event"),
+    d::optional("ion_stat", 335, d::of!(IonStatFtraceEvent)).of("event"),
+    d::optional("ion_buffer_create", 336, d::of!(IonBufferCreateFtraceEvent)).of("event"),
+    d::optional("ion_buffer_destroy", 337, d::of!(IonBufferDestroyFtraceEvent)).of("event"),
+    d::optional("scm_call_start", 338, d::of!(ScmCallStartFtraceEvent)).of("event"),
+    d::optional("scm_call_end", 339, d::of!(ScmCallEndFtraceEvent)).of("event"),
+    d::optional("gpu_mem_total", 340, d::of!(GpuMemTotalFtraceEvent)).of("event"),
+    d::optional("thermal_temperature", 341, d::of!(ThermalTemperatureFtraceEvent)).of("event"),
+    d::optional("cdev_update", 342, d::of!(CdevUpdateFtraceEvent)).of("event"),
+    d::optional("cpuhp_exit", 343, d::of!(CpuhpExitFtraceEvent)).of("event"),
+    d::optional("cpuhp_multi_enter", 344, d::of!(CpuhpMultiEnterFtraceEvent)).of("event"),
+    d::optional("cpuhp_enter", 345, d::of!(CpuhpEnterFtraceEvent)).of("event"),
+    d::optional("cpuhp_latency", 346, d::of!(CpuhpLatencyFtraceEvent)).of("event"),
+    d::optional("fastrpc_dma_stat", 347, d::of!(FastrpcDmaStatFtraceEvent)).of("event"),
+    d::optional("dpu_tracing_mark_write", 348, d::of!(DpuTracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("g2d_tracing_mark_write", 349, d::of!(G2dTracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("mali_tracing_mark_write", 350, d::of!(MaliTracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("dma_heap_stat", 351, d::of!(DmaHeapStatFtraceEvent)).of("event"),
+    d::optional("cpuhp_pause", 352, d::of!(CpuhpPauseFtraceEvent)).of("event"),
+    d::optional("sched_pi_setprio", 353, d::of!(SchedPiSetprioFtraceEvent)).of("event"),
+    d::optional("sde_sde_evtlog", 354, d::of!(SdeSdeEvtlogFtraceEvent)).of("event"),
+    d::optional("sde_sde_perf_calc_crtc", 355, d::of!(SdeSdePerfCalcCrtcFtraceEvent)).of("event"),
+    d::optional("sde_sde_perf_crtc_update", 356, d::of!(SdeSdePerfCrtcUpdateFtraceEvent)).of("event"),
+    d::optional("sde_sde_perf_set_qos_luts", 357, d::of!(SdeSdePerfSetQosLutsFtraceEvent)).of("event"),
+    d::optional("sde_sde_perf_update_bus", 358, d::of!(SdeSdePerfUpdateBusFtraceEvent)).of("event"),
+    d::optional("rss_stat_throttled", 359, d::of!(RssStatThrottledFtraceEvent)).of("event"),
+    d::optional("netif_receive_skb", 360, d::of!(NetifReceiveSkbFtraceEvent)).of("event"),
+    d::optional("net_dev_xmit", 361, d::of!(NetDevXmitFtraceEvent)).of("event"),
+    d::optional("inet_sock_set_state", 362, d::of!(InetSockSetStateFtraceEvent)).of("event"),
+    d::optional("tcp_retransmit_skb", 363, d::of!(TcpRetransmitSkbFtraceEvent)).of("event"),
+    d::optional("cros_ec_sensorhub_data", 364, d::of!(CrosEcSensorhubDataFtraceEvent)).of("event"),
+    d::optional("napi_gro_receive_entry", 365, d::of!(NapiGroReceiveEntryFtraceEvent)).of("event"),
+    d::optional("napi_gro_receive_exit", 366, d::of!(NapiGroReceiveExitFtraceEvent)).of("event"),
+    d::optional("kfree_skb", 367, d::of!(KfreeSkbFtraceEvent)).of("event"),
+    d::optional("kvm_access_fault", 368, d::of!(KvmAccessFaultFtraceEvent)).of("event"),
+    d::optional("kvm_ack_irq", 369, d::of!(KvmAckIrqFtraceEvent)).of("event"),
+    d::optional("kvm_age_hva", 370, d::of!(KvmAgeHvaFtraceEvent)).of("event"),
+    d::optional("kvm_age_page", 371, d::of!(KvmAgePageFtraceEvent)).of("event"),
+    d::optional("kvm_arm_clear_debug", 372, d::of!(KvmArmClearDebugFtraceEvent)).of("event"),
+    d::optional("kvm_arm_set_dreg32", 373, d::of!(KvmArmSetDreg32FtraceEvent)).of("event"),
+    d::optional("kvm_arm_set_regset", 374, d::of!(KvmArmSetRegsetFtraceEvent)).of("event"),
+    d::optional("kvm_arm_setup_debug", 375, d::of!(KvmArmSetupDebugFtraceEvent)).of("event"),
+    d::optional("kvm_entry", 376, d::of!(KvmEntryFtraceEvent)).of("event"),
+    d::optional("kvm_exit", 377, d::of!(KvmExitFtraceEvent)).of("event"),
+    d::optional("kvm_fpu", 378, d::of!(KvmFpuFtraceEvent)).of("event"),
+    d::optional("kvm_get_timer_map", 379, d::of!(KvmGetTimerMapFtraceEvent)).of("event"),
+    d::optional("kvm_guest_fault", 380, d::of!(KvmGuestFaultFtraceEvent)).of("event"),
+    d::optional("kvm_handle_sys_reg", 381, d::of!(KvmHandleSysRegFtraceEvent)).of("event"),
+    d::optional("kvm_hvc_arm64", 382, d::of!(KvmHvcArm64FtraceEvent)).of("event"),
+    d::optional("kvm_irq_line", 383, d::of!(KvmIrqLineFtraceEvent)).of("event"),
+    d::optional("kvm_mmio", 384, d::of!(KvmMmioFtraceEvent)).of("event"),
+    d::optional("kvm_mmio_emulate", 385, d::of!(KvmMmioEmulateFtraceEvent)).of("event"),
+    d::optional("kvm_set_guest_debug", 386, d::of!(KvmSetGuestDebugFtraceEvent)).of("event"),
+    d::optional("kvm_set_irq", 387, d::of!(KvmSetIrqFtraceEvent)).of("event"),
+    d::optional("kvm_set_spte_hva", 388, d::of!(KvmSetSpteHvaFtraceEvent)).of("event"),
+    d::optional("kvm_set_way_flush", 389, d::of!(KvmSetWayFlushFtraceEvent)).of("event"),
+    d::optional("kvm_sys_access", 390, d::of!(KvmSysAccessFtraceEvent)).of("event"),
+    d::optional("kvm_test_age_hva", 391, d::of!(KvmTestAgeHvaFtraceEvent)).of("event"),
+    d::optional("kvm_timer_emulate", 392, d::of!(KvmTimerEmulateFtraceEvent)).of("event"),
+    d::optional("kvm_timer_hrtimer_expire", 393, d::of!(KvmTimerHrtimerExpireFtraceEvent)).of("event"),
+    d::optional("kvm_timer_restore_state", 394, d::of!(KvmTimerRestoreStateFtraceEvent)).of("event"),
+    d::optional("kvm_timer_save_state", 395, d::of!(KvmTimerSaveStateFtraceEvent)).of("event"),
+    d::optional("kvm_timer_update_irq", 396, d::of!(KvmTimerUpdateIrqFtraceEvent)).of("event"),
+    d::optional("kvm_toggle_cache", 397, d::of!(KvmToggleCacheFtraceEvent)).of("event"),
+    d::optional("kvm_unmap_hva_range", 398, d::of!(KvmUnmapHvaRangeFtraceEvent)).of("event"),
+    d::optional("kvm_userspace_exit", 399, d::of!(KvmUserspaceExitFtraceEvent)).of("event"),
+    d::optional("kvm_vcpu_wakeup", 400, d::of!(KvmVcpuWakeupFtraceEvent)).of("event"),
+    d::optional("kvm_wfx_arm64", 401, d::of!(KvmWfxArm64FtraceEvent)).of("event"),
+    d::optional("trap_reg", 402, d::of!(TrapRegFtraceEvent)).of("event"),
+    d::optional("vgic_update_irq_pending", 403, d::of!(VgicUpdateIrqPendingFtraceEvent)).of("event"),
+    d::optional("wakeup_source_activate", 404, d::of!(WakeupSourceActivateFtraceEvent)).of("event"),
+    d::optional("wakeup_source_deactivate", 405, d::of!(WakeupSourceDeactivateFtraceEvent)).of("event"),
+    d::optional("ufshcd_command", 406, d::of!(UfshcdCommandFtraceEvent)).of("event"),
+    d::optional("ufshcd_clk_gating", 407, d::of!(UfshcdClkGatingFtraceEvent)).of("event"),
+    d::optional("console", 408, d::of!(ConsoleFtraceEvent)).of("event"),
+    d::optional("drm_vblank_event", 409, d::of!(DrmVblankEventFtraceEvent)).of("event"),
+    d::optional("drm_vblank_event_delivered", 410, d::of!(DrmVblankEventDeliveredFtraceEvent)).of("event"),
+    d::optional("drm_sched_job", 411, d::of!(DrmSchedJobFtraceEvent)).of("event"),
+    d::optional("drm_run_job", 412, d::of!(DrmRunJobFtraceEvent)).of("event"),
+    d::optional("drm_sched_process_job", 413, d::of!(DrmSchedProcessJobFtraceEvent)).of("event"),
+    d::optional("dma_fence_init", 414, d::of!(DmaFenceInitFtraceEvent)).of("event"),
+    d::optional("dma_fence_emit", 415, d::of!(DmaFenceEmitFtraceEvent)).of("event"),
+    d::optional("dma_fence_signaled", 416, d::of!(DmaFenceSignaledFtraceEvent)).of("event"),
+    d::optional("dma_fence_wait_start", 417, d::of!(DmaFenceWaitStartFtraceEvent)).of("event"),
+    d::optional("dma_fence_wait_end", 418, d::of!(DmaFenceWaitEndFtraceEvent)).of("event"),
+    d::optional("f2fs_iostat", 419, d::of!(F2fsIostatFtraceEvent)).of("event"),
+    d::optional("f2fs_iostat_latency", 420, d::of!(F2fsIostatLatencyFtraceEvent)).of("event"),
+    d::optional("sched_cpu_util_cfs", 421, d::of!(SchedCpuUtilCfsFtraceEvent)).of("event"),
+    d::optional("v4l2_qbuf", 422, d::of!(V4l2QbufFtraceEvent)).of("event"),
+    d::optional("v4l2_dqbuf", 423, d::of!(V4l2DqbufFtraceEvent)).of("event"),
+    d::optional("vb2_v4l2_buf_queue", 424, d::of!(Vb2V4l2BufQueueFtraceEvent)).of("event"),
+    d::optional("vb2_v4l2_buf_done", 425, d::of!(Vb2V4l2BufDoneFtraceEvent)).of("event"),
+    d::optional("vb2_v4l2_qbuf", 426, d::of!(Vb2V4l2QbufFtraceEvent)).of("event"),
+    d::optional("vb2_v4l2_dqbuf", 427, d::of!(Vb2V4l2DqbufFtraceEvent)).of("event"),
+    d::optional("dsi_cmd_fifo_status", 428, d::of!(DsiCmdFifoStatusFtraceEvent)).of("event"),
+    d::optional("dsi_rx", 429, d::of!(DsiRxFtraceEvent)).of("event"),
+    d::optional("dsi_tx", 430, d::of!(DsiTxFtraceEvent)).of("event"),
+    d::optional("android_fs_dataread_end", 431, d::of!(AndroidFsDatareadEndFtraceEvent)).of("event"),
+    d::optional("android_fs_dataread_start", 432, d::of!(AndroidFsDatareadStartFtraceEvent)).of("event"),
+    d::optional("android_fs_datawrite_end", 433, d::of!(AndroidFsDatawriteEndFtraceEvent)).of("event"),
+    d::optional("android_fs_datawrite_start", 434, d::of!(AndroidFsDatawriteStartFtraceEvent)).of("event"),
+    d::optional("android_fs_fsync_end", 435, d::of!(AndroidFsFsyncEndFtraceEvent)).of("event"),
+    d::optional("android_fs_fsync_start", 436, d::of!(AndroidFsFsyncStartFtraceEvent)).of("event"),
+    d::optional("funcgraph_entry", 437, d::of!(FuncgraphEntryFtraceEvent)).of("event"),
+    d::optional("funcgraph_exit", 438, d::of!(FuncgraphExitFtraceEvent)).of("event"),
+    d::optional("virtio_video_cmd", 439, d::of!(VirtioVideoCmdFtraceEvent)).of("event"),
+    d::optional("virtio_video_cmd_done", 440, d::of!(VirtioVideoCmdDoneFtraceEvent)).of("event"),
+    d::optional("virtio_video_resource_queue", 441, d::of!(VirtioVideoResourceQueueFtraceEvent)).of("event"),
+    d::optional("virtio_video_resource_queue_done", 442, d::of!(VirtioVideoResourceQueueDoneFtraceEvent)).of("event"),
+    d::optional("mm_shrink_slab_start", 443, d::of!(MmShrinkSlabStartFtraceEvent)).of("event"),
+    d::optional("mm_shrink_slab_end", 444, d::of!(MmShrinkSlabEndFtraceEvent)).of("event"),
+    d::optional("trusty_smc", 445, d::of!(TrustySmcFtraceEvent)).of("event"),
+    d::optional("trusty_smc_done", 446, d::of!(TrustySmcDoneFtraceEvent)).of("event"),
+    d::optional("trusty_std_call32", 447, d::of!(TrustyStdCall32FtraceEvent)).of("event"),
+    d::optional("trusty_std_call32_done", 448, d::of!(TrustyStdCall32DoneFtraceEvent)).of("event"),
+    d::optional("trusty_share_memory", 449, d::of!(TrustyShareMemoryFtraceEvent)).of("event"),
+    d::optional("trusty_share_memory_done", 450, d::of!(TrustyShareMemoryDoneFtraceEvent)).of("event"),
+    d::optional("trusty_reclaim_memory", 451, d::of!(TrustyReclaimMemoryFtraceEvent)).of("event"),
+    d::optional("trusty_reclaim_memory_done", 452, d::of!(TrustyReclaimMemoryDoneFtraceEvent)).of("event"),
+    d::optional("trusty_irq", 453, d::of!(TrustyIrqFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_handle_event", 454, d::of!(TrustyIpcHandleEventFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_connect", 455, d::of!(TrustyIpcConnectFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_connect_end", 456, d::of!(TrustyIpcConnectEndFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_write", 457, d::of!(TrustyIpcWriteFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_poll", 458, d::of!(TrustyIpcPollFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_read", 460, d::of!(TrustyIpcReadFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_read_end", 461, d::of!(TrustyIpcReadEndFtraceEvent)).of("event"),
+    d::optional("trusty_ipc_rx", 462, d::of!(TrustyIpcRxFtraceEvent)).of("event"),
+    d::optional("trusty_enqueue_nop", 464, d::of!(TrustyEnqueueNopFtraceEvent)).of("event"),
+    d::optional("cma_alloc_start", 465, d::of!(CmaAllocStartFtraceEvent)).of("event"),
+    d::optional("cma_alloc_info", 466, d::of!(CmaAllocInfoFtraceEvent)).of("event"),
+    d::optional("lwis_tracing_mark_write", 467, d::of!(LwisTracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("virtio_gpu_cmd_queue", 468, d::of!(VirtioGpuCmdQueueFtraceEvent)).of("event"),
+    d::optional("virtio_gpu_cmd_response", 469, d::of!(VirtioGpuCmdResponseFtraceEvent)).of("event"),
+    d::optional("mali_mali_KCPU_CQS_SET", 470, d::of!(MaliMaliKCPUCQSSETFtraceEvent)).of("event"),
+    d::optional("mali_mali_KCPU_CQS_WAIT_START", 471, d::of!(MaliMaliKCPUCQSWAITSTARTFtraceEvent)).of("event"),
+    d::optional("mali_mali_KCPU_CQS_WAIT_END", 472, d::of!(MaliMaliKCPUCQSWAITENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_KCPU_FENCE_SIGNAL", 473, d::of!(MaliMaliKCPUFENCESIGNALFtraceEvent)).of("event"),
+    d::optional("mali_mali_KCPU_FENCE_WAIT_START", 474, d::of!(MaliMaliKCPUFENCEWAITSTARTFtraceEvent)).of("event"),
+    d::optional("mali_mali_KCPU_FENCE_WAIT_END", 475, d::of!(MaliMaliKCPUFENCEWAITENDFtraceEvent)).of("event"),
+    d::optional("hyp_enter", 476, d::of!(HypEnterFtraceEvent)).of("event"),
+    d::optional("hyp_exit", 477, d::of!(HypExitFtraceEvent)).of("event"),
+    d::optional("host_hcall", 478, d::of!(HostHcallFtraceEvent)).of("event"),
+    d::optional("host_smc", 479, d::of!(HostSmcFtraceEvent)).of("event"),
+    d::optional("host_mem_abort", 480, d::of!(HostMemAbortFtraceEvent)).of("event"),
+    d::optional("suspend_resume_minimal", 481, d::of!(SuspendResumeMinimalFtraceEvent)).of("event"),
+    d::optional("mali_mali_CSF_INTERRUPT_START", 482, d::of!(MaliMaliCSFINTERRUPTSTARTFtraceEvent)).of("event"),
+    d::optional("mali_mali_CSF_INTERRUPT_END", 483, d::of!(MaliMaliCSFINTERRUPTENDFtraceEvent)).of("event"),
+    d::optional("samsung_tracing_mark_write", 484, d::of!(SamsungTracingMarkWriteFtraceEvent)).of("event"),
+    d::optional("binder_command", 485, d::of!(BinderCommandFtraceEvent)).of("event"),
+    d::optional("binder_return", 486, d::of!(BinderReturnFtraceEvent)).of("event"),
+    d::optional("sched_switch_with_ctrs", 487, d::of!(SchedSwitchWithCtrsFtraceEvent)).of("event"),
+    d::optional("gpu_work_period", 488, d::of!(GpuWorkPeriodFtraceEvent)).of("event"),
+    d::optional("rpm_status", 489, d::of!(RpmStatusFtraceEvent)).of("event"),
+    d::optional("panel_write_generic", 490, d::of!(PanelWriteGenericFtraceEvent)).of("event"),
+    d::optional("sched_migrate_task", 491, d::of!(SchedMigrateTaskFtraceEvent)).of("event"),
+    d::optional("dpu_dsi_cmd_fifo_status", 492, d::of!(DpuDsiCmdFifoStatusFtraceEvent)).of("event"),
+    d::optional("dpu_dsi_rx", 493, d::of!(DpuDsiRxFtraceEvent)).of("event"),
+    d::optional("dpu_dsi_tx", 494, d::of!(DpuDsiTxFtraceEvent)).of("event"),
+    d::optional("f2fs_background_gc", 495, d::of!(F2fsBackgroundGcFtraceEvent)).of("event"),
+    d::optional("f2fs_gc_begin", 496, d::of!(F2fsGcBeginFtraceEvent)).of("event"),
+    d::optional("f2fs_gc_end", 497, d::of!(F2fsGcEndFtraceEvent)).of("event"),
+    d::optional("fastrpc_dma_free", 498, d::of!(FastrpcDmaFreeFtraceEvent)).of("event"),
+    d::optional("fastrpc_dma_alloc", 499, d::of!(FastrpcDmaAllocFtraceEvent)).of("event"),
+    d::optional("fastrpc_dma_unmap", 500, d::of!(FastrpcDmaUnmapFtraceEvent)).of("event"),
+    d::optional("fastrpc_dma_map", 501, d::of!(FastrpcDmaMapFtraceEvent)).of("event"),
+    d::optional("google_icc_event", 502, d::of!(GoogleIccEventFtraceEvent)).of("event"),
+    d::optional("google_irm_event", 503, d::of!(GoogleIrmEventFtraceEvent)).of("event"),
+    d::optional("device_pm_callback_start", 504, d::of!(DevicePmCallbackStartFtraceEvent)).of("event"),
+    d::optional("device_pm_callback_end", 505, d::of!(DevicePmCallbackEndFtraceEvent)).of("event"),
+    d::optional("thermal_exynos_acpm_bulk", 506, d::of!(ThermalExynosAcpmBulkFtraceEvent)).of("event"),
+    d::optional("thermal_exynos_acpm_high_overhead", 507, d::of!(ThermalExynosAcpmHighOverheadFtraceEvent)).of("event"),
+    d::optional("dcvsh_freq", 508, d::of!(DcvshFreqFtraceEvent)).of("event"),
+    d::optional("kgsl_gpu_frequency", 509, d::of!(KgslGpuFrequencyFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND", 510, d::of!(MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND", 511, d::of!(MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND", 512, d::of!(MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK", 513, d::of!(MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND", 514, d::of!(MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF", 515, d::of!(MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON", 516, d::of!(MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF", 517, d::of!(MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_IN_SLEEP", 518, d::of!(MaliMaliPMMCUINSLEEPFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_OFF", 519, d::of!(MaliMaliPMMCUOFFFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON", 520, d::of!(MaliMaliPMMCUONFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND", 521, d::of!(MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_GLB_REINIT_PEND", 522, d::of!(MaliMaliPMMCUONGLBREINITPENDFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_HALT", 523, d::of!(MaliMaliPMMCUONHALTFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_HWCNT_DISABLE", 524, d::of!(MaliMaliPMMCUONHWCNTDISABLEFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_HWCNT_ENABLE", 525, d::of!(MaliMaliPMMCUONHWCNTENABLEFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_PEND_HALT", 526, d::of!(MaliMaliPMMCUONPENDHALTFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_PEND_SLEEP", 527, d::of!(MaliMaliPMMCUONPENDSLEEPFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_ON_SLEEP_INITIATE", 528, d::of!(MaliMaliPMMCUONSLEEPINITIATEFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_PEND_OFF", 529, d::of!(MaliMaliPMMCUPENDOFFFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_PEND_ON_RELOAD", 530, d::of!(MaliMaliPMMCUPENDONRELOADFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_POWER_DOWN", 531, d::of!(MaliMaliPMMCUPOWERDOWNFtraceEvent)).of("event"),
+    d::optional("mali_mali_PM_MCU_RESET_WAIT", 532, d::of!(MaliMaliPMMCURESETWAITFtraceEvent)).of("event"),
+    d::optional("bcl_irq_trigger", 533, d::of!(BclIrqTriggerFtraceEvent)).of("event"),
+    d::optional("kgsl_adreno_cmdbatch_queued", 534, d::of!(KgslAdrenoCmdbatchQueuedFtraceEvent)).of("event"),
+    d::optional("kgsl_adreno_cmdbatch_submitted", 535, d::of!(KgslAdrenoCmdbatchSubmittedFtraceEvent)).of("event"),
+    d::optional("kgsl_adreno_cmdbatch_sync", 536, d::of!(KgslAdrenoCmdbatchSyncFtraceEvent)).of("event"),
+    d::optional("kgsl_adreno_cmdbatch_retired", 537, d::of!(KgslAdrenoCmdbatchRetiredFtraceEvent)).of("event"),
+    d::optional("pixel_mm_kswapd_wake", 538, d::of!(PixelMmKswapdWakeFtraceEvent)).of("event"),
+    d::optional("pixel_mm_kswapd_done", 539, d::of!(PixelMmKswapdDoneFtraceEvent)).of("event"),
+    d::optional("sched_wakeup_task_attr", 540, d::of!(SchedWakeupTaskAttrFtraceEvent)).of("event"),
+    d::optional("devfreq_frequency", 541, d::of!(DevfreqFrequencyFtraceEvent)).of("event"),
+    d::optional("kprobe_event", 542, d::of!(KprobeEvent)).of("event"),
+    d::optional("param_set_value_cpm", 543, d::of!(ParamSetValueCpmFtraceEvent)).of("event"),
+    d::optional("do_sys_open", 544, d::of!(DoSysOpenFtraceEvent)).of("event"),
+    d::optional("open_exec", 545, d::of!(OpenExecFtraceEvent)).of("event"),
+    d::optional("block_io_start", 546, d::of!(BlockIoStartFtraceEvent)).of("event"),
+    d::optional("block_io_done", 547, d::of!(BlockIoDoneFtraceEvent)).of("event"),
+    d::optional("mali_gpu_power_state", 548, d::of!(MaliGpuPowerStateFtraceEvent)).of("event"),
+    d::optional("dpu_disp_dpu_underrun", 549, d::of!(DpuDispDpuUnderrunFtraceEvent)).of("event"),
+    d::optional("dpu_disp_vblank_irq_enable", 550, d::of!(DpuDispVblankIrqEnableFtraceEvent)).of("event"),
+    d::optional("hrtimer_start", 551, d::of!(HrtimerStartFtraceEvent)).of("event"),
+    d::optional("hrtimer_cancel", 552, d::of!(HrtimerCancelFtraceEvent)).of("event"),
+    d::optional("hrtimer_expire_entry", 553, d::of!(HrtimerExpireEntryFtraceEvent)).of("event"),
+    d::optional("hrtimer_expire_exit", 554, d::of!(HrtimerExpireExitFtraceEvent)).of("event"),
+    d::optional("timer_start", 555, d::of!(TimerStartFtraceEvent)).of("event"),
+    d::optional("timer_cancel", 556, d::of!(TimerCancelFtraceEvent)).of("event"),
+    d::optional("timer_expire_entry", 557, d::of!(TimerExpireEntryFtraceEvent)).of("event"),
+    d::optional("timer_expire_exit", 558, d::of!(TimerExpireExitFtraceEvent)).of("event"),
+    d::optional("local_timer_entry", 559, d::of!(LocalTimerEntryFtraceEvent)).of("event"),
+    d::optional("local_timer_exit", 560, d::of!(LocalTimerExitFtraceEvent)).of("event"),
+    d::optional("dwc3_alloc_request", 561, d::of!(Dwc3AllocRequestFtraceEvent)).of("event"),
+    d::optional("dwc3_complete_trb", 562, d::of!(Dwc3CompleteTrbFtraceEvent)).of("event"),
+    d::optional("dwc3_ctrl_req", 563, d::of!(Dwc3CtrlReqFtraceEvent)).of("event"),
+    d::optional("dwc3_ep_dequeue", 564, d::of!(Dwc3EpDequeueFtraceEvent)).of("event"),
+    d::optional("dwc3_ep_queue", 565, d::of!(Dwc3EpQueueFtraceEvent)).of("event"),
+    d::optional("dwc3_event", 566, d::of!(Dwc3EventFtraceEvent)).of("event"),
+    d::optional("dwc3_free_request", 567, d::of!(Dwc3FreeRequestFtraceEvent)).of("event"),
+    d::optional("dwc3_gadget_ep_cmd", 568, d::of!(Dwc3GadgetEpCmdFtraceEvent)).of("event"),
+    d::optional("dwc3_gadget_ep_disable", 569, d::of!(Dwc3GadgetEpDisableFtraceEvent)).of("event"),
+    d::optional("dwc3_gadget_ep_enable", 570, d::of!(Dwc3GadgetEpEnableFtraceEvent)).of("event"),
+    d::optional("dwc3_gadget_generic_cmd", 571, d::of!(Dwc3GadgetGenericCmdFtraceEvent)).of("event"),
+    d::optional("dwc3_gadget_giveback", 572, d::of!(Dwc3GadgetGivebackFtraceEvent)).of("event"),
+    d::optional("dwc3_prepare_trb", 573, d::of!(Dwc3PrepareTrbFtraceEvent)).of("event"),
+    d::optional("dwc3_readl", 574, d::of!(Dwc3ReadlFtraceEvent)).of("event"),
+    d::optional("dwc3_writel", 575, d::of!(Dwc3WritelFtraceEvent)).of("event"),
+    d::optional("cma_alloc_finish", 576, d::of!(CmaAllocFinishFtraceEvent)).of("event"),
+    d::optional("mm_alloc_contig_migrate_range_info", 577, d::of!(MmAllocContigMigrateRangeInfoFtraceEvent)).of("event"),
+    d::optional("host_ffa_call", 578, d::of!(HostFfaCallFtraceEvent)).of("event"),
+    d::optional("dmabuf_rss_stat", 579, d::of!(DmabufRssStatFtraceEvent)).of("event"),
+    d::optional("iommu_idmap", 580, d::of!(IommuIdmapFtraceEvent)).of("event"),
+    d::optional("psci_mem_protect", 581, d::of!(PsciMemProtectFtraceEvent)).of("event"),
+    d::optional("hypervisor_host_hcall", 582, d::of!(HypervisorHostHcallFtraceEvent)).of("event"),
+    d::optional("hypervisor_host_smc", 583, d::of!(HypervisorHostSmcFtraceEvent)).of("event"),
+    d::optional("hypervisor_hyp_exit", 584, d::of!(HypervisorHypExitFtraceEvent)).of("event"),
+    d::optional("hypervisor_iommu_idmap", 585, d::of!(HypervisorIommuIdmapFtraceEvent)).of("event"),
+    d::optional("hypervisor_psci_mem_protect", 586, d::of!(HypervisorPsciMemProtectFtraceEvent)).of("event"),
+    d::optional("hypervisor_host_mem_abort", 587, d::of!(HypervisorHostMemAbortFtraceEvent)).of("event"),
+    d::optional("hypervisor_hyp_enter", 588, d::of!(HypervisorHypEnterFtraceEvent)).of("event"),
+    d::optional("hypervisor_iommu_idmap_complete", 589, d::of!(HypervisorIommuIdmapCompleteFtraceEvent)).of("event"),
+    d::optional("hypervisor_vcpu_illegal_trap", 590, d::of!(HypervisorVcpuIllegalTrapFtraceEvent)).of("event"),
+    d::optional("drm_sched_job_add_dep", 591, d::of!(DrmSchedJobAddDepFtraceEvent)).of("event"),
+    d::optional("drm_sched_job_done", 592, d::of!(DrmSchedJobDoneFtraceEvent)).of("event"),
+    d::optional("drm_sched_job_queue", 593, d::of!(DrmSchedJobQueueFtraceEvent)).of("event"),
+    d::optional("drm_sched_job_run", 594, d::of!(DrmSchedJobRunFtraceEvent)).of("event"),
+    d::optional("drm_sched_job_unschedulable", 595, d::of!(DrmSchedJobUnschedulableFtraceEvent)).of("event"),
+    d::optional("fwtp_perfetto_counter", 596, d::of!(FwtpPerfettoCounterFtraceEvent)).of("event"),
+    d::optional("scsi_dispatch_cmd_error", 597, d::of!(ScsiDispatchCmdErrorFtraceEvent)).of("event"),
+    d::optional("scsi_dispatch_cmd_timeout", 598, d::of!(ScsiDispatchCmdTimeoutFtraceEvent)).of("event"),
+    d::optional("scsi_eh_wakeup", 599, d::of!(ScsiEhWakeupFtraceEvent)).of("event"),
+    d::optional("fwtp_perfetto_slice", 600, d::of!(FwtpPerfettoSliceFtraceEvent)).of("event"),
+    d::optional("gpu_power_state", 601, d::of!(GpuPowerStateFtraceEvent)).of("event"),
+    d::optional("gram_collision", 602, d::of!(GramCollisionFtraceEvent)).of("event"),
+    d::optional("f2fs_lock_elapsed_time", 603, d::of!(F2fsLockElapsedTimeFtraceEvent)).of("event"),
+    d::optional("sched_group_tracker", 604, d::of!(SchedGroupTrackerFtraceEvent)).of("event"),
+    d::optional("dpu_disp_frame_done_timeout", 605, d::of!(DpuDispFrameDoneTimeoutFtraceEvent)).of("event"),
+    d::optional("dpu_disp_frame_start_timeout", 606, d::of!(DpuDispFrameStartTimeoutFtraceEvent)).of("event"),
+    d::optional("mm_vmscan_memcg_reclaim_begin", 607, d::of!(MmVmscanMemcgReclaimBeginFtraceEvent)).of("event"),
+    d::optional("mm_vmscan_memcg_reclaim_end", 608, d::of!(MmVmscanMemcgReclaimEndFtraceEvent)).of("event"),
+    d::optional("dpu_disp_frame_done_missing", 609, d::of!(DpuDispFrameDoneMissingFtraceEvent)).of("event"),
+    d::optional("dpu_disp_frame_start_missing", 610, d::of!(DpuDispFrameStartMissingFtraceEvent)).of("event"),
+    d::optional("panel_settings_full", 611, d::of!(PanelSettingsFullFtraceEvent)).of("event"),
+    d::optional("panel_settings_lite", 612, d::of!(PanelSettingsLiteFtraceEvent)).of("event"),
+    d::optional("dpu_disp_dpu_line_underrun", 613, d::of!(DpuDispDpuLineUnderrunFtraceEvent)).of("event"),
+    d::optional("psci_domain_idle_exit", 614, d::of!(PsciDomainIdleExitFtraceEvent)).of("event"),
+    d::optional("psci_domain_idle_enter", 615, d::of!(PsciDomainIdleEnterFtraceEvent)).of("event"),
+    d::optional("long_irq", 616, d::of!(LongIrqFtraceEvent)).of("event"),
+    d::optional("long_softirq", 617, d::of!(LongSoftirqFtraceEvent)).of("event"),
+    d::optional("common_flags", 5, d::Kind::Uint32),
+]) }

@@ -99,28 +99,20 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceEventBundle {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEventBundle", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        #[cfg(feature = "ftrace")]
-        d::repeated("event", 2, d::of!(FtraceEvent)),
-        d::optional("lost_events", 3, d::Kind::Bool),
-        d::optional("compact_sched", 4, d::of!(FtraceEventBundleCompactSched)),
-        d::optional("ftrace_clock", 5, d::enum_kind::<FtraceClock>()),
-        d::optional("ftrace_timestamp", 6, d::Kind::Int64),
-        d::optional("boot_timestamp", 7, d::Kind::Int64),
-        d::repeated("error", 8, d::of!(FtraceEventBundleFtraceError)),
-        d::optional("last_read_event_timestamp", 9, d::Kind::Uint64),
-        d::optional("previous_bundle_end_timestamp", 10, d::Kind::Uint64),
-        d::repeated(
-            "generic_event_descriptors",
-            11,
-            d::of!(FtraceEventBundleGenericEventDescriptor),
-        ),
-        d::optional("broken_abi_trace_page", 512, d::Kind::Bytes),
-    ]);
-}
+d::describe! { FtraceEventBundle, d::message("perfetto.protos.FtraceEventBundle", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    #[cfg(feature = "ftrace")] d::repeated("event", 2, d::of!(FtraceEvent)),
+    d::optional("lost_events", 3, d::Kind::Bool),
+    d::optional("compact_sched", 4, d::of!(FtraceEventBundleCompactSched)),
+    d::optional("ftrace_clock", 5, d::enum_kind::<FtraceClock>()),
+    d::optional("ftrace_timestamp", 6, d::Kind::Int64),
+    d::optional("boot_timestamp", 7, d::Kind::Int64),
+    d::repeated("error", 8, d::of!(FtraceEventBundleFtraceError)),
+    d::optional("last_read_event_timestamp", 9, d::Kind::Uint64),
+    d::optional("previous_bundle_end_timestamp", 10, d::Kind::Uint64),
+    d::repeated("generic_event_descriptors", 11, d::of!(FtraceEventBundleGenericEventDescriptor)),
+    d::optional("broken_abi_trace_page", 512, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.FtraceEventBundle.CompactSched`.
 #[derive(PartialEq, Debug, Default)]
@@ -191,23 +183,20 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceEventBundleCompactSched {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEventBundle.CompactSched", &[
-        d::packed("switch_timestamp", 1, d::Kind::Uint64),
-        d::packed("switch_prev_state", 2, d::Kind::Int64),
-        d::packed("switch_next_pid", 3, d::Kind::Int32),
-        d::packed("switch_next_prio", 4, d::Kind::Int32),
-        d::repeated("intern_table", 5, d::Kind::String),
-        d::packed("switch_next_comm_index", 6, d::Kind::Uint32),
-        d::packed("waking_timestamp", 7, d::Kind::Uint64),
-        d::packed("waking_pid", 8, d::Kind::Int32),
-        d::packed("waking_target_cpu", 9, d::Kind::Int32),
-        d::packed("waking_prio", 10, d::Kind::Int32),
-        d::packed("waking_comm_index", 11, d::Kind::Uint32),
-        d::packed("waking_common_flags", 12, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FtraceEventBundleCompactSched, d::message("perfetto.protos.FtraceEventBundle.CompactSched", &[
+    d::packed("switch_timestamp", 1, d::Kind::Uint64),
+    d::packed("switch_prev_state", 2, d::Kind::Int64),
+    d::packed("switch_next_pid", 3, d::Kind::Int32),
+    d::packed("switch_next_prio", 4, d::Kind::Int32),
+    d::repeated("intern_table", 5, d::Kind::String),
+    d::packed("switch_next_comm_index", 6, d::Kind::Uint32),
+    d::packed("waking_timestamp", 7, d::Kind::Uint64),
+    d::packed("waking_pid", 8, d::Kind::Int32),
+    d::packed("waking_target_cpu", 9, d::Kind::Int32),
+    d::packed("waking_prio", 10, d::Kind::Int32),
+    d::packed("waking_comm_index", 11, d::Kind::Uint32),
+    d::packed("waking_common_flags", 12, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FtraceEventBundle.FtraceError`.
 #[derive(PartialEq, Debug, Default)]
@@ -238,13 +227,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceEventBundleFtraceError {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEventBundle.FtraceError", &[
-        d::optional("timestamp", 1, d::Kind::Uint64),
-        d::optional("status", 2, d::enum_kind::<FtraceParseStatus>()),
-    ]);
-}
+d::describe! { FtraceEventBundleFtraceError, d::message("perfetto.protos.FtraceEventBundle.FtraceError", &[
+    d::optional("timestamp", 1, d::Kind::Uint64),
+    d::optional("status", 2, d::enum_kind::<FtraceParseStatus>()),
+]) }
 
 /// `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
 #[derive(PartialEq, Debug, Default)]
@@ -279,11 +265,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceEventBundleGenericEventDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEventBundle.GenericEventDescriptor", &[
-        d::optional("field_id", 1, d::Kind::Int32),
-        d::optional("event_descriptor", 2, d::Kind::Bytes),
-        d::optional("group_name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { FtraceEventBundleGenericEventDescriptor, d::message("perfetto.protos.FtraceEventBundle.GenericEventDescriptor", &[
+    d::optional("field_id", 1, d::Kind::Int32),
+    d::optional("event_descriptor", 2, d::Kind::Bytes),
+    d::optional("group_name", 3, d::Kind::String),
+]) }

@@ -131,20 +131,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceCpuStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceCpuStats", &[
-        d::optional("cpu", 1, d::Kind::Uint64),
-        d::optional("entries", 2, d::Kind::Uint64),
-        d::optional("overrun", 3, d::Kind::Uint64),
-        d::optional("commit_overrun", 4, d::Kind::Uint64),
-        d::optional("bytes_read", 5, d::Kind::Uint64),
-        d::optional("oldest_event_ts", 6, d::Kind::Double),
-        d::optional("now_ts", 7, d::Kind::Double),
-        d::optional("dropped_events", 8, d::Kind::Uint64),
-        d::optional("read_events", 9, d::Kind::Uint64),
-    ]);
-}
+d::describe! { FtraceCpuStats, d::message("perfetto.protos.FtraceCpuStats", &[
+    d::optional("cpu", 1, d::Kind::Uint64),
+    d::optional("entries", 2, d::Kind::Uint64),
+    d::optional("overrun", 3, d::Kind::Uint64),
+    d::optional("commit_overrun", 4, d::Kind::Uint64),
+    d::optional("bytes_read", 5, d::Kind::Uint64),
+    d::optional("oldest_event_ts", 6, d::Kind::Double),
+    d::optional("now_ts", 7, d::Kind::Double),
+    d::optional("dropped_events", 8, d::Kind::Uint64),
+    d::optional("read_events", 9, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.FtraceKprobeStats`.
 #[derive(PartialEq, Debug, Default)]
@@ -175,13 +172,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceKprobeStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceKprobeStats", &[
-        d::optional("hits", 1, d::Kind::Int64),
-        d::optional("misses", 2, d::Kind::Int64),
-    ]);
-}
+d::describe! { FtraceKprobeStats, d::message("perfetto.protos.FtraceKprobeStats", &[
+    d::optional("hits", 1, d::Kind::Int64),
+    d::optional("misses", 2, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.FtraceStats`.
 #[derive(PartialEq, Debug, Default)]
@@ -258,21 +252,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FtraceStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceStats", &[
-        d::optional("phase", 1, d::enum_kind::<FtraceStatsPhase>()),
-        d::repeated("cpu_stats", 2, d::of!(FtraceCpuStats)),
-        d::optional("kernel_symbols_parsed", 3, d::Kind::Uint32),
-        d::optional("kernel_symbols_mem_kb", 4, d::Kind::Uint32),
-        d::optional("atrace_errors", 5, d::Kind::String),
-        d::repeated("unknown_ftrace_events", 6, d::Kind::String),
-        d::repeated("failed_ftrace_events", 7, d::Kind::String),
-        d::optional("preserve_ftrace_buffer", 8, d::Kind::Bool),
-        d::repeated("ftrace_parse_errors", 9, d::enum_kind::<FtraceParseStatus>()),
-        d::optional("kprobe_stats", 10, d::of!(FtraceKprobeStats)),
-        d::optional("cpu_buffer_size_pages", 11, d::Kind::Uint32),
-        d::optional("cached_cpu_buffer_size_pages", 12, d::Kind::Uint32),
-        d::optional("exclusive_feature_error", 13, d::Kind::String),
-    ]);
-}
+d::describe! { FtraceStats, d::message("perfetto.protos.FtraceStats", &[
+    d::optional("phase", 1, d::enum_kind::<FtraceStatsPhase>()),
+    d::repeated("cpu_stats", 2, d::of!(FtraceCpuStats)),
+    d::optional("kernel_symbols_parsed", 3, d::Kind::Uint32),
+    d::optional("kernel_symbols_mem_kb", 4, d::Kind::Uint32),
+    d::optional("atrace_errors", 5, d::Kind::String),
+    d::repeated("unknown_ftrace_events", 6, d::Kind::String),
+    d::repeated("failed_ftrace_events", 7, d::Kind::String),
+    d::optional("preserve_ftrace_buffer", 8, d::Kind::Bool),
+    d::repeated("ftrace_parse_errors", 9, d::enum_kind::<FtraceParseStatus>()),
+    d::optional("kprobe_stats", 10, d::of!(FtraceKprobeStats)),
+    d::optional("cpu_buffer_size_pages", 11, d::Kind::Uint32),
+    d::optional("cached_cpu_buffer_size_pages", 12, d::Kind::Uint32),
+    d::optional("exclusive_feature_error", 13, d::Kind::String),
+]) }

@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FwtpPerfettoCounterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FwtpPerfettoCounterFtraceEvent", &[
-        d::optional("timestamp", 1, d::Kind::Uint64),
-        d::optional("track_id", 2, d::Kind::Uint32),
-        d::optional("category", 3, d::Kind::String),
-        d::optional("name", 4, d::Kind::String),
-        d::optional("value", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FwtpPerfettoCounterFtraceEvent, d::message("perfetto.protos.FwtpPerfettoCounterFtraceEvent", &[
+    d::optional("timestamp", 1, d::Kind::Uint64),
+    d::optional("track_id", 2, d::Kind::Uint32),
+    d::optional("category", 3, d::Kind::String),
+    d::optional("name", 4, d::Kind::String),
+    d::optional("value", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -95,13 +92,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl FwtpPerfettoSliceFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FwtpPerfettoSliceFtraceEvent", &[
-        d::optional("timestamp", 1, d::Kind::Uint64),
-        d::optional("track_id", 2, d::Kind::Uint32),
-        d::optional("category", 3, d::Kind::String),
-        d::optional("name", 4, d::Kind::String),
-        d::optional("begin", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { FwtpPerfettoSliceFtraceEvent, d::message("perfetto.protos.FwtpPerfettoSliceFtraceEvent", &[
+    d::optional("timestamp", 1, d::Kind::Uint64),
+    d::optional("track_id", 2, d::Kind::Uint32),
+    d::optional("category", 3, d::Kind::String),
+    d::optional("name", 4, d::Kind::String),
+    d::optional("begin", 5, d::Kind::Uint32),
+]) }

@@ -39,12 +39,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl G2dTracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.G2dTracingMarkWriteFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("name", 4, d::Kind::String),
-        d::optional("type", 5, d::Kind::Uint32),
-        d::optional("value", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { G2dTracingMarkWriteFtraceEvent, d::message("perfetto.protos.G2dTracingMarkWriteFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("name", 4, d::Kind::String),
+    d::optional("type", 5, d::Kind::Uint32),
+    d::optional("value", 6, d::Kind::Int32),
+]) }

@@ -56,13 +56,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericFtraceEvent", &[
-        d::optional("event_name", 1, d::Kind::String),
-        d::repeated("field", 2, d::of!(GenericFtraceEventField)),
-    ]);
-}
+d::describe! { GenericFtraceEvent, d::message("perfetto.protos.GenericFtraceEvent", &[
+    d::optional("event_name", 1, d::Kind::String),
+    d::repeated("field", 2, d::of!(GenericFtraceEventField)),
+]) }
 
 /// `perfetto.protos.GenericFtraceEvent.Field`.
 #[derive(PartialEq, Debug, Default)]
@@ -114,15 +111,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericFtraceEventField {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericFtraceEvent.Field", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("str_value", 3, d::Kind::String).of("value"),
-        d::optional("int_value", 4, d::Kind::Int64).of("value"),
-        d::optional("uint_value", 5, d::Kind::Uint64).of("value"),
-    ]);
-}
+d::describe! { GenericFtraceEventField, d::message("perfetto.protos.GenericFtraceEvent.Field", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("str_value", 3, d::Kind::String).of("value"),
+    d::optional("int_value", 4, d::Kind::Int64).of("value"),
+    d::optional("uint_value", 5, d::Kind::Uint64).of("value"),
+]) }
 
 /// `perfetto.protos.KprobeEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -153,10 +147,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KprobeEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KprobeEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("type", 2, d::enum_kind::<KprobeEventKprobeType>()),
-    ]);
-}
+d::describe! { KprobeEvent, d::message("perfetto.protos.KprobeEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("type", 2, d::enum_kind::<KprobeEventKprobeType>()),
+]) }

@@ -32,10 +32,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GoogleIccEventFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GoogleIccEventFtraceEvent", &[
-        d::optional("event", 1, d::Kind::String),
-        d::optional("timestamp", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { GoogleIccEventFtraceEvent, d::message("perfetto.protos.GoogleIccEventFtraceEvent", &[
+    d::optional("event", 1, d::Kind::String),
+    d::optional("timestamp", 2, d::Kind::Uint64),
+]) }

@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuMemTotalFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuMemTotalFtraceEvent", &[
-        d::optional("gpu_id", 1, d::Kind::Uint32),
-        d::optional("pid", 2, d::Kind::Uint32),
-        d::optional("size", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { GpuMemTotalFtraceEvent, d::message("perfetto.protos.GpuMemTotalFtraceEvent", &[
+    d::optional("gpu_id", 1, d::Kind::Uint32),
+    d::optional("pid", 2, d::Kind::Uint32),
+    d::optional("size", 3, d::Kind::Uint64),
+]) }

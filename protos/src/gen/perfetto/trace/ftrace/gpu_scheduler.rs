@@ -47,17 +47,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedJobFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobFtraceEvent", &[
-        d::optional("entity", 1, d::Kind::Uint64),
-        d::optional("fence", 2, d::Kind::Uint64),
-        d::optional("hw_job_count", 3, d::Kind::Int32),
-        d::optional("id", 4, d::Kind::Uint64),
-        d::optional("job_count", 5, d::Kind::Uint32),
-        d::optional("name", 6, d::Kind::String),
-    ]);
-}
+d::describe! { DrmSchedJobFtraceEvent, d::message("perfetto.protos.DrmSchedJobFtraceEvent", &[
+    d::optional("entity", 1, d::Kind::Uint64),
+    d::optional("fence", 2, d::Kind::Uint64),
+    d::optional("hw_job_count", 3, d::Kind::Int32),
+    d::optional("id", 4, d::Kind::Uint64),
+    d::optional("job_count", 5, d::Kind::Uint32),
+    d::optional("name", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.DrmRunJobFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -104,17 +101,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmRunJobFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmRunJobFtraceEvent", &[
-        d::optional("entity", 1, d::Kind::Uint64),
-        d::optional("fence", 2, d::Kind::Uint64),
-        d::optional("hw_job_count", 3, d::Kind::Int32),
-        d::optional("id", 4, d::Kind::Uint64),
-        d::optional("job_count", 5, d::Kind::Uint32),
-        d::optional("name", 6, d::Kind::String),
-    ]);
-}
+d::describe! { DrmRunJobFtraceEvent, d::message("perfetto.protos.DrmRunJobFtraceEvent", &[
+    d::optional("entity", 1, d::Kind::Uint64),
+    d::optional("fence", 2, d::Kind::Uint64),
+    d::optional("hw_job_count", 3, d::Kind::Int32),
+    d::optional("id", 4, d::Kind::Uint64),
+    d::optional("job_count", 5, d::Kind::Uint32),
+    d::optional("name", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -141,13 +135,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedProcessJobFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedProcessJobFtraceEvent",
-        &[d::optional("fence", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { DrmSchedProcessJobFtraceEvent, d::message("perfetto.protos.DrmSchedProcessJobFtraceEvent", &[
+    d::optional("fence", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -186,15 +176,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedJobAddDepFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobAddDepFtraceEvent", &[
-        d::optional("fence_context", 1, d::Kind::Uint64),
-        d::optional("fence_seqno", 2, d::Kind::Uint64),
-        d::optional("ctx", 3, d::Kind::Uint64),
-        d::optional("seqno", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DrmSchedJobAddDepFtraceEvent, d::message("perfetto.protos.DrmSchedJobAddDepFtraceEvent", &[
+    d::optional("fence_context", 1, d::Kind::Uint64),
+    d::optional("fence_seqno", 2, d::Kind::Uint64),
+    d::optional("ctx", 3, d::Kind::Uint64),
+    d::optional("seqno", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -225,13 +212,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedJobDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobDoneFtraceEvent", &[
-        d::optional("fence_context", 1, d::Kind::Uint64),
-        d::optional("fence_seqno", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DrmSchedJobDoneFtraceEvent, d::message("perfetto.protos.DrmSchedJobDoneFtraceEvent", &[
+    d::optional("fence_context", 1, d::Kind::Uint64),
+    d::optional("fence_seqno", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -282,18 +266,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedJobQueueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobQueueFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("job_count", 2, d::Kind::Uint32),
-        d::optional("hw_job_count", 3, d::Kind::Int32),
-        d::optional("dev", 4, d::Kind::String),
-        d::optional("fence_context", 5, d::Kind::Uint64),
-        d::optional("fence_seqno", 6, d::Kind::Uint64),
-        d::optional("client_id", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DrmSchedJobQueueFtraceEvent, d::message("perfetto.protos.DrmSchedJobQueueFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("job_count", 2, d::Kind::Uint32),
+    d::optional("hw_job_count", 3, d::Kind::Int32),
+    d::optional("dev", 4, d::Kind::String),
+    d::optional("fence_context", 5, d::Kind::Uint64),
+    d::optional("fence_seqno", 6, d::Kind::Uint64),
+    d::optional("client_id", 7, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DrmSchedJobRunFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -344,18 +325,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedJobRunFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobRunFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("job_count", 2, d::Kind::Uint32),
-        d::optional("hw_job_count", 3, d::Kind::Int32),
-        d::optional("dev", 4, d::Kind::String),
-        d::optional("fence_context", 5, d::Kind::Uint64),
-        d::optional("fence_seqno", 6, d::Kind::Uint64),
-        d::optional("client_id", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DrmSchedJobRunFtraceEvent, d::message("perfetto.protos.DrmSchedJobRunFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("job_count", 2, d::Kind::Uint32),
+    d::optional("hw_job_count", 3, d::Kind::Int32),
+    d::optional("dev", 4, d::Kind::String),
+    d::optional("fence_context", 5, d::Kind::Uint64),
+    d::optional("fence_seqno", 6, d::Kind::Uint64),
+    d::optional("client_id", 7, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -394,12 +372,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DrmSchedJobUnschedulableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobUnschedulableFtraceEvent", &[
-        d::optional("fence_context", 1, d::Kind::Uint64),
-        d::optional("fence_seqno", 2, d::Kind::Uint64),
-        d::optional("ctx", 3, d::Kind::Uint64),
-        d::optional("seqno", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DrmSchedJobUnschedulableFtraceEvent, d::message("perfetto.protos.DrmSchedJobUnschedulableFtraceEvent", &[
+    d::optional("fence_context", 1, d::Kind::Uint64),
+    d::optional("fence_seqno", 2, d::Kind::Uint64),
+    d::optional("ctx", 3, d::Kind::Uint64),
+    d::optional("seqno", 4, d::Kind::Uint64),
+]) }

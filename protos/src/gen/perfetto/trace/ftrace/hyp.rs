@@ -21,14 +21,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypEnterFtraceEvent",
-        &[],
-    );
-}
-
+d::describe! { HypEnterFtraceEvent, d::message("perfetto.protos.HypEnterFtraceEvent", &[]) }
 /// `perfetto.protos.HypExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
 pub struct HypExitFtraceEvent {
@@ -48,14 +41,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypExitFtraceEvent",
-        &[],
-    );
-}
-
+d::describe! { HypExitFtraceEvent, d::message("perfetto.protos.HypExitFtraceEvent", &[]) }
 /// `perfetto.protos.HostHcallFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
 pub struct HostHcallFtraceEvent {
@@ -85,13 +71,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HostHcallFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostHcallFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("invalid", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { HostHcallFtraceEvent, d::message("perfetto.protos.HostHcallFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("invalid", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.HostSmcFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -122,13 +105,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HostSmcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostSmcFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint64),
-        d::optional("forwarded", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { HostSmcFtraceEvent, d::message("perfetto.protos.HostSmcFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint64),
+    d::optional("forwarded", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.HostMemAbortFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -159,13 +139,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HostMemAbortFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostMemAbortFtraceEvent", &[
-        d::optional("esr", 1, d::Kind::Uint64),
-        d::optional("addr", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { HostMemAbortFtraceEvent, d::message("perfetto.protos.HostMemAbortFtraceEvent", &[
+    d::optional("esr", 1, d::Kind::Uint64),
+    d::optional("addr", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.HostFfaCallFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -216,18 +193,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HostFfaCallFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostFfaCallFtraceEvent", &[
-        d::optional("func_id", 1, d::Kind::Uint64),
-        d::optional("res_a1", 2, d::Kind::Uint64),
-        d::optional("res_a2", 3, d::Kind::Uint64),
-        d::optional("res_a3", 4, d::Kind::Uint64),
-        d::optional("res_a4", 5, d::Kind::Uint64),
-        d::optional("handled", 6, d::Kind::Int32),
-        d::optional("err", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { HostFfaCallFtraceEvent, d::message("perfetto.protos.HostFfaCallFtraceEvent", &[
+    d::optional("func_id", 1, d::Kind::Uint64),
+    d::optional("res_a1", 2, d::Kind::Uint64),
+    d::optional("res_a2", 3, d::Kind::Uint64),
+    d::optional("res_a3", 4, d::Kind::Uint64),
+    d::optional("res_a4", 5, d::Kind::Uint64),
+    d::optional("handled", 6, d::Kind::Int32),
+    d::optional("err", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.IommuIdmapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -262,14 +236,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IommuIdmapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuIdmapFtraceEvent", &[
-        d::optional("from", 1, d::Kind::Uint64),
-        d::optional("to", 2, d::Kind::Uint64),
-        d::optional("prot", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { IommuIdmapFtraceEvent, d::message("perfetto.protos.IommuIdmapFtraceEvent", &[
+    d::optional("from", 1, d::Kind::Uint64),
+    d::optional("to", 2, d::Kind::Uint64),
+    d::optional("prot", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.PsciMemProtectFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -300,10 +271,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PsciMemProtectFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PsciMemProtectFtraceEvent", &[
-        d::optional("count", 1, d::Kind::Uint64),
-        d::optional("was", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { PsciMemProtectFtraceEvent, d::message("perfetto.protos.PsciMemProtectFtraceEvent", &[
+    d::optional("count", 1, d::Kind::Uint64),
+    d::optional("was", 2, d::Kind::Uint64),
+]) }

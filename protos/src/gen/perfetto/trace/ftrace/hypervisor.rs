@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorHostHcallFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorHostHcallFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("invalid", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { HypervisorHostHcallFtraceEvent, d::message("perfetto.protos.HypervisorHostHcallFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("invalid", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.HypervisorHostSmcFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorHostSmcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorHostSmcFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint64),
-        d::optional("forwarded", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { HypervisorHostSmcFtraceEvent, d::message("perfetto.protos.HypervisorHostSmcFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint64),
+    d::optional("forwarded", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.HypervisorHypExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -95,14 +89,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorHypExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorHypExitFtraceEvent",
-        &[],
-    );
-}
-
+d::describe! { HypervisorHypExitFtraceEvent, d::message("perfetto.protos.HypervisorHypExitFtraceEvent", &[]) }
 /// `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
 pub struct HypervisorIommuIdmapFtraceEvent {
@@ -136,14 +123,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorIommuIdmapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorIommuIdmapFtraceEvent", &[
-        d::optional("from", 1, d::Kind::Uint64),
-        d::optional("to", 2, d::Kind::Uint64),
-        d::optional("prot", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { HypervisorIommuIdmapFtraceEvent, d::message("perfetto.protos.HypervisorIommuIdmapFtraceEvent", &[
+    d::optional("from", 1, d::Kind::Uint64),
+    d::optional("to", 2, d::Kind::Uint64),
+    d::optional("prot", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -174,13 +158,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorPsciMemProtectFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorPsciMemProtectFtraceEvent", &[
-        d::optional("count", 1, d::Kind::Uint64),
-        d::optional("was", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { HypervisorPsciMemProtectFtraceEvent, d::message("perfetto.protos.HypervisorPsciMemProtectFtraceEvent", &[
+    d::optional("count", 1, d::Kind::Uint64),
+    d::optional("was", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -211,13 +192,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorHostMemAbortFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorHostMemAbortFtraceEvent", &[
-        d::optional("esr", 1, d::Kind::Uint64),
-        d::optional("addr", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { HypervisorHostMemAbortFtraceEvent, d::message("perfetto.protos.HypervisorHostMemAbortFtraceEvent", &[
+    d::optional("esr", 1, d::Kind::Uint64),
+    d::optional("addr", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.HypervisorHypEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -238,14 +216,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorHypEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorHypEnterFtraceEvent",
-        &[],
-    );
-}
-
+d::describe! { HypervisorHypEnterFtraceEvent, d::message("perfetto.protos.HypervisorHypEnterFtraceEvent", &[]) }
 /// `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
 pub struct HypervisorIommuIdmapCompleteFtraceEvent {
@@ -271,13 +242,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorIommuIdmapCompleteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent",
-        &[d::optional("map", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { HypervisorIommuIdmapCompleteFtraceEvent, d::message("perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent", &[
+    d::optional("map", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -304,10 +271,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HypervisorVcpuIllegalTrapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent",
-        &[d::optional("esr", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { HypervisorVcpuIllegalTrapFtraceEvent, d::message("perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent", &[
+    d::optional("esr", 1, d::Kind::Uint64),
+]) }

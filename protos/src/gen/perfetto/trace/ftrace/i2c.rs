@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl I2cReadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cReadFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("msg_nr", 2, d::Kind::Uint32),
-        d::optional("addr", 3, d::Kind::Uint32),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("len", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { I2cReadFtraceEvent, d::message("perfetto.protos.I2cReadFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("msg_nr", 2, d::Kind::Uint32),
+    d::optional("addr", 3, d::Kind::Uint32),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("len", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.I2cWriteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -99,17 +96,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl I2cWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cWriteFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("msg_nr", 2, d::Kind::Uint32),
-        d::optional("addr", 3, d::Kind::Uint32),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("len", 5, d::Kind::Uint32),
-        d::optional("buf", 7, d::Kind::Bytes),
-    ]);
-}
+d::describe! { I2cWriteFtraceEvent, d::message("perfetto.protos.I2cWriteFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("msg_nr", 2, d::Kind::Uint32),
+    d::optional("addr", 3, d::Kind::Uint32),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("len", 5, d::Kind::Uint32),
+    d::optional("buf", 7, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.I2cResultFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -144,14 +138,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl I2cResultFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cResultFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("nr_msgs", 2, d::Kind::Uint32),
-        d::optional("ret", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { I2cResultFtraceEvent, d::message("perfetto.protos.I2cResultFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("nr_msgs", 2, d::Kind::Uint32),
+    d::optional("ret", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.I2cReplyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -198,17 +189,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl I2cReplyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cReplyFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("msg_nr", 2, d::Kind::Uint32),
-        d::optional("addr", 3, d::Kind::Uint32),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("len", 5, d::Kind::Uint32),
-        d::optional("buf", 7, d::Kind::Bytes),
-    ]);
-}
+d::describe! { I2cReplyFtraceEvent, d::message("perfetto.protos.I2cReplyFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("msg_nr", 2, d::Kind::Uint32),
+    d::optional("addr", 3, d::Kind::Uint32),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("len", 5, d::Kind::Uint32),
+    d::optional("buf", 7, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.SmbusReadFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -251,16 +239,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmbusReadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusReadFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("addr", 3, d::Kind::Uint32),
-        d::optional("command", 4, d::Kind::Uint32),
-        d::optional("protocol", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SmbusReadFtraceEvent, d::message("perfetto.protos.SmbusReadFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("addr", 3, d::Kind::Uint32),
+    d::optional("command", 4, d::Kind::Uint32),
+    d::optional("protocol", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SmbusWriteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -307,17 +292,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmbusWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusWriteFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("addr", 2, d::Kind::Uint32),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("command", 4, d::Kind::Uint32),
-        d::optional("len", 5, d::Kind::Uint32),
-        d::optional("protocol", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SmbusWriteFtraceEvent, d::message("perfetto.protos.SmbusWriteFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("addr", 2, d::Kind::Uint32),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("command", 4, d::Kind::Uint32),
+    d::optional("len", 5, d::Kind::Uint32),
+    d::optional("protocol", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SmbusResultFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -368,18 +350,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmbusResultFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusResultFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("addr", 2, d::Kind::Uint32),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("read_write", 4, d::Kind::Uint32),
-        d::optional("command", 5, d::Kind::Uint32),
-        d::optional("res", 6, d::Kind::Int32),
-        d::optional("protocol", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SmbusResultFtraceEvent, d::message("perfetto.protos.SmbusResultFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("addr", 2, d::Kind::Uint32),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("read_write", 4, d::Kind::Uint32),
+    d::optional("command", 5, d::Kind::Uint32),
+    d::optional("res", 6, d::Kind::Int32),
+    d::optional("protocol", 7, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SmbusReplyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -426,14 +405,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmbusReplyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusReplyFtraceEvent", &[
-        d::optional("adapter_nr", 1, d::Kind::Int32),
-        d::optional("addr", 2, d::Kind::Uint32),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("command", 4, d::Kind::Uint32),
-        d::optional("len", 5, d::Kind::Uint32),
-        d::optional("protocol", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SmbusReplyFtraceEvent, d::message("perfetto.protos.SmbusReplyFtraceEvent", &[
+    d::optional("adapter_nr", 1, d::Kind::Int32),
+    d::optional("addr", 2, d::Kind::Uint32),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("command", 4, d::Kind::Uint32),
+    d::optional("len", 5, d::Kind::Uint32),
+    d::optional("protocol", 6, d::Kind::Uint32),
+]) }

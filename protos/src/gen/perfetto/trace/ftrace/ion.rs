@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonStatFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonStatFtraceEvent", &[
-        d::optional("buffer_id", 1, d::Kind::Uint32),
-        d::optional("len", 2, d::Kind::Int64),
-        d::optional("total_allocated", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonStatFtraceEvent, d::message("perfetto.protos.IonStatFtraceEvent", &[
+    d::optional("buffer_id", 1, d::Kind::Uint32),
+    d::optional("len", 2, d::Kind::Int64),
+    d::optional("total_allocated", 3, d::Kind::Uint64),
+]) }

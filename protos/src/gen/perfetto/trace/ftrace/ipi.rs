@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IpiEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IpiEntryFtraceEvent",
-        &[d::optional("reason", 1, d::Kind::String)],
-    );
-}
+d::describe! { IpiEntryFtraceEvent, d::message("perfetto.protos.IpiEntryFtraceEvent", &[
+    d::optional("reason", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.IpiExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -60,13 +56,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IpiExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IpiExitFtraceEvent",
-        &[d::optional("reason", 1, d::Kind::String)],
-    );
-}
+d::describe! { IpiExitFtraceEvent, d::message("perfetto.protos.IpiExitFtraceEvent", &[
+    d::optional("reason", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.IpiRaiseFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -97,10 +89,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IpiRaiseFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IpiRaiseFtraceEvent", &[
-        d::optional("target_cpus", 1, d::Kind::Uint32),
-        d::optional("reason", 2, d::Kind::String),
-    ]);
-}
+d::describe! { IpiRaiseFtraceEvent, d::message("perfetto.protos.IpiRaiseFtraceEvent", &[
+    d::optional("target_cpus", 1, d::Kind::Uint32),
+    d::optional("reason", 2, d::Kind::String),
+]) }

@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SoftirqEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SoftirqEntryFtraceEvent",
-        &[d::optional("vec", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { SoftirqEntryFtraceEvent, d::message("perfetto.protos.SoftirqEntryFtraceEvent", &[
+    d::optional("vec", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SoftirqExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -60,13 +56,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SoftirqExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SoftirqExitFtraceEvent",
-        &[d::optional("vec", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { SoftirqExitFtraceEvent, d::message("perfetto.protos.SoftirqExitFtraceEvent", &[
+    d::optional("vec", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SoftirqRaiseFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -93,13 +85,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SoftirqRaiseFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SoftirqRaiseFtraceEvent",
-        &[d::optional("vec", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { SoftirqRaiseFtraceEvent, d::message("perfetto.protos.SoftirqRaiseFtraceEvent", &[
+    d::optional("vec", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IrqHandlerEntryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -134,14 +122,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IrqHandlerEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IrqHandlerEntryFtraceEvent", &[
-        d::optional("irq", 1, d::Kind::Int32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("handler", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { IrqHandlerEntryFtraceEvent, d::message("perfetto.protos.IrqHandlerEntryFtraceEvent", &[
+    d::optional("irq", 1, d::Kind::Int32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("handler", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IrqHandlerExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -172,10 +157,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IrqHandlerExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IrqHandlerExitFtraceEvent",
-        &[d::optional("irq", 1, d::Kind::Int32), d::optional("ret", 2, d::Kind::Int32)],
-    );
-}
+d::describe! { IrqHandlerExitFtraceEvent, d::message("perfetto.protos.IrqHandlerExitFtraceEvent", &[
+    d::optional("irq", 1, d::Kind::Int32),
+    d::optional("ret", 2, d::Kind::Int32),
+]) }

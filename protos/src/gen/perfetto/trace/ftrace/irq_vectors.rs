@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LocalTimerEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LocalTimerEntryFtraceEvent",
-        &[d::optional("vector", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { LocalTimerEntryFtraceEvent, d::message("perfetto.protos.LocalTimerEntryFtraceEvent", &[
+    d::optional("vector", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.LocalTimerExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -60,10 +56,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LocalTimerExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LocalTimerExitFtraceEvent",
-        &[d::optional("vector", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { LocalTimerExitFtraceEvent, d::message("perfetto.protos.LocalTimerExitFtraceEvent", &[
+    d::optional("vector", 1, d::Kind::Int32),
+]) }

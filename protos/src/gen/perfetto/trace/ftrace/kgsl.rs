@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KgslGpuFrequencyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslGpuFrequencyFtraceEvent", &[
-        d::optional("gpu_freq", 1, d::Kind::Uint32),
-        d::optional("gpu_id", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KgslGpuFrequencyFtraceEvent, d::message("perfetto.protos.KgslGpuFrequencyFtraceEvent", &[
+    d::optional("gpu_freq", 1, d::Kind::Uint32),
+    d::optional("gpu_id", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -80,16 +77,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KgslAdrenoCmdbatchQueuedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("timestamp", 2, d::Kind::Uint32),
-        d::optional("queued", 3, d::Kind::Uint32),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("prio", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KgslAdrenoCmdbatchQueuedFtraceEvent, d::message("perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("timestamp", 2, d::Kind::Uint32),
+    d::optional("queued", 3, d::Kind::Uint32),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("prio", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -164,24 +158,21 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KgslAdrenoCmdbatchSubmittedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("timestamp", 2, d::Kind::Uint32),
-        d::optional("inflight", 3, d::Kind::Int64),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("ticks", 5, d::Kind::Uint64),
-        d::optional("secs", 6, d::Kind::Uint64),
-        d::optional("usecs", 7, d::Kind::Uint64),
-        d::optional("prio", 8, d::Kind::Int32),
-        d::optional("rb_id", 9, d::Kind::Int32),
-        d::optional("rptr", 10, d::Kind::Uint32),
-        d::optional("wptr", 11, d::Kind::Uint32),
-        d::optional("q_inflight", 12, d::Kind::Int32),
-        d::optional("dispatch_queue", 13, d::Kind::Int32),
-    ]);
-}
+d::describe! { KgslAdrenoCmdbatchSubmittedFtraceEvent, d::message("perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("timestamp", 2, d::Kind::Uint32),
+    d::optional("inflight", 3, d::Kind::Int64),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("ticks", 5, d::Kind::Uint64),
+    d::optional("secs", 6, d::Kind::Uint64),
+    d::optional("usecs", 7, d::Kind::Uint64),
+    d::optional("prio", 8, d::Kind::Int32),
+    d::optional("rb_id", 9, d::Kind::Int32),
+    d::optional("rptr", 10, d::Kind::Uint32),
+    d::optional("wptr", 11, d::Kind::Uint32),
+    d::optional("q_inflight", 12, d::Kind::Int32),
+    d::optional("dispatch_queue", 13, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -220,15 +211,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KgslAdrenoCmdbatchSyncFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("timestamp", 2, d::Kind::Uint32),
-        d::optional("ticks", 3, d::Kind::Uint64),
-        d::optional("prio", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { KgslAdrenoCmdbatchSyncFtraceEvent, d::message("perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("timestamp", 2, d::Kind::Uint32),
+    d::optional("ticks", 3, d::Kind::Uint64),
+    d::optional("prio", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -319,25 +307,22 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KgslAdrenoCmdbatchRetiredFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("timestamp", 2, d::Kind::Uint32),
-        d::optional("inflight", 3, d::Kind::Int64),
-        d::optional("recovery", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-        d::optional("start", 6, d::Kind::Uint64),
-        d::optional("retire", 7, d::Kind::Uint64),
-        d::optional("prio", 8, d::Kind::Int32),
-        d::optional("rb_id", 9, d::Kind::Int32),
-        d::optional("rptr", 10, d::Kind::Uint32),
-        d::optional("wptr", 11, d::Kind::Uint32),
-        d::optional("q_inflight", 12, d::Kind::Int32),
-        d::optional("fault_recovery", 13, d::Kind::Uint64),
-        d::optional("dispatch_queue", 14, d::Kind::Uint32),
-        d::optional("submitted_to_rb", 15, d::Kind::Uint64),
-        d::optional("retired_on_gmu", 16, d::Kind::Uint64),
-        d::optional("active", 17, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KgslAdrenoCmdbatchRetiredFtraceEvent, d::message("perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("timestamp", 2, d::Kind::Uint32),
+    d::optional("inflight", 3, d::Kind::Int64),
+    d::optional("recovery", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+    d::optional("start", 6, d::Kind::Uint64),
+    d::optional("retire", 7, d::Kind::Uint64),
+    d::optional("prio", 8, d::Kind::Int32),
+    d::optional("rb_id", 9, d::Kind::Int32),
+    d::optional("rptr", 10, d::Kind::Uint32),
+    d::optional("wptr", 11, d::Kind::Uint32),
+    d::optional("q_inflight", 12, d::Kind::Int32),
+    d::optional("fault_recovery", 13, d::Kind::Uint64),
+    d::optional("dispatch_queue", 14, d::Kind::Uint32),
+    d::optional("submitted_to_rb", 15, d::Kind::Uint64),
+    d::optional("retired_on_gmu", 16, d::Kind::Uint64),
+    d::optional("active", 17, d::Kind::Uint64),
+]) }

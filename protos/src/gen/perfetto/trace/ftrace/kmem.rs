@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AllocPagesIommuEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesIommuEndFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("order", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { AllocPagesIommuEndFtraceEvent, d::message("perfetto.protos.AllocPagesIommuEndFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("order", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AllocPagesIommuFailFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesIommuFailFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("order", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { AllocPagesIommuFailFtraceEvent, d::message("perfetto.protos.AllocPagesIommuFailFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("order", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,13 +99,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AllocPagesIommuStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesIommuStartFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("order", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { AllocPagesIommuStartFtraceEvent, d::message("perfetto.protos.AllocPagesIommuStartFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("order", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.AllocPagesSysEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -142,13 +133,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AllocPagesSysEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesSysEndFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("order", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { AllocPagesSysEndFtraceEvent, d::message("perfetto.protos.AllocPagesSysEndFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("order", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.AllocPagesSysFailFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -179,13 +167,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AllocPagesSysFailFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesSysFailFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("order", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { AllocPagesSysFailFtraceEvent, d::message("perfetto.protos.AllocPagesSysFailFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("order", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.AllocPagesSysStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -216,13 +201,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AllocPagesSysStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesSysStartFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("order", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { AllocPagesSysStartFtraceEvent, d::message("perfetto.protos.AllocPagesSysStartFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("order", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -249,13 +231,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmaAllocContiguousRetryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaAllocContiguousRetryFtraceEvent",
-        &[d::optional("tries", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { DmaAllocContiguousRetryFtraceEvent, d::message("perfetto.protos.DmaAllocContiguousRetryFtraceEvent", &[
+    d::optional("tries", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.IommuMapRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -294,15 +272,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IommuMapRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuMapRangeFtraceEvent", &[
-        d::optional("chunk_size", 1, d::Kind::Uint64),
-        d::optional("len", 2, d::Kind::Uint64),
-        d::optional("pa", 3, d::Kind::Uint64),
-        d::optional("va", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IommuMapRangeFtraceEvent, d::message("perfetto.protos.IommuMapRangeFtraceEvent", &[
+    d::optional("chunk_size", 1, d::Kind::Uint64),
+    d::optional("len", 2, d::Kind::Uint64),
+    d::optional("pa", 3, d::Kind::Uint64),
+    d::optional("va", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -345,16 +320,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IommuSecPtblMapRangeEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent", &[
-        d::optional("len", 1, d::Kind::Uint64),
-        d::optional("num", 2, d::Kind::Int32),
-        d::optional("pa", 3, d::Kind::Uint32),
-        d::optional("sec_id", 4, d::Kind::Int32),
-        d::optional("va", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IommuSecPtblMapRangeEndFtraceEvent, d::message("perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Uint64),
+    d::optional("num", 2, d::Kind::Int32),
+    d::optional("pa", 3, d::Kind::Uint32),
+    d::optional("sec_id", 4, d::Kind::Int32),
+    d::optional("va", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -397,16 +369,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IommuSecPtblMapRangeStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent", &[
-        d::optional("len", 1, d::Kind::Uint64),
-        d::optional("num", 2, d::Kind::Int32),
-        d::optional("pa", 3, d::Kind::Uint32),
-        d::optional("sec_id", 4, d::Kind::Int32),
-        d::optional("va", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IommuSecPtblMapRangeStartFtraceEvent, d::message("perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Uint64),
+    d::optional("num", 2, d::Kind::Int32),
+    d::optional("pa", 3, d::Kind::Uint32),
+    d::optional("sec_id", 4, d::Kind::Int32),
+    d::optional("va", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonAllocBufferEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -449,16 +418,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonAllocBufferEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferEndFtraceEvent", &[
-        d::optional("client_name", 1, d::Kind::String),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("heap_name", 3, d::Kind::String),
-        d::optional("len", 4, d::Kind::Uint64),
-        d::optional("mask", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { IonAllocBufferEndFtraceEvent, d::message("perfetto.protos.IonAllocBufferEndFtraceEvent", &[
+    d::optional("client_name", 1, d::Kind::String),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("heap_name", 3, d::Kind::String),
+    d::optional("len", 4, d::Kind::Uint64),
+    d::optional("mask", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IonAllocBufferFailFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -505,17 +471,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonAllocBufferFailFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferFailFtraceEvent", &[
-        d::optional("client_name", 1, d::Kind::String),
-        d::optional("error", 2, d::Kind::Int64),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("heap_name", 4, d::Kind::String),
-        d::optional("len", 5, d::Kind::Uint64),
-        d::optional("mask", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { IonAllocBufferFailFtraceEvent, d::message("perfetto.protos.IonAllocBufferFailFtraceEvent", &[
+    d::optional("client_name", 1, d::Kind::String),
+    d::optional("error", 2, d::Kind::Int64),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("heap_name", 4, d::Kind::String),
+    d::optional("len", 5, d::Kind::Uint64),
+    d::optional("mask", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -562,17 +525,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonAllocBufferFallbackFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferFallbackFtraceEvent", &[
-        d::optional("client_name", 1, d::Kind::String),
-        d::optional("error", 2, d::Kind::Int64),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("heap_name", 4, d::Kind::String),
-        d::optional("len", 5, d::Kind::Uint64),
-        d::optional("mask", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { IonAllocBufferFallbackFtraceEvent, d::message("perfetto.protos.IonAllocBufferFallbackFtraceEvent", &[
+    d::optional("client_name", 1, d::Kind::String),
+    d::optional("error", 2, d::Kind::Int64),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("heap_name", 4, d::Kind::String),
+    d::optional("len", 5, d::Kind::Uint64),
+    d::optional("mask", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IonAllocBufferStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -615,16 +575,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonAllocBufferStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferStartFtraceEvent", &[
-        d::optional("client_name", 1, d::Kind::String),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("heap_name", 3, d::Kind::String),
-        d::optional("len", 4, d::Kind::Uint64),
-        d::optional("mask", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { IonAllocBufferStartFtraceEvent, d::message("perfetto.protos.IonAllocBufferStartFtraceEvent", &[
+    d::optional("client_name", 1, d::Kind::String),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("heap_name", 3, d::Kind::String),
+    d::optional("len", 4, d::Kind::Uint64),
+    d::optional("mask", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IonCpAllocRetryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -651,13 +608,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonCpAllocRetryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonCpAllocRetryFtraceEvent",
-        &[d::optional("tries", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { IonCpAllocRetryFtraceEvent, d::message("perfetto.protos.IonCpAllocRetryFtraceEvent", &[
+    d::optional("tries", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -696,15 +649,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonCpSecureBufferEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonCpSecureBufferEndFtraceEvent", &[
-        d::optional("align", 1, d::Kind::Uint64),
-        d::optional("flags", 2, d::Kind::Uint64),
-        d::optional("heap_name", 3, d::Kind::String),
-        d::optional("len", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonCpSecureBufferEndFtraceEvent, d::message("perfetto.protos.IonCpSecureBufferEndFtraceEvent", &[
+    d::optional("align", 1, d::Kind::Uint64),
+    d::optional("flags", 2, d::Kind::Uint64),
+    d::optional("heap_name", 3, d::Kind::String),
+    d::optional("len", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -743,15 +693,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonCpSecureBufferStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonCpSecureBufferStartFtraceEvent", &[
-        d::optional("align", 1, d::Kind::Uint64),
-        d::optional("flags", 2, d::Kind::Uint64),
-        d::optional("heap_name", 3, d::Kind::String),
-        d::optional("len", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonCpSecureBufferStartFtraceEvent, d::message("perfetto.protos.IonCpSecureBufferStartFtraceEvent", &[
+    d::optional("align", 1, d::Kind::Uint64),
+    d::optional("flags", 2, d::Kind::Uint64),
+    d::optional("heap_name", 3, d::Kind::String),
+    d::optional("len", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonPrefetchingFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -778,13 +725,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonPrefetchingFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonPrefetchingFtraceEvent",
-        &[d::optional("len", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { IonPrefetchingFtraceEvent, d::message("perfetto.protos.IonPrefetchingFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -819,14 +762,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonSecureCmaAddToPoolEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent", &[
-        d::optional("is_prefetch", 1, d::Kind::Uint32),
-        d::optional("len", 2, d::Kind::Uint64),
-        d::optional("pool_total", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { IonSecureCmaAddToPoolEndFtraceEvent, d::message("perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent", &[
+    d::optional("is_prefetch", 1, d::Kind::Uint32),
+    d::optional("len", 2, d::Kind::Uint64),
+    d::optional("pool_total", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -861,14 +801,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonSecureCmaAddToPoolStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent", &[
-        d::optional("is_prefetch", 1, d::Kind::Uint32),
-        d::optional("len", 2, d::Kind::Uint64),
-        d::optional("pool_total", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { IonSecureCmaAddToPoolStartFtraceEvent, d::message("perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent", &[
+    d::optional("is_prefetch", 1, d::Kind::Uint32),
+    d::optional("len", 2, d::Kind::Uint64),
+    d::optional("pool_total", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -907,15 +844,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonSecureCmaAllocateEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAllocateEndFtraceEvent", &[
-        d::optional("align", 1, d::Kind::Uint64),
-        d::optional("flags", 2, d::Kind::Uint64),
-        d::optional("heap_name", 3, d::Kind::String),
-        d::optional("len", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonSecureCmaAllocateEndFtraceEvent, d::message("perfetto.protos.IonSecureCmaAllocateEndFtraceEvent", &[
+    d::optional("align", 1, d::Kind::Uint64),
+    d::optional("flags", 2, d::Kind::Uint64),
+    d::optional("heap_name", 3, d::Kind::String),
+    d::optional("len", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -954,15 +888,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonSecureCmaAllocateStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAllocateStartFtraceEvent", &[
-        d::optional("align", 1, d::Kind::Uint64),
-        d::optional("flags", 2, d::Kind::Uint64),
-        d::optional("heap_name", 3, d::Kind::String),
-        d::optional("len", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonSecureCmaAllocateStartFtraceEvent, d::message("perfetto.protos.IonSecureCmaAllocateStartFtraceEvent", &[
+    d::optional("align", 1, d::Kind::Uint64),
+    d::optional("flags", 2, d::Kind::Uint64),
+    d::optional("heap_name", 3, d::Kind::String),
+    d::optional("len", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -993,13 +924,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonSecureCmaShrinkPoolEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent", &[
-        d::optional("drained_size", 1, d::Kind::Uint64),
-        d::optional("skipped_size", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonSecureCmaShrinkPoolEndFtraceEvent, d::message("perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent", &[
+    d::optional("drained_size", 1, d::Kind::Uint64),
+    d::optional("skipped_size", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1030,13 +958,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonSecureCmaShrinkPoolStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent", &[
-        d::optional("drained_size", 1, d::Kind::Uint64),
-        d::optional("skipped_size", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonSecureCmaShrinkPoolStartFtraceEvent, d::message("perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent", &[
+    d::optional("drained_size", 1, d::Kind::Uint64),
+    d::optional("skipped_size", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KfreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1067,13 +992,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KfreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KfreeFtraceEvent", &[
-        d::optional("call_site", 1, d::Kind::Uint64),
-        d::optional("ptr", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KfreeFtraceEvent, d::message("perfetto.protos.KfreeFtraceEvent", &[
+    d::optional("call_site", 1, d::Kind::Uint64),
+    d::optional("ptr", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KmallocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1116,16 +1038,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KmallocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmallocFtraceEvent", &[
-        d::optional("bytes_alloc", 1, d::Kind::Uint64),
-        d::optional("bytes_req", 2, d::Kind::Uint64),
-        d::optional("call_site", 3, d::Kind::Uint64),
-        d::optional("gfp_flags", 4, d::Kind::Uint32),
-        d::optional("ptr", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KmallocFtraceEvent, d::message("perfetto.protos.KmallocFtraceEvent", &[
+    d::optional("bytes_alloc", 1, d::Kind::Uint64),
+    d::optional("bytes_req", 2, d::Kind::Uint64),
+    d::optional("call_site", 3, d::Kind::Uint64),
+    d::optional("gfp_flags", 4, d::Kind::Uint32),
+    d::optional("ptr", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KmallocNodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1172,17 +1091,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KmallocNodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmallocNodeFtraceEvent", &[
-        d::optional("bytes_alloc", 1, d::Kind::Uint64),
-        d::optional("bytes_req", 2, d::Kind::Uint64),
-        d::optional("call_site", 3, d::Kind::Uint64),
-        d::optional("gfp_flags", 4, d::Kind::Uint32),
-        d::optional("node", 5, d::Kind::Int32),
-        d::optional("ptr", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KmallocNodeFtraceEvent, d::message("perfetto.protos.KmallocNodeFtraceEvent", &[
+    d::optional("bytes_alloc", 1, d::Kind::Uint64),
+    d::optional("bytes_req", 2, d::Kind::Uint64),
+    d::optional("call_site", 3, d::Kind::Uint64),
+    d::optional("gfp_flags", 4, d::Kind::Uint32),
+    d::optional("node", 5, d::Kind::Int32),
+    d::optional("ptr", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KmemCacheAllocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1225,16 +1141,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KmemCacheAllocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmemCacheAllocFtraceEvent", &[
-        d::optional("bytes_alloc", 1, d::Kind::Uint64),
-        d::optional("bytes_req", 2, d::Kind::Uint64),
-        d::optional("call_site", 3, d::Kind::Uint64),
-        d::optional("gfp_flags", 4, d::Kind::Uint32),
-        d::optional("ptr", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KmemCacheAllocFtraceEvent, d::message("perfetto.protos.KmemCacheAllocFtraceEvent", &[
+    d::optional("bytes_alloc", 1, d::Kind::Uint64),
+    d::optional("bytes_req", 2, d::Kind::Uint64),
+    d::optional("call_site", 3, d::Kind::Uint64),
+    d::optional("gfp_flags", 4, d::Kind::Uint32),
+    d::optional("ptr", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1281,17 +1194,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KmemCacheAllocNodeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmemCacheAllocNodeFtraceEvent", &[
-        d::optional("bytes_alloc", 1, d::Kind::Uint64),
-        d::optional("bytes_req", 2, d::Kind::Uint64),
-        d::optional("call_site", 3, d::Kind::Uint64),
-        d::optional("gfp_flags", 4, d::Kind::Uint32),
-        d::optional("node", 5, d::Kind::Int32),
-        d::optional("ptr", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KmemCacheAllocNodeFtraceEvent, d::message("perfetto.protos.KmemCacheAllocNodeFtraceEvent", &[
+    d::optional("bytes_alloc", 1, d::Kind::Uint64),
+    d::optional("bytes_req", 2, d::Kind::Uint64),
+    d::optional("call_site", 3, d::Kind::Uint64),
+    d::optional("gfp_flags", 4, d::Kind::Uint32),
+    d::optional("node", 5, d::Kind::Int32),
+    d::optional("ptr", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KmemCacheFreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1322,13 +1232,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KmemCacheFreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmemCacheFreeFtraceEvent", &[
-        d::optional("call_site", 1, d::Kind::Uint64),
-        d::optional("ptr", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KmemCacheFreeFtraceEvent, d::message("perfetto.protos.KmemCacheFreeFtraceEvent", &[
+    d::optional("call_site", 1, d::Kind::Uint64),
+    d::optional("ptr", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MigratePagesEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1355,13 +1262,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MigratePagesEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MigratePagesEndFtraceEvent",
-        &[d::optional("mode", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { MigratePagesEndFtraceEvent, d::message("perfetto.protos.MigratePagesEndFtraceEvent", &[
+    d::optional("mode", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MigratePagesStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1388,13 +1291,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MigratePagesStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MigratePagesStartFtraceEvent",
-        &[d::optional("mode", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { MigratePagesStartFtraceEvent, d::message("perfetto.protos.MigratePagesStartFtraceEvent", &[
+    d::optional("mode", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MigrateRetryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1421,13 +1320,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MigrateRetryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MigrateRetryFtraceEvent",
-        &[d::optional("tries", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { MigrateRetryFtraceEvent, d::message("perfetto.protos.MigrateRetryFtraceEvent", &[
+    d::optional("tries", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmPageAllocFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1470,16 +1365,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmPageAllocFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageAllocFtraceEvent", &[
-        d::optional("gfp_flags", 1, d::Kind::Uint32),
-        d::optional("migratetype", 2, d::Kind::Int32),
-        d::optional("order", 3, d::Kind::Uint32),
-        d::optional("page", 4, d::Kind::Uint64),
-        d::optional("pfn", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmPageAllocFtraceEvent, d::message("perfetto.protos.MmPageAllocFtraceEvent", &[
+    d::optional("gfp_flags", 1, d::Kind::Uint32),
+    d::optional("migratetype", 2, d::Kind::Int32),
+    d::optional("order", 3, d::Kind::Uint32),
+    d::optional("page", 4, d::Kind::Uint64),
+    d::optional("pfn", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1530,18 +1422,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmPageAllocExtfragFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageAllocExtfragFtraceEvent", &[
-        d::optional("alloc_migratetype", 1, d::Kind::Int32),
-        d::optional("alloc_order", 2, d::Kind::Int32),
-        d::optional("fallback_migratetype", 3, d::Kind::Int32),
-        d::optional("fallback_order", 4, d::Kind::Int32),
-        d::optional("page", 5, d::Kind::Uint64),
-        d::optional("change_ownership", 6, d::Kind::Int32),
-        d::optional("pfn", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmPageAllocExtfragFtraceEvent, d::message("perfetto.protos.MmPageAllocExtfragFtraceEvent", &[
+    d::optional("alloc_migratetype", 1, d::Kind::Int32),
+    d::optional("alloc_order", 2, d::Kind::Int32),
+    d::optional("fallback_migratetype", 3, d::Kind::Int32),
+    d::optional("fallback_order", 4, d::Kind::Int32),
+    d::optional("page", 5, d::Kind::Uint64),
+    d::optional("change_ownership", 6, d::Kind::Int32),
+    d::optional("pfn", 7, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1580,15 +1469,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmPageAllocZoneLockedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageAllocZoneLockedFtraceEvent", &[
-        d::optional("migratetype", 1, d::Kind::Int32),
-        d::optional("order", 2, d::Kind::Uint32),
-        d::optional("page", 3, d::Kind::Uint64),
-        d::optional("pfn", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmPageAllocZoneLockedFtraceEvent, d::message("perfetto.protos.MmPageAllocZoneLockedFtraceEvent", &[
+    d::optional("migratetype", 1, d::Kind::Int32),
+    d::optional("order", 2, d::Kind::Uint32),
+    d::optional("page", 3, d::Kind::Uint64),
+    d::optional("pfn", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmPageFreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1623,14 +1509,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmPageFreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageFreeFtraceEvent", &[
-        d::optional("order", 1, d::Kind::Uint32),
-        d::optional("page", 2, d::Kind::Uint64),
-        d::optional("pfn", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmPageFreeFtraceEvent, d::message("perfetto.protos.MmPageFreeFtraceEvent", &[
+    d::optional("order", 1, d::Kind::Uint32),
+    d::optional("page", 2, d::Kind::Uint64),
+    d::optional("pfn", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1665,14 +1548,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmPageFreeBatchedFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageFreeBatchedFtraceEvent", &[
-        d::optional("cold", 1, d::Kind::Int32),
-        d::optional("page", 2, d::Kind::Uint64),
-        d::optional("pfn", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmPageFreeBatchedFtraceEvent, d::message("perfetto.protos.MmPageFreeBatchedFtraceEvent", &[
+    d::optional("cold", 1, d::Kind::Int32),
+    d::optional("page", 2, d::Kind::Uint64),
+    d::optional("pfn", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1711,15 +1591,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmPagePcpuDrainFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPagePcpuDrainFtraceEvent", &[
-        d::optional("migratetype", 1, d::Kind::Int32),
-        d::optional("order", 2, d::Kind::Uint32),
-        d::optional("page", 3, d::Kind::Uint64),
-        d::optional("pfn", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmPagePcpuDrainFtraceEvent, d::message("perfetto.protos.MmPagePcpuDrainFtraceEvent", &[
+    d::optional("migratetype", 1, d::Kind::Int32),
+    d::optional("order", 2, d::Kind::Uint32),
+    d::optional("page", 3, d::Kind::Uint64),
+    d::optional("pfn", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.RssStatFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1758,15 +1635,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RssStatFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RssStatFtraceEvent", &[
-        d::optional("member", 1, d::Kind::Int32),
-        d::optional("size", 2, d::Kind::Int64),
-        d::optional("curr", 3, d::Kind::Uint32),
-        d::optional("mm_id", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { RssStatFtraceEvent, d::message("perfetto.protos.RssStatFtraceEvent", &[
+    d::optional("member", 1, d::Kind::Int32),
+    d::optional("size", 2, d::Kind::Int64),
+    d::optional("curr", 3, d::Kind::Uint32),
+    d::optional("mm_id", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.IonHeapShrinkFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1801,14 +1675,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonHeapShrinkFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonHeapShrinkFtraceEvent", &[
-        d::optional("heap_name", 1, d::Kind::String),
-        d::optional("len", 2, d::Kind::Uint64),
-        d::optional("total_allocated", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { IonHeapShrinkFtraceEvent, d::message("perfetto.protos.IonHeapShrinkFtraceEvent", &[
+    d::optional("heap_name", 1, d::Kind::String),
+    d::optional("len", 2, d::Kind::Uint64),
+    d::optional("total_allocated", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.IonHeapGrowFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1843,14 +1714,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonHeapGrowFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonHeapGrowFtraceEvent", &[
-        d::optional("heap_name", 1, d::Kind::String),
-        d::optional("len", 2, d::Kind::Uint64),
-        d::optional("total_allocated", 3, d::Kind::Int64),
-    ]);
-}
+d::describe! { IonHeapGrowFtraceEvent, d::message("perfetto.protos.IonHeapGrowFtraceEvent", &[
+    d::optional("heap_name", 1, d::Kind::String),
+    d::optional("len", 2, d::Kind::Uint64),
+    d::optional("total_allocated", 3, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.IonBufferCreateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1881,13 +1749,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonBufferCreateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonBufferCreateFtraceEvent", &[
-        d::optional("addr", 1, d::Kind::Uint64),
-        d::optional("len", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonBufferCreateFtraceEvent, d::message("perfetto.protos.IonBufferCreateFtraceEvent", &[
+    d::optional("addr", 1, d::Kind::Uint64),
+    d::optional("len", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.IonBufferDestroyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1918,13 +1783,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl IonBufferDestroyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonBufferDestroyFtraceEvent", &[
-        d::optional("addr", 1, d::Kind::Uint64),
-        d::optional("len", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { IonBufferDestroyFtraceEvent, d::message("perfetto.protos.IonBufferDestroyFtraceEvent", &[
+    d::optional("addr", 1, d::Kind::Uint64),
+    d::optional("len", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1971,17 +1833,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmAllocContigMigrateRangeInfoFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent", &[
-        d::optional("start", 1, d::Kind::Uint64),
-        d::optional("end", 2, d::Kind::Uint64),
-        d::optional("nr_migrated", 3, d::Kind::Uint64),
-        d::optional("nr_reclaimed", 4, d::Kind::Uint64),
-        d::optional("nr_mapped", 5, d::Kind::Uint64),
-        d::optional("migratetype", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmAllocContigMigrateRangeInfoFtraceEvent, d::message("perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent", &[
+    d::optional("start", 1, d::Kind::Uint64),
+    d::optional("end", 2, d::Kind::Uint64),
+    d::optional("nr_migrated", 3, d::Kind::Uint64),
+    d::optional("nr_reclaimed", 4, d::Kind::Uint64),
+    d::optional("nr_mapped", 5, d::Kind::Uint64),
+    d::optional("migratetype", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DmabufRssStatFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -2016,11 +1875,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DmabufRssStatFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmabufRssStatFtraceEvent", &[
-        d::optional("rss", 1, d::Kind::Uint64),
-        d::optional("rss_delta", 2, d::Kind::Int64),
-        d::optional("i_ino", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { DmabufRssStatFtraceEvent, d::message("perfetto.protos.DmabufRssStatFtraceEvent", &[
+    d::optional("rss", 1, d::Kind::Uint64),
+    d::optional("rss_delta", 2, d::Kind::Int64),
+    d::optional("i_ino", 3, d::Kind::Uint64),
+]) }

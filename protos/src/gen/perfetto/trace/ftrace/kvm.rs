@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmAccessFaultFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmAccessFaultFtraceEvent",
-        &[d::optional("ipa", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { KvmAccessFaultFtraceEvent, d::message("perfetto.protos.KvmAccessFaultFtraceEvent", &[
+    d::optional("ipa", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmAckIrqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -64,13 +60,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmAckIrqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmAckIrqFtraceEvent", &[
-        d::optional("irqchip", 1, d::Kind::Uint32),
-        d::optional("pin", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KvmAckIrqFtraceEvent, d::message("perfetto.protos.KvmAckIrqFtraceEvent", &[
+    d::optional("irqchip", 1, d::Kind::Uint32),
+    d::optional("pin", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmAgeHvaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -101,13 +94,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmAgeHvaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmAgeHvaFtraceEvent", &[
-        d::optional("end", 1, d::Kind::Uint64),
-        d::optional("start", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmAgeHvaFtraceEvent, d::message("perfetto.protos.KvmAgeHvaFtraceEvent", &[
+    d::optional("end", 1, d::Kind::Uint64),
+    d::optional("start", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmAgePageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -146,15 +136,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmAgePageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmAgePageFtraceEvent", &[
-        d::optional("gfn", 1, d::Kind::Uint64),
-        d::optional("hva", 2, d::Kind::Uint64),
-        d::optional("level", 3, d::Kind::Uint32),
-        d::optional("referenced", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KvmAgePageFtraceEvent, d::message("perfetto.protos.KvmAgePageFtraceEvent", &[
+    d::optional("gfn", 1, d::Kind::Uint64),
+    d::optional("hva", 2, d::Kind::Uint64),
+    d::optional("level", 3, d::Kind::Uint32),
+    d::optional("referenced", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmArmClearDebugFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -181,13 +168,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmArmClearDebugFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmArmClearDebugFtraceEvent",
-        &[d::optional("guest_debug", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { KvmArmClearDebugFtraceEvent, d::message("perfetto.protos.KvmArmClearDebugFtraceEvent", &[
+    d::optional("guest_debug", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -218,13 +201,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmArmSetDreg32FtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmArmSetDreg32FtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KvmArmSetDreg32FtraceEvent, d::message("perfetto.protos.KvmArmSetDreg32FtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -255,13 +235,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmArmSetRegsetFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmArmSetRegsetFtraceEvent",
-        &[d::optional("len", 1, d::Kind::Int32), d::optional("name", 2, d::Kind::String)],
-    );
-}
+d::describe! { KvmArmSetRegsetFtraceEvent, d::message("perfetto.protos.KvmArmSetRegsetFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Int32),
+    d::optional("name", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -292,13 +269,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmArmSetupDebugFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmArmSetupDebugFtraceEvent", &[
-        d::optional("guest_debug", 1, d::Kind::Uint32),
-        d::optional("vcpu", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmArmSetupDebugFtraceEvent, d::message("perfetto.protos.KvmArmSetupDebugFtraceEvent", &[
+    d::optional("guest_debug", 1, d::Kind::Uint32),
+    d::optional("vcpu", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmEntryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -325,13 +299,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmEntryFtraceEvent",
-        &[d::optional("vcpu_pc", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { KvmEntryFtraceEvent, d::message("perfetto.protos.KvmEntryFtraceEvent", &[
+    d::optional("vcpu_pc", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -366,14 +336,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmExitFtraceEvent", &[
-        d::optional("esr_ec", 1, d::Kind::Uint32),
-        d::optional("ret", 2, d::Kind::Int32),
-        d::optional("vcpu_pc", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmExitFtraceEvent, d::message("perfetto.protos.KvmExitFtraceEvent", &[
+    d::optional("esr_ec", 1, d::Kind::Uint32),
+    d::optional("ret", 2, d::Kind::Int32),
+    d::optional("vcpu_pc", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmFpuFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -400,13 +367,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmFpuFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmFpuFtraceEvent",
-        &[d::optional("load", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { KvmFpuFtraceEvent, d::message("perfetto.protos.KvmFpuFtraceEvent", &[
+    d::optional("load", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmGetTimerMapFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -445,15 +408,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmGetTimerMapFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmGetTimerMapFtraceEvent", &[
-        d::optional("direct_ptimer", 1, d::Kind::Int32),
-        d::optional("direct_vtimer", 2, d::Kind::Int32),
-        d::optional("emul_ptimer", 3, d::Kind::Int32),
-        d::optional("vcpu_id", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmGetTimerMapFtraceEvent, d::message("perfetto.protos.KvmGetTimerMapFtraceEvent", &[
+    d::optional("direct_ptimer", 1, d::Kind::Int32),
+    d::optional("direct_vtimer", 2, d::Kind::Int32),
+    d::optional("emul_ptimer", 3, d::Kind::Int32),
+    d::optional("vcpu_id", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmGuestFaultFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -492,15 +452,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmGuestFaultFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmGuestFaultFtraceEvent", &[
-        d::optional("hsr", 1, d::Kind::Uint64),
-        d::optional("hxfar", 2, d::Kind::Uint64),
-        d::optional("ipa", 3, d::Kind::Uint64),
-        d::optional("vcpu_pc", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmGuestFaultFtraceEvent, d::message("perfetto.protos.KvmGuestFaultFtraceEvent", &[
+    d::optional("hsr", 1, d::Kind::Uint64),
+    d::optional("hxfar", 2, d::Kind::Uint64),
+    d::optional("ipa", 3, d::Kind::Uint64),
+    d::optional("vcpu_pc", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmHandleSysRegFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -527,13 +484,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmHandleSysRegFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmHandleSysRegFtraceEvent",
-        &[d::optional("hsr", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { KvmHandleSysRegFtraceEvent, d::message("perfetto.protos.KvmHandleSysRegFtraceEvent", &[
+    d::optional("hsr", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmHvcArm64FtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -568,14 +521,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmHvcArm64FtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmHvcArm64FtraceEvent", &[
-        d::optional("imm", 1, d::Kind::Uint64),
-        d::optional("r0", 2, d::Kind::Uint64),
-        d::optional("vcpu_pc", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmHvcArm64FtraceEvent, d::message("perfetto.protos.KvmHvcArm64FtraceEvent", &[
+    d::optional("imm", 1, d::Kind::Uint64),
+    d::optional("r0", 2, d::Kind::Uint64),
+    d::optional("vcpu_pc", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmIrqLineFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -614,15 +564,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmIrqLineFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmIrqLineFtraceEvent", &[
-        d::optional("irq_num", 1, d::Kind::Int32),
-        d::optional("level", 2, d::Kind::Int32),
-        d::optional("type", 3, d::Kind::Uint32),
-        d::optional("vcpu_idx", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { KvmIrqLineFtraceEvent, d::message("perfetto.protos.KvmIrqLineFtraceEvent", &[
+    d::optional("irq_num", 1, d::Kind::Int32),
+    d::optional("level", 2, d::Kind::Int32),
+    d::optional("type", 3, d::Kind::Uint32),
+    d::optional("vcpu_idx", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KvmMmioFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -661,15 +608,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmMmioFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmMmioFtraceEvent", &[
-        d::optional("gpa", 1, d::Kind::Uint64),
-        d::optional("len", 2, d::Kind::Uint32),
-        d::optional("type", 3, d::Kind::Uint32),
-        d::optional("val", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmMmioFtraceEvent, d::message("perfetto.protos.KvmMmioFtraceEvent", &[
+    d::optional("gpa", 1, d::Kind::Uint64),
+    d::optional("len", 2, d::Kind::Uint32),
+    d::optional("type", 3, d::Kind::Uint32),
+    d::optional("val", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmMmioEmulateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -704,14 +648,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmMmioEmulateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmMmioEmulateFtraceEvent", &[
-        d::optional("cpsr", 1, d::Kind::Uint64),
-        d::optional("instr", 2, d::Kind::Uint64),
-        d::optional("vcpu_pc", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmMmioEmulateFtraceEvent, d::message("perfetto.protos.KvmMmioEmulateFtraceEvent", &[
+    d::optional("cpsr", 1, d::Kind::Uint64),
+    d::optional("instr", 2, d::Kind::Uint64),
+    d::optional("vcpu_pc", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -742,13 +683,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmSetGuestDebugFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSetGuestDebugFtraceEvent", &[
-        d::optional("guest_debug", 1, d::Kind::Uint32),
-        d::optional("vcpu", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmSetGuestDebugFtraceEvent, d::message("perfetto.protos.KvmSetGuestDebugFtraceEvent", &[
+    d::optional("guest_debug", 1, d::Kind::Uint32),
+    d::optional("vcpu", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmSetIrqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -783,14 +721,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmSetIrqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSetIrqFtraceEvent", &[
-        d::optional("gsi", 1, d::Kind::Uint32),
-        d::optional("irq_source_id", 2, d::Kind::Int32),
-        d::optional("level", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { KvmSetIrqFtraceEvent, d::message("perfetto.protos.KvmSetIrqFtraceEvent", &[
+    d::optional("gsi", 1, d::Kind::Uint32),
+    d::optional("irq_source_id", 2, d::Kind::Int32),
+    d::optional("level", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -817,13 +752,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmSetSpteHvaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmSetSpteHvaFtraceEvent",
-        &[d::optional("hva", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { KvmSetSpteHvaFtraceEvent, d::message("perfetto.protos.KvmSetSpteHvaFtraceEvent", &[
+    d::optional("hva", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmSetWayFlushFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -854,13 +785,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmSetWayFlushFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSetWayFlushFtraceEvent", &[
-        d::optional("cache", 1, d::Kind::Uint32),
-        d::optional("vcpu_pc", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmSetWayFlushFtraceEvent, d::message("perfetto.protos.KvmSetWayFlushFtraceEvent", &[
+    d::optional("cache", 1, d::Kind::Uint32),
+    d::optional("vcpu_pc", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmSysAccessFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -915,19 +843,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmSysAccessFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSysAccessFtraceEvent", &[
-        d::optional("CRm", 1, d::Kind::Uint32),
-        d::optional("CRn", 2, d::Kind::Uint32),
-        d::optional("Op0", 3, d::Kind::Uint32),
-        d::optional("Op1", 4, d::Kind::Uint32),
-        d::optional("Op2", 5, d::Kind::Uint32),
-        d::optional("is_write", 6, d::Kind::Uint32),
-        d::optional("name", 7, d::Kind::String),
-        d::optional("vcpu_pc", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmSysAccessFtraceEvent, d::message("perfetto.protos.KvmSysAccessFtraceEvent", &[
+    d::optional("CRm", 1, d::Kind::Uint32),
+    d::optional("CRn", 2, d::Kind::Uint32),
+    d::optional("Op0", 3, d::Kind::Uint32),
+    d::optional("Op1", 4, d::Kind::Uint32),
+    d::optional("Op2", 5, d::Kind::Uint32),
+    d::optional("is_write", 6, d::Kind::Uint32),
+    d::optional("name", 7, d::Kind::String),
+    d::optional("vcpu_pc", 8, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -954,13 +879,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmTestAgeHvaFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmTestAgeHvaFtraceEvent",
-        &[d::optional("hva", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { KvmTestAgeHvaFtraceEvent, d::message("perfetto.protos.KvmTestAgeHvaFtraceEvent", &[
+    d::optional("hva", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmTimerEmulateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -991,13 +912,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmTimerEmulateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerEmulateFtraceEvent", &[
-        d::optional("should_fire", 1, d::Kind::Uint32),
-        d::optional("timer_idx", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { KvmTimerEmulateFtraceEvent, d::message("perfetto.protos.KvmTimerEmulateFtraceEvent", &[
+    d::optional("should_fire", 1, d::Kind::Uint32),
+    d::optional("timer_idx", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1024,13 +942,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmTimerHrtimerExpireFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent",
-        &[d::optional("timer_idx", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { KvmTimerHrtimerExpireFtraceEvent, d::message("perfetto.protos.KvmTimerHrtimerExpireFtraceEvent", &[
+    d::optional("timer_idx", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1065,14 +979,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmTimerRestoreStateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerRestoreStateFtraceEvent", &[
-        d::optional("ctl", 1, d::Kind::Uint64),
-        d::optional("cval", 2, d::Kind::Uint64),
-        d::optional("timer_idx", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { KvmTimerRestoreStateFtraceEvent, d::message("perfetto.protos.KvmTimerRestoreStateFtraceEvent", &[
+    d::optional("ctl", 1, d::Kind::Uint64),
+    d::optional("cval", 2, d::Kind::Uint64),
+    d::optional("timer_idx", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1107,14 +1018,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmTimerSaveStateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerSaveStateFtraceEvent", &[
-        d::optional("ctl", 1, d::Kind::Uint64),
-        d::optional("cval", 2, d::Kind::Uint64),
-        d::optional("timer_idx", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { KvmTimerSaveStateFtraceEvent, d::message("perfetto.protos.KvmTimerSaveStateFtraceEvent", &[
+    d::optional("ctl", 1, d::Kind::Uint64),
+    d::optional("cval", 2, d::Kind::Uint64),
+    d::optional("timer_idx", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1149,14 +1057,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmTimerUpdateIrqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerUpdateIrqFtraceEvent", &[
-        d::optional("irq", 1, d::Kind::Uint32),
-        d::optional("level", 2, d::Kind::Int32),
-        d::optional("vcpu_id", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmTimerUpdateIrqFtraceEvent, d::message("perfetto.protos.KvmTimerUpdateIrqFtraceEvent", &[
+    d::optional("irq", 1, d::Kind::Uint32),
+    d::optional("level", 2, d::Kind::Int32),
+    d::optional("vcpu_id", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmToggleCacheFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1191,14 +1096,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmToggleCacheFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmToggleCacheFtraceEvent", &[
-        d::optional("now", 1, d::Kind::Uint32),
-        d::optional("vcpu_pc", 2, d::Kind::Uint64),
-        d::optional("was", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KvmToggleCacheFtraceEvent, d::message("perfetto.protos.KvmToggleCacheFtraceEvent", &[
+    d::optional("now", 1, d::Kind::Uint32),
+    d::optional("vcpu_pc", 2, d::Kind::Uint64),
+    d::optional("was", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1229,13 +1131,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmUnmapHvaRangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmUnmapHvaRangeFtraceEvent", &[
-        d::optional("end", 1, d::Kind::Uint64),
-        d::optional("start", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmUnmapHvaRangeFtraceEvent, d::message("perfetto.protos.KvmUnmapHvaRangeFtraceEvent", &[
+    d::optional("end", 1, d::Kind::Uint64),
+    d::optional("start", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.KvmUserspaceExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1262,13 +1161,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmUserspaceExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmUserspaceExitFtraceEvent",
-        &[d::optional("reason", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { KvmUserspaceExitFtraceEvent, d::message("perfetto.protos.KvmUserspaceExitFtraceEvent", &[
+    d::optional("reason", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1303,14 +1198,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmVcpuWakeupFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmVcpuWakeupFtraceEvent", &[
-        d::optional("ns", 1, d::Kind::Uint64),
-        d::optional("valid", 2, d::Kind::Uint32),
-        d::optional("waited", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { KvmVcpuWakeupFtraceEvent, d::message("perfetto.protos.KvmVcpuWakeupFtraceEvent", &[
+    d::optional("ns", 1, d::Kind::Uint64),
+    d::optional("valid", 2, d::Kind::Uint32),
+    d::optional("waited", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.KvmWfxArm64FtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1341,13 +1233,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KvmWfxArm64FtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmWfxArm64FtraceEvent", &[
-        d::optional("is_wfe", 1, d::Kind::Uint32),
-        d::optional("vcpu_pc", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KvmWfxArm64FtraceEvent, d::message("perfetto.protos.KvmWfxArm64FtraceEvent", &[
+    d::optional("is_wfe", 1, d::Kind::Uint32),
+    d::optional("vcpu_pc", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TrapRegFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1386,15 +1275,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrapRegFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrapRegFtraceEvent", &[
-        d::optional("fn", 1, d::Kind::String),
-        d::optional("is_write", 2, d::Kind::Uint32),
-        d::optional("reg", 3, d::Kind::Int32),
-        d::optional("write_value", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TrapRegFtraceEvent, d::message("perfetto.protos.TrapRegFtraceEvent", &[
+    d::optional("fn", 1, d::Kind::String),
+    d::optional("is_write", 2, d::Kind::Uint32),
+    d::optional("reg", 3, d::Kind::Int32),
+    d::optional("write_value", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1429,11 +1315,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VgicUpdateIrqPendingFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VgicUpdateIrqPendingFtraceEvent", &[
-        d::optional("irq", 1, d::Kind::Uint32),
-        d::optional("level", 2, d::Kind::Uint32),
-        d::optional("vcpu_id", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { VgicUpdateIrqPendingFtraceEvent, d::message("perfetto.protos.VgicUpdateIrqPendingFtraceEvent", &[
+    d::optional("irq", 1, d::Kind::Uint32),
+    d::optional("level", 2, d::Kind::Uint32),
+    d::optional("vcpu_id", 3, d::Kind::Uint64),
+]) }

@@ -44,13 +44,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LowmemoryKillFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LowmemoryKillFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("pagecache_size", 3, d::Kind::Int64),
-        d::optional("pagecache_limit", 4, d::Kind::Int64),
-        d::optional("free", 5, d::Kind::Int64),
-    ]);
-}
+d::describe! { LowmemoryKillFtraceEvent, d::message("perfetto.protos.LowmemoryKillFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("pagecache_size", 3, d::Kind::Int64),
+    d::optional("pagecache_limit", 4, d::Kind::Int64),
+    d::optional("free", 5, d::Kind::Int64),
+]) }

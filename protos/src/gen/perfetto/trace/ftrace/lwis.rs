@@ -43,13 +43,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LwisTracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LwisTracingMarkWriteFtraceEvent", &[
-        d::optional("lwis_name", 1, d::Kind::String),
-        d::optional("type", 2, d::Kind::Uint32),
-        d::optional("pid", 3, d::Kind::Int32),
-        d::optional("func_name", 4, d::Kind::String),
-        d::optional("value", 5, d::Kind::Int64),
-    ]);
-}
+d::describe! { LwisTracingMarkWriteFtraceEvent, d::message("perfetto.protos.LwisTracingMarkWriteFtraceEvent", &[
+    d::optional("lwis_name", 1, d::Kind::String),
+    d::optional("type", 2, d::Kind::Uint32),
+    d::optional("pid", 3, d::Kind::Int32),
+    d::optional("func_name", 4, d::Kind::String),
+    d::optional("value", 5, d::Kind::Int64),
+]) }

@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliTracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliTracingMarkWriteFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("type", 3, d::Kind::Uint32),
-        d::optional("value", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { MaliTracingMarkWriteFtraceEvent, d::message("perfetto.protos.MaliTracingMarkWriteFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("type", 3, d::Kind::Uint32),
+    d::optional("value", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -90,16 +87,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliKCPUCQSSETFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("info_val1", 2, d::Kind::Uint64),
-        d::optional("info_val2", 3, d::Kind::Uint64),
-        d::optional("kctx_id", 4, d::Kind::Uint32),
-        d::optional("kctx_tgid", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { MaliMaliKCPUCQSSETFtraceEvent, d::message("perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("info_val1", 2, d::Kind::Uint64),
+    d::optional("info_val2", 3, d::Kind::Uint64),
+    d::optional("kctx_id", 4, d::Kind::Uint32),
+    d::optional("kctx_tgid", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -142,16 +136,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliKCPUCQSWAITSTARTFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("info_val1", 2, d::Kind::Uint64),
-        d::optional("info_val2", 3, d::Kind::Uint64),
-        d::optional("kctx_id", 4, d::Kind::Uint32),
-        d::optional("kctx_tgid", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { MaliMaliKCPUCQSWAITSTARTFtraceEvent, d::message("perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("info_val1", 2, d::Kind::Uint64),
+    d::optional("info_val2", 3, d::Kind::Uint64),
+    d::optional("kctx_id", 4, d::Kind::Uint32),
+    d::optional("kctx_tgid", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -194,16 +185,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliKCPUCQSWAITENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("info_val1", 2, d::Kind::Uint64),
-        d::optional("info_val2", 3, d::Kind::Uint64),
-        d::optional("kctx_id", 4, d::Kind::Uint32),
-        d::optional("kctx_tgid", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { MaliMaliKCPUCQSWAITENDFtraceEvent, d::message("perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("info_val1", 2, d::Kind::Uint64),
+    d::optional("info_val2", 3, d::Kind::Uint64),
+    d::optional("kctx_id", 4, d::Kind::Uint32),
+    d::optional("kctx_tgid", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -246,16 +234,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliKCPUFENCESIGNALFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent", &[
-        d::optional("info_val1", 1, d::Kind::Uint64),
-        d::optional("info_val2", 2, d::Kind::Uint64),
-        d::optional("kctx_tgid", 3, d::Kind::Int32),
-        d::optional("kctx_id", 4, d::Kind::Uint32),
-        d::optional("id", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MaliMaliKCPUFENCESIGNALFtraceEvent, d::message("perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent", &[
+    d::optional("info_val1", 1, d::Kind::Uint64),
+    d::optional("info_val2", 2, d::Kind::Uint64),
+    d::optional("kctx_tgid", 3, d::Kind::Int32),
+    d::optional("kctx_id", 4, d::Kind::Uint32),
+    d::optional("id", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -298,16 +283,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent", &[
-        d::optional("info_val1", 1, d::Kind::Uint64),
-        d::optional("info_val2", 2, d::Kind::Uint64),
-        d::optional("kctx_tgid", 3, d::Kind::Int32),
-        d::optional("kctx_id", 4, d::Kind::Uint32),
-        d::optional("id", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MaliMaliKCPUFENCEWAITSTARTFtraceEvent, d::message("perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent", &[
+    d::optional("info_val1", 1, d::Kind::Uint64),
+    d::optional("info_val2", 2, d::Kind::Uint64),
+    d::optional("kctx_tgid", 3, d::Kind::Int32),
+    d::optional("kctx_id", 4, d::Kind::Uint32),
+    d::optional("id", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -350,16 +332,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliKCPUFENCEWAITENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent", &[
-        d::optional("info_val1", 1, d::Kind::Uint64),
-        d::optional("info_val2", 2, d::Kind::Uint64),
-        d::optional("kctx_tgid", 3, d::Kind::Int32),
-        d::optional("kctx_id", 4, d::Kind::Uint32),
-        d::optional("id", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MaliMaliKCPUFENCEWAITENDFtraceEvent, d::message("perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent", &[
+    d::optional("info_val1", 1, d::Kind::Uint64),
+    d::optional("info_val2", 2, d::Kind::Uint64),
+    d::optional("kctx_tgid", 3, d::Kind::Int32),
+    d::optional("kctx_id", 4, d::Kind::Uint32),
+    d::optional("id", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -394,14 +373,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliCSFINTERRUPTSTARTFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliCSFINTERRUPTSTARTFtraceEvent, d::message("perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -436,14 +412,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliCSFINTERRUPTENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliCSFINTERRUPTENDFtraceEvent, d::message("perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -478,14 +451,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -520,14 +490,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -562,14 +529,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -604,14 +568,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -646,14 +607,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -688,14 +646,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -730,14 +685,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -772,14 +724,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -814,14 +763,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUINSLEEPFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUINSLEEPFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -856,14 +802,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUOFFFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUOFFFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUOFFFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUOFFFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -898,14 +841,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -940,14 +880,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -982,14 +919,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONGLBREINITPENDFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1024,14 +958,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONHALTFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONHALTFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1066,14 +997,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONHWCNTDISABLEFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1108,14 +1036,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONHWCNTENABLEFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1150,14 +1075,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONPENDHALTFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONPENDHALTFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1192,14 +1114,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONPENDSLEEPFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONPENDSLEEPFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1234,14 +1153,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUONSLEEPINITIATEFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1276,14 +1192,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUPENDOFFFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUPENDOFFFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1318,14 +1231,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUPENDONRELOADFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUPENDONRELOADFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1360,14 +1270,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCUPOWERDOWNFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCUPOWERDOWNFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1402,14 +1309,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliMaliPMMCURESETWAITFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent", &[
-        d::optional("kctx_tgid", 1, d::Kind::Int32),
-        d::optional("kctx_id", 2, d::Kind::Uint32),
-        d::optional("info_val", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MaliMaliPMMCURESETWAITFtraceEvent, d::message("perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent", &[
+    d::optional("kctx_tgid", 1, d::Kind::Int32),
+    d::optional("kctx_id", 2, d::Kind::Uint32),
+    d::optional("info_val", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1444,11 +1348,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MaliGpuPowerStateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliGpuPowerStateFtraceEvent", &[
-        d::optional("change_ns", 1, d::Kind::Uint64),
-        d::optional("from_state", 2, d::Kind::Int32),
-        d::optional("to_state", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { MaliGpuPowerStateFtraceEvent, d::message("perfetto.protos.MaliGpuPowerStateFtraceEvent", &[
+    d::optional("change_ns", 1, d::Kind::Uint64),
+    d::optional("from_state", 2, d::Kind::Int32),
+    d::optional("to_state", 3, d::Kind::Int32),
+]) }

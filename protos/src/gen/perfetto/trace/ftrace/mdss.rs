@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCmdKickoffFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpCmdKickoffFtraceEvent", &[
-        d::optional("ctl_num", 1, d::Kind::Uint32),
-        d::optional("kickoff_cnt", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { MdpCmdKickoffFtraceEvent, d::message("perfetto.protos.MdpCmdKickoffFtraceEvent", &[
+    d::optional("ctl_num", 1, d::Kind::Uint32),
+    d::optional("kickoff_cnt", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MdpCommitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -76,15 +73,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCommitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpCommitFtraceEvent", &[
-        d::optional("num", 1, d::Kind::Uint32),
-        d::optional("play_cnt", 2, d::Kind::Uint32),
-        d::optional("clk_rate", 3, d::Kind::Uint32),
-        d::optional("bandwidth", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MdpCommitFtraceEvent, d::message("perfetto.protos.MdpCommitFtraceEvent", &[
+    d::optional("num", 1, d::Kind::Uint32),
+    d::optional("play_cnt", 2, d::Kind::Uint32),
+    d::optional("clk_rate", 3, d::Kind::Uint32),
+    d::optional("bandwidth", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MdpPerfSetOtFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -123,15 +117,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpPerfSetOtFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpPerfSetOtFtraceEvent", &[
-        d::optional("pnum", 1, d::Kind::Uint32),
-        d::optional("xin_id", 2, d::Kind::Uint32),
-        d::optional("rd_lim", 3, d::Kind::Uint32),
-        d::optional("is_vbif_rt", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpPerfSetOtFtraceEvent, d::message("perfetto.protos.MdpPerfSetOtFtraceEvent", &[
+    d::optional("pnum", 1, d::Kind::Uint32),
+    d::optional("xin_id", 2, d::Kind::Uint32),
+    d::optional("rd_lim", 3, d::Kind::Uint32),
+    d::optional("is_vbif_rt", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpSsppChangeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -218,27 +209,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpSsppChangeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpSsppChangeFtraceEvent", &[
-        d::optional("num", 1, d::Kind::Uint32),
-        d::optional("play_cnt", 2, d::Kind::Uint32),
-        d::optional("mixer", 3, d::Kind::Uint32),
-        d::optional("stage", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-        d::optional("format", 6, d::Kind::Uint32),
-        d::optional("img_w", 7, d::Kind::Uint32),
-        d::optional("img_h", 8, d::Kind::Uint32),
-        d::optional("src_x", 9, d::Kind::Uint32),
-        d::optional("src_y", 10, d::Kind::Uint32),
-        d::optional("src_w", 11, d::Kind::Uint32),
-        d::optional("src_h", 12, d::Kind::Uint32),
-        d::optional("dst_x", 13, d::Kind::Uint32),
-        d::optional("dst_y", 14, d::Kind::Uint32),
-        d::optional("dst_w", 15, d::Kind::Uint32),
-        d::optional("dst_h", 16, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpSsppChangeFtraceEvent, d::message("perfetto.protos.MdpSsppChangeFtraceEvent", &[
+    d::optional("num", 1, d::Kind::Uint32),
+    d::optional("play_cnt", 2, d::Kind::Uint32),
+    d::optional("mixer", 3, d::Kind::Uint32),
+    d::optional("stage", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+    d::optional("format", 6, d::Kind::Uint32),
+    d::optional("img_w", 7, d::Kind::Uint32),
+    d::optional("img_h", 8, d::Kind::Uint32),
+    d::optional("src_x", 9, d::Kind::Uint32),
+    d::optional("src_y", 10, d::Kind::Uint32),
+    d::optional("src_w", 11, d::Kind::Uint32),
+    d::optional("src_h", 12, d::Kind::Uint32),
+    d::optional("dst_x", 13, d::Kind::Uint32),
+    d::optional("dst_y", 14, d::Kind::Uint32),
+    d::optional("dst_w", 15, d::Kind::Uint32),
+    d::optional("dst_h", 16, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.TracingMarkWriteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -273,14 +261,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingMarkWriteFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("trace_name", 2, d::Kind::String),
-        d::optional("trace_begin", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TracingMarkWriteFtraceEvent, d::message("perfetto.protos.TracingMarkWriteFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("trace_name", 2, d::Kind::String),
+    d::optional("trace_begin", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -319,15 +304,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCmdPingpongDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpCmdPingpongDoneFtraceEvent", &[
-        d::optional("ctl_num", 1, d::Kind::Uint32),
-        d::optional("intf_num", 2, d::Kind::Uint32),
-        d::optional("pp_num", 3, d::Kind::Uint32),
-        d::optional("koff_cnt", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { MdpCmdPingpongDoneFtraceEvent, d::message("perfetto.protos.MdpCmdPingpongDoneFtraceEvent", &[
+    d::optional("ctl_num", 1, d::Kind::Uint32),
+    d::optional("intf_num", 2, d::Kind::Uint32),
+    d::optional("pp_num", 3, d::Kind::Uint32),
+    d::optional("koff_cnt", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MdpCompareBwFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -382,19 +364,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCompareBwFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpCompareBwFtraceEvent", &[
-        d::optional("new_ab", 1, d::Kind::Uint64),
-        d::optional("new_ib", 2, d::Kind::Uint64),
-        d::optional("new_wb", 3, d::Kind::Uint64),
-        d::optional("old_ab", 4, d::Kind::Uint64),
-        d::optional("old_ib", 5, d::Kind::Uint64),
-        d::optional("old_wb", 6, d::Kind::Uint64),
-        d::optional("params_changed", 7, d::Kind::Uint32),
-        d::optional("update_bw", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpCompareBwFtraceEvent, d::message("perfetto.protos.MdpCompareBwFtraceEvent", &[
+    d::optional("new_ab", 1, d::Kind::Uint64),
+    d::optional("new_ib", 2, d::Kind::Uint64),
+    d::optional("new_wb", 3, d::Kind::Uint64),
+    d::optional("old_ab", 4, d::Kind::Uint64),
+    d::optional("old_ib", 5, d::Kind::Uint64),
+    d::optional("old_wb", 6, d::Kind::Uint64),
+    d::optional("params_changed", 7, d::Kind::Uint32),
+    d::optional("update_bw", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -437,16 +416,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpPerfSetPanicLutsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpPerfSetPanicLutsFtraceEvent", &[
-        d::optional("pnum", 1, d::Kind::Uint32),
-        d::optional("fmt", 2, d::Kind::Uint32),
-        d::optional("mode", 3, d::Kind::Uint32),
-        d::optional("panic_lut", 4, d::Kind::Uint32),
-        d::optional("robust_lut", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpPerfSetPanicLutsFtraceEvent, d::message("perfetto.protos.MdpPerfSetPanicLutsFtraceEvent", &[
+    d::optional("pnum", 1, d::Kind::Uint32),
+    d::optional("fmt", 2, d::Kind::Uint32),
+    d::optional("mode", 3, d::Kind::Uint32),
+    d::optional("panic_lut", 4, d::Kind::Uint32),
+    d::optional("robust_lut", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpSsppSetFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -533,27 +509,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpSsppSetFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpSsppSetFtraceEvent", &[
-        d::optional("num", 1, d::Kind::Uint32),
-        d::optional("play_cnt", 2, d::Kind::Uint32),
-        d::optional("mixer", 3, d::Kind::Uint32),
-        d::optional("stage", 4, d::Kind::Uint32),
-        d::optional("flags", 5, d::Kind::Uint32),
-        d::optional("format", 6, d::Kind::Uint32),
-        d::optional("img_w", 7, d::Kind::Uint32),
-        d::optional("img_h", 8, d::Kind::Uint32),
-        d::optional("src_x", 9, d::Kind::Uint32),
-        d::optional("src_y", 10, d::Kind::Uint32),
-        d::optional("src_w", 11, d::Kind::Uint32),
-        d::optional("src_h", 12, d::Kind::Uint32),
-        d::optional("dst_x", 13, d::Kind::Uint32),
-        d::optional("dst_y", 14, d::Kind::Uint32),
-        d::optional("dst_w", 15, d::Kind::Uint32),
-        d::optional("dst_h", 16, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpSsppSetFtraceEvent, d::message("perfetto.protos.MdpSsppSetFtraceEvent", &[
+    d::optional("num", 1, d::Kind::Uint32),
+    d::optional("play_cnt", 2, d::Kind::Uint32),
+    d::optional("mixer", 3, d::Kind::Uint32),
+    d::optional("stage", 4, d::Kind::Uint32),
+    d::optional("flags", 5, d::Kind::Uint32),
+    d::optional("format", 6, d::Kind::Uint32),
+    d::optional("img_w", 7, d::Kind::Uint32),
+    d::optional("img_h", 8, d::Kind::Uint32),
+    d::optional("src_x", 9, d::Kind::Uint32),
+    d::optional("src_y", 10, d::Kind::Uint32),
+    d::optional("src_w", 11, d::Kind::Uint32),
+    d::optional("src_h", 12, d::Kind::Uint32),
+    d::optional("dst_x", 13, d::Kind::Uint32),
+    d::optional("dst_y", 14, d::Kind::Uint32),
+    d::optional("dst_w", 15, d::Kind::Uint32),
+    d::optional("dst_h", 16, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -584,13 +557,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCmdReadptrDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpCmdReadptrDoneFtraceEvent", &[
-        d::optional("ctl_num", 1, d::Kind::Uint32),
-        d::optional("koff_cnt", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { MdpCmdReadptrDoneFtraceEvent, d::message("perfetto.protos.MdpCmdReadptrDoneFtraceEvent", &[
+    d::optional("ctl_num", 1, d::Kind::Uint32),
+    d::optional("koff_cnt", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MdpMisrCrcFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -625,14 +595,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpMisrCrcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpMisrCrcFtraceEvent", &[
-        d::optional("block_id", 1, d::Kind::Uint32),
-        d::optional("vsync_cnt", 2, d::Kind::Uint32),
-        d::optional("crc", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpMisrCrcFtraceEvent, d::message("perfetto.protos.MdpMisrCrcFtraceEvent", &[
+    d::optional("block_id", 1, d::Kind::Uint32),
+    d::optional("vsync_cnt", 2, d::Kind::Uint32),
+    d::optional("crc", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -683,18 +650,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpPerfSetQosLutsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpPerfSetQosLutsFtraceEvent", &[
-        d::optional("pnum", 1, d::Kind::Uint32),
-        d::optional("fmt", 2, d::Kind::Uint32),
-        d::optional("intf", 3, d::Kind::Uint32),
-        d::optional("rot", 4, d::Kind::Uint32),
-        d::optional("fl", 5, d::Kind::Uint32),
-        d::optional("lut", 6, d::Kind::Uint32),
-        d::optional("linear", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpPerfSetQosLutsFtraceEvent, d::message("perfetto.protos.MdpPerfSetQosLutsFtraceEvent", &[
+    d::optional("pnum", 1, d::Kind::Uint32),
+    d::optional("fmt", 2, d::Kind::Uint32),
+    d::optional("intf", 3, d::Kind::Uint32),
+    d::optional("rot", 4, d::Kind::Uint32),
+    d::optional("fl", 5, d::Kind::Uint32),
+    d::optional("lut", 6, d::Kind::Uint32),
+    d::optional("linear", 7, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpTraceCounterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -729,14 +693,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpTraceCounterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpTraceCounterFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("counter_name", 2, d::Kind::String),
-        d::optional("value", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { MdpTraceCounterFtraceEvent, d::message("perfetto.protos.MdpTraceCounterFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("counter_name", 2, d::Kind::String),
+    d::optional("value", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -763,13 +724,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCmdReleaseBwFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MdpCmdReleaseBwFtraceEvent",
-        &[d::optional("ctl_num", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { MdpCmdReleaseBwFtraceEvent, d::message("perfetto.protos.MdpCmdReleaseBwFtraceEvent", &[
+    d::optional("ctl_num", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpMixerUpdateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -796,13 +753,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpMixerUpdateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MdpMixerUpdateFtraceEvent",
-        &[d::optional("mixer_num", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { MdpMixerUpdateFtraceEvent, d::message("perfetto.protos.MdpMixerUpdateFtraceEvent", &[
+    d::optional("mixer_num", 1, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -857,19 +810,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpPerfSetWmLevelsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpPerfSetWmLevelsFtraceEvent", &[
-        d::optional("pnum", 1, d::Kind::Uint32),
-        d::optional("use_space", 2, d::Kind::Uint32),
-        d::optional("priority_bytes", 3, d::Kind::Uint32),
-        d::optional("wm0", 4, d::Kind::Uint32),
-        d::optional("wm1", 5, d::Kind::Uint32),
-        d::optional("wm2", 6, d::Kind::Uint32),
-        d::optional("mb_cnt", 7, d::Kind::Uint32),
-        d::optional("mb_size", 8, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpPerfSetWmLevelsFtraceEvent, d::message("perfetto.protos.MdpPerfSetWmLevelsFtraceEvent", &[
+    d::optional("pnum", 1, d::Kind::Uint32),
+    d::optional("use_space", 2, d::Kind::Uint32),
+    d::optional("priority_bytes", 3, d::Kind::Uint32),
+    d::optional("wm0", 4, d::Kind::Uint32),
+    d::optional("wm1", 5, d::Kind::Uint32),
+    d::optional("wm2", 6, d::Kind::Uint32),
+    d::optional("mb_cnt", 7, d::Kind::Uint32),
+    d::optional("mb_size", 8, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -900,13 +850,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpVideoUnderrunDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpVideoUnderrunDoneFtraceEvent", &[
-        d::optional("ctl_num", 1, d::Kind::Uint32),
-        d::optional("underrun_cnt", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpVideoUnderrunDoneFtraceEvent, d::message("perfetto.protos.MdpVideoUnderrunDoneFtraceEvent", &[
+    d::optional("ctl_num", 1, d::Kind::Uint32),
+    d::optional("underrun_cnt", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -937,13 +884,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpCmdWaitPingpongFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpCmdWaitPingpongFtraceEvent", &[
-        d::optional("ctl_num", 1, d::Kind::Uint32),
-        d::optional("kickoff_cnt", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { MdpCmdWaitPingpongFtraceEvent, d::message("perfetto.protos.MdpCmdWaitPingpongFtraceEvent", &[
+    d::optional("ctl_num", 1, d::Kind::Uint32),
+    d::optional("kickoff_cnt", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1006,21 +950,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpPerfPrefillCalcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpPerfPrefillCalcFtraceEvent", &[
-        d::optional("pnum", 1, d::Kind::Uint32),
-        d::optional("latency_buf", 2, d::Kind::Uint32),
-        d::optional("ot", 3, d::Kind::Uint32),
-        d::optional("y_buf", 4, d::Kind::Uint32),
-        d::optional("y_scaler", 5, d::Kind::Uint32),
-        d::optional("pp_lines", 6, d::Kind::Uint32),
-        d::optional("pp_bytes", 7, d::Kind::Uint32),
-        d::optional("post_sc", 8, d::Kind::Uint32),
-        d::optional("fbc_bytes", 9, d::Kind::Uint32),
-        d::optional("prefill_bytes", 10, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MdpPerfPrefillCalcFtraceEvent, d::message("perfetto.protos.MdpPerfPrefillCalcFtraceEvent", &[
+    d::optional("pnum", 1, d::Kind::Uint32),
+    d::optional("latency_buf", 2, d::Kind::Uint32),
+    d::optional("ot", 3, d::Kind::Uint32),
+    d::optional("y_buf", 4, d::Kind::Uint32),
+    d::optional("y_scaler", 5, d::Kind::Uint32),
+    d::optional("pp_lines", 6, d::Kind::Uint32),
+    d::optional("pp_bytes", 7, d::Kind::Uint32),
+    d::optional("post_sc", 8, d::Kind::Uint32),
+    d::optional("fbc_bytes", 9, d::Kind::Uint32),
+    d::optional("prefill_bytes", 10, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1055,14 +996,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MdpPerfUpdateBusFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MdpPerfUpdateBusFtraceEvent", &[
-        d::optional("client", 1, d::Kind::Int32),
-        d::optional("ab_quota", 2, d::Kind::Uint64),
-        d::optional("ib_quota", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MdpPerfUpdateBusFtraceEvent, d::message("perfetto.protos.MdpPerfUpdateBusFtraceEvent", &[
+    d::optional("client", 1, d::Kind::Int32),
+    d::optional("ab_quota", 2, d::Kind::Uint64),
+    d::optional("ib_quota", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -1089,10 +1027,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RotatorBwAoAsContextFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RotatorBwAoAsContextFtraceEvent",
-        &[d::optional("state", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { RotatorBwAoAsContextFtraceEvent, d::message("perfetto.protos.RotatorBwAoAsContextFtraceEvent", &[
+    d::optional("state", 1, d::Kind::Uint32),
+]) }

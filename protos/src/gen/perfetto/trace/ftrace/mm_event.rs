@@ -39,12 +39,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmEventRecordFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmEventRecordFtraceEvent", &[
-        d::optional("avg_lat", 1, d::Kind::Uint32),
-        d::optional("count", 2, d::Kind::Uint32),
-        d::optional("max_lat", 3, d::Kind::Uint32),
-        d::optional("type", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MmEventRecordFtraceEvent, d::message("perfetto.protos.MmEventRecordFtraceEvent", &[
+    d::optional("avg_lat", 1, d::Kind::Uint32),
+    d::optional("count", 2, d::Kind::Uint32),
+    d::optional("max_lat", 3, d::Kind::Uint32),
+    d::optional("type", 4, d::Kind::Uint32),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NetifReceiveSkbFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.NetifReceiveSkbFtraceEvent", &[
-        d::optional("len", 1, d::Kind::Uint32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("skbaddr", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { NetifReceiveSkbFtraceEvent, d::message("perfetto.protos.NetifReceiveSkbFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Uint32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("skbaddr", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.NetDevXmitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -81,15 +78,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NetDevXmitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.NetDevXmitFtraceEvent", &[
-        d::optional("len", 1, d::Kind::Uint32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("rc", 3, d::Kind::Int32),
-        d::optional("skbaddr", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { NetDevXmitFtraceEvent, d::message("perfetto.protos.NetDevXmitFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Uint32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("rc", 3, d::Kind::Int32),
+    d::optional("skbaddr", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -188,30 +182,27 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NapiGroReceiveEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.NapiGroReceiveEntryFtraceEvent", &[
-        d::optional("data_len", 1, d::Kind::Uint32),
-        d::optional("gso_size", 2, d::Kind::Uint32),
-        d::optional("gso_type", 3, d::Kind::Uint32),
-        d::optional("hash", 4, d::Kind::Uint32),
-        d::optional("ip_summed", 5, d::Kind::Uint32),
-        d::optional("l4_hash", 6, d::Kind::Uint32),
-        d::optional("len", 7, d::Kind::Uint32),
-        d::optional("mac_header", 8, d::Kind::Int32),
-        d::optional("mac_header_valid", 9, d::Kind::Uint32),
-        d::optional("name", 10, d::Kind::String),
-        d::optional("napi_id", 11, d::Kind::Uint32),
-        d::optional("nr_frags", 12, d::Kind::Uint32),
-        d::optional("protocol", 13, d::Kind::Uint32),
-        d::optional("queue_mapping", 14, d::Kind::Uint32),
-        d::optional("skbaddr", 15, d::Kind::Uint64),
-        d::optional("truesize", 16, d::Kind::Uint32),
-        d::optional("vlan_proto", 17, d::Kind::Uint32),
-        d::optional("vlan_tagged", 18, d::Kind::Uint32),
-        d::optional("vlan_tci", 19, d::Kind::Uint32),
-    ]);
-}
+d::describe! { NapiGroReceiveEntryFtraceEvent, d::message("perfetto.protos.NapiGroReceiveEntryFtraceEvent", &[
+    d::optional("data_len", 1, d::Kind::Uint32),
+    d::optional("gso_size", 2, d::Kind::Uint32),
+    d::optional("gso_type", 3, d::Kind::Uint32),
+    d::optional("hash", 4, d::Kind::Uint32),
+    d::optional("ip_summed", 5, d::Kind::Uint32),
+    d::optional("l4_hash", 6, d::Kind::Uint32),
+    d::optional("len", 7, d::Kind::Uint32),
+    d::optional("mac_header", 8, d::Kind::Int32),
+    d::optional("mac_header_valid", 9, d::Kind::Uint32),
+    d::optional("name", 10, d::Kind::String),
+    d::optional("napi_id", 11, d::Kind::Uint32),
+    d::optional("nr_frags", 12, d::Kind::Uint32),
+    d::optional("protocol", 13, d::Kind::Uint32),
+    d::optional("queue_mapping", 14, d::Kind::Uint32),
+    d::optional("skbaddr", 15, d::Kind::Uint64),
+    d::optional("truesize", 16, d::Kind::Uint32),
+    d::optional("vlan_proto", 17, d::Kind::Uint32),
+    d::optional("vlan_tagged", 18, d::Kind::Uint32),
+    d::optional("vlan_tci", 19, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -238,10 +229,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl NapiGroReceiveExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.NapiGroReceiveExitFtraceEvent",
-        &[d::optional("ret", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { NapiGroReceiveExitFtraceEvent, d::message("perfetto.protos.NapiGroReceiveExitFtraceEvent", &[
+    d::optional("ret", 1, d::Kind::Int32),
+]) }

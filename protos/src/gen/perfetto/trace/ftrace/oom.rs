@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl OomScoreAdjUpdateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.OomScoreAdjUpdateFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("oom_score_adj", 2, d::Kind::Int32),
-        d::optional("pid", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { OomScoreAdjUpdateFtraceEvent, d::message("perfetto.protos.OomScoreAdjUpdateFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("oom_score_adj", 2, d::Kind::Int32),
+    d::optional("pid", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MarkVictimFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -69,10 +66,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MarkVictimFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MarkVictimFtraceEvent",
-        &[d::optional("pid", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { MarkVictimFtraceEvent, d::message("perfetto.protos.MarkVictimFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+]) }

@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DsiCmdFifoStatusFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DsiCmdFifoStatusFtraceEvent", &[
-        d::optional("header", 1, d::Kind::Uint32),
-        d::optional("payload", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { DsiCmdFifoStatusFtraceEvent, d::message("perfetto.protos.DsiCmdFifoStatusFtraceEvent", &[
+    d::optional("header", 1, d::Kind::Uint32),
+    d::optional("payload", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.DsiRxFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DsiRxFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DsiRxFtraceEvent", &[
-        d::optional("cmd", 1, d::Kind::Uint32),
-        d::optional("rx_buf", 3, d::Kind::Bytes),
-    ]);
-}
+d::describe! { DsiRxFtraceEvent, d::message("perfetto.protos.DsiRxFtraceEvent", &[
+    d::optional("cmd", 1, d::Kind::Uint32),
+    d::optional("rx_buf", 3, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.DsiTxFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -109,14 +103,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DsiTxFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DsiTxFtraceEvent", &[
-        d::optional("last", 1, d::Kind::Uint32),
-        d::optional("type", 3, d::Kind::Uint32),
-        d::optional("tx_buf", 4, d::Kind::Bytes),
-    ]);
-}
+d::describe! { DsiTxFtraceEvent, d::message("perfetto.protos.DsiTxFtraceEvent", &[
+    d::optional("last", 1, d::Kind::Uint32),
+    d::optional("type", 3, d::Kind::Uint32),
+    d::optional("tx_buf", 4, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.PanelWriteGenericFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -163,17 +154,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PanelWriteGenericFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PanelWriteGenericFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("trace_name", 2, d::Kind::String),
-        d::optional("trace_begin", 3, d::Kind::Uint32),
-        d::optional("name", 4, d::Kind::String),
-        d::optional("type", 5, d::Kind::Uint32),
-        d::optional("value", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { PanelWriteGenericFtraceEvent, d::message("perfetto.protos.PanelWriteGenericFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("trace_name", 2, d::Kind::String),
+    d::optional("trace_begin", 3, d::Kind::Uint32),
+    d::optional("name", 4, d::Kind::String),
+    d::optional("type", 5, d::Kind::Uint32),
+    d::optional("value", 6, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.GramCollisionFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -204,13 +192,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GramCollisionFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GramCollisionFtraceEvent", &[
-        d::optional("panel_index", 1, d::Kind::Int32),
-        d::optional("collision_cnt", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GramCollisionFtraceEvent, d::message("perfetto.protos.GramCollisionFtraceEvent", &[
+    d::optional("panel_index", 1, d::Kind::Int32),
+    d::optional("collision_cnt", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.PanelSettingsFullFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -273,21 +258,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PanelSettingsFullFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PanelSettingsFullFtraceEvent", &[
-        d::optional("panel_index", 1, d::Kind::Int32),
-        d::optional("hbm", 2, d::Kind::Uint32),
-        d::optional("irc", 3, d::Kind::Uint32),
-        d::optional("h_pwm", 4, d::Kind::Uint32),
-        d::optional("fi_auto", 5, d::Kind::Uint32),
-        d::optional("fi_manual", 6, d::Kind::Uint32),
-        d::optional("early_exit", 7, d::Kind::Uint32),
-        d::optional("min_rr", 8, d::Kind::Uint32),
-        d::optional("max_rr", 9, d::Kind::Uint32),
-        d::optional("te_freq", 10, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PanelSettingsFullFtraceEvent, d::message("perfetto.protos.PanelSettingsFullFtraceEvent", &[
+    d::optional("panel_index", 1, d::Kind::Int32),
+    d::optional("hbm", 2, d::Kind::Uint32),
+    d::optional("irc", 3, d::Kind::Uint32),
+    d::optional("h_pwm", 4, d::Kind::Uint32),
+    d::optional("fi_auto", 5, d::Kind::Uint32),
+    d::optional("fi_manual", 6, d::Kind::Uint32),
+    d::optional("early_exit", 7, d::Kind::Uint32),
+    d::optional("min_rr", 8, d::Kind::Uint32),
+    d::optional("max_rr", 9, d::Kind::Uint32),
+    d::optional("te_freq", 10, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.PanelSettingsLiteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -330,13 +312,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PanelSettingsLiteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PanelSettingsLiteFtraceEvent", &[
-        d::optional("panel_index", 1, d::Kind::Int32),
-        d::optional("vrr", 2, d::Kind::Uint32),
-        d::optional("min_rr", 3, d::Kind::Uint32),
-        d::optional("max_rr", 4, d::Kind::Uint32),
-        d::optional("te_freq", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PanelSettingsLiteFtraceEvent, d::message("perfetto.protos.PanelSettingsLiteFtraceEvent", &[
+    d::optional("panel_index", 1, d::Kind::Int32),
+    d::optional("vrr", 2, d::Kind::Uint32),
+    d::optional("min_rr", 3, d::Kind::Uint32),
+    d::optional("max_rr", 4, d::Kind::Uint32),
+    d::optional("te_freq", 5, d::Kind::Uint32),
+]) }

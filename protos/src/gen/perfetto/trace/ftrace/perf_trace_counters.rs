@@ -116,31 +116,28 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedSwitchWithCtrsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedSwitchWithCtrsFtraceEvent", &[
-        d::optional("old_pid", 1, d::Kind::Int32),
-        d::optional("new_pid", 2, d::Kind::Int32),
-        d::optional("cctr", 3, d::Kind::Uint64),
-        d::optional("ctr0", 4, d::Kind::Uint64),
-        d::optional("ctr1", 5, d::Kind::Uint64),
-        d::optional("ctr2", 6, d::Kind::Uint64),
-        d::optional("ctr3", 7, d::Kind::Uint64),
-        d::optional("lctr0", 8, d::Kind::Uint32),
-        d::optional("lctr1", 9, d::Kind::Uint32),
-        d::optional("ctr4", 10, d::Kind::Uint64),
-        d::optional("ctr5", 11, d::Kind::Uint64),
-        d::optional("prev_comm", 12, d::Kind::String),
-        d::optional("prev_pid", 13, d::Kind::Int32),
-        d::optional("cyc", 14, d::Kind::Uint32),
-        d::optional("inst", 15, d::Kind::Uint32),
-        d::optional("stallbm", 16, d::Kind::Uint32),
-        d::optional("l3dm", 17, d::Kind::Uint32),
-        d::optional("next_pid", 18, d::Kind::Int32),
-        d::optional("next_comm", 19, d::Kind::String),
-        d::optional("prev_state", 20, d::Kind::Int64),
-        d::optional("amu0", 21, d::Kind::Uint64),
-        d::optional("amu1", 22, d::Kind::Uint64),
-        d::optional("amu2", 23, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SchedSwitchWithCtrsFtraceEvent, d::message("perfetto.protos.SchedSwitchWithCtrsFtraceEvent", &[
+    d::optional("old_pid", 1, d::Kind::Int32),
+    d::optional("new_pid", 2, d::Kind::Int32),
+    d::optional("cctr", 3, d::Kind::Uint64),
+    d::optional("ctr0", 4, d::Kind::Uint64),
+    d::optional("ctr1", 5, d::Kind::Uint64),
+    d::optional("ctr2", 6, d::Kind::Uint64),
+    d::optional("ctr3", 7, d::Kind::Uint64),
+    d::optional("lctr0", 8, d::Kind::Uint32),
+    d::optional("lctr1", 9, d::Kind::Uint32),
+    d::optional("ctr4", 10, d::Kind::Uint64),
+    d::optional("ctr5", 11, d::Kind::Uint64),
+    d::optional("prev_comm", 12, d::Kind::String),
+    d::optional("prev_pid", 13, d::Kind::Int32),
+    d::optional("cyc", 14, d::Kind::Uint32),
+    d::optional("inst", 15, d::Kind::Uint32),
+    d::optional("stallbm", 16, d::Kind::Uint32),
+    d::optional("l3dm", 17, d::Kind::Uint32),
+    d::optional("next_pid", 18, d::Kind::Int32),
+    d::optional("next_comm", 19, d::Kind::String),
+    d::optional("prev_state", 20, d::Kind::Int64),
+    d::optional("amu0", 21, d::Kind::Uint64),
+    d::optional("amu1", 22, d::Kind::Uint64),
+    d::optional("amu2", 23, d::Kind::Uint64),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LongIrqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LongIrqFtraceEvent", &[
-        d::optional("irq", 1, d::Kind::Int32),
-        d::optional("latency", 2, d::Kind::Uint32),
-        d::optional("count", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { LongIrqFtraceEvent, d::message("perfetto.protos.LongIrqFtraceEvent", &[
+    d::optional("irq", 1, d::Kind::Int32),
+    d::optional("latency", 2, d::Kind::Uint32),
+    d::optional("count", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.LongSoftirqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -77,11 +74,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LongSoftirqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LongSoftirqFtraceEvent", &[
-        d::optional("vec_nr", 1, d::Kind::Int32),
-        d::optional("latency", 2, d::Kind::Uint32),
-        d::optional("count", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { LongSoftirqFtraceEvent, d::message("perfetto.protos.LongSoftirqFtraceEvent", &[
+    d::optional("vec_nr", 1, d::Kind::Int32),
+    d::optional("latency", 2, d::Kind::Uint32),
+    d::optional("count", 3, d::Kind::Uint32),
+]) }

@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PixelMmKswapdWakeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PixelMmKswapdWakeFtraceEvent",
-        &[d::optional("whatever", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { PixelMmKswapdWakeFtraceEvent, d::message("perfetto.protos.PixelMmKswapdWakeFtraceEvent", &[
+    d::optional("whatever", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -72,12 +68,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PixelMmKswapdDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PixelMmKswapdDoneFtraceEvent", &[
-        d::optional("delta_nr_scanned", 1, d::Kind::Uint64),
-        d::optional("delta_nr_reclaimed", 2, d::Kind::Uint64),
-        d::optional("delta_nr_allocated", 3, d::Kind::Uint64),
-        d::optional("duration_ns", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { PixelMmKswapdDoneFtraceEvent, d::message("perfetto.protos.PixelMmKswapdDoneFtraceEvent", &[
+    d::optional("delta_nr_scanned", 1, d::Kind::Uint64),
+    d::optional("delta_nr_reclaimed", 2, d::Kind::Uint64),
+    d::optional("delta_nr_allocated", 3, d::Kind::Uint64),
+    d::optional("duration_ns", 4, d::Kind::Uint64),
+]) }

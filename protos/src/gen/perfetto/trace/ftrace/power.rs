@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuFrequencyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuFrequencyFtraceEvent", &[
-        d::optional("state", 1, d::Kind::Uint32),
-        d::optional("cpu_id", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { CpuFrequencyFtraceEvent, d::message("perfetto.protos.CpuFrequencyFtraceEvent", &[
+    d::optional("state", 1, d::Kind::Uint32),
+    d::optional("cpu_id", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -72,14 +69,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuFrequencyLimitsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuFrequencyLimitsFtraceEvent", &[
-        d::optional("min_freq", 1, d::Kind::Uint32),
-        d::optional("max_freq", 2, d::Kind::Uint32),
-        d::optional("cpu_id", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { CpuFrequencyLimitsFtraceEvent, d::message("perfetto.protos.CpuFrequencyLimitsFtraceEvent", &[
+    d::optional("min_freq", 1, d::Kind::Uint32),
+    d::optional("max_freq", 2, d::Kind::Uint32),
+    d::optional("cpu_id", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.CpuIdleFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -110,13 +104,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuIdleFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuIdleFtraceEvent", &[
-        d::optional("state", 1, d::Kind::Uint32),
-        d::optional("cpu_id", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { CpuIdleFtraceEvent, d::message("perfetto.protos.CpuIdleFtraceEvent", &[
+    d::optional("state", 1, d::Kind::Uint32),
+    d::optional("cpu_id", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.ClockEnableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -151,14 +142,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClockEnableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockEnableFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("state", 2, d::Kind::Uint64),
-        d::optional("cpu_id", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ClockEnableFtraceEvent, d::message("perfetto.protos.ClockEnableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("state", 2, d::Kind::Uint64),
+    d::optional("cpu_id", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ClockDisableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -193,14 +181,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClockDisableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockDisableFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("state", 2, d::Kind::Uint64),
-        d::optional("cpu_id", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ClockDisableFtraceEvent, d::message("perfetto.protos.ClockDisableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("state", 2, d::Kind::Uint64),
+    d::optional("cpu_id", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ClockSetRateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -235,14 +220,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ClockSetRateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockSetRateFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("state", 2, d::Kind::Uint64),
-        d::optional("cpu_id", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ClockSetRateFtraceEvent, d::message("perfetto.protos.ClockSetRateFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("state", 2, d::Kind::Uint64),
+    d::optional("cpu_id", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.SuspendResumeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -277,14 +259,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SuspendResumeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SuspendResumeFtraceEvent", &[
-        d::optional("action", 1, d::Kind::String),
-        d::optional("val", 2, d::Kind::Int32),
-        d::optional("start", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SuspendResumeFtraceEvent, d::message("perfetto.protos.SuspendResumeFtraceEvent", &[
+    d::optional("action", 1, d::Kind::String),
+    d::optional("val", 2, d::Kind::Int32),
+    d::optional("start", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.GpuFrequencyFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -315,13 +294,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuFrequencyFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuFrequencyFtraceEvent", &[
-        d::optional("gpu_id", 1, d::Kind::Uint32),
-        d::optional("state", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GpuFrequencyFtraceEvent, d::message("perfetto.protos.GpuFrequencyFtraceEvent", &[
+    d::optional("gpu_id", 1, d::Kind::Uint32),
+    d::optional("state", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.WakeupSourceActivateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -352,13 +328,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WakeupSourceActivateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WakeupSourceActivateFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("state", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { WakeupSourceActivateFtraceEvent, d::message("perfetto.protos.WakeupSourceActivateFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("state", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -389,13 +362,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WakeupSourceDeactivateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WakeupSourceDeactivateFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("state", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { WakeupSourceDeactivateFtraceEvent, d::message("perfetto.protos.WakeupSourceDeactivateFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("state", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.GpuWorkPeriodFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -438,16 +408,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuWorkPeriodFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuWorkPeriodFtraceEvent", &[
-        d::optional("gpu_id", 1, d::Kind::Uint32),
-        d::optional("uid", 2, d::Kind::Uint32),
-        d::optional("start_time_ns", 3, d::Kind::Uint64),
-        d::optional("end_time_ns", 4, d::Kind::Uint64),
-        d::optional("total_active_duration_ns", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { GpuWorkPeriodFtraceEvent, d::message("perfetto.protos.GpuWorkPeriodFtraceEvent", &[
+    d::optional("gpu_id", 1, d::Kind::Uint32),
+    d::optional("uid", 2, d::Kind::Uint32),
+    d::optional("start_time_ns", 3, d::Kind::Uint64),
+    d::optional("end_time_ns", 4, d::Kind::Uint64),
+    d::optional("total_active_duration_ns", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -490,16 +457,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DevicePmCallbackStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DevicePmCallbackStartFtraceEvent", &[
-        d::optional("device", 1, d::Kind::String),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("parent", 3, d::Kind::String),
-        d::optional("pm_ops", 4, d::Kind::String),
-        d::optional("event", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { DevicePmCallbackStartFtraceEvent, d::message("perfetto.protos.DevicePmCallbackStartFtraceEvent", &[
+    d::optional("device", 1, d::Kind::String),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("parent", 3, d::Kind::String),
+    d::optional("pm_ops", 4, d::Kind::String),
+    d::optional("event", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -534,14 +498,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DevicePmCallbackEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DevicePmCallbackEndFtraceEvent", &[
-        d::optional("device", 1, d::Kind::String),
-        d::optional("driver", 2, d::Kind::String),
-        d::optional("error", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { DevicePmCallbackEndFtraceEvent, d::message("perfetto.protos.DevicePmCallbackEndFtraceEvent", &[
+    d::optional("device", 1, d::Kind::String),
+    d::optional("driver", 2, d::Kind::String),
+    d::optional("error", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.GpuPowerStateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -572,13 +533,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuPowerStateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuPowerStateFtraceEvent", &[
-        d::optional("old_state", 1, d::Kind::Int32),
-        d::optional("new_state", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { GpuPowerStateFtraceEvent, d::message("perfetto.protos.GpuPowerStateFtraceEvent", &[
+    d::optional("old_state", 1, d::Kind::Int32),
+    d::optional("new_state", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -613,14 +571,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PsciDomainIdleExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PsciDomainIdleExitFtraceEvent", &[
-        d::optional("cpu_id", 1, d::Kind::Uint32),
-        d::optional("state", 2, d::Kind::Uint32),
-        d::optional("s2idle", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PsciDomainIdleExitFtraceEvent, d::message("perfetto.protos.PsciDomainIdleExitFtraceEvent", &[
+    d::optional("cpu_id", 1, d::Kind::Uint32),
+    d::optional("state", 2, d::Kind::Uint32),
+    d::optional("s2idle", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -655,11 +610,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PsciDomainIdleEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PsciDomainIdleEnterFtraceEvent", &[
-        d::optional("cpu_id", 1, d::Kind::Uint32),
-        d::optional("state", 2, d::Kind::Uint32),
-        d::optional("s2idle", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PsciDomainIdleEnterFtraceEvent, d::message("perfetto.protos.PsciDomainIdleEnterFtraceEvent", &[
+    d::optional("cpu_id", 1, d::Kind::Uint32),
+    d::optional("state", 2, d::Kind::Uint32),
+    d::optional("s2idle", 3, d::Kind::Uint32),
+]) }

@@ -27,10 +27,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ConsoleFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ConsoleFtraceEvent",
-        &[d::optional("msg", 1, d::Kind::String)],
-    );
-}
+d::describe! { ConsoleFtraceEvent, d::message("perfetto.protos.ConsoleFtraceEvent", &[
+    d::optional("msg", 1, d::Kind::String),
+]) }

@@ -33,13 +33,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysEnterFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SysEnterFtraceEvent",
-        &[d::optional("id", 1, d::Kind::Int64), d::repeated("args", 2, d::Kind::Uint64)],
-    );
-}
+d::describe! { SysEnterFtraceEvent, d::message("perfetto.protos.SysEnterFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int64),
+    d::repeated("args", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.SysExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -70,10 +67,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SysExitFtraceEvent",
-        &[d::optional("id", 1, d::Kind::Int64), d::optional("ret", 2, d::Kind::Int64)],
-    );
-}
+d::describe! { SysExitFtraceEvent, d::message("perfetto.protos.SysExitFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int64),
+    d::optional("ret", 2, d::Kind::Int64),
+]) }

@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorDisableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorDisableFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { RegulatorDisableFtraceEvent, d::message("perfetto.protos.RegulatorDisableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -60,13 +56,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorDisableCompleteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorDisableCompleteFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { RegulatorDisableCompleteFtraceEvent, d::message("perfetto.protos.RegulatorDisableCompleteFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.RegulatorEnableFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -93,13 +85,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorEnableFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorEnableFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { RegulatorEnableFtraceEvent, d::message("perfetto.protos.RegulatorEnableFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -126,13 +114,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorEnableCompleteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorEnableCompleteFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { RegulatorEnableCompleteFtraceEvent, d::message("perfetto.protos.RegulatorEnableCompleteFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -159,13 +143,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorEnableDelayFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorEnableDelayFtraceEvent",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { RegulatorEnableDelayFtraceEvent, d::message("perfetto.protos.RegulatorEnableDelayFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+]) }
 
 /// `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -200,14 +180,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorSetVoltageFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RegulatorSetVoltageFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("min", 2, d::Kind::Int32),
-        d::optional("max", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { RegulatorSetVoltageFtraceEvent, d::message("perfetto.protos.RegulatorSetVoltageFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("min", 2, d::Kind::Int32),
+    d::optional("max", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -238,10 +215,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RegulatorSetVoltageCompleteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("val", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { RegulatorSetVoltageCompleteFtraceEvent, d::message("perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("val", 2, d::Kind::Uint32),
+]) }

@@ -31,10 +31,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RpmStatusFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RpmStatusFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("status", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { RpmStatusFtraceEvent, d::message("perfetto.protos.RpmStatusFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("status", 2, d::Kind::Int32),
+]) }

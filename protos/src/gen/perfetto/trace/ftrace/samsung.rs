@@ -43,13 +43,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SamsungTracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SamsungTracingMarkWriteFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("trace_name", 2, d::Kind::String),
-        d::optional("trace_begin", 3, d::Kind::Uint32),
-        d::optional("trace_type", 4, d::Kind::Uint32),
-        d::optional("value", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { SamsungTracingMarkWriteFtraceEvent, d::message("perfetto.protos.SamsungTracingMarkWriteFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("trace_name", 2, d::Kind::String),
+    d::optional("trace_begin", 3, d::Kind::Uint32),
+    d::optional("trace_type", 4, d::Kind::Uint32),
+    d::optional("value", 5, d::Kind::Int32),
+]) }

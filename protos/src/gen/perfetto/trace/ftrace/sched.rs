@@ -51,18 +51,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedSwitchFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedSwitchFtraceEvent", &[
-        d::optional("prev_comm", 1, d::Kind::String),
-        d::optional("prev_pid", 2, d::Kind::Int32),
-        d::optional("prev_prio", 3, d::Kind::Int32),
-        d::optional("prev_state", 4, d::Kind::Int64),
-        d::optional("next_comm", 5, d::Kind::String),
-        d::optional("next_pid", 6, d::Kind::Int32),
-        d::optional("next_prio", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedSwitchFtraceEvent, d::message("perfetto.protos.SchedSwitchFtraceEvent", &[
+    d::optional("prev_comm", 1, d::Kind::String),
+    d::optional("prev_pid", 2, d::Kind::Int32),
+    d::optional("prev_prio", 3, d::Kind::Int32),
+    d::optional("prev_state", 4, d::Kind::Int64),
+    d::optional("next_comm", 5, d::Kind::String),
+    d::optional("next_pid", 6, d::Kind::Int32),
+    d::optional("next_prio", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedWakeupFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,16 +102,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedWakeupFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedWakeupFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("prio", 3, d::Kind::Int32),
-        d::optional("success", 4, d::Kind::Int32),
-        d::optional("target_cpu", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedWakeupFtraceEvent, d::message("perfetto.protos.SchedWakeupFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("prio", 3, d::Kind::Int32),
+    d::optional("success", 4, d::Kind::Int32),
+    d::optional("target_cpu", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedBlockedReasonFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -149,14 +143,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedBlockedReasonFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedBlockedReasonFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("caller", 2, d::Kind::Uint64),
-        d::optional("io_wait", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SchedBlockedReasonFtraceEvent, d::message("perfetto.protos.SchedBlockedReasonFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("caller", 2, d::Kind::Uint64),
+    d::optional("io_wait", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SchedCpuHotplugFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -191,14 +182,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedCpuHotplugFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedCpuHotplugFtraceEvent", &[
-        d::optional("affected_cpu", 1, d::Kind::Int32),
-        d::optional("error", 2, d::Kind::Int32),
-        d::optional("status", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedCpuHotplugFtraceEvent, d::message("perfetto.protos.SchedCpuHotplugFtraceEvent", &[
+    d::optional("affected_cpu", 1, d::Kind::Int32),
+    d::optional("error", 2, d::Kind::Int32),
+    d::optional("status", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedWakingFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -241,16 +229,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedWakingFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedWakingFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("prio", 3, d::Kind::Int32),
-        d::optional("success", 4, d::Kind::Int32),
-        d::optional("target_cpu", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedWakingFtraceEvent, d::message("perfetto.protos.SchedWakingFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("prio", 3, d::Kind::Int32),
+    d::optional("success", 4, d::Kind::Int32),
+    d::optional("target_cpu", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedWakeupNewFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -293,16 +278,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedWakeupNewFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedWakeupNewFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("prio", 3, d::Kind::Int32),
-        d::optional("success", 4, d::Kind::Int32),
-        d::optional("target_cpu", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedWakeupNewFtraceEvent, d::message("perfetto.protos.SchedWakeupNewFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("prio", 3, d::Kind::Int32),
+    d::optional("success", 4, d::Kind::Int32),
+    d::optional("target_cpu", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedProcessExecFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -337,14 +319,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedProcessExecFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedProcessExecFtraceEvent", &[
-        d::optional("filename", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("old_pid", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedProcessExecFtraceEvent, d::message("perfetto.protos.SchedProcessExecFtraceEvent", &[
+    d::optional("filename", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("old_pid", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedProcessExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -383,15 +362,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedProcessExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedProcessExitFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("tgid", 3, d::Kind::Int32),
-        d::optional("prio", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedProcessExitFtraceEvent, d::message("perfetto.protos.SchedProcessExitFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("tgid", 3, d::Kind::Int32),
+    d::optional("prio", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedProcessForkFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -430,15 +406,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedProcessForkFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedProcessForkFtraceEvent", &[
-        d::optional("parent_comm", 1, d::Kind::String),
-        d::optional("parent_pid", 2, d::Kind::Int32),
-        d::optional("child_comm", 3, d::Kind::String),
-        d::optional("child_pid", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedProcessForkFtraceEvent, d::message("perfetto.protos.SchedProcessForkFtraceEvent", &[
+    d::optional("parent_comm", 1, d::Kind::String),
+    d::optional("parent_pid", 2, d::Kind::Int32),
+    d::optional("child_comm", 3, d::Kind::String),
+    d::optional("child_pid", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedProcessFreeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -473,14 +446,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedProcessFreeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedProcessFreeFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("prio", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedProcessFreeFtraceEvent, d::message("perfetto.protos.SchedProcessFreeFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("prio", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedProcessHangFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -511,13 +481,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedProcessHangFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SchedProcessHangFtraceEvent",
-        &[d::optional("comm", 1, d::Kind::String), d::optional("pid", 2, d::Kind::Int32)],
-    );
-}
+d::describe! { SchedProcessHangFtraceEvent, d::message("perfetto.protos.SchedProcessHangFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedProcessWaitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -552,14 +519,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedProcessWaitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedProcessWaitFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("prio", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedProcessWaitFtraceEvent, d::message("perfetto.protos.SchedProcessWaitFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("prio", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedPiSetprioFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -598,15 +562,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedPiSetprioFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedPiSetprioFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("newprio", 2, d::Kind::Int32),
-        d::optional("oldprio", 3, d::Kind::Int32),
-        d::optional("pid", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedPiSetprioFtraceEvent, d::message("perfetto.protos.SchedPiSetprioFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("newprio", 2, d::Kind::Int32),
+    d::optional("oldprio", 3, d::Kind::Int32),
+    d::optional("pid", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -689,26 +650,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedCpuUtilCfsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedCpuUtilCfsFtraceEvent", &[
-        d::optional("active", 1, d::Kind::Int32),
-        d::optional("capacity", 2, d::Kind::Uint64),
-        d::optional("capacity_orig", 3, d::Kind::Uint64),
-        d::optional("cpu", 4, d::Kind::Uint32),
-        d::optional("cpu_importance", 5, d::Kind::Uint64),
-        d::optional("cpu_util", 6, d::Kind::Uint64),
-        d::optional("exit_lat", 7, d::Kind::Uint32),
-        d::optional("group_capacity", 8, d::Kind::Uint64),
-        d::optional("grp_overutilized", 9, d::Kind::Uint32),
-        d::optional("idle_cpu", 10, d::Kind::Uint32),
-        d::optional("nr_running", 11, d::Kind::Uint32),
-        d::optional("spare_cap", 12, d::Kind::Int64),
-        d::optional("task_fits", 13, d::Kind::Uint32),
-        d::optional("wake_group_util", 14, d::Kind::Uint64),
-        d::optional("wake_util", 15, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SchedCpuUtilCfsFtraceEvent, d::message("perfetto.protos.SchedCpuUtilCfsFtraceEvent", &[
+    d::optional("active", 1, d::Kind::Int32),
+    d::optional("capacity", 2, d::Kind::Uint64),
+    d::optional("capacity_orig", 3, d::Kind::Uint64),
+    d::optional("cpu", 4, d::Kind::Uint32),
+    d::optional("cpu_importance", 5, d::Kind::Uint64),
+    d::optional("cpu_util", 6, d::Kind::Uint64),
+    d::optional("exit_lat", 7, d::Kind::Uint32),
+    d::optional("group_capacity", 8, d::Kind::Uint64),
+    d::optional("grp_overutilized", 9, d::Kind::Uint32),
+    d::optional("idle_cpu", 10, d::Kind::Uint32),
+    d::optional("nr_running", 11, d::Kind::Uint32),
+    d::optional("spare_cap", 12, d::Kind::Int64),
+    d::optional("task_fits", 13, d::Kind::Uint32),
+    d::optional("wake_group_util", 14, d::Kind::Uint64),
+    d::optional("wake_util", 15, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.SchedMigrateTaskFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -759,18 +717,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedMigrateTaskFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedMigrateTaskFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("prio", 3, d::Kind::Int32),
-        d::optional("orig_cpu", 4, d::Kind::Int32),
-        d::optional("dest_cpu", 5, d::Kind::Int32),
-        d::optional("running", 6, d::Kind::Int32),
-        d::optional("load", 7, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SchedMigrateTaskFtraceEvent, d::message("perfetto.protos.SchedMigrateTaskFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("prio", 3, d::Kind::Int32),
+    d::optional("orig_cpu", 4, d::Kind::Int32),
+    d::optional("dest_cpu", 5, d::Kind::Int32),
+    d::optional("running", 6, d::Kind::Int32),
+    d::optional("load", 7, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -813,16 +768,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedWakeupTaskAttrFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedWakeupTaskAttrFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("cpu_affinity", 2, d::Kind::Uint64),
-        d::optional("task_util", 3, d::Kind::Uint64),
-        d::optional("uclamp_min", 4, d::Kind::Uint64),
-        d::optional("vruntime", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SchedWakeupTaskAttrFtraceEvent, d::message("perfetto.protos.SchedWakeupTaskAttrFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("cpu_affinity", 2, d::Kind::Uint64),
+    d::optional("task_util", 3, d::Kind::Uint64),
+    d::optional("uclamp_min", 4, d::Kind::Uint64),
+    d::optional("vruntime", 5, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.SchedGroupTrackerFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -861,12 +813,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SchedGroupTrackerFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SchedGroupTrackerFtraceEvent", &[
-        d::optional("comm", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("group", 3, d::Kind::String),
-        d::optional("group_num", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { SchedGroupTrackerFtraceEvent, d::message("perfetto.protos.SchedGroupTrackerFtraceEvent", &[
+    d::optional("comm", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("group", 3, d::Kind::String),
+    d::optional("group_num", 4, d::Kind::Int32),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ScmCallStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ScmCallStartFtraceEvent", &[
-        d::optional("arginfo", 1, d::Kind::Uint32),
-        d::optional("x0", 2, d::Kind::Uint64),
-        d::optional("x5", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ScmCallStartFtraceEvent, d::message("perfetto.protos.ScmCallStartFtraceEvent", &[
+    d::optional("arginfo", 1, d::Kind::Uint32),
+    d::optional("x0", 2, d::Kind::Uint64),
+    d::optional("x5", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ScmCallEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -63,10 +60,4 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ScmCallEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ScmCallEndFtraceEvent",
-        &[],
-    );
-}
+d::describe! { ScmCallEndFtraceEvent, d::message("perfetto.protos.ScmCallEndFtraceEvent", &[]) }

@@ -75,24 +75,21 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ScsiDispatchCmdErrorFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ScsiDispatchCmdErrorFtraceEvent", &[
-        d::optional("host_no", 1, d::Kind::Uint32),
-        d::optional("channel", 2, d::Kind::Uint32),
-        d::optional("id", 3, d::Kind::Uint32),
-        d::optional("lun", 4, d::Kind::Uint32),
-        d::optional("rtn", 5, d::Kind::Int32),
-        d::optional("opcode", 6, d::Kind::Uint32),
-        d::optional("cmd_len", 7, d::Kind::Uint32),
-        d::optional("data_sglen", 8, d::Kind::Uint32),
-        d::optional("prot_sglen", 9, d::Kind::Uint32),
-        d::optional("prot_op", 10, d::Kind::Uint32),
-        d::optional("driver_tag", 12, d::Kind::Int32),
-        d::optional("scheduler_tag", 13, d::Kind::Int32),
-        d::optional("cmnd", 14, d::Kind::Bytes),
-    ]);
-}
+d::describe! { ScsiDispatchCmdErrorFtraceEvent, d::message("perfetto.protos.ScsiDispatchCmdErrorFtraceEvent", &[
+    d::optional("host_no", 1, d::Kind::Uint32),
+    d::optional("channel", 2, d::Kind::Uint32),
+    d::optional("id", 3, d::Kind::Uint32),
+    d::optional("lun", 4, d::Kind::Uint32),
+    d::optional("rtn", 5, d::Kind::Int32),
+    d::optional("opcode", 6, d::Kind::Uint32),
+    d::optional("cmd_len", 7, d::Kind::Uint32),
+    d::optional("data_sglen", 8, d::Kind::Uint32),
+    d::optional("prot_sglen", 9, d::Kind::Uint32),
+    d::optional("prot_op", 10, d::Kind::Uint32),
+    d::optional("driver_tag", 12, d::Kind::Int32),
+    d::optional("scheduler_tag", 13, d::Kind::Int32),
+    d::optional("cmnd", 14, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -179,27 +176,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ScsiDispatchCmdTimeoutFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent", &[
-        d::optional("host_no", 1, d::Kind::Uint32),
-        d::optional("channel", 2, d::Kind::Uint32),
-        d::optional("id", 3, d::Kind::Uint32),
-        d::optional("lun", 4, d::Kind::Uint32),
-        d::optional("result", 5, d::Kind::Int32),
-        d::optional("opcode", 6, d::Kind::Uint32),
-        d::optional("cmd_len", 7, d::Kind::Uint32),
-        d::optional("data_sglen", 8, d::Kind::Uint32),
-        d::optional("prot_sglen", 9, d::Kind::Uint32),
-        d::optional("prot_op", 10, d::Kind::Uint32),
-        d::optional("driver_tag", 12, d::Kind::Int32),
-        d::optional("scheduler_tag", 13, d::Kind::Int32),
-        d::optional("sense_key", 14, d::Kind::Uint32),
-        d::optional("asc", 15, d::Kind::Uint32),
-        d::optional("ascq", 16, d::Kind::Uint32),
-        d::optional("cmnd", 17, d::Kind::Bytes),
-    ]);
-}
+d::describe! { ScsiDispatchCmdTimeoutFtraceEvent, d::message("perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent", &[
+    d::optional("host_no", 1, d::Kind::Uint32),
+    d::optional("channel", 2, d::Kind::Uint32),
+    d::optional("id", 3, d::Kind::Uint32),
+    d::optional("lun", 4, d::Kind::Uint32),
+    d::optional("result", 5, d::Kind::Int32),
+    d::optional("opcode", 6, d::Kind::Uint32),
+    d::optional("cmd_len", 7, d::Kind::Uint32),
+    d::optional("data_sglen", 8, d::Kind::Uint32),
+    d::optional("prot_sglen", 9, d::Kind::Uint32),
+    d::optional("prot_op", 10, d::Kind::Uint32),
+    d::optional("driver_tag", 12, d::Kind::Int32),
+    d::optional("scheduler_tag", 13, d::Kind::Int32),
+    d::optional("sense_key", 14, d::Kind::Uint32),
+    d::optional("asc", 15, d::Kind::Uint32),
+    d::optional("ascq", 16, d::Kind::Uint32),
+    d::optional("cmnd", 17, d::Kind::Bytes),
+]) }
 
 /// `perfetto.protos.ScsiEhWakeupFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -226,10 +220,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ScsiEhWakeupFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ScsiEhWakeupFtraceEvent",
-        &[d::optional("host_no", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { ScsiEhWakeupFtraceEvent, d::message("perfetto.protos.ScsiEhWakeupFtraceEvent", &[
+    d::optional("host_no", 1, d::Kind::Uint32),
+]) }

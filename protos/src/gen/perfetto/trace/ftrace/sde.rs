@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SdeTracingMarkWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SdeTracingMarkWriteFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("trace_name", 2, d::Kind::String),
-        d::optional("trace_type", 3, d::Kind::Uint32),
-        d::optional("value", 4, d::Kind::Int32),
-        d::optional("trace_begin", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SdeTracingMarkWriteFtraceEvent, d::message("perfetto.protos.SdeTracingMarkWriteFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("trace_name", 2, d::Kind::String),
+    d::optional("trace_type", 3, d::Kind::Uint32),
+    d::optional("value", 4, d::Kind::Int32),
+    d::optional("trace_begin", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -147,29 +144,26 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SdeSdeEvtlogFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SdeSdeEvtlogFtraceEvent", &[
-        d::optional("evtlog_tag", 1, d::Kind::String),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("tag_id", 3, d::Kind::Uint32),
-        d::optional("d00", 4, d::Kind::Uint32),
-        d::optional("d01", 5, d::Kind::Uint32),
-        d::optional("d02", 6, d::Kind::Uint32),
-        d::optional("d03", 7, d::Kind::Uint32),
-        d::optional("d04", 8, d::Kind::Uint32),
-        d::optional("d05", 9, d::Kind::Uint32),
-        d::optional("d06", 10, d::Kind::Uint32),
-        d::optional("d07", 11, d::Kind::Uint32),
-        d::optional("d08", 12, d::Kind::Uint32),
-        d::optional("d09", 13, d::Kind::Uint32),
-        d::optional("d10", 14, d::Kind::Uint32),
-        d::optional("d11", 15, d::Kind::Uint32),
-        d::optional("d12", 16, d::Kind::Uint32),
-        d::optional("d13", 17, d::Kind::Uint32),
-        d::optional("d14", 18, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SdeSdeEvtlogFtraceEvent, d::message("perfetto.protos.SdeSdeEvtlogFtraceEvent", &[
+    d::optional("evtlog_tag", 1, d::Kind::String),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("tag_id", 3, d::Kind::Uint32),
+    d::optional("d00", 4, d::Kind::Uint32),
+    d::optional("d01", 5, d::Kind::Uint32),
+    d::optional("d02", 6, d::Kind::Uint32),
+    d::optional("d03", 7, d::Kind::Uint32),
+    d::optional("d04", 8, d::Kind::Uint32),
+    d::optional("d05", 9, d::Kind::Uint32),
+    d::optional("d06", 10, d::Kind::Uint32),
+    d::optional("d07", 11, d::Kind::Uint32),
+    d::optional("d08", 12, d::Kind::Uint32),
+    d::optional("d09", 13, d::Kind::Uint32),
+    d::optional("d10", 14, d::Kind::Uint32),
+    d::optional("d11", 15, d::Kind::Uint32),
+    d::optional("d12", 16, d::Kind::Uint32),
+    d::optional("d13", 17, d::Kind::Uint32),
+    d::optional("d14", 18, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -224,19 +218,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SdeSdePerfCalcCrtcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent", &[
-        d::optional("bw_ctl_ebi", 1, d::Kind::Uint64),
-        d::optional("bw_ctl_llcc", 2, d::Kind::Uint64),
-        d::optional("bw_ctl_mnoc", 3, d::Kind::Uint64),
-        d::optional("core_clk_rate", 4, d::Kind::Uint32),
-        d::optional("crtc", 5, d::Kind::Uint32),
-        d::optional("ib_ebi", 6, d::Kind::Uint64),
-        d::optional("ib_llcc", 7, d::Kind::Uint64),
-        d::optional("ib_mnoc", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SdeSdePerfCalcCrtcFtraceEvent, d::message("perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent", &[
+    d::optional("bw_ctl_ebi", 1, d::Kind::Uint64),
+    d::optional("bw_ctl_llcc", 2, d::Kind::Uint64),
+    d::optional("bw_ctl_mnoc", 3, d::Kind::Uint64),
+    d::optional("core_clk_rate", 4, d::Kind::Uint32),
+    d::optional("crtc", 5, d::Kind::Uint32),
+    d::optional("ib_ebi", 6, d::Kind::Uint64),
+    d::optional("ib_llcc", 7, d::Kind::Uint64),
+    d::optional("ib_mnoc", 8, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -307,23 +298,20 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SdeSdePerfCrtcUpdateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent", &[
-        d::optional("bw_ctl_ebi", 1, d::Kind::Uint64),
-        d::optional("bw_ctl_llcc", 2, d::Kind::Uint64),
-        d::optional("bw_ctl_mnoc", 3, d::Kind::Uint64),
-        d::optional("core_clk_rate", 4, d::Kind::Uint32),
-        d::optional("crtc", 5, d::Kind::Uint32),
-        d::optional("params", 6, d::Kind::Int32),
-        d::optional("per_pipe_ib_ebi", 7, d::Kind::Uint64),
-        d::optional("per_pipe_ib_llcc", 8, d::Kind::Uint64),
-        d::optional("per_pipe_ib_mnoc", 9, d::Kind::Uint64),
-        d::optional("stop_req", 10, d::Kind::Uint32),
-        d::optional("update_bus", 11, d::Kind::Uint32),
-        d::optional("update_clk", 12, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SdeSdePerfCrtcUpdateFtraceEvent, d::message("perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent", &[
+    d::optional("bw_ctl_ebi", 1, d::Kind::Uint64),
+    d::optional("bw_ctl_llcc", 2, d::Kind::Uint64),
+    d::optional("bw_ctl_mnoc", 3, d::Kind::Uint64),
+    d::optional("core_clk_rate", 4, d::Kind::Uint32),
+    d::optional("crtc", 5, d::Kind::Uint32),
+    d::optional("params", 6, d::Kind::Int32),
+    d::optional("per_pipe_ib_ebi", 7, d::Kind::Uint64),
+    d::optional("per_pipe_ib_llcc", 8, d::Kind::Uint64),
+    d::optional("per_pipe_ib_mnoc", 9, d::Kind::Uint64),
+    d::optional("stop_req", 10, d::Kind::Uint32),
+    d::optional("update_bus", 11, d::Kind::Uint32),
+    d::optional("update_clk", 12, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -370,17 +358,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SdeSdePerfSetQosLutsFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent", &[
-        d::optional("fl", 1, d::Kind::Uint32),
-        d::optional("fmt", 2, d::Kind::Uint32),
-        d::optional("lut", 3, d::Kind::Uint64),
-        d::optional("lut_usage", 4, d::Kind::Uint32),
-        d::optional("pnum", 5, d::Kind::Uint32),
-        d::optional("rt", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SdeSdePerfSetQosLutsFtraceEvent, d::message("perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent", &[
+    d::optional("fl", 1, d::Kind::Uint32),
+    d::optional("fmt", 2, d::Kind::Uint32),
+    d::optional("lut", 3, d::Kind::Uint64),
+    d::optional("lut_usage", 4, d::Kind::Uint32),
+    d::optional("pnum", 5, d::Kind::Uint32),
+    d::optional("rt", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -419,12 +404,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SdeSdePerfUpdateBusFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SdeSdePerfUpdateBusFtraceEvent", &[
-        d::optional("ab_quota", 1, d::Kind::Uint64),
-        d::optional("bus_id", 2, d::Kind::Uint32),
-        d::optional("client", 3, d::Kind::Int32),
-        d::optional("ib_quota", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SdeSdePerfUpdateBusFtraceEvent, d::message("perfetto.protos.SdeSdePerfUpdateBusFtraceEvent", &[
+    d::optional("ab_quota", 1, d::Kind::Uint64),
+    d::optional("bus_id", 2, d::Kind::Uint32),
+    d::optional("client", 3, d::Kind::Int32),
+    d::optional("ib_quota", 4, d::Kind::Uint64),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SignalDeliverFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SignalDeliverFtraceEvent", &[
-        d::optional("code", 1, d::Kind::Int32),
-        d::optional("sa_flags", 2, d::Kind::Uint64),
-        d::optional("sig", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { SignalDeliverFtraceEvent, d::message("perfetto.protos.SignalDeliverFtraceEvent", &[
+    d::optional("code", 1, d::Kind::Int32),
+    d::optional("sa_flags", 2, d::Kind::Uint64),
+    d::optional("sig", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.SignalGenerateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -89,14 +86,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SignalGenerateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SignalGenerateFtraceEvent", &[
-        d::optional("code", 1, d::Kind::Int32),
-        d::optional("comm", 2, d::Kind::String),
-        d::optional("group", 3, d::Kind::Int32),
-        d::optional("pid", 4, d::Kind::Int32),
-        d::optional("result", 5, d::Kind::Int32),
-        d::optional("sig", 6, d::Kind::Int32),
-    ]);
-}
+d::describe! { SignalGenerateFtraceEvent, d::message("perfetto.protos.SignalGenerateFtraceEvent", &[
+    d::optional("code", 1, d::Kind::Int32),
+    d::optional("comm", 2, d::Kind::String),
+    d::optional("group", 3, d::Kind::Int32),
+    d::optional("pid", 4, d::Kind::Int32),
+    d::optional("result", 5, d::Kind::Int32),
+    d::optional("sig", 6, d::Kind::Int32),
+]) }

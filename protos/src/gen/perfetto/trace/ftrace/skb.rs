@@ -35,11 +35,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl KfreeSkbFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KfreeSkbFtraceEvent", &[
-        d::optional("location", 1, d::Kind::Uint64),
-        d::optional("protocol", 2, d::Kind::Uint32),
-        d::optional("skbaddr", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { KfreeSkbFtraceEvent, d::message("perfetto.protos.KfreeSkbFtraceEvent", &[
+    d::optional("location", 1, d::Kind::Uint64),
+    d::optional("protocol", 2, d::Kind::Uint32),
+    d::optional("skbaddr", 3, d::Kind::Uint64),
+]) }

@@ -59,17 +59,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InetSockSetStateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InetSockSetStateFtraceEvent", &[
-        d::optional("daddr", 1, d::Kind::Uint32),
-        d::optional("dport", 2, d::Kind::Uint32),
-        d::optional("family", 3, d::Kind::Uint32),
-        d::optional("newstate", 4, d::Kind::Int32),
-        d::optional("oldstate", 5, d::Kind::Int32),
-        d::optional("protocol", 6, d::Kind::Uint32),
-        d::optional("saddr", 7, d::Kind::Uint32),
-        d::optional("skaddr", 8, d::Kind::Uint64),
-        d::optional("sport", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { InetSockSetStateFtraceEvent, d::message("perfetto.protos.InetSockSetStateFtraceEvent", &[
+    d::optional("daddr", 1, d::Kind::Uint32),
+    d::optional("dport", 2, d::Kind::Uint32),
+    d::optional("family", 3, d::Kind::Uint32),
+    d::optional("newstate", 4, d::Kind::Int32),
+    d::optional("oldstate", 5, d::Kind::Int32),
+    d::optional("protocol", 6, d::Kind::Uint32),
+    d::optional("saddr", 7, d::Kind::Uint32),
+    d::optional("skaddr", 8, d::Kind::Uint64),
+    d::optional("sport", 9, d::Kind::Uint32),
+]) }

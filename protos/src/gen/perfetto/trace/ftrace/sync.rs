@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncPtFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncPtFtraceEvent", &[
-        d::optional("timeline", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { SyncPtFtraceEvent, d::message("perfetto.protos.SyncPtFtraceEvent", &[
+    d::optional("timeline", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.SyncTimelineFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncTimelineFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncTimelineFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { SyncTimelineFtraceEvent, d::message("perfetto.protos.SyncTimelineFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.SyncWaitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -109,11 +103,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SyncWaitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncWaitFtraceEvent", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("status", 2, d::Kind::Int32),
-        d::optional("begin", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SyncWaitFtraceEvent, d::message("perfetto.protos.SyncWaitFtraceEvent", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("status", 2, d::Kind::Int32),
+    d::optional("begin", 3, d::Kind::Uint32),
+]) }

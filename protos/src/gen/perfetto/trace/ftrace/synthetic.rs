@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl RssStatThrottledFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RssStatThrottledFtraceEvent", &[
-        d::optional("curr", 1, d::Kind::Uint32),
-        d::optional("member", 2, d::Kind::Int32),
-        d::optional("mm_id", 3, d::Kind::Uint32),
-        d::optional("size", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { RssStatThrottledFtraceEvent, d::message("perfetto.protos.RssStatThrottledFtraceEvent", &[
+    d::optional("curr", 1, d::Kind::Uint32),
+    d::optional("member", 2, d::Kind::Int32),
+    d::optional("mm_id", 3, d::Kind::Uint32),
+    d::optional("size", 4, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -74,10 +71,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SuspendResumeMinimalFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SuspendResumeMinimalFtraceEvent",
-        &[d::optional("start", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { SuspendResumeMinimalFtraceEvent, d::message("perfetto.protos.SuspendResumeMinimalFtraceEvent", &[
+    d::optional("start", 1, d::Kind::Uint32),
+]) }

@@ -39,12 +39,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ZeroFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ZeroFtraceEvent", &[
-        d::optional("flag", 1, d::Kind::Int32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("pid", 3, d::Kind::Int32),
-        d::optional("value", 4, d::Kind::Int64),
-    ]);
-}
+d::describe! { ZeroFtraceEvent, d::message("perfetto.protos.ZeroFtraceEvent", &[
+    d::optional("flag", 1, d::Kind::Int32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("pid", 3, d::Kind::Int32),
+    d::optional("value", 4, d::Kind::Int64),
+]) }

@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TaskNewtaskFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TaskNewtaskFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("comm", 2, d::Kind::String),
-        d::optional("clone_flags", 3, d::Kind::Uint64),
-        d::optional("oom_score_adj", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { TaskNewtaskFtraceEvent, d::message("perfetto.protos.TaskNewtaskFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("comm", 2, d::Kind::String),
+    d::optional("clone_flags", 3, d::Kind::Uint64),
+    d::optional("oom_score_adj", 4, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.TaskRenameFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -86,12 +83,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TaskRenameFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TaskRenameFtraceEvent", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("oldcomm", 2, d::Kind::String),
-        d::optional("newcomm", 3, d::Kind::String),
-        d::optional("oom_score_adj", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { TaskRenameFtraceEvent, d::message("perfetto.protos.TaskRenameFtraceEvent", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("oldcomm", 2, d::Kind::String),
+    d::optional("newcomm", 3, d::Kind::String),
+    d::optional("oom_score_adj", 4, d::Kind::Int32),
+]) }

@@ -51,15 +51,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TcpRetransmitSkbFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TcpRetransmitSkbFtraceEvent", &[
-        d::optional("daddr", 1, d::Kind::Uint32),
-        d::optional("dport", 2, d::Kind::Uint32),
-        d::optional("saddr", 3, d::Kind::Uint32),
-        d::optional("skaddr", 4, d::Kind::Uint64),
-        d::optional("skbaddr", 5, d::Kind::Uint64),
-        d::optional("sport", 6, d::Kind::Uint32),
-        d::optional("state", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { TcpRetransmitSkbFtraceEvent, d::message("perfetto.protos.TcpRetransmitSkbFtraceEvent", &[
+    d::optional("daddr", 1, d::Kind::Uint32),
+    d::optional("dport", 2, d::Kind::Uint32),
+    d::optional("saddr", 3, d::Kind::Uint32),
+    d::optional("skaddr", 4, d::Kind::Uint64),
+    d::optional("skbaddr", 5, d::Kind::Uint64),
+    d::optional("sport", 6, d::Kind::Uint32),
+    d::optional("state", 7, d::Kind::Int32),
+]) }

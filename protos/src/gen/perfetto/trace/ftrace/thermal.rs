@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ThermalTemperatureFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ThermalTemperatureFtraceEvent", &[
-        d::optional("id", 1, d::Kind::Int32),
-        d::optional("temp", 2, d::Kind::Int32),
-        d::optional("temp_prev", 3, d::Kind::Int32),
-        d::optional("thermal_zone", 4, d::Kind::String),
-    ]);
-}
+d::describe! { ThermalTemperatureFtraceEvent, d::message("perfetto.protos.ThermalTemperatureFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Int32),
+    d::optional("temp", 2, d::Kind::Int32),
+    d::optional("temp_prev", 3, d::Kind::Int32),
+    d::optional("thermal_zone", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.CdevUpdateFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -78,10 +75,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CdevUpdateFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CdevUpdateFtraceEvent", &[
-        d::optional("target", 1, d::Kind::Uint64),
-        d::optional("type", 2, d::Kind::String),
-    ]);
-}
+d::describe! { CdevUpdateFtraceEvent, d::message("perfetto.protos.CdevUpdateFtraceEvent", &[
+    d::optional("target", 1, d::Kind::Uint64),
+    d::optional("type", 2, d::Kind::String),
+]) }

@@ -68,22 +68,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ThermalExynosAcpmBulkFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ThermalExynosAcpmBulkFtraceEvent", &[
-        d::optional("tz_id", 1, d::Kind::Uint32),
-        d::optional("current_temp", 2, d::Kind::Uint32),
-        d::optional("ctrl_temp", 3, d::Kind::Uint32),
-        d::optional("cdev_state", 4, d::Kind::Uint32),
-        d::optional("pid_et_p", 5, d::Kind::Int32),
-        d::optional("pid_power_range", 6, d::Kind::Int32),
-        d::optional("pid_p", 7, d::Kind::Int32),
-        d::optional("pid_i", 8, d::Kind::Int32),
-        d::optional("k_p", 9, d::Kind::Int32),
-        d::optional("k_i", 10, d::Kind::Int32),
-        d::optional("timestamp", 11, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ThermalExynosAcpmBulkFtraceEvent, d::message("perfetto.protos.ThermalExynosAcpmBulkFtraceEvent", &[
+    d::optional("tz_id", 1, d::Kind::Uint32),
+    d::optional("current_temp", 2, d::Kind::Uint32),
+    d::optional("ctrl_temp", 3, d::Kind::Uint32),
+    d::optional("cdev_state", 4, d::Kind::Uint32),
+    d::optional("pid_et_p", 5, d::Kind::Int32),
+    d::optional("pid_power_range", 6, d::Kind::Int32),
+    d::optional("pid_p", 7, d::Kind::Int32),
+    d::optional("pid_i", 8, d::Kind::Int32),
+    d::optional("k_p", 9, d::Kind::Int32),
+    d::optional("k_i", 10, d::Kind::Int32),
+    d::optional("timestamp", 11, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -134,15 +131,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ThermalExynosAcpmHighOverheadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent", &[
-        d::optional("tz_id", 1, d::Kind::Int32),
-        d::optional("current_temp", 2, d::Kind::Uint32),
-        d::optional("ctrl_temp", 3, d::Kind::Uint32),
-        d::optional("cdev_state", 4, d::Kind::Uint32),
-        d::optional("pid_et_p", 5, d::Kind::Int32),
-        d::optional("k_p", 6, d::Kind::Int32),
-        d::optional("k_i", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { ThermalExynosAcpmHighOverheadFtraceEvent, d::message("perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent", &[
+    d::optional("tz_id", 1, d::Kind::Int32),
+    d::optional("current_temp", 2, d::Kind::Uint32),
+    d::optional("ctrl_temp", 3, d::Kind::Uint32),
+    d::optional("cdev_state", 4, d::Kind::Uint32),
+    d::optional("pid_et_p", 5, d::Kind::Int32),
+    d::optional("k_p", 6, d::Kind::Int32),
+    d::optional("k_i", 7, d::Kind::Int32),
+]) }

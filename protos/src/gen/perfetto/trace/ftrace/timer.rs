@@ -43,16 +43,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HrtimerStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HrtimerStartFtraceEvent", &[
-        d::optional("hrtimer", 1, d::Kind::Uint64),
-        d::optional("function", 2, d::Kind::Uint64),
-        d::optional("expires", 3, d::Kind::Int64),
-        d::optional("softexpires", 4, d::Kind::Int64),
-        d::optional("mode", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { HrtimerStartFtraceEvent, d::message("perfetto.protos.HrtimerStartFtraceEvent", &[
+    d::optional("hrtimer", 1, d::Kind::Uint64),
+    d::optional("function", 2, d::Kind::Uint64),
+    d::optional("expires", 3, d::Kind::Int64),
+    d::optional("softexpires", 4, d::Kind::Int64),
+    d::optional("mode", 5, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.HrtimerCancelFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -79,13 +76,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HrtimerCancelFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HrtimerCancelFtraceEvent",
-        &[d::optional("hrtimer", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { HrtimerCancelFtraceEvent, d::message("perfetto.protos.HrtimerCancelFtraceEvent", &[
+    d::optional("hrtimer", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -120,14 +113,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HrtimerExpireEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HrtimerExpireEntryFtraceEvent", &[
-        d::optional("hrtimer", 1, d::Kind::Uint64),
-        d::optional("now", 2, d::Kind::Int64),
-        d::optional("function", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { HrtimerExpireEntryFtraceEvent, d::message("perfetto.protos.HrtimerExpireEntryFtraceEvent", &[
+    d::optional("hrtimer", 1, d::Kind::Uint64),
+    d::optional("now", 2, d::Kind::Int64),
+    d::optional("function", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.HrtimerExpireExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -154,13 +144,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HrtimerExpireExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HrtimerExpireExitFtraceEvent",
-        &[d::optional("hrtimer", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { HrtimerExpireExitFtraceEvent, d::message("perfetto.protos.HrtimerExpireExitFtraceEvent", &[
+    d::optional("hrtimer", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TimerStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -211,18 +197,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TimerStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TimerStartFtraceEvent", &[
-        d::optional("timer", 1, d::Kind::Uint64),
-        d::optional("function", 2, d::Kind::Uint64),
-        d::optional("expires", 3, d::Kind::Uint64),
-        d::optional("now", 4, d::Kind::Uint64),
-        d::optional("deferrable", 5, d::Kind::Uint32),
-        d::optional("flags", 6, d::Kind::Uint32),
-        d::optional("bucket_expiry", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TimerStartFtraceEvent, d::message("perfetto.protos.TimerStartFtraceEvent", &[
+    d::optional("timer", 1, d::Kind::Uint64),
+    d::optional("function", 2, d::Kind::Uint64),
+    d::optional("expires", 3, d::Kind::Uint64),
+    d::optional("now", 4, d::Kind::Uint64),
+    d::optional("deferrable", 5, d::Kind::Uint32),
+    d::optional("flags", 6, d::Kind::Uint32),
+    d::optional("bucket_expiry", 7, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TimerCancelFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -249,13 +232,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TimerCancelFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TimerCancelFtraceEvent",
-        &[d::optional("timer", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { TimerCancelFtraceEvent, d::message("perfetto.protos.TimerCancelFtraceEvent", &[
+    d::optional("timer", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TimerExpireEntryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -294,15 +273,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TimerExpireEntryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TimerExpireEntryFtraceEvent", &[
-        d::optional("timer", 1, d::Kind::Uint64),
-        d::optional("now", 2, d::Kind::Uint64),
-        d::optional("function", 3, d::Kind::Uint64),
-        d::optional("baseclk", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TimerExpireEntryFtraceEvent, d::message("perfetto.protos.TimerExpireEntryFtraceEvent", &[
+    d::optional("timer", 1, d::Kind::Uint64),
+    d::optional("now", 2, d::Kind::Uint64),
+    d::optional("function", 3, d::Kind::Uint64),
+    d::optional("baseclk", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TimerExpireExitFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -329,10 +305,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TimerExpireExitFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TimerExpireExitFtraceEvent",
-        &[d::optional("timer", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { TimerExpireExitFtraceEvent, d::message("perfetto.protos.TimerExpireExitFtraceEvent", &[
+    d::optional("timer", 1, d::Kind::Uint64),
+]) }

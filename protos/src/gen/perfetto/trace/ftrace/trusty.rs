@@ -39,15 +39,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustySmcFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustySmcFtraceEvent", &[
-        d::optional("r0", 1, d::Kind::Uint64),
-        d::optional("r1", 2, d::Kind::Uint64),
-        d::optional("r2", 3, d::Kind::Uint64),
-        d::optional("r3", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TrustySmcFtraceEvent, d::message("perfetto.protos.TrustySmcFtraceEvent", &[
+    d::optional("r0", 1, d::Kind::Uint64),
+    d::optional("r1", 2, d::Kind::Uint64),
+    d::optional("r2", 3, d::Kind::Uint64),
+    d::optional("r3", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TrustySmcDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -74,13 +71,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustySmcDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustySmcDoneFtraceEvent",
-        &[d::optional("ret", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { TrustySmcDoneFtraceEvent, d::message("perfetto.protos.TrustySmcDoneFtraceEvent", &[
+    d::optional("ret", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TrustyStdCall32FtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -119,15 +112,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyStdCall32FtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyStdCall32FtraceEvent", &[
-        d::optional("r0", 1, d::Kind::Uint64),
-        d::optional("r1", 2, d::Kind::Uint64),
-        d::optional("r2", 3, d::Kind::Uint64),
-        d::optional("r3", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TrustyStdCall32FtraceEvent, d::message("perfetto.protos.TrustyStdCall32FtraceEvent", &[
+    d::optional("r0", 1, d::Kind::Uint64),
+    d::optional("r1", 2, d::Kind::Uint64),
+    d::optional("r2", 3, d::Kind::Uint64),
+    d::optional("r3", 4, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -154,13 +144,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyStdCall32DoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyStdCall32DoneFtraceEvent",
-        &[d::optional("ret", 1, d::Kind::Int64)],
-    );
-}
+d::describe! { TrustyStdCall32DoneFtraceEvent, d::message("perfetto.protos.TrustyStdCall32DoneFtraceEvent", &[
+    d::optional("ret", 1, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.TrustyShareMemoryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -195,14 +181,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyShareMemoryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyShareMemoryFtraceEvent", &[
-        d::optional("len", 1, d::Kind::Uint64),
-        d::optional("lend", 2, d::Kind::Uint32),
-        d::optional("nents", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TrustyShareMemoryFtraceEvent, d::message("perfetto.protos.TrustyShareMemoryFtraceEvent", &[
+    d::optional("len", 1, d::Kind::Uint64),
+    d::optional("lend", 2, d::Kind::Uint32),
+    d::optional("nents", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -245,16 +228,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyShareMemoryDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyShareMemoryDoneFtraceEvent", &[
-        d::optional("handle", 1, d::Kind::Uint64),
-        d::optional("len", 2, d::Kind::Uint64),
-        d::optional("lend", 3, d::Kind::Uint32),
-        d::optional("nents", 4, d::Kind::Uint32),
-        d::optional("ret", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { TrustyShareMemoryDoneFtraceEvent, d::message("perfetto.protos.TrustyShareMemoryDoneFtraceEvent", &[
+    d::optional("handle", 1, d::Kind::Uint64),
+    d::optional("len", 2, d::Kind::Uint64),
+    d::optional("lend", 3, d::Kind::Uint32),
+    d::optional("nents", 4, d::Kind::Uint32),
+    d::optional("ret", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -281,13 +261,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyReclaimMemoryFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyReclaimMemoryFtraceEvent",
-        &[d::optional("id", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { TrustyReclaimMemoryFtraceEvent, d::message("perfetto.protos.TrustyReclaimMemoryFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -318,13 +294,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyReclaimMemoryDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent",
-        &[d::optional("id", 1, d::Kind::Uint64), d::optional("ret", 2, d::Kind::Int32)],
-    );
-}
+d::describe! { TrustyReclaimMemoryDoneFtraceEvent, d::message("perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent", &[
+    d::optional("id", 1, d::Kind::Uint64),
+    d::optional("ret", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.TrustyIrqFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -351,13 +324,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIrqFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIrqFtraceEvent",
-        &[d::optional("irq", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { TrustyIrqFtraceEvent, d::message("perfetto.protos.TrustyIrqFtraceEvent", &[
+    d::optional("irq", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -392,14 +361,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcHandleEventFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcHandleEventFtraceEvent", &[
-        d::optional("chan", 1, d::Kind::Uint32),
-        d::optional("event_id", 2, d::Kind::Uint32),
-        d::optional("srv_name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { TrustyIpcHandleEventFtraceEvent, d::message("perfetto.protos.TrustyIpcHandleEventFtraceEvent", &[
+    d::optional("chan", 1, d::Kind::Uint32),
+    d::optional("event_id", 2, d::Kind::Uint32),
+    d::optional("srv_name", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.TrustyIpcConnectFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -434,14 +400,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcConnectFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcConnectFtraceEvent", &[
-        d::optional("chan", 1, d::Kind::Uint32),
-        d::optional("port", 2, d::Kind::String),
-        d::optional("state", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { TrustyIpcConnectFtraceEvent, d::message("perfetto.protos.TrustyIpcConnectFtraceEvent", &[
+    d::optional("chan", 1, d::Kind::Uint32),
+    d::optional("port", 2, d::Kind::String),
+    d::optional("state", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -476,14 +439,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcConnectEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcConnectEndFtraceEvent", &[
-        d::optional("chan", 1, d::Kind::Uint32),
-        d::optional("err", 2, d::Kind::Int32),
-        d::optional("state", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { TrustyIpcConnectEndFtraceEvent, d::message("perfetto.protos.TrustyIpcConnectEndFtraceEvent", &[
+    d::optional("chan", 1, d::Kind::Uint32),
+    d::optional("err", 2, d::Kind::Int32),
+    d::optional("state", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.TrustyIpcWriteFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -530,17 +490,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcWriteFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcWriteFtraceEvent", &[
-        d::optional("buf_id", 1, d::Kind::Uint64),
-        d::optional("chan", 2, d::Kind::Uint32),
-        d::optional("kind_shm", 3, d::Kind::Int32),
-        d::optional("len_or_err", 4, d::Kind::Int32),
-        d::optional("shm_cnt", 5, d::Kind::Uint64),
-        d::optional("srv_name", 6, d::Kind::String),
-    ]);
-}
+d::describe! { TrustyIpcWriteFtraceEvent, d::message("perfetto.protos.TrustyIpcWriteFtraceEvent", &[
+    d::optional("buf_id", 1, d::Kind::Uint64),
+    d::optional("chan", 2, d::Kind::Uint32),
+    d::optional("kind_shm", 3, d::Kind::Int32),
+    d::optional("len_or_err", 4, d::Kind::Int32),
+    d::optional("shm_cnt", 5, d::Kind::Uint64),
+    d::optional("srv_name", 6, d::Kind::String),
+]) }
 
 /// `perfetto.protos.TrustyIpcPollFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -575,14 +532,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcPollFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcPollFtraceEvent", &[
-        d::optional("chan", 1, d::Kind::Uint32),
-        d::optional("poll_mask", 2, d::Kind::Uint32),
-        d::optional("srv_name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { TrustyIpcPollFtraceEvent, d::message("perfetto.protos.TrustyIpcPollFtraceEvent", &[
+    d::optional("chan", 1, d::Kind::Uint32),
+    d::optional("poll_mask", 2, d::Kind::Uint32),
+    d::optional("srv_name", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.TrustyIpcReadFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -613,13 +567,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcReadFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcReadFtraceEvent", &[
-        d::optional("chan", 1, d::Kind::Uint32),
-        d::optional("srv_name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { TrustyIpcReadFtraceEvent, d::message("perfetto.protos.TrustyIpcReadFtraceEvent", &[
+    d::optional("chan", 1, d::Kind::Uint32),
+    d::optional("srv_name", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -662,16 +613,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcReadEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcReadEndFtraceEvent", &[
-        d::optional("buf_id", 1, d::Kind::Uint64),
-        d::optional("chan", 2, d::Kind::Uint32),
-        d::optional("len_or_err", 3, d::Kind::Int32),
-        d::optional("shm_cnt", 4, d::Kind::Uint64),
-        d::optional("srv_name", 5, d::Kind::String),
-    ]);
-}
+d::describe! { TrustyIpcReadEndFtraceEvent, d::message("perfetto.protos.TrustyIpcReadEndFtraceEvent", &[
+    d::optional("buf_id", 1, d::Kind::Uint64),
+    d::optional("chan", 2, d::Kind::Uint32),
+    d::optional("len_or_err", 3, d::Kind::Int32),
+    d::optional("shm_cnt", 4, d::Kind::Uint64),
+    d::optional("srv_name", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.TrustyIpcRxFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -706,14 +654,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyIpcRxFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcRxFtraceEvent", &[
-        d::optional("buf_id", 1, d::Kind::Uint64),
-        d::optional("chan", 2, d::Kind::Uint32),
-        d::optional("srv_name", 3, d::Kind::String),
-    ]);
-}
+d::describe! { TrustyIpcRxFtraceEvent, d::message("perfetto.protos.TrustyIpcRxFtraceEvent", &[
+    d::optional("buf_id", 1, d::Kind::Uint64),
+    d::optional("chan", 2, d::Kind::Uint32),
+    d::optional("srv_name", 3, d::Kind::String),
+]) }
 
 /// `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -748,11 +693,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrustyEnqueueNopFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyEnqueueNopFtraceEvent", &[
-        d::optional("arg1", 1, d::Kind::Uint32),
-        d::optional("arg2", 2, d::Kind::Uint32),
-        d::optional("arg3", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TrustyEnqueueNopFtraceEvent, d::message("perfetto.protos.TrustyEnqueueNopFtraceEvent", &[
+    d::optional("arg1", 1, d::Kind::Uint32),
+    d::optional("arg2", 2, d::Kind::Uint32),
+    d::optional("arg3", 3, d::Kind::Uint32),
+]) }

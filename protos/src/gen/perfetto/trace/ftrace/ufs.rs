@@ -63,21 +63,18 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UfshcdCommandFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UfshcdCommandFtraceEvent", &[
-        d::optional("dev_name", 1, d::Kind::String),
-        d::optional("doorbell", 2, d::Kind::Uint32),
-        d::optional("intr", 3, d::Kind::Uint32),
-        d::optional("lba", 4, d::Kind::Uint64),
-        d::optional("opcode", 5, d::Kind::Uint32),
-        d::optional("str", 6, d::Kind::String),
-        d::optional("tag", 7, d::Kind::Uint32),
-        d::optional("transfer_len", 8, d::Kind::Int32),
-        d::optional("group_id", 9, d::Kind::Uint32),
-        d::optional("str_t", 10, d::Kind::Uint32),
-    ]);
-}
+d::describe! { UfshcdCommandFtraceEvent, d::message("perfetto.protos.UfshcdCommandFtraceEvent", &[
+    d::optional("dev_name", 1, d::Kind::String),
+    d::optional("doorbell", 2, d::Kind::Uint32),
+    d::optional("intr", 3, d::Kind::Uint32),
+    d::optional("lba", 4, d::Kind::Uint64),
+    d::optional("opcode", 5, d::Kind::Uint32),
+    d::optional("str", 6, d::Kind::String),
+    d::optional("tag", 7, d::Kind::Uint32),
+    d::optional("transfer_len", 8, d::Kind::Int32),
+    d::optional("group_id", 9, d::Kind::Uint32),
+    d::optional("str_t", 10, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.UfshcdClkGatingFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -108,10 +105,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UfshcdClkGatingFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UfshcdClkGatingFtraceEvent", &[
-        d::optional("dev_name", 1, d::Kind::String),
-        d::optional("state", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { UfshcdClkGatingFtraceEvent, d::message("perfetto.protos.UfshcdClkGatingFtraceEvent", &[
+    d::optional("dev_name", 1, d::Kind::String),
+    d::optional("state", 2, d::Kind::Int32),
+]) }

@@ -95,29 +95,26 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V4l2QbufFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V4l2QbufFtraceEvent", &[
-        d::optional("bytesused", 1, d::Kind::Uint32),
-        d::optional("field", 2, d::Kind::Uint32),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("index", 4, d::Kind::Uint32),
-        d::optional("minor", 5, d::Kind::Int32),
-        d::optional("sequence", 6, d::Kind::Uint32),
-        d::optional("timecode_flags", 7, d::Kind::Uint32),
-        d::optional("timecode_frames", 8, d::Kind::Uint32),
-        d::optional("timecode_hours", 9, d::Kind::Uint32),
-        d::optional("timecode_minutes", 10, d::Kind::Uint32),
-        d::optional("timecode_seconds", 11, d::Kind::Uint32),
-        d::optional("timecode_type", 12, d::Kind::Uint32),
-        d::optional("timecode_userbits0", 13, d::Kind::Uint32),
-        d::optional("timecode_userbits1", 14, d::Kind::Uint32),
-        d::optional("timecode_userbits2", 15, d::Kind::Uint32),
-        d::optional("timecode_userbits3", 16, d::Kind::Uint32),
-        d::optional("timestamp", 17, d::Kind::Int64),
-        d::optional("type", 18, d::Kind::Uint32),
-    ]);
-}
+d::describe! { V4l2QbufFtraceEvent, d::message("perfetto.protos.V4l2QbufFtraceEvent", &[
+    d::optional("bytesused", 1, d::Kind::Uint32),
+    d::optional("field", 2, d::Kind::Uint32),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("index", 4, d::Kind::Uint32),
+    d::optional("minor", 5, d::Kind::Int32),
+    d::optional("sequence", 6, d::Kind::Uint32),
+    d::optional("timecode_flags", 7, d::Kind::Uint32),
+    d::optional("timecode_frames", 8, d::Kind::Uint32),
+    d::optional("timecode_hours", 9, d::Kind::Uint32),
+    d::optional("timecode_minutes", 10, d::Kind::Uint32),
+    d::optional("timecode_seconds", 11, d::Kind::Uint32),
+    d::optional("timecode_type", 12, d::Kind::Uint32),
+    d::optional("timecode_userbits0", 13, d::Kind::Uint32),
+    d::optional("timecode_userbits1", 14, d::Kind::Uint32),
+    d::optional("timecode_userbits2", 15, d::Kind::Uint32),
+    d::optional("timecode_userbits3", 16, d::Kind::Uint32),
+    d::optional("timestamp", 17, d::Kind::Int64),
+    d::optional("type", 18, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.V4l2DqbufFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -212,29 +209,26 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl V4l2DqbufFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V4l2DqbufFtraceEvent", &[
-        d::optional("bytesused", 1, d::Kind::Uint32),
-        d::optional("field", 2, d::Kind::Uint32),
-        d::optional("flags", 3, d::Kind::Uint32),
-        d::optional("index", 4, d::Kind::Uint32),
-        d::optional("minor", 5, d::Kind::Int32),
-        d::optional("sequence", 6, d::Kind::Uint32),
-        d::optional("timecode_flags", 7, d::Kind::Uint32),
-        d::optional("timecode_frames", 8, d::Kind::Uint32),
-        d::optional("timecode_hours", 9, d::Kind::Uint32),
-        d::optional("timecode_minutes", 10, d::Kind::Uint32),
-        d::optional("timecode_seconds", 11, d::Kind::Uint32),
-        d::optional("timecode_type", 12, d::Kind::Uint32),
-        d::optional("timecode_userbits0", 13, d::Kind::Uint32),
-        d::optional("timecode_userbits1", 14, d::Kind::Uint32),
-        d::optional("timecode_userbits2", 15, d::Kind::Uint32),
-        d::optional("timecode_userbits3", 16, d::Kind::Uint32),
-        d::optional("timestamp", 17, d::Kind::Int64),
-        d::optional("type", 18, d::Kind::Uint32),
-    ]);
-}
+d::describe! { V4l2DqbufFtraceEvent, d::message("perfetto.protos.V4l2DqbufFtraceEvent", &[
+    d::optional("bytesused", 1, d::Kind::Uint32),
+    d::optional("field", 2, d::Kind::Uint32),
+    d::optional("flags", 3, d::Kind::Uint32),
+    d::optional("index", 4, d::Kind::Uint32),
+    d::optional("minor", 5, d::Kind::Int32),
+    d::optional("sequence", 6, d::Kind::Uint32),
+    d::optional("timecode_flags", 7, d::Kind::Uint32),
+    d::optional("timecode_frames", 8, d::Kind::Uint32),
+    d::optional("timecode_hours", 9, d::Kind::Uint32),
+    d::optional("timecode_minutes", 10, d::Kind::Uint32),
+    d::optional("timecode_seconds", 11, d::Kind::Uint32),
+    d::optional("timecode_type", 12, d::Kind::Uint32),
+    d::optional("timecode_userbits0", 13, d::Kind::Uint32),
+    d::optional("timecode_userbits1", 14, d::Kind::Uint32),
+    d::optional("timecode_userbits2", 15, d::Kind::Uint32),
+    d::optional("timecode_userbits3", 16, d::Kind::Uint32),
+    d::optional("timestamp", 17, d::Kind::Int64),
+    d::optional("type", 18, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -317,26 +311,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Vb2V4l2BufQueueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Vb2V4l2BufQueueFtraceEvent", &[
-        d::optional("field", 1, d::Kind::Uint32),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("minor", 3, d::Kind::Int32),
-        d::optional("sequence", 4, d::Kind::Uint32),
-        d::optional("timecode_flags", 5, d::Kind::Uint32),
-        d::optional("timecode_frames", 6, d::Kind::Uint32),
-        d::optional("timecode_hours", 7, d::Kind::Uint32),
-        d::optional("timecode_minutes", 8, d::Kind::Uint32),
-        d::optional("timecode_seconds", 9, d::Kind::Uint32),
-        d::optional("timecode_type", 10, d::Kind::Uint32),
-        d::optional("timecode_userbits0", 11, d::Kind::Uint32),
-        d::optional("timecode_userbits1", 12, d::Kind::Uint32),
-        d::optional("timecode_userbits2", 13, d::Kind::Uint32),
-        d::optional("timecode_userbits3", 14, d::Kind::Uint32),
-        d::optional("timestamp", 15, d::Kind::Int64),
-    ]);
-}
+d::describe! { Vb2V4l2BufQueueFtraceEvent, d::message("perfetto.protos.Vb2V4l2BufQueueFtraceEvent", &[
+    d::optional("field", 1, d::Kind::Uint32),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("minor", 3, d::Kind::Int32),
+    d::optional("sequence", 4, d::Kind::Uint32),
+    d::optional("timecode_flags", 5, d::Kind::Uint32),
+    d::optional("timecode_frames", 6, d::Kind::Uint32),
+    d::optional("timecode_hours", 7, d::Kind::Uint32),
+    d::optional("timecode_minutes", 8, d::Kind::Uint32),
+    d::optional("timecode_seconds", 9, d::Kind::Uint32),
+    d::optional("timecode_type", 10, d::Kind::Uint32),
+    d::optional("timecode_userbits0", 11, d::Kind::Uint32),
+    d::optional("timecode_userbits1", 12, d::Kind::Uint32),
+    d::optional("timecode_userbits2", 13, d::Kind::Uint32),
+    d::optional("timecode_userbits3", 14, d::Kind::Uint32),
+    d::optional("timestamp", 15, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -419,26 +410,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Vb2V4l2BufDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Vb2V4l2BufDoneFtraceEvent", &[
-        d::optional("field", 1, d::Kind::Uint32),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("minor", 3, d::Kind::Int32),
-        d::optional("sequence", 4, d::Kind::Uint32),
-        d::optional("timecode_flags", 5, d::Kind::Uint32),
-        d::optional("timecode_frames", 6, d::Kind::Uint32),
-        d::optional("timecode_hours", 7, d::Kind::Uint32),
-        d::optional("timecode_minutes", 8, d::Kind::Uint32),
-        d::optional("timecode_seconds", 9, d::Kind::Uint32),
-        d::optional("timecode_type", 10, d::Kind::Uint32),
-        d::optional("timecode_userbits0", 11, d::Kind::Uint32),
-        d::optional("timecode_userbits1", 12, d::Kind::Uint32),
-        d::optional("timecode_userbits2", 13, d::Kind::Uint32),
-        d::optional("timecode_userbits3", 14, d::Kind::Uint32),
-        d::optional("timestamp", 15, d::Kind::Int64),
-    ]);
-}
+d::describe! { Vb2V4l2BufDoneFtraceEvent, d::message("perfetto.protos.Vb2V4l2BufDoneFtraceEvent", &[
+    d::optional("field", 1, d::Kind::Uint32),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("minor", 3, d::Kind::Int32),
+    d::optional("sequence", 4, d::Kind::Uint32),
+    d::optional("timecode_flags", 5, d::Kind::Uint32),
+    d::optional("timecode_frames", 6, d::Kind::Uint32),
+    d::optional("timecode_hours", 7, d::Kind::Uint32),
+    d::optional("timecode_minutes", 8, d::Kind::Uint32),
+    d::optional("timecode_seconds", 9, d::Kind::Uint32),
+    d::optional("timecode_type", 10, d::Kind::Uint32),
+    d::optional("timecode_userbits0", 11, d::Kind::Uint32),
+    d::optional("timecode_userbits1", 12, d::Kind::Uint32),
+    d::optional("timecode_userbits2", 13, d::Kind::Uint32),
+    d::optional("timecode_userbits3", 14, d::Kind::Uint32),
+    d::optional("timestamp", 15, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -521,26 +509,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Vb2V4l2QbufFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Vb2V4l2QbufFtraceEvent", &[
-        d::optional("field", 1, d::Kind::Uint32),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("minor", 3, d::Kind::Int32),
-        d::optional("sequence", 4, d::Kind::Uint32),
-        d::optional("timecode_flags", 5, d::Kind::Uint32),
-        d::optional("timecode_frames", 6, d::Kind::Uint32),
-        d::optional("timecode_hours", 7, d::Kind::Uint32),
-        d::optional("timecode_minutes", 8, d::Kind::Uint32),
-        d::optional("timecode_seconds", 9, d::Kind::Uint32),
-        d::optional("timecode_type", 10, d::Kind::Uint32),
-        d::optional("timecode_userbits0", 11, d::Kind::Uint32),
-        d::optional("timecode_userbits1", 12, d::Kind::Uint32),
-        d::optional("timecode_userbits2", 13, d::Kind::Uint32),
-        d::optional("timecode_userbits3", 14, d::Kind::Uint32),
-        d::optional("timestamp", 15, d::Kind::Int64),
-    ]);
-}
+d::describe! { Vb2V4l2QbufFtraceEvent, d::message("perfetto.protos.Vb2V4l2QbufFtraceEvent", &[
+    d::optional("field", 1, d::Kind::Uint32),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("minor", 3, d::Kind::Int32),
+    d::optional("sequence", 4, d::Kind::Uint32),
+    d::optional("timecode_flags", 5, d::Kind::Uint32),
+    d::optional("timecode_frames", 6, d::Kind::Uint32),
+    d::optional("timecode_hours", 7, d::Kind::Uint32),
+    d::optional("timecode_minutes", 8, d::Kind::Uint32),
+    d::optional("timecode_seconds", 9, d::Kind::Uint32),
+    d::optional("timecode_type", 10, d::Kind::Uint32),
+    d::optional("timecode_userbits0", 11, d::Kind::Uint32),
+    d::optional("timecode_userbits1", 12, d::Kind::Uint32),
+    d::optional("timecode_userbits2", 13, d::Kind::Uint32),
+    d::optional("timecode_userbits3", 14, d::Kind::Uint32),
+    d::optional("timestamp", 15, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -623,23 +608,20 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Vb2V4l2DqbufFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Vb2V4l2DqbufFtraceEvent", &[
-        d::optional("field", 1, d::Kind::Uint32),
-        d::optional("flags", 2, d::Kind::Uint32),
-        d::optional("minor", 3, d::Kind::Int32),
-        d::optional("sequence", 4, d::Kind::Uint32),
-        d::optional("timecode_flags", 5, d::Kind::Uint32),
-        d::optional("timecode_frames", 6, d::Kind::Uint32),
-        d::optional("timecode_hours", 7, d::Kind::Uint32),
-        d::optional("timecode_minutes", 8, d::Kind::Uint32),
-        d::optional("timecode_seconds", 9, d::Kind::Uint32),
-        d::optional("timecode_type", 10, d::Kind::Uint32),
-        d::optional("timecode_userbits0", 11, d::Kind::Uint32),
-        d::optional("timecode_userbits1", 12, d::Kind::Uint32),
-        d::optional("timecode_userbits2", 13, d::Kind::Uint32),
-        d::optional("timecode_userbits3", 14, d::Kind::Uint32),
-        d::optional("timestamp", 15, d::Kind::Int64),
-    ]);
-}
+d::describe! { Vb2V4l2DqbufFtraceEvent, d::message("perfetto.protos.Vb2V4l2DqbufFtraceEvent", &[
+    d::optional("field", 1, d::Kind::Uint32),
+    d::optional("flags", 2, d::Kind::Uint32),
+    d::optional("minor", 3, d::Kind::Int32),
+    d::optional("sequence", 4, d::Kind::Uint32),
+    d::optional("timecode_flags", 5, d::Kind::Uint32),
+    d::optional("timecode_frames", 6, d::Kind::Uint32),
+    d::optional("timecode_hours", 7, d::Kind::Uint32),
+    d::optional("timecode_minutes", 8, d::Kind::Uint32),
+    d::optional("timecode_seconds", 9, d::Kind::Uint32),
+    d::optional("timecode_type", 10, d::Kind::Uint32),
+    d::optional("timecode_userbits0", 11, d::Kind::Uint32),
+    d::optional("timecode_userbits1", 12, d::Kind::Uint32),
+    d::optional("timecode_userbits2", 13, d::Kind::Uint32),
+    d::optional("timecode_userbits3", 14, d::Kind::Uint32),
+    d::optional("timestamp", 15, d::Kind::Int64),
+]) }

@@ -59,20 +59,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VirtioGpuCmdQueueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioGpuCmdQueueFtraceEvent", &[
-        d::optional("ctx_id", 1, d::Kind::Uint32),
-        d::optional("dev", 2, d::Kind::Int32),
-        d::optional("fence_id", 3, d::Kind::Uint64),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("name", 5, d::Kind::String),
-        d::optional("num_free", 6, d::Kind::Uint32),
-        d::optional("seqno", 7, d::Kind::Uint32),
-        d::optional("type", 8, d::Kind::Uint32),
-        d::optional("vq", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VirtioGpuCmdQueueFtraceEvent, d::message("perfetto.protos.VirtioGpuCmdQueueFtraceEvent", &[
+    d::optional("ctx_id", 1, d::Kind::Uint32),
+    d::optional("dev", 2, d::Kind::Int32),
+    d::optional("fence_id", 3, d::Kind::Uint64),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("name", 5, d::Kind::String),
+    d::optional("num_free", 6, d::Kind::Uint32),
+    d::optional("seqno", 7, d::Kind::Uint32),
+    d::optional("type", 8, d::Kind::Uint32),
+    d::optional("vq", 9, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -131,17 +128,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VirtioGpuCmdResponseFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioGpuCmdResponseFtraceEvent", &[
-        d::optional("ctx_id", 1, d::Kind::Uint32),
-        d::optional("dev", 2, d::Kind::Int32),
-        d::optional("fence_id", 3, d::Kind::Uint64),
-        d::optional("flags", 4, d::Kind::Uint32),
-        d::optional("name", 5, d::Kind::String),
-        d::optional("num_free", 6, d::Kind::Uint32),
-        d::optional("seqno", 7, d::Kind::Uint32),
-        d::optional("type", 8, d::Kind::Uint32),
-        d::optional("vq", 9, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VirtioGpuCmdResponseFtraceEvent, d::message("perfetto.protos.VirtioGpuCmdResponseFtraceEvent", &[
+    d::optional("ctx_id", 1, d::Kind::Uint32),
+    d::optional("dev", 2, d::Kind::Int32),
+    d::optional("fence_id", 3, d::Kind::Uint64),
+    d::optional("flags", 4, d::Kind::Uint32),
+    d::optional("name", 5, d::Kind::String),
+    d::optional("num_free", 6, d::Kind::Uint32),
+    d::optional("seqno", 7, d::Kind::Uint32),
+    d::optional("type", 8, d::Kind::Uint32),
+    d::optional("vq", 9, d::Kind::Uint32),
+]) }

@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VirtioVideoCmdFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoCmdFtraceEvent", &[
-        d::optional("stream_id", 1, d::Kind::Uint32),
-        d::optional("type", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VirtioVideoCmdFtraceEvent, d::message("perfetto.protos.VirtioVideoCmdFtraceEvent", &[
+    d::optional("stream_id", 1, d::Kind::Uint32),
+    d::optional("type", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VirtioVideoCmdDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoCmdDoneFtraceEvent", &[
-        d::optional("stream_id", 1, d::Kind::Uint32),
-        d::optional("type", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VirtioVideoCmdDoneFtraceEvent, d::message("perfetto.protos.VirtioVideoCmdDoneFtraceEvent", &[
+    d::optional("stream_id", 1, d::Kind::Uint32),
+    d::optional("type", 2, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -129,19 +123,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VirtioVideoResourceQueueFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoResourceQueueFtraceEvent", &[
-        d::optional("data_size0", 1, d::Kind::Uint32),
-        d::optional("data_size1", 2, d::Kind::Uint32),
-        d::optional("data_size2", 3, d::Kind::Uint32),
-        d::optional("data_size3", 4, d::Kind::Uint32),
-        d::optional("queue_type", 5, d::Kind::Uint32),
-        d::optional("resource_id", 6, d::Kind::Int32),
-        d::optional("stream_id", 7, d::Kind::Int32),
-        d::optional("timestamp", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { VirtioVideoResourceQueueFtraceEvent, d::message("perfetto.protos.VirtioVideoResourceQueueFtraceEvent", &[
+    d::optional("data_size0", 1, d::Kind::Uint32),
+    d::optional("data_size1", 2, d::Kind::Uint32),
+    d::optional("data_size2", 3, d::Kind::Uint32),
+    d::optional("data_size3", 4, d::Kind::Uint32),
+    d::optional("queue_type", 5, d::Kind::Uint32),
+    d::optional("resource_id", 6, d::Kind::Int32),
+    d::optional("stream_id", 7, d::Kind::Int32),
+    d::optional("timestamp", 8, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -196,16 +187,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VirtioVideoResourceQueueDoneFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent", &[
-        d::optional("data_size0", 1, d::Kind::Uint32),
-        d::optional("data_size1", 2, d::Kind::Uint32),
-        d::optional("data_size2", 3, d::Kind::Uint32),
-        d::optional("data_size3", 4, d::Kind::Uint32),
-        d::optional("queue_type", 5, d::Kind::Uint32),
-        d::optional("resource_id", 6, d::Kind::Int32),
-        d::optional("stream_id", 7, d::Kind::Int32),
-        d::optional("timestamp", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { VirtioVideoResourceQueueDoneFtraceEvent, d::message("perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent", &[
+    d::optional("data_size0", 1, d::Kind::Uint32),
+    d::optional("data_size1", 2, d::Kind::Uint32),
+    d::optional("data_size2", 3, d::Kind::Uint32),
+    d::optional("data_size3", 4, d::Kind::Uint32),
+    d::optional("queue_type", 5, d::Kind::Uint32),
+    d::optional("resource_id", 6, d::Kind::Int32),
+    d::optional("stream_id", 7, d::Kind::Int32),
+    d::optional("timestamp", 8, d::Kind::Uint64),
+]) }

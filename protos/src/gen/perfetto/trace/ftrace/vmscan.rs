@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmVmscanDirectReclaimBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent", &[
-        d::optional("order", 1, d::Kind::Int32),
-        d::optional("may_writepage", 2, d::Kind::Int32),
-        d::optional("gfp_flags", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { MmVmscanDirectReclaimBeginFtraceEvent, d::message("perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent", &[
+    d::optional("order", 1, d::Kind::Int32),
+    d::optional("may_writepage", 2, d::Kind::Int32),
+    d::optional("gfp_flags", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -69,13 +66,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmVmscanDirectReclaimEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent",
-        &[d::optional("nr_reclaimed", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { MmVmscanDirectReclaimEndFtraceEvent, d::message("perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent", &[
+    d::optional("nr_reclaimed", 1, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -110,14 +103,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmVmscanKswapdWakeFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmVmscanKswapdWakeFtraceEvent", &[
-        d::optional("nid", 1, d::Kind::Int32),
-        d::optional("order", 2, d::Kind::Int32),
-        d::optional("zid", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmVmscanKswapdWakeFtraceEvent, d::message("perfetto.protos.MmVmscanKswapdWakeFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+    d::optional("order", 2, d::Kind::Int32),
+    d::optional("zid", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -144,13 +134,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmVmscanKswapdSleepFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmVmscanKswapdSleepFtraceEvent",
-        &[d::optional("nid", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { MmVmscanKswapdSleepFtraceEvent, d::message("perfetto.protos.MmVmscanKswapdSleepFtraceEvent", &[
+    d::optional("nid", 1, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -217,22 +203,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmShrinkSlabStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmShrinkSlabStartFtraceEvent", &[
-        d::optional("cache_items", 1, d::Kind::Uint64),
-        d::optional("delta", 2, d::Kind::Uint64),
-        d::optional("gfp_flags", 3, d::Kind::Uint32),
-        d::optional("lru_pgs", 4, d::Kind::Uint64),
-        d::optional("nr_objects_to_shrink", 5, d::Kind::Int64),
-        d::optional("pgs_scanned", 6, d::Kind::Uint64),
-        d::optional("shr", 7, d::Kind::Uint64),
-        d::optional("shrink", 8, d::Kind::Uint64),
-        d::optional("total_scan", 9, d::Kind::Uint64),
-        d::optional("nid", 10, d::Kind::Int32),
-        d::optional("priority", 11, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmShrinkSlabStartFtraceEvent, d::message("perfetto.protos.MmShrinkSlabStartFtraceEvent", &[
+    d::optional("cache_items", 1, d::Kind::Uint64),
+    d::optional("delta", 2, d::Kind::Uint64),
+    d::optional("gfp_flags", 3, d::Kind::Uint32),
+    d::optional("lru_pgs", 4, d::Kind::Uint64),
+    d::optional("nr_objects_to_shrink", 5, d::Kind::Int64),
+    d::optional("pgs_scanned", 6, d::Kind::Uint64),
+    d::optional("shr", 7, d::Kind::Uint64),
+    d::optional("shrink", 8, d::Kind::Uint64),
+    d::optional("total_scan", 9, d::Kind::Uint64),
+    d::optional("nid", 10, d::Kind::Int32),
+    d::optional("priority", 11, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -283,18 +266,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmShrinkSlabEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmShrinkSlabEndFtraceEvent", &[
-        d::optional("new_scan", 1, d::Kind::Int64),
-        d::optional("retval", 2, d::Kind::Int32),
-        d::optional("shr", 3, d::Kind::Uint64),
-        d::optional("shrink", 4, d::Kind::Uint64),
-        d::optional("total_scan", 5, d::Kind::Int64),
-        d::optional("unused_scan", 6, d::Kind::Int64),
-        d::optional("nid", 7, d::Kind::Int32),
-    ]);
-}
+d::describe! { MmShrinkSlabEndFtraceEvent, d::message("perfetto.protos.MmShrinkSlabEndFtraceEvent", &[
+    d::optional("new_scan", 1, d::Kind::Int64),
+    d::optional("retval", 2, d::Kind::Int32),
+    d::optional("shr", 3, d::Kind::Uint64),
+    d::optional("shrink", 4, d::Kind::Uint64),
+    d::optional("total_scan", 5, d::Kind::Int64),
+    d::optional("unused_scan", 6, d::Kind::Int64),
+    d::optional("nid", 7, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -329,14 +309,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmVmscanMemcgReclaimBeginFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent", &[
-        d::optional("order", 1, d::Kind::Int32),
-        d::optional("may_writepage", 2, d::Kind::Int32),
-        d::optional("gfp_flags", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { MmVmscanMemcgReclaimBeginFtraceEvent, d::message("perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent", &[
+    d::optional("order", 1, d::Kind::Int32),
+    d::optional("may_writepage", 2, d::Kind::Int32),
+    d::optional("gfp_flags", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -363,10 +340,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl MmVmscanMemcgReclaimEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent",
-        &[d::optional("nr_reclaimed", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { MmVmscanMemcgReclaimEndFtraceEvent, d::message("perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent", &[
+    d::optional("nr_reclaimed", 1, d::Kind::Uint64),
+]) }

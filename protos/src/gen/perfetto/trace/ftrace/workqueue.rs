@@ -31,13 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WorkqueueActivateWorkFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueActivateWorkFtraceEvent", &[
-        d::optional("work", 1, d::Kind::Uint64),
-        d::optional("function", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { WorkqueueActivateWorkFtraceEvent, d::message("perfetto.protos.WorkqueueActivateWorkFtraceEvent", &[
+    d::optional("work", 1, d::Kind::Uint64),
+    d::optional("function", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -68,13 +65,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WorkqueueExecuteEndFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueExecuteEndFtraceEvent", &[
-        d::optional("work", 1, d::Kind::Uint64),
-        d::optional("function", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { WorkqueueExecuteEndFtraceEvent, d::message("perfetto.protos.WorkqueueExecuteEndFtraceEvent", &[
+    d::optional("work", 1, d::Kind::Uint64),
+    d::optional("function", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -105,13 +99,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WorkqueueExecuteStartFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueExecuteStartFtraceEvent", &[
-        d::optional("work", 1, d::Kind::Uint64),
-        d::optional("function", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { WorkqueueExecuteStartFtraceEvent, d::message("perfetto.protos.WorkqueueExecuteStartFtraceEvent", &[
+    d::optional("work", 1, d::Kind::Uint64),
+    d::optional("function", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -154,13 +145,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl WorkqueueQueueWorkFtraceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueQueueWorkFtraceEvent", &[
-        d::optional("work", 1, d::Kind::Uint64),
-        d::optional("function", 2, d::Kind::Uint64),
-        d::optional("req_cpu", 4, d::Kind::Int32),
-        d::optional("cpu", 5, d::Kind::Int32),
-        d::optional("workqueue", 6, d::Kind::String),
-    ]);
-}
+d::describe! { WorkqueueQueueWorkFtraceEvent, d::message("perfetto.protos.WorkqueueQueueWorkFtraceEvent", &[
+    d::optional("work", 1, d::Kind::Uint64),
+    d::optional("function", 2, d::Kind::Uint64),
+    d::optional("req_cpu", 4, d::Kind::Int32),
+    d::optional("cpu", 5, d::Kind::Int32),
+    d::optional("workqueue", 6, d::Kind::String),
+]) }

@@ -31,10 +31,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericGpuFrequencyEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericGpuFrequencyEvent", &[
-        d::optional("gpu_id", 1, d::Kind::Uint32),
-        d::optional("frequency_khz", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GenericGpuFrequencyEvent, d::message("perfetto.protos.GenericGpuFrequencyEvent", &[
+    d::optional("gpu_id", 1, d::Kind::Uint32),
+    d::optional("frequency_khz", 2, d::Kind::Uint32),
+]) }

@@ -31,10 +31,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericKernelCpuFrequencyEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelCpuFrequencyEvent", &[
-        d::optional("cpu", 1, d::Kind::Int32),
-        d::optional("freq_hz", 2, d::Kind::Int64),
-    ]);
-}
+d::describe! { GenericKernelCpuFrequencyEvent, d::message("perfetto.protos.GenericKernelCpuFrequencyEvent", &[
+    d::optional("cpu", 1, d::Kind::Int32),
+    d::optional("freq_hz", 2, d::Kind::Int64),
+]) }

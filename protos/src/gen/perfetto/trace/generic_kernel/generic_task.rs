@@ -76,20 +76,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericKernelTaskStateEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelTaskStateEvent", &[
-        d::optional("cpu", 1, d::Kind::Int32),
-        d::optional("comm", 2, d::Kind::String),
-        d::optional("tid", 3, d::Kind::Int64),
-        d::optional(
-            "state",
-            4,
-            d::enum_kind::<GenericKernelTaskStateEventTaskStateEnum>(),
-        ),
-        d::optional("prio", 5, d::Kind::Int32),
-    ]);
-}
+d::describe! { GenericKernelTaskStateEvent, d::message("perfetto.protos.GenericKernelTaskStateEvent", &[
+    d::optional("cpu", 1, d::Kind::Int32),
+    d::optional("comm", 2, d::Kind::String),
+    d::optional("tid", 3, d::Kind::Int64),
+    d::optional("state", 4, d::enum_kind::<GenericKernelTaskStateEventTaskStateEnum>()),
+    d::optional("prio", 5, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.GenericKernelTaskRenameEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -120,13 +113,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericKernelTaskRenameEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericKernelTaskRenameEvent",
-        &[d::optional("tid", 1, d::Kind::Int64), d::optional("comm", 2, d::Kind::String)],
-    );
-}
+d::describe! { GenericKernelTaskRenameEvent, d::message("perfetto.protos.GenericKernelTaskRenameEvent", &[
+    d::optional("tid", 1, d::Kind::Int64),
+    d::optional("comm", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.GenericKernelProcessTree`.
 #[derive(PartialEq, Debug, Default)]
@@ -157,13 +147,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericKernelProcessTree {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelProcessTree", &[
-        d::repeated("processes", 1, d::of!(GenericKernelProcessTreeProcess)),
-        d::repeated("threads", 2, d::of!(GenericKernelProcessTreeThread)),
-    ]);
-}
+d::describe! { GenericKernelProcessTree, d::message("perfetto.protos.GenericKernelProcessTree", &[
+    d::repeated("processes", 1, d::of!(GenericKernelProcessTreeProcess)),
+    d::repeated("threads", 2, d::of!(GenericKernelProcessTreeThread)),
+]) }
 
 /// `perfetto.protos.GenericKernelProcessTree.Thread`.
 #[derive(PartialEq, Debug, Default)]
@@ -206,16 +193,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericKernelProcessTreeThread {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelProcessTree.Thread", &[
-        d::optional("tid", 1, d::Kind::Int64),
-        d::optional("pid", 2, d::Kind::Int64),
-        d::optional("comm", 3, d::Kind::String),
-        d::optional("is_main_thread", 4, d::Kind::Bool),
-        d::optional("is_idle", 5, d::Kind::Bool),
-    ]);
-}
+d::describe! { GenericKernelProcessTreeThread, d::message("perfetto.protos.GenericKernelProcessTree.Thread", &[
+    d::optional("tid", 1, d::Kind::Int64),
+    d::optional("pid", 2, d::Kind::Int64),
+    d::optional("comm", 3, d::Kind::String),
+    d::optional("is_main_thread", 4, d::Kind::Bool),
+    d::optional("is_idle", 5, d::Kind::Bool),
+]) }
 
 /// `perfetto.protos.GenericKernelProcessTree.Process`.
 #[derive(PartialEq, Debug, Default)]
@@ -250,11 +234,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GenericKernelProcessTreeProcess {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelProcessTree.Process", &[
-        d::optional("pid", 1, d::Kind::Int64),
-        d::optional("ppid", 2, d::Kind::Int64),
-        d::optional("cmdline", 3, d::Kind::String),
-    ]);
-}
+d::describe! { GenericKernelProcessTreeProcess, d::message("perfetto.protos.GenericKernelProcessTree.Process", &[
+    d::optional("pid", 1, d::Kind::Int64),
+    d::optional("ppid", 2, d::Kind::Int64),
+    d::optional("cmdline", 3, d::Kind::String),
+]) }

@@ -33,14 +33,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedGpuCounterDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedGpuCounterDescriptor", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("counter_descriptor", 2, d::of!(GpuCounterDescriptor)),
-        d::optional("gpu_id", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { InternedGpuCounterDescriptor, d::message("perfetto.protos.InternedGpuCounterDescriptor", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("counter_descriptor", 2, d::of!(GpuCounterDescriptor)),
+    d::optional("gpu_id", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.GpuCounterEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -94,16 +91,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterEvent", &[
-        d::optional("counter_descriptor", 1, d::of!(GpuCounterDescriptor))
-            .of("desc"),
-        d::optional("counter_descriptor_iid", 4, d::Kind::Uint64).of("desc"),
-        d::repeated("counters", 2, d::of!(GpuCounterEventGpuCounter)),
-        d::optional("gpu_id", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { GpuCounterEvent, d::message("perfetto.protos.GpuCounterEvent", &[
+    d::optional("counter_descriptor", 1, d::of!(GpuCounterDescriptor)).of("desc"),
+    d::optional("counter_descriptor_iid", 4, d::Kind::Uint64).of("desc"),
+    d::repeated("counters", 2, d::of!(GpuCounterEventGpuCounter)),
+    d::optional("gpu_id", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.GpuCounterEvent.GpuCounter`.
 #[derive(PartialEq, Debug, Default)]
@@ -151,11 +144,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuCounterEventGpuCounter {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuCounterEvent.GpuCounter", &[
-        d::optional("counter_id", 1, d::Kind::Uint32),
-        d::optional("int_value", 2, d::Kind::Int64).of("value"),
-        d::optional("double_value", 3, d::Kind::Double).of("value"),
-    ]);
-}
+d::describe! { GpuCounterEventGpuCounter, d::message("perfetto.protos.GpuCounterEvent.GpuCounter", &[
+    d::optional("counter_id", 1, d::Kind::Uint32),
+    d::optional("int_value", 2, d::Kind::Int64).of("value"),
+    d::optional("double_value", 3, d::Kind::Double).of("value"),
+]) }

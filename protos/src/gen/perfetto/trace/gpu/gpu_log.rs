@@ -62,11 +62,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuLog {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuLog", &[
-        d::optional("severity", 1, d::enum_kind::<GpuLogSeverity>()),
-        d::optional("tag", 2, d::Kind::String),
-        d::optional("log_message", 3, d::Kind::String),
-    ]);
-}
+d::describe! { GpuLog, d::message("perfetto.protos.GpuLog", &[
+    d::optional("severity", 1, d::enum_kind::<GpuLogSeverity>()),
+    d::optional("tag", 2, d::Kind::String),
+    d::optional("log_message", 3, d::Kind::String),
+]) }

@@ -81,14 +81,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedGraphicsContext {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedGraphicsContext", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("pid", 2, d::Kind::Int32),
-        d::optional("api", 3, d::enum_kind::<InternedGraphicsContextApi>()),
-    ]);
-}
+d::describe! { InternedGraphicsContext, d::message("perfetto.protos.InternedGraphicsContext", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("pid", 2, d::Kind::Int32),
+    d::optional("api", 3, d::enum_kind::<InternedGraphicsContextApi>()),
+]) }
 
 /// A kind of render stage.
 #[derive(PartialEq, Debug, Default)]
@@ -127,19 +124,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedGpuRenderStageSpecification {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedGpuRenderStageSpecification", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("description", 3, d::Kind::String),
-        d::optional(
-            "category",
-            4,
-            d::enum_kind::<InternedGpuRenderStageSpecificationRenderStageCategory>(),
-        ),
-    ]);
-}
+d::describe! { InternedGpuRenderStageSpecification, d::message("perfetto.protos.InternedGpuRenderStageSpecification", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("description", 3, d::Kind::String),
+    d::optional("category", 4, d::enum_kind::<InternedGpuRenderStageSpecificationRenderStageCategory>()),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -264,32 +254,29 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent", &[
-        d::optional("event_id", 1, d::Kind::Uint64),
-        d::optional("duration", 2, d::Kind::Uint64),
-        d::optional("hw_queue_id", 3, d::Kind::Int32),
-        d::optional("stage_id", 4, d::Kind::Int32),
-        d::optional("context", 5, d::Kind::Uint64),
-        d::repeated("extra_data", 6, d::of!(GpuRenderStageEventExtraData)),
-        d::optional("specifications", 7, d::of!(GpuRenderStageEventSpecifications)),
-        d::optional("render_target_handle", 8, d::Kind::Uint64),
-        d::optional("render_pass_handle", 9, d::Kind::Uint64),
-        d::optional("submission_id", 10, d::Kind::Uint32),
-        d::optional("gpu_id", 11, d::Kind::Int32),
-        d::optional("command_buffer_handle", 12, d::Kind::Uint64),
-        d::optional("hw_queue_iid", 13, d::Kind::Uint64),
-        d::optional("stage_iid", 14, d::Kind::Uint64),
-        d::repeated("render_subpass_index_mask", 15, d::Kind::Uint64),
-        d::optional("render_pass_instance_id", 16, d::Kind::Uint64),
-        d::optional("name", 17, d::Kind::String).of("name_field"),
-        d::optional("name_iid", 20, d::Kind::Uint64).of("name_field"),
-        d::repeated("event_wait_ids", 18, d::Kind::Uint64),
-        d::optional("kernel_iid", 19, d::Kind::Uint64),
-        d::optional("launch", 21, d::of!(GpuRenderStageEventComputeKernelLaunch)),
-    ]);
-}
+d::describe! { GpuRenderStageEvent, d::message("perfetto.protos.GpuRenderStageEvent", &[
+    d::optional("event_id", 1, d::Kind::Uint64),
+    d::optional("duration", 2, d::Kind::Uint64),
+    d::optional("hw_queue_id", 3, d::Kind::Int32),
+    d::optional("stage_id", 4, d::Kind::Int32),
+    d::optional("context", 5, d::Kind::Uint64),
+    d::repeated("extra_data", 6, d::of!(GpuRenderStageEventExtraData)),
+    d::optional("specifications", 7, d::of!(GpuRenderStageEventSpecifications)),
+    d::optional("render_target_handle", 8, d::Kind::Uint64),
+    d::optional("render_pass_handle", 9, d::Kind::Uint64),
+    d::optional("submission_id", 10, d::Kind::Uint32),
+    d::optional("gpu_id", 11, d::Kind::Int32),
+    d::optional("command_buffer_handle", 12, d::Kind::Uint64),
+    d::optional("hw_queue_iid", 13, d::Kind::Uint64),
+    d::optional("stage_iid", 14, d::Kind::Uint64),
+    d::repeated("render_subpass_index_mask", 15, d::Kind::Uint64),
+    d::optional("render_pass_instance_id", 16, d::Kind::Uint64),
+    d::optional("name", 17, d::Kind::String).of("name_field"),
+    d::optional("name_iid", 20, d::Kind::Uint64).of("name_field"),
+    d::repeated("event_wait_ids", 18, d::Kind::Uint64),
+    d::optional("kernel_iid", 19, d::Kind::Uint64),
+    d::optional("launch", 21, d::of!(GpuRenderStageEventComputeKernelLaunch)),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraData`.
 #[derive(PartialEq, Debug, Default)]
@@ -320,13 +307,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventExtraData {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.ExtraData", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { GpuRenderStageEventExtraData, d::message("perfetto.protos.GpuRenderStageEvent.ExtraData", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Dim3`.
 #[derive(PartialEq, Debug, Default)]
@@ -361,14 +345,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventDim3 {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.Dim3", &[
-        d::optional("x", 1, d::Kind::Uint32),
-        d::optional("y", 2, d::Kind::Uint32),
-        d::optional("z", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { GpuRenderStageEventDim3, d::message("perfetto.protos.GpuRenderStageEvent.Dim3", &[
+    d::optional("x", 1, d::Kind::Uint32),
+    d::optional("y", 2, d::Kind::Uint32),
+    d::optional("z", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
 #[derive(PartialEq, Debug, Default)]
@@ -443,18 +424,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventExtraComputeArg {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.ExtraComputeArg", &[
-        d::optional("name_iid", 1, d::Kind::Uint64).of("name_field"),
-        d::optional("name", 2, d::Kind::String).of("name_field"),
-        d::optional("int_value", 3, d::Kind::Int64).of("value"),
-        d::optional("uint_value", 4, d::Kind::Uint64).of("value"),
-        d::optional("double_value", 5, d::Kind::Double).of("value"),
-        d::optional("string_value", 6, d::Kind::String).of("value"),
-        d::optional("string_value_iid", 7, d::Kind::Uint64).of("value"),
-    ]);
-}
+d::describe! { GpuRenderStageEventExtraComputeArg, d::message("perfetto.protos.GpuRenderStageEvent.ExtraComputeArg", &[
+    d::optional("name_iid", 1, d::Kind::Uint64).of("name_field"),
+    d::optional("name", 2, d::Kind::String).of("name_field"),
+    d::optional("int_value", 3, d::Kind::Int64).of("value"),
+    d::optional("uint_value", 4, d::Kind::Uint64).of("value"),
+    d::optional("double_value", 5, d::Kind::Double).of("value"),
+    d::optional("string_value", 6, d::Kind::String).of("value"),
+    d::optional("string_value_iid", 7, d::Kind::Uint64).of("value"),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
 #[derive(PartialEq, Debug, Default)]
@@ -491,14 +469,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventComputeKernelLaunch {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch", &[
-        d::optional("grid_size", 1, d::of!(GpuRenderStageEventDim3)),
-        d::optional("workgroup_size", 2, d::of!(GpuRenderStageEventDim3)),
-        d::repeated("args", 3, d::of!(GpuRenderStageEventExtraComputeArg)),
-    ]);
-}
+d::describe! { GpuRenderStageEventComputeKernelLaunch, d::message("perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch", &[
+    d::optional("grid_size", 1, d::of!(GpuRenderStageEventDim3)),
+    d::optional("workgroup_size", 2, d::of!(GpuRenderStageEventDim3)),
+    d::repeated("args", 3, d::of!(GpuRenderStageEventExtraComputeArg)),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications`.
 #[derive(PartialEq, Debug, Default)]
@@ -535,22 +510,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventSpecifications {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.Specifications", &[
-        d::optional(
-            "context_spec",
-            1,
-            d::of!(GpuRenderStageEventSpecificationsContextSpec),
-        ),
-        d::repeated(
-            "hw_queue",
-            2,
-            d::of!(GpuRenderStageEventSpecificationsDescription),
-        ),
-        d::repeated("stage", 3, d::of!(GpuRenderStageEventSpecificationsDescription)),
-    ]);
-}
+d::describe! { GpuRenderStageEventSpecifications, d::message("perfetto.protos.GpuRenderStageEvent.Specifications", &[
+    d::optional("context_spec", 1, d::of!(GpuRenderStageEventSpecificationsContextSpec)),
+    d::repeated("hw_queue", 2, d::of!(GpuRenderStageEventSpecificationsDescription)),
+    d::repeated("stage", 3, d::of!(GpuRenderStageEventSpecificationsDescription)),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
 #[derive(PartialEq, Debug, Default)]
@@ -581,13 +545,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventSpecificationsContextSpec {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec", &[
-        d::optional("context", 1, d::Kind::Uint64),
-        d::optional("pid", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { GpuRenderStageEventSpecificationsContextSpec, d::message("perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec", &[
+    d::optional("context", 1, d::Kind::Uint64),
+    d::optional("pid", 2, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
 #[derive(PartialEq, Debug, Default)]
@@ -618,13 +579,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuRenderStageEventSpecificationsDescription {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuRenderStageEvent.Specifications.Description", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("description", 2, d::Kind::String),
-    ]);
-}
+d::describe! { GpuRenderStageEventSpecificationsDescription, d::message("perfetto.protos.GpuRenderStageEvent.Specifications.Description", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("description", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.InternedComputeKernel`.
 #[derive(PartialEq, Debug, Default)]
@@ -669,16 +627,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedComputeKernel {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedComputeKernel", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("demangled_name", 3, d::Kind::String),
-        d::optional("arch", 4, d::Kind::String),
-        d::repeated("args", 5, d::of!(GpuRenderStageEventExtraComputeArg)),
-    ]);
-}
+d::describe! { InternedComputeKernel, d::message("perfetto.protos.InternedComputeKernel", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("demangled_name", 3, d::Kind::String),
+    d::optional("arch", 4, d::Kind::String),
+    d::repeated("args", 5, d::of!(GpuRenderStageEventExtraComputeArg)),
+]) }
 
 /// `perfetto.protos.InternedComputeArgName`.
 #[derive(PartialEq, Debug, Default)]
@@ -709,10 +664,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedComputeArgName {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedComputeArgName", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { InternedComputeArgName, d::message("perfetto.protos.InternedComputeArgName", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+]) }

@@ -42,19 +42,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VulkanApiEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanApiEvent", &[
-        d::optional(
-                "vk_debug_utils_object_name",
-                1,
-                d::of!(VulkanApiEventVkDebugUtilsObjectName),
-            )
-            .of("event"),
-        d::optional("vk_queue_submit", 2, d::of!(VulkanApiEventVkQueueSubmit))
-            .of("event"),
-    ]);
-}
+d::describe! { VulkanApiEvent, d::message("perfetto.protos.VulkanApiEvent", &[
+    d::optional("vk_debug_utils_object_name", 1, d::of!(VulkanApiEventVkDebugUtilsObjectName)).of("event"),
+    d::optional("vk_queue_submit", 2, d::of!(VulkanApiEventVkQueueSubmit)).of("event"),
+]) }
 
 /// `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
 #[derive(PartialEq, Debug, Default)]
@@ -97,16 +88,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VulkanApiEventVkDebugUtilsObjectName {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName", &[
-        d::optional("pid", 1, d::Kind::Uint32),
-        d::optional("vk_device", 2, d::Kind::Uint64),
-        d::optional("object_type", 3, d::Kind::Int32),
-        d::optional("object", 4, d::Kind::Uint64),
-        d::optional("object_name", 5, d::Kind::String),
-    ]);
-}
+d::describe! { VulkanApiEventVkDebugUtilsObjectName, d::message("perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName", &[
+    d::optional("pid", 1, d::Kind::Uint32),
+    d::optional("vk_device", 2, d::Kind::Uint64),
+    d::optional("object_type", 3, d::Kind::Int32),
+    d::optional("object", 4, d::Kind::Uint64),
+    d::optional("object_name", 5, d::Kind::String),
+]) }
 
 /// `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
 #[derive(PartialEq, Debug, Default)]
@@ -155,14 +143,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VulkanApiEventVkQueueSubmit {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanApiEvent.VkQueueSubmit", &[
-        d::optional("duration_ns", 1, d::Kind::Uint64),
-        d::optional("pid", 2, d::Kind::Uint32),
-        d::optional("tid", 3, d::Kind::Uint32),
-        d::optional("vk_queue", 4, d::Kind::Uint64),
-        d::repeated("vk_command_buffers", 5, d::Kind::Uint64),
-        d::optional("submission_id", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { VulkanApiEventVkQueueSubmit, d::message("perfetto.protos.VulkanApiEvent.VkQueueSubmit", &[
+    d::optional("duration_ns", 1, d::Kind::Uint64),
+    d::optional("pid", 2, d::Kind::Uint32),
+    d::optional("tid", 3, d::Kind::Uint32),
+    d::optional("vk_queue", 4, d::Kind::Uint64),
+    d::repeated("vk_command_buffers", 5, d::Kind::Uint64),
+    d::optional("submission_id", 6, d::Kind::Uint32),
+]) }

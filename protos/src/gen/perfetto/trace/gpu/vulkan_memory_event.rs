@@ -133,15 +133,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VulkanMemoryEventAnnotation {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanMemoryEventAnnotation", &[
-        d::optional("key_iid", 1, d::Kind::Uint64),
-        d::optional("int_value", 2, d::Kind::Int64).of("value"),
-        d::optional("double_value", 3, d::Kind::Double).of("value"),
-        d::optional("string_iid", 4, d::Kind::Uint64).of("value"),
-    ]);
-}
+d::describe! { VulkanMemoryEventAnnotation, d::message("perfetto.protos.VulkanMemoryEventAnnotation", &[
+    d::optional("key_iid", 1, d::Kind::Uint64),
+    d::optional("int_value", 2, d::Kind::Int64).of("value"),
+    d::optional("double_value", 3, d::Kind::Double).of("value"),
+    d::optional("string_iid", 4, d::Kind::Uint64).of("value"),
+]) }
 
 /// `perfetto.protos.VulkanMemoryEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -222,26 +219,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl VulkanMemoryEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanMemoryEvent", &[
-        d::optional("source", 1, d::enum_kind::<VulkanMemoryEventSource>()),
-        d::optional("operation", 2, d::enum_kind::<VulkanMemoryEventOperation>()),
-        d::optional("timestamp", 3, d::Kind::Int64),
-        d::optional("pid", 4, d::Kind::Uint32),
-        d::optional("memory_address", 5, d::Kind::Fixed64),
-        d::optional("memory_size", 6, d::Kind::Uint64),
-        d::optional("caller_iid", 7, d::Kind::Uint64),
-        d::optional(
-            "allocation_scope",
-            8,
-            d::enum_kind::<VulkanMemoryEventAllocationScope>(),
-        ),
-        d::repeated("annotations", 9, d::of!(VulkanMemoryEventAnnotation)),
-        d::optional("device", 16, d::Kind::Fixed64),
-        d::optional("device_memory", 17, d::Kind::Fixed64),
-        d::optional("memory_type", 18, d::Kind::Uint32),
-        d::optional("heap", 19, d::Kind::Uint32),
-        d::optional("object_handle", 20, d::Kind::Fixed64),
-    ]);
-}
+d::describe! { VulkanMemoryEvent, d::message("perfetto.protos.VulkanMemoryEvent", &[
+    d::optional("source", 1, d::enum_kind::<VulkanMemoryEventSource>()),
+    d::optional("operation", 2, d::enum_kind::<VulkanMemoryEventOperation>()),
+    d::optional("timestamp", 3, d::Kind::Int64),
+    d::optional("pid", 4, d::Kind::Uint32),
+    d::optional("memory_address", 5, d::Kind::Fixed64),
+    d::optional("memory_size", 6, d::Kind::Uint64),
+    d::optional("caller_iid", 7, d::Kind::Uint64),
+    d::optional("allocation_scope", 8, d::enum_kind::<VulkanMemoryEventAllocationScope>()),
+    d::repeated("annotations", 9, d::of!(VulkanMemoryEventAnnotation)),
+    d::optional("device", 16, d::Kind::Fixed64),
+    d::optional("device_memory", 17, d::Kind::Fixed64),
+    d::optional("memory_type", 18, d::Kind::Uint32),
+    d::optional("heap", 19, d::Kind::Uint32),
+    d::optional("object_handle", 20, d::Kind::Fixed64),
+]) }

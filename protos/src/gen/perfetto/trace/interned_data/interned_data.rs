@@ -209,84 +209,39 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedData {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedData", &[
-        d::repeated("event_categories", 1, d::of!(EventCategory)),
-        d::repeated("event_names", 2, d::of!(EventName)),
-        d::repeated("debug_annotation_names", 3, d::of!(DebugAnnotationName)),
-        d::repeated("source_locations", 4, d::of!(SourceLocation)),
-        d::repeated("function_names", 5, d::of!(InternedString)),
-        d::repeated("frames", 6, d::of!(Frame)),
-        d::repeated("callstacks", 7, d::of!(Callstack)),
-        d::repeated("build_ids", 16, d::of!(InternedString)),
-        d::repeated("mapping_paths", 17, d::of!(InternedString)),
-        d::repeated("source_paths", 18, d::of!(InternedString)),
-        d::repeated("mappings", 19, d::of!(Mapping)),
-        d::repeated("log_message_body", 20, d::of!(LogMessageBody)),
-        d::repeated("vulkan_memory_keys", 22, d::of!(InternedString)),
-        #[cfg(feature = "gpu")]
-        d::repeated("graphics_contexts", 23, d::of!(InternedGraphicsContext)),
-        #[cfg(feature = "gpu")]
-        d::repeated(
-            "gpu_specifications",
-            24,
-            d::of!(InternedGpuRenderStageSpecification),
-        ),
-        #[cfg(feature = "chrome")]
-        d::repeated("histogram_names", 25, d::of!(HistogramName)),
-        d::repeated("kernel_symbols", 26, d::of!(InternedString)),
-        d::repeated(
-            "debug_annotation_value_type_names",
-            27,
-            d::of!(DebugAnnotationValueTypeName),
-        ),
-        d::repeated(
-            "unsymbolized_source_locations",
-            28,
-            d::of!(UnsymbolizedSourceLocation),
-        ),
-        d::repeated("debug_annotation_string_values", 29, d::of!(InternedString)),
-        #[cfg(feature = "chrome")]
-        d::repeated("v8_js_function_name", 31, d::of!(InternedV8String)),
-        #[cfg(feature = "chrome")]
-        d::repeated("v8_js_function", 32, d::of!(InternedV8JsFunction)),
-        #[cfg(feature = "chrome")]
-        d::repeated("v8_js_script", 33, d::of!(InternedV8JsScript)),
-        #[cfg(feature = "chrome")]
-        d::repeated("v8_wasm_script", 34, d::of!(InternedV8WasmScript)),
-        #[cfg(feature = "chrome")]
-        d::repeated("v8_isolate", 35, d::of!(InternedV8Isolate)),
-        d::repeated("correlation_id_str", 43, d::of!(InternedString)),
-        #[cfg(feature = "gpu")]
-        d::repeated(
-            "gpu_counter_descriptors",
-            47,
-            d::of!(InternedGpuCounterDescriptor),
-        ),
-        #[cfg(feature = "profiling")]
-        d::repeated(
-            "stack_sample_task_contexts",
-            48,
-            d::of!(StackSampleTaskContext),
-        ),
-        #[cfg(feature = "profiling")]
-        d::repeated(
-            "stack_sample_execution_contexts",
-            49,
-            d::of!(StackSampleExecutionContext),
-        ),
-        #[cfg(feature = "profiling")]
-        d::repeated(
-            "stack_sample_counter_descriptors",
-            50,
-            d::of!(StackSampleCounterDescriptor),
-        ),
-        #[cfg(feature = "profiling")]
-        d::repeated(
-            "stack_sample_async_context_descriptors",
-            51,
-            d::of!(StackSampleAsyncContextDescriptor),
-        ),
-    ]);
-}
+d::describe! { InternedData, d::message("perfetto.protos.InternedData", &[
+    d::repeated("event_categories", 1, d::of!(EventCategory)),
+    d::repeated("event_names", 2, d::of!(EventName)),
+    d::repeated("debug_annotation_names", 3, d::of!(DebugAnnotationName)),
+    d::repeated("source_locations", 4, d::of!(SourceLocation)),
+    d::repeated("function_names", 5, d::of!(InternedString)),
+    d::repeated("frames", 6, d::of!(Frame)),
+    d::repeated("callstacks", 7, d::of!(Callstack)),
+    d::repeated("build_ids", 16, d::of!(InternedString)),
+    d::repeated("mapping_paths", 17, d::of!(InternedString)),
+    d::repeated("source_paths", 18, d::of!(InternedString)),
+    d::repeated("mappings", 19, d::of!(Mapping)),
+    d::repeated("log_message_body", 20, d::of!(LogMessageBody)),
+    d::repeated("vulkan_memory_keys", 22, d::of!(InternedString)),
+    #[cfg(feature = "gpu")] d::repeated("graphics_contexts", 23, d::of!(InternedGraphicsContext)),
+    #[cfg(feature = "gpu")] d::repeated("gpu_specifications", 24, d::of!(InternedGpuRenderStageSpecification)),
+    #[cfg(feature = "chrome")] d::repeated("histogram_names", 25, d::of!(HistogramName)),
+    d::repeated("kernel_symbols", 26, d::of!(InternedString)),
+    d::repeated("debug_annotation_value_type_names", 27, d::of!(DebugAnnotationValueTypeName)),
+    d::repeated("unsymbolized_source_locations", 28, d::of!(UnsymbolizedSourceLocation)),
+    d::repeated("debug_annotation_string_values", 29, d::of!(InternedString)),
+    #[cfg(feature = "chrome")] d::repeated("v8_js_function_name", 31, d::of!(InternedV8String)),
+    #[cfg(feature = "chrome")] d::repeated("v8_js_function", 32, d::of!(InternedV8JsFunction)),
+    #[cfg(feature = "chrome")] d::repeated("v8_js_script", 33, d::of!(InternedV8JsScript)),
+    #[cfg(feature = "chrome")] d::repeated("v8_wasm_script", 34, d::of!(InternedV8WasmScript)),
+    #[cfg(feature = "chrome")] d::repeated("v8_isolate", 35, d::of!(InternedV8Isolate)),
+    d::repeated("correlation_id_str", 43, d::of!(InternedString)),
+    #[cfg(feature = "gpu")] d::repeated("gpu_counter_descriptors", 47, d::of!(InternedGpuCounterDescriptor)),
+    #[cfg(feature = "profiling")] d::repeated("stack_sample_task_contexts", 48, d::of!(StackSampleTaskContext)),
+    #[cfg(feature = "profiling")]
+    d::repeated("stack_sample_execution_contexts", 49, d::of!(StackSampleExecutionContext)),
+    #[cfg(feature = "profiling")]
+    d::repeated("stack_sample_counter_descriptors", 50, d::of!(StackSampleCounterDescriptor)),
+    #[cfg(feature = "profiling")]
+    d::repeated("stack_sample_async_context_descriptors", 51, d::of!(StackSampleAsyncContextDescriptor)),
+]) }

@@ -79,22 +79,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SystemdJournaldEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SystemdJournaldEvent", &[
-        d::optional("pid", 1, d::Kind::Uint32),
-        d::optional("tid", 2, d::Kind::Uint32),
-        d::optional("uid", 3, d::Kind::Uint32),
-        d::optional("gid", 4, d::Kind::Uint32),
-        d::optional("prio", 5, d::Kind::Uint32),
-        d::optional("tag", 6, d::Kind::String),
-        d::optional("message", 7, d::Kind::String),
-        d::optional("comm", 8, d::Kind::String),
-        d::optional("exe", 9, d::Kind::String),
-        d::optional("systemd_unit", 10, d::Kind::String),
-        d::optional("hostname", 11, d::Kind::String),
-        d::optional("transport", 12, d::Kind::String),
-        d::optional("num_total", 20, d::Kind::Uint64),
-        d::optional("num_failed", 21, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SystemdJournaldEvent, d::message("perfetto.protos.SystemdJournaldEvent", &[
+    d::optional("pid", 1, d::Kind::Uint32),
+    d::optional("tid", 2, d::Kind::Uint32),
+    d::optional("uid", 3, d::Kind::Uint32),
+    d::optional("gid", 4, d::Kind::Uint32),
+    d::optional("prio", 5, d::Kind::Uint32),
+    d::optional("tag", 6, d::Kind::String),
+    d::optional("message", 7, d::Kind::String),
+    d::optional("comm", 8, d::Kind::String),
+    d::optional("exe", 9, d::Kind::String),
+    d::optional("systemd_unit", 10, d::Kind::String),
+    d::optional("hostname", 11, d::Kind::String),
+    d::optional("transport", 12, d::Kind::String),
+    d::optional("num_total", 20, d::Kind::Uint64),
+    d::optional("num_failed", 21, d::Kind::Uint64),
+]) }

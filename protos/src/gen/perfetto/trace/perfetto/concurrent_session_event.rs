@@ -68,13 +68,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ConcurrentSessionEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ConcurrentSessionEvent", &[
-        d::optional("state", 1, d::enum_kind::<ConcurrentSessionEventState>()),
-        d::optional("session_name", 2, d::Kind::String),
-        d::optional("session_id", 3, d::Kind::Uint64),
-        d::optional("consumer_uid", 4, d::Kind::Int32),
-        d::optional("num_data_sources", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ConcurrentSessionEvent, d::message("perfetto.protos.ConcurrentSessionEvent", &[
+    d::optional("state", 1, d::enum_kind::<ConcurrentSessionEventState>()),
+    d::optional("session_name", 2, d::Kind::String),
+    d::optional("session_id", 3, d::Kind::Uint64),
+    d::optional("consumer_uid", 4, d::Kind::Int32),
+    d::optional("num_data_sources", 5, d::Kind::Uint32),
+]) }

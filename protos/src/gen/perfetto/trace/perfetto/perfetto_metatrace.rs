@@ -83,22 +83,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfettoMetatrace {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfettoMetatrace", &[
-        d::optional("event_id", 1, d::Kind::Uint32).of("record_type"),
-        d::optional("counter_id", 2, d::Kind::Uint32).of("record_type"),
-        d::optional("event_name", 8, d::Kind::String).of("record_type"),
-        d::optional("counter_name", 9, d::Kind::String).of("record_type"),
-        d::optional("event_name_iid", 11, d::Kind::Uint64).of("record_type"),
-        d::optional("event_duration_ns", 3, d::Kind::Uint64),
-        d::optional("counter_value", 4, d::Kind::Int32),
-        d::optional("thread_id", 5, d::Kind::Uint32),
-        d::optional("has_overruns", 6, d::Kind::Bool),
-        d::repeated("args", 7, d::of!(PerfettoMetatraceArg)),
-        d::repeated("interned_strings", 10, d::of!(PerfettoMetatraceInternedString)),
-    ]);
-}
+d::describe! { PerfettoMetatrace, d::message("perfetto.protos.PerfettoMetatrace", &[
+    d::optional("event_id", 1, d::Kind::Uint32).of("record_type"),
+    d::optional("counter_id", 2, d::Kind::Uint32).of("record_type"),
+    d::optional("event_name", 8, d::Kind::String).of("record_type"),
+    d::optional("counter_name", 9, d::Kind::String).of("record_type"),
+    d::optional("event_name_iid", 11, d::Kind::Uint64).of("record_type"),
+    d::optional("event_duration_ns", 3, d::Kind::Uint64),
+    d::optional("counter_value", 4, d::Kind::Int32),
+    d::optional("thread_id", 5, d::Kind::Uint32),
+    d::optional("has_overruns", 6, d::Kind::Bool),
+    d::repeated("args", 7, d::of!(PerfettoMetatraceArg)),
+    d::repeated("interned_strings", 10, d::of!(PerfettoMetatraceInternedString)),
+]) }
 
 /// An argument.
 #[derive(PartialEq, Debug, Default)]
@@ -161,15 +158,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfettoMetatraceArg {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfettoMetatrace.Arg", &[
-        d::optional("key", 1, d::Kind::String).of("key_or_interned_key"),
-        d::optional("key_iid", 3, d::Kind::Uint64).of("key_or_interned_key"),
-        d::optional("value", 2, d::Kind::String).of("value_or_interned_value"),
-        d::optional("value_iid", 4, d::Kind::Uint64).of("value_or_interned_value"),
-    ]);
-}
+d::describe! { PerfettoMetatraceArg, d::message("perfetto.protos.PerfettoMetatrace.Arg", &[
+    d::optional("key", 1, d::Kind::String).of("key_or_interned_key"),
+    d::optional("key_iid", 3, d::Kind::Uint64).of("key_or_interned_key"),
+    d::optional("value", 2, d::Kind::String).of("value_or_interned_value"),
+    d::optional("value_iid", 4, d::Kind::Uint64).of("value_or_interned_value"),
+]) }
 
 /// A string the fields with `iid` refer to.
 #[derive(PartialEq, Debug, Default)]
@@ -200,10 +194,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfettoMetatraceInternedString {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfettoMetatrace.InternedString", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { PerfettoMetatraceInternedString, d::message("perfetto.protos.PerfettoMetatrace.InternedString", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("value", 2, d::Kind::String),
+]) }

@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceProvenance {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceProvenance",
-        &[d::repeated("buffers", 2, d::of!(TraceProvenanceBuffer))],
-    );
-}
+d::describe! { TraceProvenance, d::message("perfetto.protos.TraceProvenance", &[
+    d::repeated("buffers", 2, d::of!(TraceProvenanceBuffer)),
+]) }
 
 /// A sequence that wrote to it.
 #[derive(PartialEq, Debug, Default)]
@@ -62,13 +58,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceProvenanceSequence {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceProvenance.Sequence", &[
-        d::optional("id", 1, d::Kind::Uint32),
-        d::optional("producer_id", 2, d::Kind::Int32),
-    ]);
-}
+d::describe! { TraceProvenanceSequence, d::message("perfetto.protos.TraceProvenance.Sequence", &[
+    d::optional("id", 1, d::Kind::Uint32),
+    d::optional("producer_id", 2, d::Kind::Int32),
+]) }
 
 /// A buffer of the config, in its order.
 #[derive(PartialEq, Debug, Default)]
@@ -95,10 +88,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TraceProvenanceBuffer {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TraceProvenance.Buffer",
-        &[d::repeated("sequences", 1, d::of!(TraceProvenanceSequence))],
-    );
-}
+d::describe! { TraceProvenanceBuffer, d::message("perfetto.protos.TraceProvenance.Buffer", &[
+    d::repeated("sequences", 1, d::of!(TraceProvenanceSequence)),
+]) }

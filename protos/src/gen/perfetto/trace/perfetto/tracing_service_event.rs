@@ -109,33 +109,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceEvent", &[
-        d::optional("all_data_sources_started", 1, d::Kind::Bool).of("event_type"),
-        d::optional("tracing_started", 2, d::Kind::Bool).of("event_type"),
-        d::optional("all_data_sources_flushed", 3, d::Kind::Bool).of("event_type"),
-        d::optional("read_tracing_buffers_completed", 4, d::Kind::Bool)
-            .of("event_type"),
-        d::optional("tracing_disabled", 5, d::Kind::Bool).of("event_type"),
-        d::optional("seized_for_bugreport", 6, d::Kind::Bool).of("event_type"),
-        d::optional(
-                "slow_starting_data_sources",
-                7,
-                d::of!(TracingServiceEventDataSources),
-            )
-            .of("event_type"),
-        d::optional(
-                "last_flush_slow_data_sources",
-                8,
-                d::of!(TracingServiceEventDataSources),
-            )
-            .of("event_type"),
-        d::optional("flush_started", 9, d::Kind::Bool).of("event_type"),
-        d::optional("clone_started", 10, d::Kind::Bool).of("event_type"),
-        d::optional("buffer_cloned", 11, d::Kind::Uint32).of("event_type"),
-    ]);
-}
+d::describe! { TracingServiceEvent, d::message("perfetto.protos.TracingServiceEvent", &[
+    d::optional("all_data_sources_started", 1, d::Kind::Bool).of("event_type"),
+    d::optional("tracing_started", 2, d::Kind::Bool).of("event_type"),
+    d::optional("all_data_sources_flushed", 3, d::Kind::Bool).of("event_type"),
+    d::optional("read_tracing_buffers_completed", 4, d::Kind::Bool).of("event_type"),
+    d::optional("tracing_disabled", 5, d::Kind::Bool).of("event_type"),
+    d::optional("seized_for_bugreport", 6, d::Kind::Bool).of("event_type"),
+    d::optional("slow_starting_data_sources", 7, d::of!(TracingServiceEventDataSources)).of("event_type"),
+    d::optional("last_flush_slow_data_sources", 8, d::of!(TracingServiceEventDataSources)).of("event_type"),
+    d::optional("flush_started", 9, d::Kind::Bool).of("event_type"),
+    d::optional("clone_started", 10, d::Kind::Bool).of("event_type"),
+    d::optional("buffer_cloned", 11, d::Kind::Uint32).of("event_type"),
+]) }
 
 /// Some data sources.
 #[derive(PartialEq, Debug, Default)]
@@ -162,16 +148,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceEventDataSources {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceEvent.DataSources", &[
-        d::repeated(
-            "data_source",
-            1,
-            d::of!(TracingServiceEventDataSourcesDataSource),
-        ),
-    ]);
-}
+d::describe! { TracingServiceEventDataSources, d::message("perfetto.protos.TracingServiceEvent.DataSources", &[
+    d::repeated("data_source", 1, d::of!(TracingServiceEventDataSourcesDataSource)),
+]) }
 
 /// One of them.
 #[derive(PartialEq, Debug, Default)]
@@ -202,10 +181,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TracingServiceEventDataSourcesDataSource {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracingServiceEvent.DataSources.DataSource", &[
-        d::optional("producer_name", 1, d::Kind::String),
-        d::optional("data_source_name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { TracingServiceEventDataSourcesDataSource, d::message("perfetto.protos.TracingServiceEvent.DataSources.DataSource", &[
+    d::optional("producer_name", 1, d::Kind::String),
+    d::optional("data_source_name", 2, d::Kind::String),
+]) }

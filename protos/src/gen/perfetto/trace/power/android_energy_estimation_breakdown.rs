@@ -41,23 +41,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidEnergyEstimationBreakdown {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidEnergyEstimationBreakdown", &[
-        d::optional(
-            "energy_consumer_descriptor",
-            1,
-            d::of!(AndroidEnergyConsumerDescriptor),
-        ),
-        d::optional("energy_consumer_id", 2, d::Kind::Int32),
-        d::optional("energy_uws", 3, d::Kind::Int64),
-        d::repeated(
-            "per_uid_breakdown",
-            4,
-            d::of!(AndroidEnergyEstimationBreakdownEnergyUidBreakdown),
-        ),
-    ]);
-}
+d::describe! { AndroidEnergyEstimationBreakdown, d::message("perfetto.protos.AndroidEnergyEstimationBreakdown", &[
+    d::optional("energy_consumer_descriptor", 1, d::of!(AndroidEnergyConsumerDescriptor)),
+    d::optional("energy_consumer_id", 2, d::Kind::Int32),
+    d::optional("energy_uws", 3, d::Kind::Int64),
+    d::repeated("per_uid_breakdown", 4, d::of!(AndroidEnergyEstimationBreakdownEnergyUidBreakdown)),
+]) }
 
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
 #[derive(PartialEq, Debug, Default)]
@@ -88,10 +77,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown", &[
-        d::optional("uid", 1, d::Kind::Int32),
-        d::optional("energy_uws", 2, d::Kind::Int64),
-    ]);
-}
+d::describe! { AndroidEnergyEstimationBreakdownEnergyUidBreakdown, d::message("perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown", &[
+    d::optional("uid", 1, d::Kind::Int32),
+    d::optional("energy_uws", 2, d::Kind::Int64),
+]) }

@@ -31,17 +31,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EntityStateResidency {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EntityStateResidency", &[
-        d::repeated(
-            "power_entity_state",
-            1,
-            d::of!(EntityStateResidencyPowerEntityState),
-        ),
-        d::repeated("residency", 2, d::of!(EntityStateResidencyStateResidency)),
-    ]);
-}
+d::describe! { EntityStateResidency, d::message("perfetto.protos.EntityStateResidency", &[
+    d::repeated("power_entity_state", 1, d::of!(EntityStateResidencyPowerEntityState)),
+    d::repeated("residency", 2, d::of!(EntityStateResidencyStateResidency)),
+]) }
 
 /// `perfetto.protos.EntityStateResidency.PowerEntityState`.
 #[derive(PartialEq, Debug, Default)]
@@ -80,15 +73,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EntityStateResidencyPowerEntityState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EntityStateResidency.PowerEntityState", &[
-        d::optional("entity_index", 1, d::Kind::Int32),
-        d::optional("state_index", 2, d::Kind::Int32),
-        d::optional("entity_name", 3, d::Kind::String),
-        d::optional("state_name", 4, d::Kind::String),
-    ]);
-}
+d::describe! { EntityStateResidencyPowerEntityState, d::message("perfetto.protos.EntityStateResidency.PowerEntityState", &[
+    d::optional("entity_index", 1, d::Kind::Int32),
+    d::optional("state_index", 2, d::Kind::Int32),
+    d::optional("entity_name", 3, d::Kind::String),
+    d::optional("state_name", 4, d::Kind::String),
+]) }
 
 /// `perfetto.protos.EntityStateResidency.StateResidency`.
 #[derive(PartialEq, Debug, Default)]
@@ -131,13 +121,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EntityStateResidencyStateResidency {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EntityStateResidency.StateResidency", &[
-        d::optional("entity_index", 1, d::Kind::Int32),
-        d::optional("state_index", 2, d::Kind::Int32),
-        d::optional("total_time_in_state_ms", 3, d::Kind::Uint64),
-        d::optional("total_state_entry_count", 4, d::Kind::Uint64),
-        d::optional("last_entry_timestamp_ms", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { EntityStateResidencyStateResidency, d::message("perfetto.protos.EntityStateResidency.StateResidency", &[
+    d::optional("entity_index", 1, d::Kind::Int32),
+    d::optional("state_index", 2, d::Kind::Int32),
+    d::optional("total_time_in_state_ms", 3, d::Kind::Uint64),
+    d::optional("total_state_entry_count", 4, d::Kind::Uint64),
+    d::optional("last_entry_timestamp_ms", 5, d::Kind::Uint64),
+]) }

@@ -51,15 +51,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BatteryCounters {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BatteryCounters", &[
-        d::optional("charge_counter_uah", 1, d::Kind::Int64),
-        d::optional("capacity_percent", 2, d::Kind::Float),
-        d::optional("current_ua", 3, d::Kind::Int64),
-        d::optional("current_avg_ua", 4, d::Kind::Int64),
-        d::optional("name", 5, d::Kind::String),
-        d::optional("energy_counter_uwh", 6, d::Kind::Int64),
-        d::optional("voltage_uv", 7, d::Kind::Int64),
-    ]);
-}
+d::describe! { BatteryCounters, d::message("perfetto.protos.BatteryCounters", &[
+    d::optional("charge_counter_uah", 1, d::Kind::Int64),
+    d::optional("capacity_percent", 2, d::Kind::Float),
+    d::optional("current_ua", 3, d::Kind::Int64),
+    d::optional("current_avg_ua", 4, d::Kind::Int64),
+    d::optional("name", 5, d::Kind::String),
+    d::optional("energy_counter_uwh", 6, d::Kind::Int64),
+    d::optional("voltage_uv", 7, d::Kind::Int64),
+]) }

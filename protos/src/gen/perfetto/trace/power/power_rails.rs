@@ -37,14 +37,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PowerRails {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PowerRails", &[
-        d::repeated("rail_descriptor", 1, d::of!(PowerRailsRailDescriptor)),
-        d::repeated("energy_data", 2, d::of!(PowerRailsEnergyData)),
-        d::optional("session_uuid", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { PowerRails, d::message("perfetto.protos.PowerRails", &[
+    d::repeated("rail_descriptor", 1, d::of!(PowerRailsRailDescriptor)),
+    d::repeated("energy_data", 2, d::of!(PowerRailsEnergyData)),
+    d::optional("session_uuid", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.PowerRails.RailDescriptor`.
 #[derive(PartialEq, Debug, Default)]
@@ -83,15 +80,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PowerRailsRailDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PowerRails.RailDescriptor", &[
-        d::optional("index", 1, d::Kind::Uint32),
-        d::optional("rail_name", 2, d::Kind::String),
-        d::optional("subsys_name", 3, d::Kind::String),
-        d::optional("sampling_rate", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { PowerRailsRailDescriptor, d::message("perfetto.protos.PowerRails.RailDescriptor", &[
+    d::optional("index", 1, d::Kind::Uint32),
+    d::optional("rail_name", 2, d::Kind::String),
+    d::optional("subsys_name", 3, d::Kind::String),
+    d::optional("sampling_rate", 4, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.PowerRails.EnergyData`.
 #[derive(PartialEq, Debug, Default)]
@@ -126,11 +120,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PowerRailsEnergyData {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PowerRails.EnergyData", &[
-        d::optional("index", 1, d::Kind::Uint32),
-        d::optional("timestamp_ms", 2, d::Kind::Uint64),
-        d::optional("energy", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { PowerRailsEnergyData, d::message("perfetto.protos.PowerRails.EnergyData", &[
+    d::optional("index", 1, d::Kind::Uint32),
+    d::optional("timestamp_ms", 2, d::Kind::Uint64),
+    d::optional("energy", 3, d::Kind::Uint64),
+]) }

@@ -35,14 +35,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl JavaFrame {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.JavaFrame", &[
-        d::optional("method_name", 1, d::Kind::String),
-        d::optional("source_file", 2, d::Kind::String),
-        d::optional("line_number", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { JavaFrame, d::message("perfetto.protos.JavaFrame", &[
+    d::optional("method_name", 1, d::Kind::String),
+    d::optional("source_file", 2, d::Kind::String),
+    d::optional("line_number", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.JavaStack`.
 #[derive(PartialEq, Debug, Default)]
@@ -69,13 +66,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl JavaStack {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.JavaStack",
-        &[d::repeated("frames", 1, d::of!(JavaFrame))],
-    );
-}
+d::describe! { JavaStack, d::message("perfetto.protos.JavaStack", &[
+    d::repeated("frames", 1, d::of!(JavaFrame)),
+]) }
 
 /// `perfetto.protos.ArtProcessMetadata`.
 #[derive(PartialEq, Debug, Default)]
@@ -134,17 +127,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ArtProcessMetadata {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ArtProcessMetadata", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("uid", 2, d::Kind::Int32),
-        d::optional("process_name", 3, d::Kind::String),
-        d::optional("package_name", 4, d::Kind::String),
-        d::optional("oom_allocation_size", 5, d::Kind::Uint64),
-        d::optional("oom_total_bytes_free", 6, d::Kind::Uint64),
-        d::optional("oom_free_bytes_until_oom", 7, d::Kind::Uint64),
-        d::optional("oom_thread_java_stack", 8, d::of!(JavaStack)),
-        d::optional("oom_error_msg", 9, d::Kind::String),
-    ]);
-}
+d::describe! { ArtProcessMetadata, d::message("perfetto.protos.ArtProcessMetadata", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("uid", 2, d::Kind::Int32),
+    d::optional("process_name", 3, d::Kind::String),
+    d::optional("package_name", 4, d::Kind::String),
+    d::optional("oom_allocation_size", 5, d::Kind::Uint64),
+    d::optional("oom_total_bytes_free", 6, d::Kind::Uint64),
+    d::optional("oom_free_bytes_until_oom", 7, d::Kind::Uint64),
+    d::optional("oom_thread_java_stack", 8, d::of!(JavaStack)),
+    d::optional("oom_error_msg", 9, d::Kind::String),
+]) }

@@ -47,17 +47,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObfuscatedMember {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObfuscatedMember", &[
-        d::optional("obfuscated_name", 1, d::Kind::String),
-        d::optional("deobfuscated_name", 2, d::Kind::String),
-        d::optional("obfuscated_line_start", 3, d::Kind::Uint32),
-        d::optional("obfuscated_line_end", 4, d::Kind::Uint32),
-        d::optional("source_line_start", 5, d::Kind::Uint32),
-        d::optional("source_line_end", 6, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ObfuscatedMember, d::message("perfetto.protos.ObfuscatedMember", &[
+    d::optional("obfuscated_name", 1, d::Kind::String),
+    d::optional("deobfuscated_name", 2, d::Kind::String),
+    d::optional("obfuscated_line_start", 3, d::Kind::Uint32),
+    d::optional("obfuscated_line_end", 4, d::Kind::Uint32),
+    d::optional("source_line_start", 5, d::Kind::Uint32),
+    d::optional("source_line_end", 6, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.ObfuscatedClass`.
 #[derive(PartialEq, Debug, Default)]
@@ -98,15 +95,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ObfuscatedClass {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObfuscatedClass", &[
-        d::optional("obfuscated_name", 1, d::Kind::String),
-        d::optional("deobfuscated_name", 2, d::Kind::String),
-        d::repeated("obfuscated_members", 3, d::of!(ObfuscatedMember)),
-        d::repeated("obfuscated_methods", 4, d::of!(ObfuscatedMember)),
-    ]);
-}
+d::describe! { ObfuscatedClass, d::message("perfetto.protos.ObfuscatedClass", &[
+    d::optional("obfuscated_name", 1, d::Kind::String),
+    d::optional("deobfuscated_name", 2, d::Kind::String),
+    d::repeated("obfuscated_members", 3, d::of!(ObfuscatedMember)),
+    d::repeated("obfuscated_methods", 4, d::of!(ObfuscatedMember)),
+]) }
 
 /// `perfetto.protos.DeobfuscationMapping`.
 #[derive(PartialEq, Debug, Default)]
@@ -143,11 +137,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DeobfuscationMapping {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DeobfuscationMapping", &[
-        d::optional("package_name", 1, d::Kind::String),
-        d::optional("version_code", 2, d::Kind::Int64),
-        d::repeated("obfuscated_classes", 3, d::of!(ObfuscatedClass)),
-    ]);
-}
+d::describe! { DeobfuscationMapping, d::message("perfetto.protos.DeobfuscationMapping", &[
+    d::optional("package_name", 1, d::Kind::String),
+    d::optional("version_code", 2, d::Kind::Int64),
+    d::repeated("obfuscated_classes", 3, d::of!(ObfuscatedClass)),
+]) }

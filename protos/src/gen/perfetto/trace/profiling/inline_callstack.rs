@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InlineCallstack {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InlineCallstack",
-        &[d::repeated("frames", 1, d::of!(InlineCallstackFrame))],
-    );
-}
+d::describe! { InlineCallstack, d::message("perfetto.protos.InlineCallstack", &[
+    d::repeated("frames", 1, d::of!(InlineCallstackFrame)),
+]) }
 
 /// A frame, as a name and a place in the source.
 #[derive(PartialEq, Debug, Default)]
@@ -66,11 +62,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InlineCallstackFrame {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InlineCallstack.Frame", &[
-        d::optional("function_name", 1, d::Kind::String),
-        d::optional("source_file", 2, d::Kind::String),
-        d::optional("line_number", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { InlineCallstackFrame, d::message("perfetto.protos.InlineCallstack.Frame", &[
+    d::optional("function_name", 1, d::Kind::String),
+    d::optional("source_file", 2, d::Kind::String),
+    d::optional("line_number", 3, d::Kind::Uint32),
+]) }

@@ -58,13 +58,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InternedString {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedString",
-        &[d::optional("iid", 1, d::Kind::Uint64), d::optional("str", 2, d::Kind::Bytes)],
-    );
-}
+d::describe! { InternedString, d::message("perfetto.protos.InternedString", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("str", 2, d::Kind::Bytes),
+]) }
 
 /// A mapped file of a process.
 #[derive(PartialEq, Debug, Default)]
@@ -127,19 +124,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Mapping {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Mapping", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("build_id", 2, d::Kind::Uint64),
-        d::optional("start_offset", 3, d::Kind::Uint64),
-        d::optional("start", 4, d::Kind::Uint64),
-        d::optional("end", 5, d::Kind::Uint64),
-        d::optional("load_bias", 6, d::Kind::Uint64),
-        d::repeated("path_string_ids", 7, d::Kind::Uint64),
-        d::optional("exact_offset", 8, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Mapping, d::message("perfetto.protos.Mapping", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("build_id", 2, d::Kind::Uint64),
+    d::optional("start_offset", 3, d::Kind::Uint64),
+    d::optional("start", 4, d::Kind::Uint64),
+    d::optional("end", 5, d::Kind::Uint64),
+    d::optional("load_bias", 6, d::Kind::Uint64),
+    d::repeated("path_string_ids", 7, d::Kind::Uint64),
+    d::optional("exact_offset", 8, d::Kind::Uint64),
+]) }
 
 /// A frame of a stack.
 #[derive(PartialEq, Debug, Default)]
@@ -210,19 +204,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Frame {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Frame", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("function_name_id", 2, d::Kind::Uint64),
-        d::optional("mapping_id", 3, d::Kind::Uint64),
-        d::optional("rel_pc", 4, d::Kind::Uint64),
-        d::optional("source_path_iid", 5, d::Kind::Uint64),
-        d::optional("line_number", 6, d::Kind::Uint32),
-        d::optional("kind", 7, d::enum_kind::<FrameKind>()).of("kind_field"),
-        d::optional("kind_str", 8, d::Kind::String).of("kind_field"),
-    ]);
-}
+d::describe! { Frame, d::message("perfetto.protos.Frame", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("function_name_id", 2, d::Kind::Uint64),
+    d::optional("mapping_id", 3, d::Kind::Uint64),
+    d::optional("rel_pc", 4, d::Kind::Uint64),
+    d::optional("source_path_iid", 5, d::Kind::Uint64),
+    d::optional("line_number", 6, d::Kind::Uint32),
+    d::optional("kind", 7, d::enum_kind::<FrameKind>()).of("kind_field"),
+    d::optional("kind_str", 8, d::Kind::String).of("kind_field"),
+]) }
 
 /// A stack.
 #[derive(PartialEq, Debug, Default)]
@@ -258,13 +249,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Callstack {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Callstack", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::repeated("frame_ids", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { Callstack, d::message("perfetto.protos.Callstack", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::repeated("frame_ids", 2, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.Line`.
 #[derive(PartialEq, Debug, Default)]
@@ -299,14 +287,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Line {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Line", &[
-        d::optional("function_name", 1, d::Kind::String),
-        d::optional("source_file_name", 2, d::Kind::String),
-        d::optional("line_number", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { Line, d::message("perfetto.protos.Line", &[
+    d::optional("function_name", 1, d::Kind::String),
+    d::optional("source_file_name", 2, d::Kind::String),
+    d::optional("line_number", 3, d::Kind::Uint32),
+]) }
 
 /// `perfetto.protos.AddressSymbols`.
 #[derive(PartialEq, Debug, Default)]
@@ -339,13 +324,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl AddressSymbols {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AddressSymbols", &[
-        d::optional("address", 1, d::Kind::Uint64),
-        d::repeated("lines", 2, d::of!(Line)),
-    ]);
-}
+d::describe! { AddressSymbols, d::message("perfetto.protos.AddressSymbols", &[
+    d::optional("address", 1, d::Kind::Uint64),
+    d::repeated("lines", 2, d::of!(Line)),
+]) }
 
 /// `perfetto.protos.ModuleSymbols`.
 #[derive(PartialEq, Debug, Default)]
@@ -382,11 +364,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ModuleSymbols {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ModuleSymbols", &[
-        d::optional("path", 1, d::Kind::String),
-        d::optional("build_id", 2, d::Kind::String),
-        d::repeated("address_symbols", 3, d::of!(AddressSymbols)),
-    ]);
-}
+d::describe! { ModuleSymbols, d::message("perfetto.protos.ModuleSymbols", &[
+    d::optional("path", 1, d::Kind::String),
+    d::optional("build_id", 2, d::Kind::String),
+    d::repeated("address_symbols", 3, d::of!(AddressSymbols)),
+]) }

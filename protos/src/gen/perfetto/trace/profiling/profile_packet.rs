@@ -180,17 +180,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfSampleDefaults {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfSampleDefaults", &[
-        #[cfg(feature = "perf")]
-        d::optional("timebase", 1, d::of!(PerfEventsTimebase)),
-        d::optional("process_shard_count", 2, d::Kind::Uint32),
-        d::optional("chosen_process_shard", 3, d::Kind::Uint32),
-        #[cfg(feature = "perf")]
-        d::repeated("followers", 4, d::of!(FollowerEvent)),
-    ]);
-}
+d::describe! { PerfSampleDefaults, d::message("perfetto.protos.PerfSampleDefaults", &[
+    #[cfg(feature = "perf")] d::optional("timebase", 1, d::of!(PerfEventsTimebase)),
+    d::optional("process_shard_count", 2, d::Kind::Uint32),
+    d::optional("chosen_process_shard", 3, d::Kind::Uint32),
+    #[cfg(feature = "perf")] d::repeated("followers", 4, d::of!(FollowerEvent)),
+]) }
 
 /// `perfetto.protos.ProfilePacket`.
 #[derive(PartialEq, Debug, Default)]
@@ -243,18 +238,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProfilePacket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProfilePacket", &[
-        d::repeated("strings", 1, d::of!(InternedString)),
-        d::repeated("frames", 2, d::of!(Frame)),
-        d::repeated("callstacks", 3, d::of!(Callstack)),
-        d::repeated("mappings", 4, d::of!(Mapping)),
-        d::repeated("process_dumps", 5, d::of!(ProfilePacketProcessHeapSamples)),
-        d::optional("continued", 6, d::Kind::Bool),
-        d::optional("index", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProfilePacket, d::message("perfetto.protos.ProfilePacket", &[
+    d::repeated("strings", 1, d::of!(InternedString)),
+    d::repeated("frames", 2, d::of!(Frame)),
+    d::repeated("callstacks", 3, d::of!(Callstack)),
+    d::repeated("mappings", 4, d::of!(Mapping)),
+    d::repeated("process_dumps", 5, d::of!(ProfilePacketProcessHeapSamples)),
+    d::optional("continued", 6, d::Kind::Bool),
+    d::optional("index", 7, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ProfilePacket.HeapSample`.
 #[derive(PartialEq, Debug, Default)]
@@ -309,19 +301,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProfilePacketHeapSample {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProfilePacket.HeapSample", &[
-        d::optional("callstack_id", 1, d::Kind::Uint64),
-        d::optional("self_allocated", 2, d::Kind::Uint64),
-        d::optional("self_freed", 3, d::Kind::Uint64),
-        d::optional("timestamp", 4, d::Kind::Uint64),
-        d::optional("alloc_count", 5, d::Kind::Uint64),
-        d::optional("free_count", 6, d::Kind::Uint64),
-        d::optional("self_max", 8, d::Kind::Uint64),
-        d::optional("self_max_count", 9, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProfilePacketHeapSample, d::message("perfetto.protos.ProfilePacket.HeapSample", &[
+    d::optional("callstack_id", 1, d::Kind::Uint64),
+    d::optional("self_allocated", 2, d::Kind::Uint64),
+    d::optional("self_freed", 3, d::Kind::Uint64),
+    d::optional("timestamp", 4, d::Kind::Uint64),
+    d::optional("alloc_count", 5, d::Kind::Uint64),
+    d::optional("free_count", 6, d::Kind::Uint64),
+    d::optional("self_max", 8, d::Kind::Uint64),
+    d::optional("self_max_count", 9, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ProfilePacket.Histogram`.
 #[derive(PartialEq, Debug, Default)]
@@ -348,13 +337,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProfilePacketHistogram {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ProfilePacket.Histogram",
-        &[d::repeated("buckets", 1, d::of!(ProfilePacketHistogramBucket))],
-    );
-}
+d::describe! { ProfilePacketHistogram, d::message("perfetto.protos.ProfilePacket.Histogram", &[
+    d::repeated("buckets", 1, d::of!(ProfilePacketHistogramBucket)),
+]) }
 
 /// `perfetto.protos.ProfilePacket.Histogram.Bucket`.
 #[derive(PartialEq, Debug, Default)]
@@ -389,14 +374,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProfilePacketHistogramBucket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProfilePacket.Histogram.Bucket", &[
-        d::optional("upper_limit", 1, d::Kind::Uint64),
-        d::optional("max_bucket", 2, d::Kind::Bool),
-        d::optional("count", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProfilePacketHistogramBucket, d::message("perfetto.protos.ProfilePacket.Histogram.Bucket", &[
+    d::optional("upper_limit", 1, d::Kind::Uint64),
+    d::optional("max_bucket", 2, d::Kind::Bool),
+    d::optional("count", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ProfilePacket.ProcessStats`.
 #[derive(PartialEq, Debug, Default)]
@@ -443,17 +425,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProfilePacketProcessStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProfilePacket.ProcessStats", &[
-        d::optional("unwinding_errors", 1, d::Kind::Uint64),
-        d::optional("heap_samples", 2, d::Kind::Uint64),
-        d::optional("map_reparses", 3, d::Kind::Uint64),
-        d::optional("unwinding_time_us", 4, d::of!(ProfilePacketHistogram)),
-        d::optional("total_unwinding_time_us", 5, d::Kind::Uint64),
-        d::optional("client_spinlock_blocked_us", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProfilePacketProcessStats, d::message("perfetto.protos.ProfilePacket.ProcessStats", &[
+    d::optional("unwinding_errors", 1, d::Kind::Uint64),
+    d::optional("heap_samples", 2, d::Kind::Uint64),
+    d::optional("map_reparses", 3, d::Kind::Uint64),
+    d::optional("unwinding_time_us", 4, d::of!(ProfilePacketHistogram)),
+    d::optional("total_unwinding_time_us", 5, d::Kind::Uint64),
+    d::optional("client_spinlock_blocked_us", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
 #[derive(PartialEq, Debug, Default)]
@@ -538,30 +517,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProfilePacketProcessHeapSamples {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProfilePacket.ProcessHeapSamples", &[
-        d::optional("pid", 1, d::Kind::Uint64),
-        d::repeated("samples", 2, d::of!(ProfilePacketHeapSample)),
-        d::optional("from_startup", 3, d::Kind::Bool),
-        d::optional("rejected_concurrent", 4, d::Kind::Bool),
-        d::optional("stats", 5, d::of!(ProfilePacketProcessStats)),
-        d::optional("disconnected", 6, d::Kind::Bool),
-        d::optional("buffer_overran", 7, d::Kind::Bool),
-        d::optional("buffer_corrupted", 8, d::Kind::Bool),
-        d::optional("timestamp", 9, d::Kind::Uint64),
-        d::optional("hit_guardrail", 10, d::Kind::Bool),
-        d::optional("heap_name", 11, d::Kind::String),
-        d::optional("sampling_interval_bytes", 12, d::Kind::Uint64),
-        d::optional("orig_sampling_interval_bytes", 13, d::Kind::Uint64),
-        d::optional(
-            "client_error",
-            14,
-            d::enum_kind::<ProfilePacketProcessHeapSamplesClientError>(),
-        ),
-        d::optional("start_timestamp", 15, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProfilePacketProcessHeapSamples, d::message("perfetto.protos.ProfilePacket.ProcessHeapSamples", &[
+    d::optional("pid", 1, d::Kind::Uint64),
+    d::repeated("samples", 2, d::of!(ProfilePacketHeapSample)),
+    d::optional("from_startup", 3, d::Kind::Bool),
+    d::optional("rejected_concurrent", 4, d::Kind::Bool),
+    d::optional("stats", 5, d::of!(ProfilePacketProcessStats)),
+    d::optional("disconnected", 6, d::Kind::Bool),
+    d::optional("buffer_overran", 7, d::Kind::Bool),
+    d::optional("buffer_corrupted", 8, d::Kind::Bool),
+    d::optional("timestamp", 9, d::Kind::Uint64),
+    d::optional("hit_guardrail", 10, d::Kind::Bool),
+    d::optional("heap_name", 11, d::Kind::String),
+    d::optional("sampling_interval_bytes", 12, d::Kind::Uint64),
+    d::optional("orig_sampling_interval_bytes", 13, d::Kind::Uint64),
+    d::optional("client_error", 14, d::enum_kind::<ProfilePacketProcessHeapSamplesClientError>()),
+    d::optional("start_timestamp", 15, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.StreamingAllocation`.
 #[derive(PartialEq, Debug, Default)]
@@ -608,17 +580,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StreamingAllocation {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StreamingAllocation", &[
-        d::repeated("address", 1, d::Kind::Uint64),
-        d::repeated("size", 2, d::Kind::Uint64),
-        d::repeated("sample_size", 3, d::Kind::Uint64),
-        d::repeated("clock_monotonic_coarse_timestamp", 4, d::Kind::Uint64),
-        d::repeated("heap_id", 5, d::Kind::Uint32),
-        d::repeated("sequence_number", 6, d::Kind::Uint64),
-    ]);
-}
+d::describe! { StreamingAllocation, d::message("perfetto.protos.StreamingAllocation", &[
+    d::repeated("address", 1, d::Kind::Uint64),
+    d::repeated("size", 2, d::Kind::Uint64),
+    d::repeated("sample_size", 3, d::Kind::Uint64),
+    d::repeated("clock_monotonic_coarse_timestamp", 4, d::Kind::Uint64),
+    d::repeated("heap_id", 5, d::Kind::Uint32),
+    d::repeated("sequence_number", 6, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.StreamingFree`.
 #[derive(PartialEq, Debug, Default)]
@@ -653,14 +622,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StreamingFree {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StreamingFree", &[
-        d::repeated("address", 1, d::Kind::Uint64),
-        d::repeated("heap_id", 2, d::Kind::Uint32),
-        d::repeated("sequence_number", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { StreamingFree, d::message("perfetto.protos.StreamingFree", &[
+    d::repeated("address", 1, d::Kind::Uint64),
+    d::repeated("heap_id", 2, d::Kind::Uint32),
+    d::repeated("sequence_number", 3, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.StreamingProfilePacket`.
 #[derive(PartialEq, Debug, Default)]
@@ -697,14 +663,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StreamingProfilePacket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StreamingProfilePacket", &[
-        d::repeated("callstack_iid", 1, d::Kind::Uint64),
-        d::repeated("timestamp_delta_us", 2, d::Kind::Int64),
-        d::optional("process_priority", 3, d::Kind::Int32),
-    ]);
-}
+d::describe! { StreamingProfilePacket, d::message("perfetto.protos.StreamingProfilePacket", &[
+    d::repeated("callstack_iid", 1, d::Kind::Uint64),
+    d::repeated("timestamp_delta_us", 2, d::Kind::Int64),
+    d::optional("process_priority", 3, d::Kind::Int32),
+]) }
 
 /// `perfetto.protos.Profiling`.
 #[derive(PartialEq, Debug, Default)]
@@ -725,14 +688,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Profiling {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Profiling",
-        &[],
-    );
-}
-
+d::describe! { Profiling, d::message("perfetto.protos.Profiling", &[]) }
 /// `perfetto.protos.PerfSample`.
 #[derive(PartialEq, Debug, Default)]
 pub struct PerfSample {
@@ -826,28 +782,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfSample {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfSample", &[
-        d::optional("cpu", 1, d::Kind::Uint32),
-        d::optional("pid", 2, d::Kind::Uint32),
-        d::optional("tid", 3, d::Kind::Uint32),
-        d::optional("callstack_iid", 4, d::Kind::Uint64),
-        d::optional("cpu_mode", 5, d::enum_kind::<ProfilingCpuMode>()),
-        d::optional("timebase_count", 6, d::Kind::Uint64),
-        d::repeated("follower_counts", 7, d::Kind::Uint64),
-        d::optional("unwind_error", 16, d::enum_kind::<ProfilingStackUnwindError>())
-            .of("optional_unwind_error"),
-        d::optional("kernel_records_lost", 17, d::Kind::Uint64),
-        d::optional(
-                "sample_skipped_reason",
-                18,
-                d::enum_kind::<PerfSampleSampleSkipReason>(),
-            )
-            .of("optional_sample_skipped_reason"),
-        d::optional("producer_event", 19, d::of!(PerfSampleProducerEvent)),
-    ]);
-}
+d::describe! { PerfSample, d::message("perfetto.protos.PerfSample", &[
+    d::optional("cpu", 1, d::Kind::Uint32),
+    d::optional("pid", 2, d::Kind::Uint32),
+    d::optional("tid", 3, d::Kind::Uint32),
+    d::optional("callstack_iid", 4, d::Kind::Uint64),
+    d::optional("cpu_mode", 5, d::enum_kind::<ProfilingCpuMode>()),
+    d::optional("timebase_count", 6, d::Kind::Uint64),
+    d::repeated("follower_counts", 7, d::Kind::Uint64),
+    d::optional("unwind_error", 16, d::enum_kind::<ProfilingStackUnwindError>()).of("optional_unwind_error"),
+    d::optional("kernel_records_lost", 17, d::Kind::Uint64),
+    d::optional("sample_skipped_reason", 18, d::enum_kind::<PerfSampleSampleSkipReason>()).of("optional_sample_skipped_reason"),
+    d::optional("producer_event", 19, d::of!(PerfSampleProducerEvent)),
+]) }
 
 /// `perfetto.protos.PerfSample.ProducerEvent`.
 #[derive(PartialEq, Debug, Default)]
@@ -887,14 +834,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PerfSampleProducerEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PerfSample.ProducerEvent", &[
-        d::optional(
-                "source_stop_reason",
-                1,
-                d::enum_kind::<PerfSampleProducerEventDataSourceStopReason>(),
-            )
-            .of("optional_source_stop_reason"),
-    ]);
-}
+d::describe! { PerfSampleProducerEvent, d::message("perfetto.protos.PerfSample.ProducerEvent", &[
+    d::optional("source_stop_reason", 1, d::enum_kind::<PerfSampleProducerEventDataSourceStopReason>()).of("optional_source_stop_reason"),
+]) }

@@ -106,26 +106,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmapsEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmapsEntry", &[
-        d::optional("path", 1, d::Kind::String),
-        d::optional("size_kb", 2, d::Kind::Uint64),
-        d::optional("private_dirty_kb", 3, d::Kind::Uint64),
-        d::optional("swap_kb", 4, d::Kind::Uint64),
-        d::optional("file_name", 5, d::Kind::String),
-        d::optional("start_address", 6, d::Kind::Uint64),
-        d::optional("module_timestamp", 7, d::Kind::Uint64),
-        d::optional("module_debugid", 8, d::Kind::String),
-        d::optional("module_debug_path", 9, d::Kind::String),
-        d::optional("protection_flags", 10, d::Kind::Uint32),
-        d::optional("private_clean_resident_kb", 11, d::Kind::Uint64),
-        d::optional("shared_dirty_resident_kb", 12, d::Kind::Uint64),
-        d::optional("shared_clean_resident_kb", 13, d::Kind::Uint64),
-        d::optional("locked_kb", 14, d::Kind::Uint64),
-        d::optional("proportional_resident_kb", 15, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SmapsEntry, d::message("perfetto.protos.SmapsEntry", &[
+    d::optional("path", 1, d::Kind::String),
+    d::optional("size_kb", 2, d::Kind::Uint64),
+    d::optional("private_dirty_kb", 3, d::Kind::Uint64),
+    d::optional("swap_kb", 4, d::Kind::Uint64),
+    d::optional("file_name", 5, d::Kind::String),
+    d::optional("start_address", 6, d::Kind::Uint64),
+    d::optional("module_timestamp", 7, d::Kind::Uint64),
+    d::optional("module_debugid", 8, d::Kind::String),
+    d::optional("module_debug_path", 9, d::Kind::String),
+    d::optional("protection_flags", 10, d::Kind::Uint32),
+    d::optional("private_clean_resident_kb", 11, d::Kind::Uint64),
+    d::optional("shared_dirty_resident_kb", 12, d::Kind::Uint64),
+    d::optional("shared_clean_resident_kb", 13, d::Kind::Uint64),
+    d::optional("locked_kb", 14, d::Kind::Uint64),
+    d::optional("proportional_resident_kb", 15, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.PackedSmaps`.
 #[derive(PartialEq, Debug, Default)]
@@ -208,26 +205,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PackedSmaps {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PackedSmaps", &[
-        d::repeated("string_table", 1, d::Kind::String),
-        d::packed("name_id", 2, d::Kind::Uint32),
-        d::packed("aggregate_count", 3, d::Kind::Uint32),
-        d::packed("size_kb", 4, d::Kind::Uint64),
-        d::packed("rss_kb", 5, d::Kind::Uint64),
-        d::packed("anonymous_kb", 6, d::Kind::Uint64),
-        d::packed("swap_kb", 7, d::Kind::Uint64),
-        d::packed("shared_clean_kb", 8, d::Kind::Uint64),
-        d::packed("shared_dirty_kb", 9, d::Kind::Uint64),
-        d::packed("private_clean_kb", 10, d::Kind::Uint64),
-        d::packed("private_dirty_kb", 11, d::Kind::Uint64),
-        d::packed("locked_kb", 12, d::Kind::Uint64),
-        d::packed("pss_kb", 13, d::Kind::Uint64),
-        d::packed("pss_dirty_kb", 14, d::Kind::Uint64),
-        d::packed("swap_pss_kb", 15, d::Kind::Uint64),
-    ]);
-}
+d::describe! { PackedSmaps, d::message("perfetto.protos.PackedSmaps", &[
+    d::repeated("string_table", 1, d::Kind::String),
+    d::packed("name_id", 2, d::Kind::Uint32),
+    d::packed("aggregate_count", 3, d::Kind::Uint32),
+    d::packed("size_kb", 4, d::Kind::Uint64),
+    d::packed("rss_kb", 5, d::Kind::Uint64),
+    d::packed("anonymous_kb", 6, d::Kind::Uint64),
+    d::packed("swap_kb", 7, d::Kind::Uint64),
+    d::packed("shared_clean_kb", 8, d::Kind::Uint64),
+    d::packed("shared_dirty_kb", 9, d::Kind::Uint64),
+    d::packed("private_clean_kb", 10, d::Kind::Uint64),
+    d::packed("private_dirty_kb", 11, d::Kind::Uint64),
+    d::packed("locked_kb", 12, d::Kind::Uint64),
+    d::packed("pss_kb", 13, d::Kind::Uint64),
+    d::packed("pss_dirty_kb", 14, d::Kind::Uint64),
+    d::packed("swap_pss_kb", 15, d::Kind::Uint64),
+]) }
 
 /// `perfetto.protos.SmapsPacket`.
 #[derive(PartialEq, Debug, Default)]
@@ -268,12 +262,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SmapsPacket {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmapsPacket", &[
-        d::optional("pid", 1, d::Kind::Uint32),
-        d::repeated("entries", 2, d::of!(SmapsEntry)),
-        d::optional("packed_entries", 3, d::of!(PackedSmaps)),
-        d::optional("recording_type", 4, d::enum_kind::<SmapsPacketRecordingType>()),
-    ]);
-}
+d::describe! { SmapsPacket, d::message("perfetto.protos.SmapsPacket", &[
+    d::optional("pid", 1, d::Kind::Uint32),
+    d::repeated("entries", 2, d::of!(SmapsEntry)),
+    d::optional("packed_entries", 3, d::of!(PackedSmaps)),
+    d::optional("recording_type", 4, d::enum_kind::<SmapsPacketRecordingType>()),
+]) }

@@ -228,34 +228,22 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackSample {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackSample", &[
-        d::optional("task_context", 1, d::of!(StackSampleTaskContext))
-            .of("task_context_field"),
-        d::optional("task_context_iid", 2, d::Kind::Uint64).of("task_context_field"),
-        d::optional("execution_context", 3, d::of!(StackSampleExecutionContext))
-            .of("execution_context_field"),
-        d::optional("execution_context_iid", 4, d::Kind::Uint64)
-            .of("execution_context_field"),
-        d::optional("callstack", 5, d::of!(InlineCallstack)).of("callstack_field"),
-        d::optional("callstack_iid", 6, d::Kind::Uint64).of("callstack_field"),
-        d::optional("unwind_error", 7, d::Kind::String).of("unwind_error_field"),
-        d::optional("unwind_error_iid", 8, d::Kind::Uint64).of("unwind_error_field"),
-        d::optional("primary_descriptor", 9, d::of!(StackSampleCounterDescriptor))
-            .of("primary_descriptor_field"),
-        d::optional("primary_descriptor_iid", 10, d::Kind::Uint64)
-            .of("primary_descriptor_field"),
-        d::optional("primary_weight", 11, d::Kind::Uint64),
-        d::repeated(
-            "follower_descriptors",
-            12,
-            d::of!(StackSampleCounterDescriptor),
-        ),
-        d::packed("follower_descriptor_iids", 13, d::Kind::Uint64),
-        d::packed("follower_weights", 14, d::Kind::Uint64),
-    ]);
-}
+d::describe! { StackSample, d::message("perfetto.protos.StackSample", &[
+    d::optional("task_context", 1, d::of!(StackSampleTaskContext)).of("task_context_field"),
+    d::optional("task_context_iid", 2, d::Kind::Uint64).of("task_context_field"),
+    d::optional("execution_context", 3, d::of!(StackSampleExecutionContext)).of("execution_context_field"),
+    d::optional("execution_context_iid", 4, d::Kind::Uint64).of("execution_context_field"),
+    d::optional("callstack", 5, d::of!(InlineCallstack)).of("callstack_field"),
+    d::optional("callstack_iid", 6, d::Kind::Uint64).of("callstack_field"),
+    d::optional("unwind_error", 7, d::Kind::String).of("unwind_error_field"),
+    d::optional("unwind_error_iid", 8, d::Kind::Uint64).of("unwind_error_field"),
+    d::optional("primary_descriptor", 9, d::of!(StackSampleCounterDescriptor)).of("primary_descriptor_field"),
+    d::optional("primary_descriptor_iid", 10, d::Kind::Uint64).of("primary_descriptor_field"),
+    d::optional("primary_weight", 11, d::Kind::Uint64),
+    d::repeated("follower_descriptors", 12, d::of!(StackSampleCounterDescriptor)),
+    d::packed("follower_descriptor_iids", 13, d::Kind::Uint64),
+    d::packed("follower_weights", 14, d::Kind::Uint64),
+]) }
 
 /// Whose stack.
 #[derive(PartialEq, Debug, Default)]
@@ -294,15 +282,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackSampleTaskContext {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackSample.TaskContext", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("pid", 2, d::Kind::Uint32),
-        d::optional("tid", 3, d::Kind::Uint32),
-        d::optional("async_id", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { StackSampleTaskContext, d::message("perfetto.protos.StackSample.TaskContext", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("pid", 2, d::Kind::Uint32),
+    d::optional("tid", 3, d::Kind::Uint32),
+    d::optional("async_id", 4, d::Kind::Uint64),
+]) }
 
 /// A logical task that hops between threads.
 #[derive(PartialEq, Debug, Default)]
@@ -341,15 +326,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackSampleAsyncContextDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackSample.AsyncContextDescriptor", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("kind", 3, d::Kind::String),
-        d::optional("parent_iid", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { StackSampleAsyncContextDescriptor, d::message("perfetto.protos.StackSample.AsyncContextDescriptor", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("kind", 3, d::Kind::String),
+    d::optional("parent_iid", 4, d::Kind::Uint64),
+]) }
 
 /// Where a sample was taken.
 #[derive(PartialEq, Debug, Default)]
@@ -384,14 +366,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackSampleExecutionContext {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackSample.ExecutionContext", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("cpu", 2, d::Kind::Uint32),
-        d::optional("mode", 3, d::enum_kind::<StackSampleMode>()),
-    ]);
-}
+d::describe! { StackSampleExecutionContext, d::message("perfetto.protos.StackSample.ExecutionContext", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("cpu", 2, d::Kind::Uint32),
+    d::optional("mode", 3, d::enum_kind::<StackSampleMode>()),
+]) }
 
 /// What a weight counts.
 #[derive(PartialEq, Debug, Default)]
@@ -455,18 +434,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackSampleCounterDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackSample.CounterDescriptor", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("unit", 3, d::enum_kind::<StackSampleUnit>()).of("unit_field"),
-        d::optional("unit_str", 4, d::Kind::String).of("unit_field"),
-        d::optional("unit_multiplier", 5, d::Kind::Uint64),
-        d::optional("description", 6, d::Kind::String),
-        d::optional("scope", 7, d::enum_kind::<StackSampleCounterDescriptorScope>()),
-    ]);
-}
+d::describe! { StackSampleCounterDescriptor, d::message("perfetto.protos.StackSample.CounterDescriptor", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("unit", 3, d::enum_kind::<StackSampleUnit>()).of("unit_field"),
+    d::optional("unit_str", 4, d::Kind::String).of("unit_field"),
+    d::optional("unit_multiplier", 5, d::Kind::Uint64),
+    d::optional("description", 6, d::Kind::String),
+    d::optional("scope", 7, d::enum_kind::<StackSampleCounterDescriptorScope>()),
+]) }
 
 /// What the samples of a sequence have in common.
 #[derive(PartialEq, Debug, Default)]
@@ -503,11 +479,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StackSampleDefaults {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StackSampleDefaults", &[
-        d::optional("source", 1, d::Kind::String),
-        d::optional("primary_descriptor", 2, d::of!(StackSampleCounterDescriptor)),
-        d::repeated("follower_descriptors", 3, d::of!(StackSampleCounterDescriptor)),
-    ]);
-}
+d::describe! { StackSampleDefaults, d::message("perfetto.protos.StackSampleDefaults", &[
+    d::optional("source", 1, d::Kind::String),
+    d::optional("primary_descriptor", 2, d::of!(StackSampleCounterDescriptor)),
+    d::repeated("follower_descriptors", 3, d::of!(StackSampleCounterDescriptor)),
+]) }

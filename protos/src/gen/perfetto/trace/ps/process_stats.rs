@@ -34,13 +34,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessStats", &[
-        d::repeated("processes", 1, d::of!(ProcessStatsProcess)),
-        d::optional("collection_end_timestamp", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProcessStats, d::message("perfetto.protos.ProcessStats", &[
+    d::repeated("processes", 1, d::of!(ProcessStatsProcess)),
+    d::optional("collection_end_timestamp", 2, d::Kind::Uint64),
+]) }
 
 /// A thread.
 #[derive(PartialEq, Debug, Default)]
@@ -67,13 +64,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessStatsThread {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ProcessStats.Thread",
-        &[d::optional("tid", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { ProcessStatsThread, d::message("perfetto.protos.ProcessStats.Thread", &[
+    d::optional("tid", 1, d::Kind::Int32),
+]) }
 
 /// An open file.
 #[derive(PartialEq, Debug, Default)]
@@ -104,13 +97,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessStatsFDInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ProcessStats.FDInfo",
-        &[d::optional("fd", 1, d::Kind::Uint64), d::optional("path", 2, d::Kind::String)],
-    );
-}
+d::describe! { ProcessStatsFDInfo, d::message("perfetto.protos.ProcessStats.FDInfo", &[
+    d::optional("fd", 1, d::Kind::Uint64),
+    d::optional("path", 2, d::Kind::String),
+]) }
 
 /// Counters of one process; those that did not change may be left out.
 #[derive(PartialEq, Debug, Default)]
@@ -252,32 +242,29 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessStatsProcess {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessStats.Process", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("vm_size_kb", 2, d::Kind::Uint64),
-        d::optional("vm_rss_kb", 3, d::Kind::Uint64),
-        d::optional("rss_anon_kb", 4, d::Kind::Uint64),
-        d::optional("rss_file_kb", 5, d::Kind::Uint64),
-        d::optional("rss_shmem_kb", 6, d::Kind::Uint64),
-        d::optional("vm_swap_kb", 7, d::Kind::Uint64),
-        d::optional("vm_locked_kb", 8, d::Kind::Uint64),
-        d::optional("vm_hwm_kb", 9, d::Kind::Uint64),
-        d::optional("oom_score_adj", 10, d::Kind::Int64),
-        d::repeated("threads", 11, d::of!(ProcessStatsThread)),
-        d::optional("is_peak_rss_resettable", 12, d::Kind::Bool),
-        d::optional("chrome_private_footprint_kb", 13, d::Kind::Uint32),
-        d::optional("chrome_peak_resident_set_kb", 14, d::Kind::Uint32),
-        d::repeated("fds", 15, d::of!(ProcessStatsFDInfo)),
-        d::optional("smr_rss_kb", 16, d::Kind::Uint64),
-        d::optional("smr_pss_kb", 17, d::Kind::Uint64),
-        d::optional("smr_pss_anon_kb", 18, d::Kind::Uint64),
-        d::optional("smr_pss_file_kb", 19, d::Kind::Uint64),
-        d::optional("smr_pss_shmem_kb", 20, d::Kind::Uint64),
-        d::optional("runtime_user_mode", 21, d::Kind::Uint64),
-        d::optional("runtime_kernel_mode", 22, d::Kind::Uint64),
-        d::optional("smr_swap_pss_kb", 23, d::Kind::Uint64),
-        d::optional("dmabuf_rss_kb", 24, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProcessStatsProcess, d::message("perfetto.protos.ProcessStats.Process", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("vm_size_kb", 2, d::Kind::Uint64),
+    d::optional("vm_rss_kb", 3, d::Kind::Uint64),
+    d::optional("rss_anon_kb", 4, d::Kind::Uint64),
+    d::optional("rss_file_kb", 5, d::Kind::Uint64),
+    d::optional("rss_shmem_kb", 6, d::Kind::Uint64),
+    d::optional("vm_swap_kb", 7, d::Kind::Uint64),
+    d::optional("vm_locked_kb", 8, d::Kind::Uint64),
+    d::optional("vm_hwm_kb", 9, d::Kind::Uint64),
+    d::optional("oom_score_adj", 10, d::Kind::Int64),
+    d::repeated("threads", 11, d::of!(ProcessStatsThread)),
+    d::optional("is_peak_rss_resettable", 12, d::Kind::Bool),
+    d::optional("chrome_private_footprint_kb", 13, d::Kind::Uint32),
+    d::optional("chrome_peak_resident_set_kb", 14, d::Kind::Uint32),
+    d::repeated("fds", 15, d::of!(ProcessStatsFDInfo)),
+    d::optional("smr_rss_kb", 16, d::Kind::Uint64),
+    d::optional("smr_pss_kb", 17, d::Kind::Uint64),
+    d::optional("smr_pss_anon_kb", 18, d::Kind::Uint64),
+    d::optional("smr_pss_file_kb", 19, d::Kind::Uint64),
+    d::optional("smr_pss_shmem_kb", 20, d::Kind::Uint64),
+    d::optional("runtime_user_mode", 21, d::Kind::Uint64),
+    d::optional("runtime_kernel_mode", 22, d::Kind::Uint64),
+    d::optional("smr_swap_pss_kb", 23, d::Kind::Uint64),
+    d::optional("dmabuf_rss_kb", 24, d::Kind::Uint64),
+]) }

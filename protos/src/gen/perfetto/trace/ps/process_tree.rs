@@ -39,14 +39,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessTree {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTree", &[
-        d::repeated("processes", 1, d::of!(ProcessTreeProcess)),
-        d::repeated("threads", 2, d::of!(ProcessTreeThread)),
-        d::optional("collection_end_timestamp", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ProcessTree, d::message("perfetto.protos.ProcessTree", &[
+    d::repeated("processes", 1, d::of!(ProcessTreeProcess)),
+    d::repeated("threads", 2, d::of!(ProcessTreeThread)),
+    d::optional("collection_end_timestamp", 3, d::Kind::Uint64),
+]) }
 
 /// A thread that is not the main one.
 #[derive(PartialEq, Debug, Default)]
@@ -93,15 +90,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessTreeThread {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTree.Thread", &[
-        d::optional("tid", 1, d::Kind::Int32),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("tgid", 3, d::Kind::Int32),
-        d::repeated("nstid", 4, d::Kind::Int32),
-    ]);
-}
+d::describe! { ProcessTreeThread, d::message("perfetto.protos.ProcessTree.Thread", &[
+    d::optional("tid", 1, d::Kind::Int32),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("tgid", 3, d::Kind::Int32),
+    d::repeated("nstid", 4, d::Kind::Int32),
+]) }
 
 /// A process.
 #[derive(PartialEq, Debug, Default)]
@@ -171,16 +165,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessTreeProcess {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTree.Process", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("ppid", 2, d::Kind::Int32),
-        d::repeated("cmdline", 3, d::Kind::String),
-        d::optional("uid", 5, d::Kind::Int32),
-        d::repeated("nspid", 6, d::Kind::Int32),
-        d::optional("process_start_from_boot", 7, d::Kind::Uint64),
-        d::optional("is_kthread", 8, d::Kind::Bool),
-        d::optional("cmdline_is_comm", 9, d::Kind::Bool),
-    ]);
-}
+d::describe! { ProcessTreeProcess, d::message("perfetto.protos.ProcessTree.Process", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("ppid", 2, d::Kind::Int32),
+    d::repeated("cmdline", 3, d::Kind::String),
+    d::optional("uid", 5, d::Kind::Int32),
+    d::repeated("nspid", 6, d::Kind::Int32),
+    d::optional("process_start_from_boot", 7, d::Kind::Uint64),
+    d::optional("is_kthread", 8, d::Kind::Bool),
+    d::optional("cmdline_is_comm", 9, d::Kind::Bool),
+]) }

@@ -21,14 +21,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Atom {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Atom",
-        &[],
-    );
-}
-
+d::describe! { Atom, d::message("perfetto.protos.Atom", &[]) }
 /// `perfetto.protos.StatsdAtom`.
 #[derive(PartialEq, Debug, Default)]
 pub struct StatsdAtom {
@@ -58,10 +51,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StatsdAtom {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StatsdAtom", &[
-        d::repeated("atom", 1, d::of!(Atom)),
-        d::repeated("timestamp_nanos", 2, d::Kind::Int64),
-    ]);
-}
+d::describe! { StatsdAtom, d::message("perfetto.protos.StatsdAtom", &[
+    d::repeated("atom", 1, d::of!(Atom)),
+    d::repeated("timestamp_nanos", 2, d::Kind::Int64),
+]) }

@@ -130,29 +130,26 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStats {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats", &[
-        d::repeated("meminfo", 1, d::of!(SysStatsMeminfoValue)),
-        d::repeated("vmstat", 2, d::of!(SysStatsVmstatValue)),
-        d::repeated("cpu_stat", 3, d::of!(SysStatsCpuTimes)),
-        d::optional("num_forks", 4, d::Kind::Uint64),
-        d::optional("num_irq_total", 5, d::Kind::Uint64),
-        d::repeated("num_irq", 6, d::of!(SysStatsInterruptCount)),
-        d::optional("num_softirq_total", 7, d::Kind::Uint64),
-        d::repeated("num_softirq", 8, d::of!(SysStatsInterruptCount)),
-        d::optional("collection_end_timestamp", 9, d::Kind::Uint64),
-        d::repeated("devfreq", 10, d::of!(SysStatsDevfreqValue)),
-        d::repeated("cpufreq_khz", 11, d::Kind::Uint32),
-        d::repeated("buddy_info", 12, d::of!(SysStatsBuddyInfo)),
-        d::repeated("disk_stat", 13, d::of!(SysStatsDiskStat)),
-        d::repeated("psi", 14, d::of!(SysStatsPsiSample)),
-        d::repeated("thermal_zone", 15, d::of!(SysStatsThermalZone)),
-        d::repeated("cpuidle_state", 16, d::of!(SysStatsCpuIdleState)),
-        d::repeated("gpufreq_mhz", 17, d::Kind::Uint64),
-        d::repeated("slab_info", 18, d::of!(SysStatsSlabInfo)),
-    ]);
-}
+d::describe! { SysStats, d::message("perfetto.protos.SysStats", &[
+    d::repeated("meminfo", 1, d::of!(SysStatsMeminfoValue)),
+    d::repeated("vmstat", 2, d::of!(SysStatsVmstatValue)),
+    d::repeated("cpu_stat", 3, d::of!(SysStatsCpuTimes)),
+    d::optional("num_forks", 4, d::Kind::Uint64),
+    d::optional("num_irq_total", 5, d::Kind::Uint64),
+    d::repeated("num_irq", 6, d::of!(SysStatsInterruptCount)),
+    d::optional("num_softirq_total", 7, d::Kind::Uint64),
+    d::repeated("num_softirq", 8, d::of!(SysStatsInterruptCount)),
+    d::optional("collection_end_timestamp", 9, d::Kind::Uint64),
+    d::repeated("devfreq", 10, d::of!(SysStatsDevfreqValue)),
+    d::repeated("cpufreq_khz", 11, d::Kind::Uint32),
+    d::repeated("buddy_info", 12, d::of!(SysStatsBuddyInfo)),
+    d::repeated("disk_stat", 13, d::of!(SysStatsDiskStat)),
+    d::repeated("psi", 14, d::of!(SysStatsPsiSample)),
+    d::repeated("thermal_zone", 15, d::of!(SysStatsThermalZone)),
+    d::repeated("cpuidle_state", 16, d::of!(SysStatsCpuIdleState)),
+    d::repeated("gpufreq_mhz", 17, d::Kind::Uint64),
+    d::repeated("slab_info", 18, d::of!(SysStatsSlabInfo)),
+]) }
 
 /// A row of /proc/meminfo.
 #[derive(PartialEq, Debug, Default)]
@@ -186,13 +183,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsMeminfoValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.MeminfoValue", &[
-        d::optional("key", 1, d::enum_kind::<MeminfoCounters>()),
-        d::optional("value", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsMeminfoValue, d::message("perfetto.protos.SysStats.MeminfoValue", &[
+    d::optional("key", 1, d::enum_kind::<MeminfoCounters>()),
+    d::optional("value", 2, d::Kind::Uint64),
+]) }
 
 /// A row of /proc/vmstat.
 #[derive(PartialEq, Debug, Default)]
@@ -223,13 +217,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsVmstatValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.VmstatValue", &[
-        d::optional("key", 1, d::enum_kind::<VmstatCounters>()),
-        d::optional("value", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsVmstatValue, d::message("perfetto.protos.SysStats.VmstatValue", &[
+    d::optional("key", 1, d::enum_kind::<VmstatCounters>()),
+    d::optional("value", 2, d::Kind::Uint64),
+]) }
 
 /// Times of one CPU since boot, ns.
 #[derive(PartialEq, Debug, Default)]
@@ -288,20 +279,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsCpuTimes {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.CpuTimes", &[
-        d::optional("cpu_id", 1, d::Kind::Uint32),
-        d::optional("user_ns", 2, d::Kind::Uint64),
-        d::optional("user_nice_ns", 3, d::Kind::Uint64),
-        d::optional("system_mode_ns", 4, d::Kind::Uint64),
-        d::optional("idle_ns", 5, d::Kind::Uint64),
-        d::optional("io_wait_ns", 6, d::Kind::Uint64),
-        d::optional("irq_ns", 7, d::Kind::Uint64),
-        d::optional("softirq_ns", 8, d::Kind::Uint64),
-        d::optional("steal_ns", 9, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsCpuTimes, d::message("perfetto.protos.SysStats.CpuTimes", &[
+    d::optional("cpu_id", 1, d::Kind::Uint32),
+    d::optional("user_ns", 2, d::Kind::Uint64),
+    d::optional("user_nice_ns", 3, d::Kind::Uint64),
+    d::optional("system_mode_ns", 4, d::Kind::Uint64),
+    d::optional("idle_ns", 5, d::Kind::Uint64),
+    d::optional("io_wait_ns", 6, d::Kind::Uint64),
+    d::optional("irq_ns", 7, d::Kind::Uint64),
+    d::optional("softirq_ns", 8, d::Kind::Uint64),
+    d::optional("steal_ns", 9, d::Kind::Uint64),
+]) }
 
 /// How often an interrupt came since boot.
 #[derive(PartialEq, Debug, Default)]
@@ -332,13 +320,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsInterruptCount {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.InterruptCount", &[
-        d::optional("irq", 1, d::Kind::Int32),
-        d::optional("count", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsInterruptCount, d::message("perfetto.protos.SysStats.InterruptCount", &[
+    d::optional("irq", 1, d::Kind::Int32),
+    d::optional("count", 2, d::Kind::Uint64),
+]) }
 
 /// Frequency of a device, kHz.
 #[derive(PartialEq, Debug, Default)]
@@ -369,13 +354,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsDevfreqValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.DevfreqValue", &[
-        d::optional("key", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsDevfreqValue, d::message("perfetto.protos.SysStats.DevfreqValue", &[
+    d::optional("key", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::Uint64),
+]) }
 
 /// Free blocks of a memory zone.
 #[derive(PartialEq, Debug, Default)]
@@ -415,14 +397,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsBuddyInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.BuddyInfo", &[
-        d::optional("node", 1, d::Kind::String),
-        d::optional("zone", 2, d::Kind::String),
-        d::repeated("order_pages", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SysStatsBuddyInfo, d::message("perfetto.protos.SysStats.BuddyInfo", &[
+    d::optional("node", 1, d::Kind::String),
+    d::optional("zone", 2, d::Kind::String),
+    d::repeated("order_pages", 3, d::Kind::Uint32),
+]) }
 
 /// Traffic of a disk since boot.
 #[derive(PartialEq, Debug, Default)]
@@ -481,20 +460,17 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsDiskStat {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.DiskStat", &[
-        d::optional("device_name", 1, d::Kind::String),
-        d::optional("read_sectors", 2, d::Kind::Uint64),
-        d::optional("read_time_ms", 3, d::Kind::Uint64),
-        d::optional("write_sectors", 4, d::Kind::Uint64),
-        d::optional("write_time_ms", 5, d::Kind::Uint64),
-        d::optional("discard_sectors", 6, d::Kind::Uint64),
-        d::optional("discard_time_ms", 7, d::Kind::Uint64),
-        d::optional("flush_count", 8, d::Kind::Uint64),
-        d::optional("flush_time_ms", 9, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsDiskStat, d::message("perfetto.protos.SysStats.DiskStat", &[
+    d::optional("device_name", 1, d::Kind::String),
+    d::optional("read_sectors", 2, d::Kind::Uint64),
+    d::optional("read_time_ms", 3, d::Kind::Uint64),
+    d::optional("write_sectors", 4, d::Kind::Uint64),
+    d::optional("write_time_ms", 5, d::Kind::Uint64),
+    d::optional("discard_sectors", 6, d::Kind::Uint64),
+    d::optional("discard_time_ms", 7, d::Kind::Uint64),
+    d::optional("flush_count", 8, d::Kind::Uint64),
+    d::optional("flush_time_ms", 9, d::Kind::Uint64),
+]) }
 
 /// Time lost waiting for a resource since boot.
 #[derive(PartialEq, Debug, Default)]
@@ -525,13 +501,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsPsiSample {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.PsiSample", &[
-        d::optional("resource", 1, d::enum_kind::<SysStatsPsiSamplePsiResource>()),
-        d::optional("total_ns", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsPsiSample, d::message("perfetto.protos.SysStats.PsiSample", &[
+    d::optional("resource", 1, d::enum_kind::<SysStatsPsiSamplePsiResource>()),
+    d::optional("total_ns", 2, d::Kind::Uint64),
+]) }
 
 /// A temperature, in degrees Celsius.
 #[derive(PartialEq, Debug, Default)]
@@ -566,14 +539,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsThermalZone {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.ThermalZone", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("temp", 2, d::Kind::Uint64),
-        d::optional("type", 3, d::Kind::String),
-    ]);
-}
+d::describe! { SysStatsThermalZone, d::message("perfetto.protos.SysStats.ThermalZone", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("temp", 2, d::Kind::Uint64),
+    d::optional("type", 3, d::Kind::String),
+]) }
 
 /// Time in one idle state since boot.
 #[derive(PartialEq, Debug, Default)]
@@ -604,13 +574,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsCpuIdleStateEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.CpuIdleStateEntry", &[
-        d::optional("state", 1, d::Kind::String),
-        d::optional("duration_us", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { SysStatsCpuIdleStateEntry, d::message("perfetto.protos.SysStats.CpuIdleStateEntry", &[
+    d::optional("state", 1, d::Kind::String),
+    d::optional("duration_us", 2, d::Kind::Uint64),
+]) }
 
 /// Idle states of one CPU.
 #[derive(PartialEq, Debug, Default)]
@@ -643,13 +610,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsCpuIdleState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.CpuIdleState", &[
-        d::optional("cpu_id", 1, d::Kind::Uint32),
-        d::repeated("cpuidle_state_entry", 2, d::of!(SysStatsCpuIdleStateEntry)),
-    ]);
-}
+d::describe! { SysStatsCpuIdleState, d::message("perfetto.protos.SysStats.CpuIdleState", &[
+    d::optional("cpu_id", 1, d::Kind::Uint32),
+    d::repeated("cpuidle_state_entry", 2, d::of!(SysStatsCpuIdleStateEntry)),
+]) }
 
 /// A slab cache of the kernel.
 #[derive(PartialEq, Debug, Default)]
@@ -684,11 +648,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SysStatsSlabInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SysStats.SlabInfo", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("pages_per_slab", 2, d::Kind::Uint32),
-        d::optional("num_slabs", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SysStatsSlabInfo, d::message("perfetto.protos.SysStats.SlabInfo", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("pages_per_slab", 2, d::Kind::Uint32),
+    d::optional("num_slabs", 3, d::Kind::Uint32),
+]) }

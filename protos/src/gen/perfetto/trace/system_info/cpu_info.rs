@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuInfo",
-        &[d::repeated("cpus", 1, d::of!(CpuInfoCpu))],
-    );
-}
+d::describe! { CpuInfo, d::message("perfetto.protos.CpuInfo", &[
+    d::repeated("cpus", 1, d::of!(CpuInfoCpu)),
+]) }
 
 /// Identification registers of an ARM core.
 #[derive(PartialEq, Debug, Default)]
@@ -74,16 +70,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuInfoArmCpuIdentifier {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuInfo.ArmCpuIdentifier", &[
-        d::optional("implementer", 1, d::Kind::Uint32),
-        d::optional("architecture", 2, d::Kind::Uint32),
-        d::optional("variant", 3, d::Kind::Uint32),
-        d::optional("part", 4, d::Kind::Uint32),
-        d::optional("revision", 5, d::Kind::Uint32),
-    ]);
-}
+d::describe! { CpuInfoArmCpuIdentifier, d::message("perfetto.protos.CpuInfo.ArmCpuIdentifier", &[
+    d::optional("implementer", 1, d::Kind::Uint32),
+    d::optional("architecture", 2, d::Kind::Uint32),
+    d::optional("variant", 3, d::Kind::Uint32),
+    d::optional("part", 4, d::Kind::Uint32),
+    d::optional("revision", 5, d::Kind::Uint32),
+]) }
 
 /// One processor, in the order of their numbers.
 #[derive(PartialEq, Debug, Default)]
@@ -147,14 +140,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CpuInfoCpu {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuInfo.Cpu", &[
-        d::optional("processor", 1, d::Kind::String),
-        d::repeated("frequencies", 2, d::Kind::Uint32),
-        d::optional("capacity", 3, d::Kind::Uint32),
-        d::optional("arm_identifier", 4, d::of!(CpuInfoArmCpuIdentifier))
-            .of("identifier"),
-        d::optional("features", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { CpuInfoCpu, d::message("perfetto.protos.CpuInfo.Cpu", &[
+    d::optional("processor", 1, d::Kind::String),
+    d::repeated("frequencies", 2, d::Kind::Uint32),
+    d::optional("capacity", 3, d::Kind::Uint32),
+    d::optional("arm_identifier", 4, d::of!(CpuInfoArmCpuIdentifier)).of("identifier"),
+    d::optional("features", 5, d::Kind::Uint64),
+]) }

@@ -27,13 +27,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuInfo",
-        &[d::repeated("gpus", 1, d::of!(GpuInfoGpu))],
-    );
-}
+d::describe! { GpuInfo, d::message("perfetto.protos.GpuInfo", &[
+    d::repeated("gpus", 1, d::of!(GpuInfoGpu)),
+]) }
 
 /// `perfetto.protos.GpuInfo.Gpu`.
 #[derive(PartialEq, Debug, Default)]
@@ -86,18 +82,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuInfoGpu {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuInfo.Gpu", &[
-        d::optional("name", 1, d::Kind::String),
-        d::optional("vendor", 2, d::Kind::String),
-        d::optional("model", 3, d::Kind::String),
-        d::optional("architecture", 4, d::Kind::String),
-        d::optional("uuid", 5, d::Kind::Bytes),
-        d::repeated("extra_info", 6, d::of!(GpuInfoGpuKeyValue)),
-        d::optional("pci_bdf", 7, d::Kind::String),
-    ]);
-}
+d::describe! { GpuInfoGpu, d::message("perfetto.protos.GpuInfo.Gpu", &[
+    d::optional("name", 1, d::Kind::String),
+    d::optional("vendor", 2, d::Kind::String),
+    d::optional("model", 3, d::Kind::String),
+    d::optional("architecture", 4, d::Kind::String),
+    d::optional("uuid", 5, d::Kind::Bytes),
+    d::repeated("extra_info", 6, d::of!(GpuInfoGpuKeyValue)),
+    d::optional("pci_bdf", 7, d::Kind::String),
+]) }
 
 /// `perfetto.protos.GpuInfo.Gpu.KeyValue`.
 #[derive(PartialEq, Debug, Default)]
@@ -128,10 +121,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl GpuInfoGpuKeyValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuInfo.Gpu.KeyValue", &[
-        d::optional("key", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { GpuInfoGpuKeyValue, d::message("perfetto.protos.GpuInfo.Gpu.KeyValue", &[
+    d::optional("key", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }

@@ -25,13 +25,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InterruptInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InterruptInfo",
-        &[d::repeated("irq_mapping", 1, d::of!(InterruptInfoInterruptMapping))],
-    );
-}
+d::describe! { InterruptInfo, d::message("perfetto.protos.InterruptInfo", &[
+    d::repeated("irq_mapping", 1, d::of!(InterruptInfoInterruptMapping)),
+]) }
 
 /// A number and its name.
 #[derive(PartialEq, Debug, Default)]
@@ -62,10 +58,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl InterruptInfoInterruptMapping {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InterruptInfo.InterruptMapping", &[
-        d::optional("irq_id", 1, d::Kind::Uint32),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { InterruptInfoInterruptMapping, d::message("perfetto.protos.InterruptInfo.InterruptMapping", &[
+    d::optional("irq_id", 1, d::Kind::Uint32),
+    d::optional("name", 2, d::Kind::String),
+]) }

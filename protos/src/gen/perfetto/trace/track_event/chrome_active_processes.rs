@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeActiveProcesses {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeActiveProcesses",
-        &[d::repeated("pid", 1, d::Kind::Int32)],
-    );
-}
+d::describe! { ChromeActiveProcesses, d::message("perfetto.protos.ChromeActiveProcesses", &[
+    d::repeated("pid", 1, d::Kind::Int32),
+]) }

@@ -50,13 +50,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeApplicationStateInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeApplicationStateInfo", &[
-        d::optional(
-            "application_state",
-            1,
-            d::enum_kind::<ChromeApplicationStateInfoChromeApplicationState>(),
-        ),
-    ]);
-}
+d::describe! { ChromeApplicationStateInfo, d::message("perfetto.protos.ChromeApplicationStateInfo", &[
+    d::optional("application_state", 1, d::enum_kind::<ChromeApplicationStateInfoChromeApplicationState>()),
+]) }

@@ -355,41 +355,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeCompositorSchedulerState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeCompositorSchedulerState", &[
-        d::optional("state_machine", 1, d::of!(ChromeCompositorStateMachine)),
-        d::optional("observing_begin_frame_source", 2, d::Kind::Bool),
-        d::optional("begin_impl_frame_deadline_task", 3, d::Kind::Bool),
-        d::optional("pending_begin_frame_task", 4, d::Kind::Bool),
-        d::optional("skipped_last_frame_missed_exceeded_deadline", 5, d::Kind::Bool),
-        d::optional(
-            "inside_action",
-            7,
-            d::enum_kind::<ChromeCompositorSchedulerAction>(),
-        ),
-        d::optional(
-            "deadline_mode",
-            8,
-            d::enum_kind::<
-                ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode,
-            >(),
-        ),
-        d::optional("deadline_us", 9, d::Kind::Int64),
-        d::optional("deadline_scheduled_at_us", 10, d::Kind::Int64),
-        d::optional("now_us", 11, d::Kind::Int64),
-        d::optional("now_to_deadline_delta_us", 12, d::Kind::Int64),
-        d::optional("now_to_deadline_scheduled_at_delta_us", 13, d::Kind::Int64),
-        d::optional("begin_impl_frame_args", 14, d::of!(BeginImplFrameArgs)),
-        d::optional(
-            "begin_frame_observer_state",
-            15,
-            d::of!(BeginFrameObserverState),
-        ),
-        d::optional("begin_frame_source_state", 16, d::of!(BeginFrameSourceState)),
-        d::optional("compositor_timing_history", 17, d::of!(CompositorTimingHistory)),
-    ]);
-}
+d::describe! { ChromeCompositorSchedulerState, d::message("perfetto.protos.ChromeCompositorSchedulerState", &[
+    d::optional("state_machine", 1, d::of!(ChromeCompositorStateMachine)),
+    d::optional("observing_begin_frame_source", 2, d::Kind::Bool),
+    d::optional("begin_impl_frame_deadline_task", 3, d::Kind::Bool),
+    d::optional("pending_begin_frame_task", 4, d::Kind::Bool),
+    d::optional("skipped_last_frame_missed_exceeded_deadline", 5, d::Kind::Bool),
+    d::optional("inside_action", 7, d::enum_kind::<ChromeCompositorSchedulerAction>()),
+    d::optional("deadline_mode", 8, d::enum_kind::<ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode>()),
+    d::optional("deadline_us", 9, d::Kind::Int64),
+    d::optional("deadline_scheduled_at_us", 10, d::Kind::Int64),
+    d::optional("now_us", 11, d::Kind::Int64),
+    d::optional("now_to_deadline_delta_us", 12, d::Kind::Int64),
+    d::optional("now_to_deadline_scheduled_at_delta_us", 13, d::Kind::Int64),
+    d::optional("begin_impl_frame_args", 14, d::of!(BeginImplFrameArgs)),
+    d::optional("begin_frame_observer_state", 15, d::of!(BeginFrameObserverState)),
+    d::optional("begin_frame_source_state", 16, d::of!(BeginFrameSourceState)),
+    d::optional("compositor_timing_history", 17, d::of!(CompositorTimingHistory)),
+]) }
 
 /// `perfetto.protos.ChromeCompositorStateMachine`.
 #[derive(PartialEq, Debug, Default)]
@@ -420,17 +403,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeCompositorStateMachine {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeCompositorStateMachine", &[
-        d::optional(
-            "major_state",
-            1,
-            d::of!(ChromeCompositorStateMachineMajorState),
-        ),
-        d::optional("minor_state", 2, d::of!(ChromeCompositorStateMachineMinorState)),
-    ]);
-}
+d::describe! { ChromeCompositorStateMachine, d::message("perfetto.protos.ChromeCompositorStateMachine", &[
+    d::optional("major_state", 1, d::of!(ChromeCompositorStateMachineMajorState)),
+    d::optional("minor_state", 2, d::of!(ChromeCompositorStateMachineMinorState)),
+]) }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
 #[derive(PartialEq, Debug, Default)]
@@ -481,44 +457,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeCompositorStateMachineMajorState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeCompositorStateMachine.MajorState", &[
-        d::optional(
-            "next_action",
-            1,
-            d::enum_kind::<ChromeCompositorSchedulerAction>(),
-        ),
-        d::optional(
-            "begin_impl_frame_state",
-            2,
-            d::enum_kind::<
-                ChromeCompositorStateMachineMajorStateBeginImplFrameState,
-            >(),
-        ),
-        d::optional(
-            "begin_main_frame_state",
-            3,
-            d::enum_kind::<
-                ChromeCompositorStateMachineMajorStateBeginMainFrameState,
-            >(),
-        ),
-        d::optional(
-            "layer_tree_frame_sink_state",
-            4,
-            d::enum_kind::<
-                ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState,
-            >(),
-        ),
-        d::optional(
-            "forced_redraw_state",
-            5,
-            d::enum_kind::<
-                ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState,
-            >(),
-        ),
-    ]);
-}
+d::describe! { ChromeCompositorStateMachineMajorState, d::message("perfetto.protos.ChromeCompositorStateMachine.MajorState", &[
+    d::optional("next_action", 1, d::enum_kind::<ChromeCompositorSchedulerAction>()),
+    d::optional("begin_impl_frame_state", 2, d::enum_kind::<ChromeCompositorStateMachineMajorStateBeginImplFrameState>()),
+    d::optional("begin_main_frame_state", 3, d::enum_kind::<ChromeCompositorStateMachineMajorStateBeginMainFrameState>()),
+    d::optional("layer_tree_frame_sink_state", 4, d::enum_kind::<ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState>()),
+    d::optional("forced_redraw_state", 5, d::enum_kind::<ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState>()),
+]) }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
 #[derive(PartialEq, Debug, Default)]
@@ -723,94 +668,53 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeCompositorStateMachineMinorState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeCompositorStateMachine.MinorState", &[
-        d::optional("commit_count", 1, d::Kind::Int32),
-        d::optional("current_frame_number", 2, d::Kind::Int32),
-        d::optional("last_frame_number_submit_performed", 3, d::Kind::Int32),
-        d::optional("last_frame_number_draw_performed", 4, d::Kind::Int32),
-        d::optional("last_frame_number_begin_main_frame_sent", 5, d::Kind::Int32),
-        d::optional("did_draw", 6, d::Kind::Bool),
-        d::optional("did_send_begin_main_frame_for_current_frame", 7, d::Kind::Bool),
-        d::optional(
-            "did_notify_begin_main_frame_not_expected_until",
-            8,
-            d::Kind::Bool,
-        ),
-        d::optional(
-            "did_notify_begin_main_frame_not_expected_soon",
-            9,
-            d::Kind::Bool,
-        ),
-        d::optional("wants_begin_main_frame_not_expected", 10, d::Kind::Bool),
-        d::optional("did_commit_during_frame", 11, d::Kind::Bool),
-        d::optional("did_invalidate_layer_tree_frame_sink", 12, d::Kind::Bool),
-        d::optional("did_perform_impl_side_invalidaion", 13, d::Kind::Bool),
-        d::optional("did_prepare_tiles", 14, d::Kind::Bool),
-        d::optional("consecutive_checkerboard_animations", 15, d::Kind::Int32),
-        d::optional("pending_submit_frames", 16, d::Kind::Int32),
-        d::optional(
-            "submit_frames_with_current_layer_tree_frame_sink",
-            17,
-            d::Kind::Int32,
-        ),
-        d::optional("needs_redraw", 18, d::Kind::Bool),
-        d::optional("needs_prepare_tiles", 19, d::Kind::Bool),
-        d::optional("needs_begin_main_frame", 20, d::Kind::Bool),
-        d::optional("needs_one_begin_impl_frame", 21, d::Kind::Bool),
-        d::optional("visible", 22, d::Kind::Bool),
-        d::optional("begin_frame_source_paused", 23, d::Kind::Bool),
-        d::optional("can_draw", 24, d::Kind::Bool),
-        d::optional("resourceless_draw", 25, d::Kind::Bool),
-        d::optional("has_pending_tree", 26, d::Kind::Bool),
-        d::optional("pending_tree_is_ready_for_activation", 27, d::Kind::Bool),
-        d::optional("active_tree_needs_first_draw", 28, d::Kind::Bool),
-        d::optional("active_tree_is_ready_to_draw", 29, d::Kind::Bool),
-        d::optional(
-            "did_create_and_initialize_first_layer_tree_frame_sink",
-            30,
-            d::Kind::Bool,
-        ),
-        d::optional(
-            "tree_priority",
-            31,
-            d::enum_kind::<ChromeCompositorStateMachineMinorStateTreePriority>(),
-        ),
-        d::optional(
-            "scroll_handler_state",
-            32,
-            d::enum_kind::<
-                ChromeCompositorStateMachineMinorStateScrollHandlerState,
-            >(),
-        ),
-        d::optional(
-            "critical_begin_main_frame_to_activate_is_fast",
-            33,
-            d::Kind::Bool,
-        ),
-        d::optional("main_thread_missed_last_deadline", 34, d::Kind::Bool),
-        d::optional("video_needs_begin_frames", 36, d::Kind::Bool),
-        d::optional("defer_begin_main_frame", 37, d::Kind::Bool),
-        d::optional("last_commit_had_no_updates", 38, d::Kind::Bool),
-        d::optional("did_draw_in_last_frame", 39, d::Kind::Bool),
-        d::optional("did_submit_in_last_frame", 40, d::Kind::Bool),
-        d::optional("needs_impl_side_invalidation", 41, d::Kind::Bool),
-        d::optional("current_pending_tree_is_impl_side", 42, d::Kind::Bool),
-        d::optional("previous_pending_tree_was_impl_side", 43, d::Kind::Bool),
-        d::optional(
-            "processing_animation_worklets_for_active_tree",
-            44,
-            d::Kind::Bool,
-        ),
-        d::optional(
-            "processing_animation_worklets_for_pending_tree",
-            45,
-            d::Kind::Bool,
-        ),
-        d::optional("processing_paint_worklets_for_pending_tree", 46, d::Kind::Bool),
-    ]);
-}
+d::describe! { ChromeCompositorStateMachineMinorState, d::message("perfetto.protos.ChromeCompositorStateMachine.MinorState", &[
+    d::optional("commit_count", 1, d::Kind::Int32),
+    d::optional("current_frame_number", 2, d::Kind::Int32),
+    d::optional("last_frame_number_submit_performed", 3, d::Kind::Int32),
+    d::optional("last_frame_number_draw_performed", 4, d::Kind::Int32),
+    d::optional("last_frame_number_begin_main_frame_sent", 5, d::Kind::Int32),
+    d::optional("did_draw", 6, d::Kind::Bool),
+    d::optional("did_send_begin_main_frame_for_current_frame", 7, d::Kind::Bool),
+    d::optional("did_notify_begin_main_frame_not_expected_until", 8, d::Kind::Bool),
+    d::optional("did_notify_begin_main_frame_not_expected_soon", 9, d::Kind::Bool),
+    d::optional("wants_begin_main_frame_not_expected", 10, d::Kind::Bool),
+    d::optional("did_commit_during_frame", 11, d::Kind::Bool),
+    d::optional("did_invalidate_layer_tree_frame_sink", 12, d::Kind::Bool),
+    d::optional("did_perform_impl_side_invalidaion", 13, d::Kind::Bool),
+    d::optional("did_prepare_tiles", 14, d::Kind::Bool),
+    d::optional("consecutive_checkerboard_animations", 15, d::Kind::Int32),
+    d::optional("pending_submit_frames", 16, d::Kind::Int32),
+    d::optional("submit_frames_with_current_layer_tree_frame_sink", 17, d::Kind::Int32),
+    d::optional("needs_redraw", 18, d::Kind::Bool),
+    d::optional("needs_prepare_tiles", 19, d::Kind::Bool),
+    d::optional("needs_begin_main_frame", 20, d::Kind::Bool),
+    d::optional("needs_one_begin_impl_frame", 21, d::Kind::Bool),
+    d::optional("visible", 22, d::Kind::Bool),
+    d::optional("begin_frame_source_paused", 23, d::Kind::Bool),
+    d::optional("can_draw", 24, d::Kind::Bool),
+    d::optional("resourceless_draw", 25, d::Kind::Bool),
+    d::optional("has_pending_tree", 26, d::Kind::Bool),
+    d::optional("pending_tree_is_ready_for_activation", 27, d::Kind::Bool),
+    d::optional("active_tree_needs_first_draw", 28, d::Kind::Bool),
+    d::optional("active_tree_is_ready_to_draw", 29, d::Kind::Bool),
+    d::optional("did_create_and_initialize_first_layer_tree_frame_sink", 30, d::Kind::Bool),
+    d::optional("tree_priority", 31, d::enum_kind::<ChromeCompositorStateMachineMinorStateTreePriority>()),
+    d::optional("scroll_handler_state", 32, d::enum_kind::<ChromeCompositorStateMachineMinorStateScrollHandlerState>()),
+    d::optional("critical_begin_main_frame_to_activate_is_fast", 33, d::Kind::Bool),
+    d::optional("main_thread_missed_last_deadline", 34, d::Kind::Bool),
+    d::optional("video_needs_begin_frames", 36, d::Kind::Bool),
+    d::optional("defer_begin_main_frame", 37, d::Kind::Bool),
+    d::optional("last_commit_had_no_updates", 38, d::Kind::Bool),
+    d::optional("did_draw_in_last_frame", 39, d::Kind::Bool),
+    d::optional("did_submit_in_last_frame", 40, d::Kind::Bool),
+    d::optional("needs_impl_side_invalidation", 41, d::Kind::Bool),
+    d::optional("current_pending_tree_is_impl_side", 42, d::Kind::Bool),
+    d::optional("previous_pending_tree_was_impl_side", 43, d::Kind::Bool),
+    d::optional("processing_animation_worklets_for_active_tree", 44, d::Kind::Bool),
+    d::optional("processing_animation_worklets_for_pending_tree", 45, d::Kind::Bool),
+    d::optional("processing_paint_worklets_for_pending_tree", 46, d::Kind::Bool),
+]) }
 
 /// `perfetto.protos.BeginFrameArgs`.
 #[derive(PartialEq, Debug, Default)]
@@ -890,23 +794,19 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BeginFrameArgs {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BeginFrameArgs", &[
-        d::optional("type", 1, d::enum_kind::<BeginFrameArgsBeginFrameArgsType>()),
-        d::optional("source_id", 2, d::Kind::Uint64),
-        d::optional("sequence_number", 3, d::Kind::Uint64),
-        d::optional("frame_time_us", 4, d::Kind::Int64),
-        d::optional("deadline_us", 5, d::Kind::Int64),
-        d::optional("interval_delta_us", 6, d::Kind::Int64),
-        d::optional("on_critical_path", 7, d::Kind::Bool),
-        d::optional("animate_only", 8, d::Kind::Bool),
-        d::optional("source_location_iid", 9, d::Kind::Uint64).of("created_from"),
-        d::optional("source_location", 10, d::of!(SourceLocation))
-            .of("created_from"),
-        d::optional("frames_throttled_since_last", 12, d::Kind::Int64),
-    ]);
-}
+d::describe! { BeginFrameArgs, d::message("perfetto.protos.BeginFrameArgs", &[
+    d::optional("type", 1, d::enum_kind::<BeginFrameArgsBeginFrameArgsType>()),
+    d::optional("source_id", 2, d::Kind::Uint64),
+    d::optional("sequence_number", 3, d::Kind::Uint64),
+    d::optional("frame_time_us", 4, d::Kind::Int64),
+    d::optional("deadline_us", 5, d::Kind::Int64),
+    d::optional("interval_delta_us", 6, d::Kind::Int64),
+    d::optional("on_critical_path", 7, d::Kind::Bool),
+    d::optional("animate_only", 8, d::Kind::Bool),
+    d::optional("source_location_iid", 9, d::Kind::Uint64).of("created_from"),
+    d::optional("source_location", 10, d::of!(SourceLocation)).of("created_from"),
+    d::optional("frames_throttled_since_last", 12, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.BeginImplFrameArgs`.
 #[derive(PartialEq, Debug, Default)]
@@ -966,17 +866,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BeginImplFrameArgs {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BeginImplFrameArgs", &[
-        d::optional("updated_at_us", 1, d::Kind::Int64),
-        d::optional("finished_at_us", 2, d::Kind::Int64),
-        d::optional("state", 3, d::enum_kind::<BeginImplFrameArgsState>()),
-        d::optional("current_args", 4, d::of!(BeginFrameArgs)).of("args"),
-        d::optional("last_args", 5, d::of!(BeginFrameArgs)).of("args"),
-        d::optional("timestamps_in_us", 6, d::of!(BeginImplFrameArgsTimestampsInUs)),
-    ]);
-}
+d::describe! { BeginImplFrameArgs, d::message("perfetto.protos.BeginImplFrameArgs", &[
+    d::optional("updated_at_us", 1, d::Kind::Int64),
+    d::optional("finished_at_us", 2, d::Kind::Int64),
+    d::optional("state", 3, d::enum_kind::<BeginImplFrameArgsState>()),
+    d::optional("current_args", 4, d::of!(BeginFrameArgs)).of("args"),
+    d::optional("last_args", 5, d::of!(BeginFrameArgs)).of("args"),
+    d::optional("timestamps_in_us", 6, d::of!(BeginImplFrameArgsTimestampsInUs)),
+]) }
 
 /// `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
 #[derive(PartialEq, Debug, Default)]
@@ -1027,18 +924,15 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BeginImplFrameArgsTimestampsInUs {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BeginImplFrameArgs.TimestampsInUs", &[
-        d::optional("interval_delta", 1, d::Kind::Int64),
-        d::optional("now_to_deadline_delta", 2, d::Kind::Int64),
-        d::optional("frame_time_to_now_delta", 3, d::Kind::Int64),
-        d::optional("frame_time_to_deadline_delta", 4, d::Kind::Int64),
-        d::optional("now", 5, d::Kind::Int64),
-        d::optional("frame_time", 6, d::Kind::Int64),
-        d::optional("deadline", 7, d::Kind::Int64),
-    ]);
-}
+d::describe! { BeginImplFrameArgsTimestampsInUs, d::message("perfetto.protos.BeginImplFrameArgs.TimestampsInUs", &[
+    d::optional("interval_delta", 1, d::Kind::Int64),
+    d::optional("now_to_deadline_delta", 2, d::Kind::Int64),
+    d::optional("frame_time_to_now_delta", 3, d::Kind::Int64),
+    d::optional("frame_time_to_deadline_delta", 4, d::Kind::Int64),
+    d::optional("now", 5, d::Kind::Int64),
+    d::optional("frame_time", 6, d::Kind::Int64),
+    d::optional("deadline", 7, d::Kind::Int64),
+]) }
 
 /// `perfetto.protos.BeginFrameObserverState`.
 #[derive(PartialEq, Debug, Default)]
@@ -1069,13 +963,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BeginFrameObserverState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BeginFrameObserverState", &[
-        d::optional("dropped_begin_frame_args", 1, d::Kind::Int64),
-        d::optional("last_begin_frame_args", 2, d::of!(BeginFrameArgs)),
-    ]);
-}
+d::describe! { BeginFrameObserverState, d::message("perfetto.protos.BeginFrameObserverState", &[
+    d::optional("dropped_begin_frame_args", 1, d::Kind::Int64),
+    d::optional("last_begin_frame_args", 2, d::of!(BeginFrameArgs)),
+]) }
 
 /// `perfetto.protos.BeginFrameSourceState`.
 #[derive(PartialEq, Debug, Default)]
@@ -1114,15 +1005,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl BeginFrameSourceState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BeginFrameSourceState", &[
-        d::optional("source_id", 1, d::Kind::Uint32),
-        d::optional("paused", 2, d::Kind::Bool),
-        d::optional("num_observers", 3, d::Kind::Uint32),
-        d::optional("last_begin_frame_args", 4, d::of!(BeginFrameArgs)),
-    ]);
-}
+d::describe! { BeginFrameSourceState, d::message("perfetto.protos.BeginFrameSourceState", &[
+    d::optional("source_id", 1, d::Kind::Uint32),
+    d::optional("paused", 2, d::Kind::Bool),
+    d::optional("num_observers", 3, d::Kind::Uint32),
+    d::optional("last_begin_frame_args", 4, d::of!(BeginFrameArgs)),
+]) }
 
 /// `perfetto.protos.CompositorTimingHistory`.
 #[derive(PartialEq, Debug, Default)]
@@ -1173,31 +1061,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CompositorTimingHistory {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CompositorTimingHistory", &[
-        d::optional(
-            "begin_main_frame_queue_critical_estimate_delta_us",
-            1,
-            d::Kind::Int64,
-        ),
-        d::optional(
-            "begin_main_frame_queue_not_critical_estimate_delta_us",
-            2,
-            d::Kind::Int64,
-        ),
-        d::optional(
-            "begin_main_frame_start_to_ready_to_commit_estimate_delta_us",
-            3,
-            d::Kind::Int64,
-        ),
-        d::optional(
-            "commit_to_ready_to_activate_estimate_delta_us",
-            4,
-            d::Kind::Int64,
-        ),
-        d::optional("prepare_tiles_estimate_delta_us", 5, d::Kind::Int64),
-        d::optional("activate_estimate_delta_us", 6, d::Kind::Int64),
-        d::optional("draw_estimate_delta_us", 7, d::Kind::Int64),
-    ]);
-}
+d::describe! { CompositorTimingHistory, d::message("perfetto.protos.CompositorTimingHistory", &[
+    d::optional("begin_main_frame_queue_critical_estimate_delta_us", 1, d::Kind::Int64),
+    d::optional("begin_main_frame_queue_not_critical_estimate_delta_us", 2, d::Kind::Int64),
+    d::optional("begin_main_frame_start_to_ready_to_commit_estimate_delta_us", 3, d::Kind::Int64),
+    d::optional("commit_to_ready_to_activate_estimate_delta_us", 4, d::Kind::Int64),
+    d::optional("prepare_tiles_estimate_delta_us", 5, d::Kind::Int64),
+    d::optional("activate_estimate_delta_us", 6, d::Kind::Int64),
+    d::optional("draw_estimate_delta_us", 7, d::Kind::Int64),
+]) }

@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeContentSettingsEventInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeContentSettingsEventInfo",
-        &[d::optional("number_of_exceptions", 1, d::Kind::Uint32)],
-    );
-}
+d::describe! { ChromeContentSettingsEventInfo, d::message("perfetto.protos.ChromeContentSettingsEventInfo", &[
+    d::optional("number_of_exceptions", 1, d::Kind::Uint32),
+]) }

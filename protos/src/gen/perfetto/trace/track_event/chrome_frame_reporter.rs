@@ -184,38 +184,23 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeFrameReporter {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeFrameReporter", &[
-        d::optional("state", 1, d::enum_kind::<ChromeFrameReporterState>()),
-        d::optional(
-            "reason",
-            2,
-            d::enum_kind::<ChromeFrameReporterFrameDropReason>(),
-        ),
-        d::optional("frame_source", 3, d::Kind::Uint64),
-        d::optional("frame_sequence", 4, d::Kind::Uint64),
-        d::optional("affects_smoothness", 5, d::Kind::Bool),
-        d::optional(
-            "scroll_state",
-            6,
-            d::enum_kind::<ChromeFrameReporterScrollState>(),
-        ),
-        d::optional("has_main_animation", 7, d::Kind::Bool),
-        d::optional("has_compositor_animation", 8, d::Kind::Bool),
-        d::optional("has_smooth_input_main", 9, d::Kind::Bool),
-        d::optional("has_missing_content", 10, d::Kind::Bool),
-        d::optional("layer_tree_host_id", 11, d::Kind::Uint64),
-        d::optional("has_high_latency", 12, d::Kind::Bool),
-        d::optional(
-            "frame_type",
-            13,
-            d::enum_kind::<ChromeFrameReporterFrameType>(),
-        ),
-        d::repeated("high_latency_contribution_stage", 14, d::Kind::String),
-        d::optional("checkerboarded_needs_raster", 15, d::Kind::Bool),
-        d::optional("checkerboarded_needs_record", 16, d::Kind::Bool),
-        d::optional("surface_frame_trace_id", 17, d::Kind::Int64),
-        d::optional("display_trace_id", 18, d::Kind::Int64),
-    ]);
-}
+d::describe! { ChromeFrameReporter, d::message("perfetto.protos.ChromeFrameReporter", &[
+    d::optional("state", 1, d::enum_kind::<ChromeFrameReporterState>()),
+    d::optional("reason", 2, d::enum_kind::<ChromeFrameReporterFrameDropReason>()),
+    d::optional("frame_source", 3, d::Kind::Uint64),
+    d::optional("frame_sequence", 4, d::Kind::Uint64),
+    d::optional("affects_smoothness", 5, d::Kind::Bool),
+    d::optional("scroll_state", 6, d::enum_kind::<ChromeFrameReporterScrollState>()),
+    d::optional("has_main_animation", 7, d::Kind::Bool),
+    d::optional("has_compositor_animation", 8, d::Kind::Bool),
+    d::optional("has_smooth_input_main", 9, d::Kind::Bool),
+    d::optional("has_missing_content", 10, d::Kind::Bool),
+    d::optional("layer_tree_host_id", 11, d::Kind::Uint64),
+    d::optional("has_high_latency", 12, d::Kind::Bool),
+    d::optional("frame_type", 13, d::enum_kind::<ChromeFrameReporterFrameType>()),
+    d::repeated("high_latency_contribution_stage", 14, d::Kind::String),
+    d::optional("checkerboarded_needs_raster", 15, d::Kind::Bool),
+    d::optional("checkerboarded_needs_record", 16, d::Kind::Bool),
+    d::optional("surface_frame_trace_id", 17, d::Kind::Int64),
+    d::optional("display_trace_id", 18, d::Kind::Int64),
+]) }

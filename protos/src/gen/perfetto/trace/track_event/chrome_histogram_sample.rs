@@ -29,13 +29,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl HistogramName {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HistogramName", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { HistogramName, d::message("perfetto.protos.HistogramName", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+]) }
 
 /// Chrome: a sample of a histogram.
 #[derive(PartialEq, Debug, Default)]
@@ -74,12 +71,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeHistogramSample {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeHistogramSample", &[
-        d::optional("name_hash", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-        d::optional("sample", 3, d::Kind::Int64),
-        d::optional("name_iid", 4, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ChromeHistogramSample, d::message("perfetto.protos.ChromeHistogramSample", &[
+    d::optional("name_hash", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+    d::optional("sample", 3, d::Kind::Int64),
+    d::optional("name_iid", 4, d::Kind::Uint64),
+]) }

@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeKeyedService {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeKeyedService",
-        &[d::optional("name", 1, d::Kind::String)],
-    );
-}
+d::describe! { ChromeKeyedService, d::message("perfetto.protos.ChromeKeyedService", &[
+    d::optional("name", 1, d::Kind::String),
+]) }

@@ -170,19 +170,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeLatencyInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeLatencyInfo", &[
-        d::optional("trace_id", 1, d::Kind::Int64),
-        d::optional("step", 2, d::enum_kind::<ChromeLatencyInfoStep>()),
-        d::optional("frame_tree_node_id", 3, d::Kind::Int32),
-        d::repeated("component_info", 4, d::of!(ChromeLatencyInfoComponentInfo)),
-        d::optional("is_coalesced", 5, d::Kind::Bool),
-        d::optional("gesture_scroll_id", 6, d::Kind::Int64),
-        d::optional("touch_id", 7, d::Kind::Int64),
-        d::optional("input_type", 8, d::enum_kind::<ChromeLatencyInfoInputType>()),
-    ]);
-}
+d::describe! { ChromeLatencyInfo, d::message("perfetto.protos.ChromeLatencyInfo", &[
+    d::optional("trace_id", 1, d::Kind::Int64),
+    d::optional("step", 2, d::enum_kind::<ChromeLatencyInfoStep>()),
+    d::optional("frame_tree_node_id", 3, d::Kind::Int32),
+    d::repeated("component_info", 4, d::of!(ChromeLatencyInfoComponentInfo)),
+    d::optional("is_coalesced", 5, d::Kind::Bool),
+    d::optional("gesture_scroll_id", 6, d::Kind::Int64),
+    d::optional("touch_id", 7, d::Kind::Int64),
+    d::optional("input_type", 8, d::enum_kind::<ChromeLatencyInfoInputType>()),
+]) }
 
 /// `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
 #[derive(PartialEq, Debug, Default)]
@@ -213,14 +210,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeLatencyInfoComponentInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeLatencyInfo.ComponentInfo", &[
-        d::optional(
-            "component_type",
-            1,
-            d::enum_kind::<ChromeLatencyInfoLatencyComponentType>(),
-        ),
-        d::optional("time_us", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ChromeLatencyInfoComponentInfo, d::message("perfetto.protos.ChromeLatencyInfo.ComponentInfo", &[
+    d::optional("component_type", 1, d::enum_kind::<ChromeLatencyInfoLatencyComponentType>()),
+    d::optional("time_us", 2, d::Kind::Uint64),
+]) }

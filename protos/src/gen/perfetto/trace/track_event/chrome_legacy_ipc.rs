@@ -122,14 +122,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeLegacyIpc {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeLegacyIpc", &[
-        d::optional(
-            "message_class",
-            1,
-            d::enum_kind::<ChromeLegacyIpcMessageClass>(),
-        ),
-        d::optional("message_line", 2, d::Kind::Uint32),
-    ]);
-}
+d::describe! { ChromeLegacyIpc, d::message("perfetto.protos.ChromeLegacyIpc", &[
+    d::optional("message_class", 1, d::enum_kind::<ChromeLegacyIpcMessageClass>()),
+    d::optional("message_line", 2, d::Kind::Uint32),
+]) }

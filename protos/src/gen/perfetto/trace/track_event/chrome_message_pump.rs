@@ -29,10 +29,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeMessagePump {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMessagePump", &[
-        d::optional("sent_messages_in_queue", 1, d::Kind::Bool),
-        d::optional("io_handler_location_iid", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ChromeMessagePump, d::message("perfetto.protos.ChromeMessagePump", &[
+    d::optional("sent_messages_in_queue", 1, d::Kind::Bool),
+    d::optional("io_handler_location_iid", 2, d::Kind::Uint64),
+]) }

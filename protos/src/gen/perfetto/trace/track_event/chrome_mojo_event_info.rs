@@ -49,15 +49,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeMojoEventInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMojoEventInfo", &[
-        d::optional("watcher_notify_interface_tag", 1, d::Kind::String),
-        d::optional("ipc_hash", 2, d::Kind::Uint32),
-        d::optional("mojo_interface_tag", 3, d::Kind::String),
-        d::optional("mojo_interface_method_iid", 4, d::Kind::Uint64),
-        d::optional("is_reply", 5, d::Kind::Bool),
-        d::optional("payload_size", 6, d::Kind::Uint64),
-        d::optional("data_num_bytes", 7, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ChromeMojoEventInfo, d::message("perfetto.protos.ChromeMojoEventInfo", &[
+    d::optional("watcher_notify_interface_tag", 1, d::Kind::String),
+    d::optional("ipc_hash", 2, d::Kind::Uint32),
+    d::optional("mojo_interface_tag", 3, d::Kind::String),
+    d::optional("mojo_interface_method_iid", 4, d::Kind::Uint64),
+    d::optional("is_reply", 5, d::Kind::Bool),
+    d::optional("payload_size", 6, d::Kind::Uint64),
+    d::optional("data_num_bytes", 7, d::Kind::Uint64),
+]) }

@@ -41,13 +41,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeProcessDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeProcessDescriptor", &[
-        d::optional("process_type", 1, d::Kind::Int32),
-        d::optional("process_priority", 2, d::Kind::Int32),
-        d::optional("legacy_sort_index", 3, d::Kind::Int32),
-        d::optional("host_app_package_name", 4, d::Kind::String),
-        d::optional("crash_trace_id", 5, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ChromeProcessDescriptor, d::message("perfetto.protos.ChromeProcessDescriptor", &[
+    d::optional("process_type", 1, d::Kind::Int32),
+    d::optional("process_priority", 2, d::Kind::Int32),
+    d::optional("legacy_sort_index", 3, d::Kind::Int32),
+    d::optional("host_app_package_name", 4, d::Kind::String),
+    d::optional("crash_trace_id", 5, d::Kind::Uint64),
+]) }

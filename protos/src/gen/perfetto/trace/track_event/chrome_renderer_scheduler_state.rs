@@ -58,11 +58,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeRendererSchedulerState {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeRendererSchedulerState", &[
-        d::optional("rail_mode", 1, d::enum_kind::<ChromeRAILMode>()),
-        d::optional("is_backgrounded", 2, d::Kind::Bool),
-        d::optional("is_hidden", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { ChromeRendererSchedulerState, d::message("perfetto.protos.ChromeRendererSchedulerState", &[
+    d::optional("rail_mode", 1, d::enum_kind::<ChromeRAILMode>()),
+    d::optional("is_backgrounded", 2, d::Kind::Bool),
+    d::optional("is_hidden", 3, d::Kind::Bool),
+]) }

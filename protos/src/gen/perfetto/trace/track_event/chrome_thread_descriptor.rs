@@ -33,11 +33,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeThreadDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeThreadDescriptor", &[
-        d::optional("thread_type", 1, d::Kind::Int32),
-        d::optional("legacy_sort_index", 2, d::Kind::Int32),
-        d::optional("is_sandboxed_tid", 3, d::Kind::Bool),
-    ]);
-}
+d::describe! { ChromeThreadDescriptor, d::message("perfetto.protos.ChromeThreadDescriptor", &[
+    d::optional("thread_type", 1, d::Kind::Int32),
+    d::optional("legacy_sort_index", 2, d::Kind::Int32),
+    d::optional("is_sandboxed_tid", 3, d::Kind::Bool),
+]) }

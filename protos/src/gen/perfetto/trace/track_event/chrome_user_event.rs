@@ -29,10 +29,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeUserEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeUserEvent", &[
-        d::optional("action", 1, d::Kind::String),
-        d::optional("action_hash", 2, d::Kind::Uint64),
-    ]);
-}
+d::describe! { ChromeUserEvent, d::message("perfetto.protos.ChromeUserEvent", &[
+    d::optional("action", 1, d::Kind::String),
+    d::optional("action_hash", 2, d::Kind::Uint64),
+]) }

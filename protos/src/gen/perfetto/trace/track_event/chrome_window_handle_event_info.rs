@@ -33,11 +33,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeWindowHandleEventInfo {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeWindowHandleEventInfo", &[
-        d::optional("dpi", 1, d::Kind::Uint32),
-        d::optional("message_id", 2, d::Kind::Uint32),
-        d::optional("hwnd_ptr", 3, d::Kind::Fixed64),
-    ]);
-}
+d::describe! { ChromeWindowHandleEventInfo, d::message("perfetto.protos.ChromeWindowHandleEventInfo", &[
+    d::optional("dpi", 1, d::Kind::Uint32),
+    d::optional("message_id", 2, d::Kind::Uint32),
+    d::optional("hwnd_ptr", 3, d::Kind::Fixed64),
+]) }

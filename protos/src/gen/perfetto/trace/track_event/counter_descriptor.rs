@@ -107,19 +107,12 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl CounterDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CounterDescriptor", &[
-        d::optional(
-            "type",
-            1,
-            d::enum_kind::<CounterDescriptorBuiltinCounterType>(),
-        ),
-        d::repeated("categories", 2, d::Kind::String),
-        d::optional("unit", 3, d::enum_kind::<CounterDescriptorUnit>()),
-        d::optional("unit_multiplier", 4, d::Kind::Int64),
-        d::optional("is_incremental", 5, d::Kind::Bool),
-        d::optional("unit_name", 6, d::Kind::String),
-        d::optional("y_axis_share_key", 7, d::Kind::String),
-    ]);
-}
+d::describe! { CounterDescriptor, d::message("perfetto.protos.CounterDescriptor", &[
+    d::optional("type", 1, d::enum_kind::<CounterDescriptorBuiltinCounterType>()),
+    d::repeated("categories", 2, d::Kind::String),
+    d::optional("unit", 3, d::enum_kind::<CounterDescriptorUnit>()),
+    d::optional("unit_multiplier", 4, d::Kind::Int64),
+    d::optional("is_incremental", 5, d::Kind::Bool),
+    d::optional("unit_name", 6, d::Kind::String),
+    d::optional("y_axis_share_key", 7, d::Kind::String),
+]) }

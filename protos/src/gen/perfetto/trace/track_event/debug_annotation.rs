@@ -168,30 +168,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DebugAnnotation {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DebugAnnotation", &[
-        d::optional("name_iid", 1, d::Kind::Uint64).of("name_field"),
-        d::optional("name", 10, d::Kind::String).of("name_field"),
-        d::optional("bool_value", 2, d::Kind::Bool).of("value"),
-        d::optional("uint_value", 3, d::Kind::Uint64).of("value"),
-        d::optional("int_value", 4, d::Kind::Int64).of("value"),
-        d::optional("double_value", 5, d::Kind::Double).of("value"),
-        d::optional("string_value", 6, d::Kind::String).of("value"),
-        d::optional("pointer_value", 7, d::Kind::Uint64).of("value"),
-        d::optional("nested_value", 8, d::of!(DebugAnnotationNestedValue))
-            .of("value"),
-        d::optional("legacy_json_value", 9, d::Kind::String).of("value"),
-        d::optional("string_value_iid", 17, d::Kind::Uint64).of("value"),
-        d::repeated("dict_entries", 11, d::of!(DebugAnnotation)),
-        d::repeated("array_values", 12, d::of!(DebugAnnotation)),
-        d::optional("proto_type_name_iid", 13, d::Kind::Uint64)
-            .of("proto_type_descriptor"),
-        d::optional("proto_type_name", 16, d::Kind::String)
-            .of("proto_type_descriptor"),
-        d::optional("proto_value", 14, d::Kind::Bytes),
-    ]);
-}
+d::describe! { DebugAnnotation, d::message("perfetto.protos.DebugAnnotation", &[
+    d::optional("name_iid", 1, d::Kind::Uint64).of("name_field"),
+    d::optional("name", 10, d::Kind::String).of("name_field"),
+    d::optional("bool_value", 2, d::Kind::Bool).of("value"),
+    d::optional("uint_value", 3, d::Kind::Uint64).of("value"),
+    d::optional("int_value", 4, d::Kind::Int64).of("value"),
+    d::optional("double_value", 5, d::Kind::Double).of("value"),
+    d::optional("string_value", 6, d::Kind::String).of("value"),
+    d::optional("pointer_value", 7, d::Kind::Uint64).of("value"),
+    d::optional("nested_value", 8, d::of!(DebugAnnotationNestedValue)).of("value"),
+    d::optional("legacy_json_value", 9, d::Kind::String).of("value"),
+    d::optional("string_value_iid", 17, d::Kind::Uint64).of("value"),
+    d::repeated("dict_entries", 11, d::of!(DebugAnnotation)),
+    d::repeated("array_values", 12, d::of!(DebugAnnotation)),
+    d::optional("proto_type_name_iid", 13, d::Kind::Uint64).of("proto_type_descriptor"),
+    d::optional("proto_type_name", 16, d::Kind::String).of("proto_type_descriptor"),
+    d::optional("proto_value", 14, d::Kind::Bytes),
+]) }
 
 /// Old form of dictionaries and arrays.
 #[derive(PartialEq, Debug, Default)]
@@ -248,23 +242,16 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DebugAnnotationNestedValue {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DebugAnnotation.NestedValue", &[
-        d::optional(
-            "nested_type",
-            1,
-            d::enum_kind::<DebugAnnotationNestedValueNestedType>(),
-        ),
-        d::repeated("dict_keys", 2, d::Kind::String),
-        d::repeated("dict_values", 3, d::of!(DebugAnnotationNestedValue)),
-        d::repeated("array_values", 4, d::of!(DebugAnnotationNestedValue)),
-        d::optional("int_value", 5, d::Kind::Int64),
-        d::optional("double_value", 6, d::Kind::Double),
-        d::optional("bool_value", 7, d::Kind::Bool),
-        d::optional("string_value", 8, d::Kind::String),
-    ]);
-}
+d::describe! { DebugAnnotationNestedValue, d::message("perfetto.protos.DebugAnnotation.NestedValue", &[
+    d::optional("nested_type", 1, d::enum_kind::<DebugAnnotationNestedValueNestedType>()),
+    d::repeated("dict_keys", 2, d::Kind::String),
+    d::repeated("dict_values", 3, d::of!(DebugAnnotationNestedValue)),
+    d::repeated("array_values", 4, d::of!(DebugAnnotationNestedValue)),
+    d::optional("int_value", 5, d::Kind::Int64),
+    d::optional("double_value", 6, d::Kind::Double),
+    d::optional("bool_value", 7, d::Kind::Bool),
+    d::optional("string_value", 8, d::Kind::String),
+]) }
 
 /// An interned name of an annotation.
 #[derive(PartialEq, Debug, Default)]
@@ -295,13 +282,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DebugAnnotationName {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DebugAnnotationName", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { DebugAnnotationName, d::message("perfetto.protos.DebugAnnotationName", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+]) }
 
 /// An interned name of a message type.
 #[derive(PartialEq, Debug, Default)]
@@ -332,10 +316,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl DebugAnnotationValueTypeName {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DebugAnnotationValueTypeName", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { DebugAnnotationValueTypeName, d::message("perfetto.protos.DebugAnnotationValueTypeName", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+]) }

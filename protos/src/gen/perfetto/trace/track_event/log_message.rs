@@ -64,14 +64,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LogMessage {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LogMessage", &[
-        d::optional("source_location_iid", 1, d::Kind::Uint64),
-        d::optional("body_iid", 2, d::Kind::Uint64),
-        d::optional("prio", 3, d::enum_kind::<LogMessagePriority>()),
-    ]);
-}
+d::describe! { LogMessage, d::message("perfetto.protos.LogMessage", &[
+    d::optional("source_location_iid", 1, d::Kind::Uint64),
+    d::optional("body_iid", 2, d::Kind::Uint64),
+    d::optional("prio", 3, d::enum_kind::<LogMessagePriority>()),
+]) }
 
 /// An interned message.
 #[derive(PartialEq, Debug, Default)]
@@ -102,10 +99,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl LogMessageBody {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LogMessageBody", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("body", 2, d::Kind::String),
-    ]);
-}
+d::describe! { LogMessageBody, d::message("perfetto.protos.LogMessageBody", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("body", 2, d::Kind::String),
+]) }

@@ -27,10 +27,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl PixelModemEventInsight {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PixelModemEventInsight",
-        &[d::optional("detokenized_message", 1, d::Kind::String)],
-    );
-}
+d::describe! { PixelModemEventInsight, d::message("perfetto.protos.PixelModemEventInsight", &[
+    d::optional("detokenized_message", 1, d::Kind::String),
+]) }

@@ -97,20 +97,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessDescriptor", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::repeated("cmdline", 2, d::Kind::String),
-        d::optional("legacy_sort_index", 3, d::Kind::Int32),
-        d::optional(
-            "chrome_process_type",
-            4,
-            d::enum_kind::<ProcessDescriptorChromeProcessType>(),
-        ),
-        d::optional("process_priority", 5, d::Kind::Int32),
-        d::optional("process_name", 6, d::Kind::String),
-        d::optional("start_timestamp_ns", 7, d::Kind::Int64),
-        d::repeated("process_labels", 8, d::Kind::String),
-    ]);
-}
+d::describe! { ProcessDescriptor, d::message("perfetto.protos.ProcessDescriptor", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::repeated("cmdline", 2, d::Kind::String),
+    d::optional("legacy_sort_index", 3, d::Kind::Int32),
+    d::optional("chrome_process_type", 4, d::enum_kind::<ProcessDescriptorChromeProcessType>()),
+    d::optional("process_priority", 5, d::Kind::Int32),
+    d::optional("process_name", 6, d::Kind::String),
+    d::optional("start_timestamp_ns", 7, d::Kind::Int64),
+    d::repeated("process_labels", 8, d::Kind::String),
+]) }

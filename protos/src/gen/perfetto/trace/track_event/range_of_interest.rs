@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventRangeOfInterest {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrackEventRangeOfInterest",
-        &[d::optional("start_us", 1, d::Kind::Int64)],
-    );
-}
+d::describe! { TrackEventRangeOfInterest, d::message("perfetto.protos.TrackEventRangeOfInterest", &[
+    d::optional("start_us", 1, d::Kind::Int64),
+]) }

@@ -33,11 +33,8 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl Screenshot {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Screenshot", &[
-        d::optional("jpg_image", 1, d::Kind::Bytes),
-        d::optional("pam_image", 2, d::Kind::Bytes),
-        d::optional("ppm_image", 3, d::Kind::Bytes),
-    ]);
-}
+d::describe! { Screenshot, d::message("perfetto.protos.Screenshot", &[
+    d::optional("jpg_image", 1, d::Kind::Bytes),
+    d::optional("pam_image", 2, d::Kind::Bytes),
+    d::optional("ppm_image", 3, d::Kind::Bytes),
+]) }

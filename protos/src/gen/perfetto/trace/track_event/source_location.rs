@@ -33,14 +33,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl UnsymbolizedSourceLocation {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.UnsymbolizedSourceLocation", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("mapping_id", 2, d::Kind::Uint64),
-        d::optional("rel_pc", 3, d::Kind::Uint64),
-    ]);
-}
+d::describe! { UnsymbolizedSourceLocation, d::message("perfetto.protos.UnsymbolizedSourceLocation", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("mapping_id", 2, d::Kind::Uint64),
+    d::optional("rel_pc", 3, d::Kind::Uint64),
+]) }
 
 /// A place in the source.
 #[derive(PartialEq, Debug, Default)]
@@ -85,12 +82,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SourceLocation {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SourceLocation", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("file_name", 2, d::Kind::String),
-        d::optional("function_name", 3, d::Kind::String),
-        d::optional("line_number", 4, d::Kind::Uint32),
-    ]);
-}
+d::describe! { SourceLocation, d::message("perfetto.protos.SourceLocation", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("file_name", 2, d::Kind::String),
+    d::optional("function_name", 3, d::Kind::String),
+    d::optional("line_number", 4, d::Kind::Uint32),
+]) }

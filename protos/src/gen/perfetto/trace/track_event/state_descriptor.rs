@@ -19,10 +19,4 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl StateDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.StateDescriptor",
-        &[],
-    );
-}
+d::describe! { StateDescriptor, d::message("perfetto.protos.StateDescriptor", &[]) }

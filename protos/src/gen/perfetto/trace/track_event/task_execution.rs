@@ -25,10 +25,6 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TaskExecution {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TaskExecution",
-        &[d::optional("posted_from_iid", 1, d::Kind::Uint64)],
-    );
-}
+d::describe! { TaskExecution, d::message("perfetto.protos.TaskExecution", &[
+    d::optional("posted_from_iid", 1, d::Kind::Uint64),
+]) }

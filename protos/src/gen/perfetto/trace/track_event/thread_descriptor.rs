@@ -102,20 +102,13 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ThreadDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ThreadDescriptor", &[
-        d::optional("pid", 1, d::Kind::Int32),
-        d::optional("tid", 2, d::Kind::Int64),
-        d::optional("legacy_sort_index", 3, d::Kind::Int32),
-        d::optional(
-            "chrome_thread_type",
-            4,
-            d::enum_kind::<ThreadDescriptorChromeThreadType>(),
-        ),
-        d::optional("thread_name", 5, d::Kind::String),
-        d::optional("reference_timestamp_us", 6, d::Kind::Int64),
-        d::optional("reference_thread_time_us", 7, d::Kind::Int64),
-        d::optional("reference_thread_instruction_count", 8, d::Kind::Int64),
-    ]);
-}
+d::describe! { ThreadDescriptor, d::message("perfetto.protos.ThreadDescriptor", &[
+    d::optional("pid", 1, d::Kind::Int32),
+    d::optional("tid", 2, d::Kind::Int64),
+    d::optional("legacy_sort_index", 3, d::Kind::Int32),
+    d::optional("chrome_thread_type", 4, d::enum_kind::<ThreadDescriptorChromeThreadType>()),
+    d::optional("thread_name", 5, d::Kind::String),
+    d::optional("reference_timestamp_us", 6, d::Kind::Int64),
+    d::optional("reference_thread_time_us", 7, d::Kind::Int64),
+    d::optional("reference_thread_instruction_count", 8, d::Kind::Int64),
+]) }

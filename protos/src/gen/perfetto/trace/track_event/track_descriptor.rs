@@ -246,48 +246,25 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackDescriptor {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackDescriptor", &[
-        d::optional("uuid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String).of("static_or_dynamic_name"),
-        d::optional("static_name", 10, d::Kind::String).of("static_or_dynamic_name"),
-        d::optional("atrace_name", 13, d::Kind::String).of("static_or_dynamic_name"),
-        d::optional("process", 3, d::of!(ProcessDescriptor)),
-        d::optional("thread", 4, d::of!(ThreadDescriptor)),
-        d::optional("parent_uuid", 5, d::Kind::Uint64),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_process", 6, d::of!(ChromeProcessDescriptor)),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_thread", 7, d::of!(ChromeThreadDescriptor)),
-        d::optional("counter", 8, d::of!(CounterDescriptor)),
-        d::optional("disallow_merging_with_system_tracks", 9, d::Kind::Bool),
-        d::optional(
-            "child_ordering",
-            11,
-            d::enum_kind::<TrackDescriptorChildTracksOrdering>(),
-        ),
-        d::optional("sibling_order_rank", 12, d::Kind::Int32),
-        d::optional("description", 14, d::Kind::String),
-        d::optional(
-            "sibling_merge_behavior",
-            15,
-            d::enum_kind::<TrackDescriptorSiblingMergeBehavior>(),
-        ),
-        d::optional("sibling_merge_key", 16, d::Kind::String)
-            .of("sibling_merge_key_field"),
-        d::optional("sibling_merge_key_int", 17, d::Kind::Uint64)
-            .of("sibling_merge_key_field"),
-        d::optional("state", 18, d::of!(StateDescriptor)),
-        d::optional(
-            "process_ordering",
-            19,
-            d::enum_kind::<TrackDescriptorProcessOrdering>(),
-        ),
-        d::optional(
-            "thread_ordering",
-            20,
-            d::enum_kind::<TrackDescriptorThreadOrdering>(),
-        ),
-    ]);
-}
+d::describe! { TrackDescriptor, d::message("perfetto.protos.TrackDescriptor", &[
+    d::optional("uuid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String).of("static_or_dynamic_name"),
+    d::optional("static_name", 10, d::Kind::String).of("static_or_dynamic_name"),
+    d::optional("atrace_name", 13, d::Kind::String).of("static_or_dynamic_name"),
+    d::optional("process", 3, d::of!(ProcessDescriptor)),
+    d::optional("thread", 4, d::of!(ThreadDescriptor)),
+    d::optional("parent_uuid", 5, d::Kind::Uint64),
+    #[cfg(feature = "chrome")] d::optional("chrome_process", 6, d::of!(ChromeProcessDescriptor)),
+    #[cfg(feature = "chrome")] d::optional("chrome_thread", 7, d::of!(ChromeThreadDescriptor)),
+    d::optional("counter", 8, d::of!(CounterDescriptor)),
+    d::optional("disallow_merging_with_system_tracks", 9, d::Kind::Bool),
+    d::optional("child_ordering", 11, d::enum_kind::<TrackDescriptorChildTracksOrdering>()),
+    d::optional("sibling_order_rank", 12, d::Kind::Int32),
+    d::optional("description", 14, d::Kind::String),
+    d::optional("sibling_merge_behavior", 15, d::enum_kind::<TrackDescriptorSiblingMergeBehavior>()),
+    d::optional("sibling_merge_key", 16, d::Kind::String).of("sibling_merge_key_field"),
+    d::optional("sibling_merge_key_int", 17, d::Kind::Uint64).of("sibling_merge_key_field"),
+    d::optional("state", 18, d::of!(StateDescriptor)),
+    d::optional("process_ordering", 19, d::enum_kind::<TrackDescriptorProcessOrdering>()),
+    d::optional("thread_ordering", 20, d::enum_kind::<TrackDescriptorThreadOrdering>()),
+]) }

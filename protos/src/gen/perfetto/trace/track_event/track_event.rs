@@ -475,103 +475,58 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackEvent", &[
-        d::optional("timestamp_delta_us", 1, d::Kind::Int64).of("timestamp"),
-        d::optional("timestamp_absolute_us", 16, d::Kind::Int64).of("timestamp"),
-        d::optional("thread_time_delta_us", 2, d::Kind::Int64).of("thread_time"),
-        d::optional("thread_time_absolute_us", 17, d::Kind::Int64).of("thread_time"),
-        d::repeated("category_iids", 3, d::Kind::Uint64),
-        d::repeated("debug_annotations", 4, d::of!(DebugAnnotation)),
-        d::optional("task_execution", 5, d::of!(TaskExecution)),
-        d::optional("legacy_event", 6, d::of!(TrackEventLegacyEvent)),
-        d::optional("thread_instruction_count_delta", 8, d::Kind::Int64)
-            .of("thread_instruction_count"),
-        d::optional("thread_instruction_count_absolute", 20, d::Kind::Int64)
-            .of("thread_instruction_count"),
-        d::optional("type", 9, d::enum_kind::<TrackEventType>()),
-        d::optional("name_iid", 10, d::Kind::Uint64).of("name_field"),
-        d::optional("name", 23, d::Kind::String).of("name_field"),
-        d::optional("track_uuid", 11, d::Kind::Uint64),
-        d::repeated("extra_counter_values", 12, d::Kind::Int64),
-        d::optional("log_message", 21, d::of!(LogMessage)),
-        d::repeated("categories", 22, d::Kind::String),
-        #[cfg(feature = "chrome")]
-        d::optional(
-            "cc_scheduler_state",
-            24,
-            d::of!(ChromeCompositorSchedulerState),
-        ),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_user_event", 25, d::of!(ChromeUserEvent)),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_keyed_service", 26, d::of!(ChromeKeyedService)),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_legacy_ipc", 27, d::of!(ChromeLegacyIpc)),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_histogram_sample", 28, d::of!(ChromeHistogramSample)),
-        d::optional("counter_value", 30, d::Kind::Int64).of("counter_value_field"),
-        d::optional("double_counter_value", 44, d::Kind::Double)
-            .of("counter_value_field"),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_latency_info", 29, d::of!(ChromeLatencyInfo)),
-        d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
-        d::optional("source_location", 33, d::of!(SourceLocation))
-            .of("source_location_field"),
-        d::optional("source_location_iid", 34, d::Kind::Uint64)
-            .of("source_location_field"),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_frame_reporter", 32, d::of!(ChromeFrameReporter)),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_message_pump", 35, d::of!(ChromeMessagePump)),
-        d::repeated("flow_ids_old", 36, d::Kind::Uint64),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_mojo_event_info", 38, d::of!(ChromeMojoEventInfo)),
-        #[cfg(feature = "chrome")]
-        d::optional(
-            "chrome_application_state_info",
-            39,
-            d::of!(ChromeApplicationStateInfo),
-        ),
-        #[cfg(feature = "chrome")]
-        d::optional(
-            "chrome_renderer_scheduler_state",
-            40,
-            d::of!(ChromeRendererSchedulerState),
-        ),
-        #[cfg(feature = "chrome")]
-        d::optional(
-            "chrome_window_handle_event_info",
-            41,
-            d::of!(ChromeWindowHandleEventInfo),
-        ),
-        d::repeated("terminating_flow_ids_old", 42, d::Kind::Uint64),
-        #[cfg(feature = "chrome")]
-        d::optional(
-            "chrome_content_settings_event_info",
-            43,
-            d::of!(ChromeContentSettingsEventInfo),
-        ),
-        d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
-        d::repeated("extra_double_counter_values", 46, d::Kind::Double),
-        d::repeated("flow_ids", 47, d::Kind::Fixed64),
-        d::repeated("terminating_flow_ids", 48, d::Kind::Fixed64),
-        #[cfg(feature = "chrome")]
-        d::optional("chrome_active_processes", 49, d::of!(ChromeActiveProcesses)),
-        d::optional("screenshot", 50, d::of!(Screenshot)),
-        d::optional("correlation_id", 52, d::Kind::Uint64)
-            .of("correlation_id_field"),
-        d::optional("correlation_id_str", 53, d::Kind::String)
-            .of("correlation_id_field"),
-        d::optional("correlation_id_str_iid", 54, d::Kind::Uint64)
-            .of("correlation_id_field"),
-        d::optional("callstack", 55, d::of!(TrackEventInlineCallstack))
-            .of("callstack_field"),
-        d::optional("callstack_iid", 56, d::Kind::Uint64).of("callstack_field"),
-        d::optional("callstack_weight", 57, d::Kind::Double),
-    ]);
-}
+d::describe! { TrackEvent, d::message("perfetto.protos.TrackEvent", &[
+    d::optional("timestamp_delta_us", 1, d::Kind::Int64).of("timestamp"),
+    d::optional("timestamp_absolute_us", 16, d::Kind::Int64).of("timestamp"),
+    d::optional("thread_time_delta_us", 2, d::Kind::Int64).of("thread_time"),
+    d::optional("thread_time_absolute_us", 17, d::Kind::Int64).of("thread_time"),
+    d::repeated("category_iids", 3, d::Kind::Uint64),
+    d::repeated("debug_annotations", 4, d::of!(DebugAnnotation)),
+    d::optional("task_execution", 5, d::of!(TaskExecution)),
+    d::optional("legacy_event", 6, d::of!(TrackEventLegacyEvent)),
+    d::optional("thread_instruction_count_delta", 8, d::Kind::Int64).of("thread_instruction_count"),
+    d::optional("thread_instruction_count_absolute", 20, d::Kind::Int64).of("thread_instruction_count"),
+    d::optional("type", 9, d::enum_kind::<TrackEventType>()),
+    d::optional("name_iid", 10, d::Kind::Uint64).of("name_field"),
+    d::optional("name", 23, d::Kind::String).of("name_field"),
+    d::optional("track_uuid", 11, d::Kind::Uint64),
+    d::repeated("extra_counter_values", 12, d::Kind::Int64),
+    d::optional("log_message", 21, d::of!(LogMessage)),
+    d::repeated("categories", 22, d::Kind::String),
+    #[cfg(feature = "chrome")] d::optional("cc_scheduler_state", 24, d::of!(ChromeCompositorSchedulerState)),
+    #[cfg(feature = "chrome")] d::optional("chrome_user_event", 25, d::of!(ChromeUserEvent)),
+    #[cfg(feature = "chrome")] d::optional("chrome_keyed_service", 26, d::of!(ChromeKeyedService)),
+    #[cfg(feature = "chrome")] d::optional("chrome_legacy_ipc", 27, d::of!(ChromeLegacyIpc)),
+    #[cfg(feature = "chrome")] d::optional("chrome_histogram_sample", 28, d::of!(ChromeHistogramSample)),
+    d::optional("counter_value", 30, d::Kind::Int64).of("counter_value_field"),
+    d::optional("double_counter_value", 44, d::Kind::Double).of("counter_value_field"),
+    #[cfg(feature = "chrome")] d::optional("chrome_latency_info", 29, d::of!(ChromeLatencyInfo)),
+    d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
+    d::optional("source_location", 33, d::of!(SourceLocation)).of("source_location_field"),
+    d::optional("source_location_iid", 34, d::Kind::Uint64).of("source_location_field"),
+    #[cfg(feature = "chrome")] d::optional("chrome_frame_reporter", 32, d::of!(ChromeFrameReporter)),
+    #[cfg(feature = "chrome")] d::optional("chrome_message_pump", 35, d::of!(ChromeMessagePump)),
+    d::repeated("flow_ids_old", 36, d::Kind::Uint64),
+    #[cfg(feature = "chrome")] d::optional("chrome_mojo_event_info", 38, d::of!(ChromeMojoEventInfo)),
+    #[cfg(feature = "chrome")] d::optional("chrome_application_state_info", 39, d::of!(ChromeApplicationStateInfo)),
+    #[cfg(feature = "chrome")] d::optional("chrome_renderer_scheduler_state", 40, d::of!(ChromeRendererSchedulerState)),
+    #[cfg(feature = "chrome")] d::optional("chrome_window_handle_event_info", 41, d::of!(ChromeWindowHandleEventInfo)),
+    d::repeated("terminating_flow_ids_old", 42, d::Kind::Uint64),
+    #[cfg(feature = "chrome")]
+    d::optional("chrome_content_settings_event_info", 43, d::of!(ChromeContentSettingsEventInfo)),
+    d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
+    d::repeated("extra_double_counter_values", 46, d::Kind::Double),
+    d::repeated("flow_ids", 47, d::Kind::Fixed64),
+    d::repeated("terminating_flow_ids", 48, d::Kind::Fixed64),
+    #[cfg(feature = "chrome")] d::optional("chrome_active_processes", 49, d::of!(ChromeActiveProcesses)),
+    d::optional("screenshot", 50, d::of!(Screenshot)),
+    d::optional("correlation_id", 52, d::Kind::Uint64).of("correlation_id_field"),
+    d::optional("correlation_id_str", 53, d::Kind::String).of("correlation_id_field"),
+    d::optional("correlation_id_str_iid", 54, d::Kind::Uint64).of("correlation_id_field"),
+    d::optional("callstack", 55, d::of!(TrackEventInlineCallstack)).of("callstack_field"),
+    d::optional("callstack_iid", 56, d::Kind::Uint64).of("callstack_field"),
+    d::optional("callstack_weight", 57, d::Kind::Double),
+]) }
 
 /// A stack written out instead of interned.
 #[derive(PartialEq, Debug, Default)]
@@ -598,13 +553,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventInlineCallstack {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrackEvent.InlineCallstack",
-        &[d::repeated("frames", 1, d::of!(TrackEventInlineCallstackFrame))],
-    );
-}
+d::describe! { TrackEventInlineCallstack, d::message("perfetto.protos.TrackEvent.InlineCallstack", &[
+    d::repeated("frames", 1, d::of!(TrackEventInlineCallstackFrame)),
+]) }
 
 /// A frame, as a name and a place in the source.
 #[derive(PartialEq, Debug, Default)]
@@ -639,14 +590,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventInlineCallstackFrame {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackEvent.InlineCallstack.Frame", &[
-        d::optional("function_name", 1, d::Kind::String),
-        d::optional("source_file", 2, d::Kind::String),
-        d::optional("line_number", 3, d::Kind::Uint32),
-    ]);
-}
+d::describe! { TrackEventInlineCallstackFrame, d::message("perfetto.protos.TrackEvent.InlineCallstack.Frame", &[
+    d::optional("function_name", 1, d::Kind::String),
+    d::optional("source_file", 2, d::Kind::String),
+    d::optional("line_number", 3, d::Kind::Uint32),
+]) }
 
 /// Fields of events in Chrome's JSON format that `TrackEvent` lacks.
 #[derive(PartialEq, Debug, Default)]
@@ -749,35 +697,24 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventLegacyEvent {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackEvent.LegacyEvent", &[
-        d::optional("name_iid", 1, d::Kind::Uint64),
-        d::optional("phase", 2, d::Kind::Int32),
-        d::optional("duration_us", 3, d::Kind::Int64),
-        d::optional("thread_duration_us", 4, d::Kind::Int64),
-        d::optional("unscoped_id", 6, d::Kind::Uint64).of("id"),
-        d::optional("local_id", 10, d::Kind::Uint64).of("id"),
-        d::optional("global_id", 11, d::Kind::Uint64).of("id"),
-        d::optional("id_scope", 7, d::Kind::String),
-        d::optional("bind_id", 8, d::Kind::Uint64),
-        d::optional("use_async_tts", 9, d::Kind::Bool),
-        d::optional("bind_to_enclosing", 12, d::Kind::Bool),
-        d::optional(
-            "flow_direction",
-            13,
-            d::enum_kind::<TrackEventLegacyEventFlowDirection>(),
-        ),
-        d::optional(
-            "instant_event_scope",
-            14,
-            d::enum_kind::<TrackEventLegacyEventInstantEventScope>(),
-        ),
-        d::optional("thread_instruction_delta", 15, d::Kind::Int64),
-        d::optional("pid_override", 18, d::Kind::Int32),
-        d::optional("tid_override", 19, d::Kind::Int32),
-    ]);
-}
+d::describe! { TrackEventLegacyEvent, d::message("perfetto.protos.TrackEvent.LegacyEvent", &[
+    d::optional("name_iid", 1, d::Kind::Uint64),
+    d::optional("phase", 2, d::Kind::Int32),
+    d::optional("duration_us", 3, d::Kind::Int64),
+    d::optional("thread_duration_us", 4, d::Kind::Int64),
+    d::optional("unscoped_id", 6, d::Kind::Uint64).of("id"),
+    d::optional("local_id", 10, d::Kind::Uint64).of("id"),
+    d::optional("global_id", 11, d::Kind::Uint64).of("id"),
+    d::optional("id_scope", 7, d::Kind::String),
+    d::optional("bind_id", 8, d::Kind::Uint64),
+    d::optional("use_async_tts", 9, d::Kind::Bool),
+    d::optional("bind_to_enclosing", 12, d::Kind::Bool),
+    d::optional("flow_direction", 13, d::enum_kind::<TrackEventLegacyEventFlowDirection>()),
+    d::optional("instant_event_scope", 14, d::enum_kind::<TrackEventLegacyEventInstantEventScope>()),
+    d::optional("thread_instruction_delta", 15, d::Kind::Int64),
+    d::optional("pid_override", 18, d::Kind::Int32),
+    d::optional("tid_override", 19, d::Kind::Int32),
+]) }
 
 /// Values for track events of the sequence that leave them out.
 #[derive(PartialEq, Debug, Default)]
@@ -820,14 +757,11 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TrackEventDefaults {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrackEventDefaults", &[
-        d::optional("track_uuid", 11, d::Kind::Uint64),
-        d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
-        d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
-    ]);
-}
+d::describe! { TrackEventDefaults, d::message("perfetto.protos.TrackEventDefaults", &[
+    d::optional("track_uuid", 11, d::Kind::Uint64),
+    d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
+    d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
+]) }
 
 /// An interned category.
 #[derive(PartialEq, Debug, Default)]
@@ -858,13 +792,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EventCategory {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EventCategory", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { EventCategory, d::message("perfetto.protos.EventCategory", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+]) }
 
 /// An interned name of an event.
 #[derive(PartialEq, Debug, Default)]
@@ -895,10 +826,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl EventName {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EventName", &[
-        d::optional("iid", 1, d::Kind::Uint64),
-        d::optional("name", 2, d::Kind::String),
-    ]);
-}
+d::describe! { EventName, d::message("perfetto.protos.EventName", &[
+    d::optional("iid", 1, d::Kind::Uint64),
+    d::optional("name", 2, d::Kind::String),
+]) }

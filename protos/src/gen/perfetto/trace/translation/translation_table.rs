@@ -58,30 +58,14 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl TranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TranslationTable", &[
-        d::optional("chrome_histogram", 1, d::of!(ChromeHistorgramTranslationTable))
-            .of("table"),
-        d::optional("chrome_user_event", 2, d::of!(ChromeUserEventTranslationTable))
-            .of("table"),
-        d::optional(
-                "chrome_performance_mark",
-                3,
-                d::of!(ChromePerformanceMarkTranslationTable),
-            )
-            .of("table"),
-        d::optional("slice_name", 4, d::of!(SliceNameTranslationTable)).of("table"),
-        d::optional(
-                "process_track_name",
-                5,
-                d::of!(ProcessTrackNameTranslationTable),
-            )
-            .of("table"),
-        d::optional("chrome_study", 6, d::of!(ChromeStudyTranslationTable))
-            .of("table"),
-    ]);
-}
+d::describe! { TranslationTable, d::message("perfetto.protos.TranslationTable", &[
+    d::optional("chrome_histogram", 1, d::of!(ChromeHistorgramTranslationTable)).of("table"),
+    d::optional("chrome_user_event", 2, d::of!(ChromeUserEventTranslationTable)).of("table"),
+    d::optional("chrome_performance_mark", 3, d::of!(ChromePerformanceMarkTranslationTable)).of("table"),
+    d::optional("slice_name", 4, d::of!(SliceNameTranslationTable)).of("table"),
+    d::optional("process_track_name", 5, d::of!(ProcessTrackNameTranslationTable)).of("table"),
+    d::optional("chrome_study", 6, d::of!(ChromeStudyTranslationTable)).of("table"),
+]) }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable`.
 #[derive(PartialEq, Debug, Default)]
@@ -108,16 +92,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeHistorgramTranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeHistorgramTranslationTable", &[
-        d::repeated(
-            "hash_to_name",
-            1,
-            d::of!(ChromeHistorgramTranslationTableHashToNameEntry),
-        ),
-    ]);
-}
+d::describe! { ChromeHistorgramTranslationTable, d::message("perfetto.protos.ChromeHistorgramTranslationTable", &[
+    d::repeated("hash_to_name", 1, d::of!(ChromeHistorgramTranslationTableHashToNameEntry)),
+]) }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -148,13 +125,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeHistorgramTranslationTableHashToNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry", &[
-        d::optional("key", 1, d::Kind::Uint64),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ChromeHistorgramTranslationTableHashToNameEntry, d::message("perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry", &[
+    d::optional("key", 1, d::Kind::Uint64),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable`.
 #[derive(PartialEq, Debug, Default)]
@@ -181,16 +155,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeUserEventTranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeUserEventTranslationTable", &[
-        d::repeated(
-            "action_hash_to_name",
-            1,
-            d::of!(ChromeUserEventTranslationTableActionHashToNameEntry),
-        ),
-    ]);
-}
+d::describe! { ChromeUserEventTranslationTable, d::message("perfetto.protos.ChromeUserEventTranslationTable", &[
+    d::repeated("action_hash_to_name", 1, d::of!(ChromeUserEventTranslationTableActionHashToNameEntry)),
+]) }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -221,13 +188,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeUserEventTranslationTableActionHashToNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry", &[
-        d::optional("key", 1, d::Kind::Uint64),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ChromeUserEventTranslationTableActionHashToNameEntry, d::message("perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry", &[
+    d::optional("key", 1, d::Kind::Uint64),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable`.
 #[derive(PartialEq, Debug, Default)]
@@ -258,21 +222,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromePerformanceMarkTranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromePerformanceMarkTranslationTable", &[
-        d::repeated(
-            "site_hash_to_name",
-            1,
-            d::of!(ChromePerformanceMarkTranslationTableSiteHashToNameEntry),
-        ),
-        d::repeated(
-            "mark_hash_to_name",
-            2,
-            d::of!(ChromePerformanceMarkTranslationTableMarkHashToNameEntry),
-        ),
-    ]);
-}
+d::describe! { ChromePerformanceMarkTranslationTable, d::message("perfetto.protos.ChromePerformanceMarkTranslationTable", &[
+    d::repeated("site_hash_to_name", 1, d::of!(ChromePerformanceMarkTranslationTableSiteHashToNameEntry)),
+    d::repeated("mark_hash_to_name", 2, d::of!(ChromePerformanceMarkTranslationTableMarkHashToNameEntry)),
+]) }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -303,13 +256,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry", &[
-        d::optional("key", 1, d::Kind::Uint32),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ChromePerformanceMarkTranslationTableSiteHashToNameEntry, d::message("perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry", &[
+    d::optional("key", 1, d::Kind::Uint32),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -340,13 +290,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry", &[
-        d::optional("key", 1, d::Kind::Uint32),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ChromePerformanceMarkTranslationTableMarkHashToNameEntry, d::message("perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry", &[
+    d::optional("key", 1, d::Kind::Uint32),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.SliceNameTranslationTable`.
 #[derive(PartialEq, Debug, Default)]
@@ -375,16 +322,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SliceNameTranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SliceNameTranslationTable", &[
-        d::repeated(
-            "raw_to_deobfuscated_name",
-            1,
-            d::of!(SliceNameTranslationTableRawToDeobfuscatedNameEntry),
-        ),
-    ]);
-}
+d::describe! { SliceNameTranslationTable, d::message("perfetto.protos.SliceNameTranslationTable", &[
+    d::repeated("raw_to_deobfuscated_name", 1, d::of!(SliceNameTranslationTableRawToDeobfuscatedNameEntry)),
+]) }
 
 /// `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -415,13 +355,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl SliceNameTranslationTableRawToDeobfuscatedNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry", &[
-        d::optional("key", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { SliceNameTranslationTableRawToDeobfuscatedNameEntry, d::message("perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry", &[
+    d::optional("key", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable`.
 #[derive(PartialEq, Debug, Default)]
@@ -450,16 +387,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessTrackNameTranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTrackNameTranslationTable", &[
-        d::repeated(
-            "raw_to_deobfuscated_name",
-            1,
-            d::of!(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry),
-        ),
-    ]);
-}
+d::describe! { ProcessTrackNameTranslationTable, d::message("perfetto.protos.ProcessTrackNameTranslationTable", &[
+    d::repeated("raw_to_deobfuscated_name", 1, d::of!(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry)),
+]) }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -490,13 +420,10 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry", &[
-        d::optional("key", 1, d::Kind::String),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry, d::message("perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry", &[
+    d::optional("key", 1, d::Kind::String),
+    d::optional("value", 2, d::Kind::String),
+]) }
 
 /// `perfetto.protos.ChromeStudyTranslationTable`.
 #[derive(PartialEq, Debug, Default)]
@@ -523,16 +450,9 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeStudyTranslationTable {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeStudyTranslationTable", &[
-        d::repeated(
-            "hash_to_name",
-            1,
-            d::of!(ChromeStudyTranslationTableHashToNameEntry),
-        ),
-    ]);
-}
+d::describe! { ChromeStudyTranslationTable, d::message("perfetto.protos.ChromeStudyTranslationTable", &[
+    d::repeated("hash_to_name", 1, d::of!(ChromeStudyTranslationTableHashToNameEntry)),
+]) }
 
 /// `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
 #[derive(PartialEq, Debug, Default)]
@@ -563,10 +483,7 @@ rt::reader! {
 }
 
 #[cfg(feature = "text")]
-impl ChromeStudyTranslationTableHashToNameEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry", &[
-        d::optional("key", 1, d::Kind::Uint64),
-        d::optional("value", 2, d::Kind::String),
-    ]);
-}
+d::describe! { ChromeStudyTranslationTableHashToNameEntry, d::message("perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry", &[
+    d::optional("key", 1, d::Kind::Uint64),
+    d::optional("value", 2, d::Kind::String),
+]) }
