@@ -200,6 +200,45 @@ fn scraping_a_chunk_being_written() {
     });
 }
 
+/// The chunk that is in use on a page, as a scrape sees it before it copies.
+fn look(page: &Page) -> Option<ChunkId> {
+    let (grant, state) = page::peek(page, page::snapshot(page), 0)?;
+    let header = page::load_header(page, grant);
+    let in_use = matches!(state, ChunkState::Complete | ChunkState::BeingWritten);
+    (in_use && !header.writer.is_none()).then_some(header.chunk)
+}
+
+/// A writer begins a chunk on the first page, completes it, and begins the next one on the second page, while a scrape
+/// looks at both pages twice: whatever is the newest chunk of the first look, the second one finds all up to it.
+#[test]
+fn a_second_look_finds_all_chunks_up_to_the_newest_of_the_first() {
+    model(|| {
+        let pages = Arc::new([Page::new(), Page::new()]);
+        let writer = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                for (page, chunk) in pages.iter().zip(0..) {
+                    assert!(page::try_partition(page, Layout::Div1));
+                    let grant = page::try_acquire(page, 0, header(1, chunk)).unwrap();
+                    assert!(page::complete(page, grant));
+                }
+            })
+        };
+        let scrape = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                let newest = pages.iter().filter_map(look).max();
+                let found: Vec<_> = pages.iter().filter_map(look).collect();
+                for chunk in 0..newest.map_or(0, |newest| newest.get() + 1) {
+                    assert!(found.contains(&ChunkId::new(chunk)), "{chunk} of {newest:?}: {found:?}");
+                }
+            })
+        };
+        writer.join().unwrap();
+        scrape.join().unwrap();
+    });
+}
+
 /// A chunk that needs patching stays with the producer: the writer, in the arbiter's lock, patches it, or
 /// the transport, in the same lock, commits it unpatched. The first one decides; the service never sees a
 /// chunk that changes, and never one without its patch unless the flag says so.
