@@ -8,6 +8,7 @@
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
 //! | `linux.sysfs_power` | | `/sys/class/power_supply` | `BatteryCounters` |
 //! | `linux.system_info` | `SystemInfoConfig` | `/proc/cpuinfo`, `/sys` | `CpuInfo`, `InterruptInfo` |
+//! | `linux.systemd_journald` | `SystemdJournaldConfig` | what `journalctl` prints | `SystemdJournaldEvent` |
 //!
 //! Each source but `linux.ftrace` is a kind of *probe*; `probe` says what that consists of. All instances of a kind
 //! have one thread, and so have those of `linux.ftrace`, whose pages hold the events of all instances (`ftrace`). Some
@@ -47,6 +48,7 @@ mod source;
 mod sys_stats;
 mod sysfs_power;
 mod system_info;
+mod systemd_journald;
 
 #[cfg(test)]
 mod tests;
@@ -70,6 +72,7 @@ use self::source::Source;
 use self::sys_stats::SysStatsProbe;
 use self::sysfs_power::SysfsPowerProbe;
 use self::system_info::SystemInfoProbe;
+use self::systemd_journald::JournaldProbe;
 
 /// Name of the producer with these sources. It is that of upstream's program, so that the
 /// `producer_name_filter`s of configs keep working.
@@ -106,6 +109,7 @@ pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerE
     producer.register(descriptor::<SysfsPowerProbe>(), Source::<SysfsPowerProbe>::new(root))?;
     producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root))?;
     producer.register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root))?;
+    producer.register(descriptor::<JournaldProbe>(), Source::<JournaldProbe>::new(root))?;
     producer.register(ftrace::descriptor(), FtraceSource::new(root, &exchange))
 }
 

@@ -44,3 +44,9 @@ pub(crate) const INODES_KNOWN_MAX: usize = 64 * 1024;
 pub(crate) const FOLDERS_PENDING_MAX: usize = 64 * 1024;
 /// Largest part of a scan, entries: orders wait for its end.
 pub(crate) const SCAN_BATCH_MAX: u32 = 100_000;
+/// Longest value of a journal's field that is recorded, bytes. The rest is cut off, as the journal's library does.
+pub(crate) const JOURNAL_VALUE_BYTES_MAX: usize = 64 * 1024;
+/// What is read of the journal at a time, bytes. The rest stays in the pipe until the next time.
+pub(crate) const JOURNAL_BATCH_BYTES: usize = 1024 * 1024;
+/// Entries that an instance has not taken yet, bytes. Beyond, the journal is not read: nothing is lost, it waits.
+pub(crate) const JOURNAL_MAILBOX_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -52,6 +52,11 @@ pub(crate) trait Probe: Send + Sized + 'static {
         let _ = (shared, facts, out);
     }
 
+    /// A flush asks for what there is. The packets so far are handed over afterwards.
+    fn flush(&mut self, shared: &mut Self::Shared, out: &mut dyn Output) {
+        let _ = (shared, out);
+    }
+
     /// A reader may have lost the packets so far: write again what it must remember.
     fn clear_incremental_state(&mut self, shared: &mut Self::Shared, out: &mut dyn Output) {
         let _ = (shared, out);

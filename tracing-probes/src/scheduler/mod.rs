@@ -88,6 +88,9 @@ impl<P: Probe, W: Output> Scheduler<P, W> {
                 running.plan_first(clock);
             }
             if flush.is_some() {
+                self.batch = None;
+                shared.begin_batch();
+                running.probe.flush(shared, &mut running.out);
                 running.out.commit();
             } else if !facts.is_empty() {
                 self.share_chunks(key);

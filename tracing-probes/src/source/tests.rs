@@ -13,6 +13,7 @@ use crate::process_stats::ProcessStatsProbe;
 use crate::sys_stats::SysStatsProbe;
 use crate::sysfs_power::SysfsPowerProbe;
 use crate::system_info::SystemInfoProbe;
+use crate::systemd_journald::JournaldProbe;
 use crate::tests::World;
 
 type Run = Box<dyn FnOnce() + Send>;
@@ -94,6 +95,7 @@ fn thousands_of_instances_and_flushes_take_one_thread() {
     check_hostile_config::<SystemInfoProbe>("system_info");
     check_hostile_config::<InodeFileMapProbe>("inode_file_map");
     check_hostile_config::<SysfsPowerProbe>("sysfs_power");
+    check_hostile_config::<JournaldProbe>("systemd_journald");
 }
 
 #[test]

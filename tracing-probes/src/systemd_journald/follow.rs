@@ -1,0 +1,169 @@
+//! The `journalctl` that prints entries as they come, and who gets them.
+
+use std::collections::VecDeque;
+use std::io::{self, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::SystemTime;
+
+use abi::sync::{Arc, Mutex, Weak, lock};
+
+use super::export::{Entry, Parser};
+use crate::Root;
+use crate::limits::{JOURNAL_BATCH_BYTES, JOURNAL_MAILBOX_BYTES_MAX};
+use crate::probe::Shared;
+
+/// Folders that may have the program. The environment of a daemon is not asked.
+const FOLDERS: [&str; 3] = ["usr/bin", "bin", "run/current-system/sw/bin"];
+
+/// Entries that one instance has not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Mailbox(Mutex<(VecDeque<Arc<Entry>>, usize)>);
+
+impl Mailbox {
+    /// Takes all entries.
+    pub(super) fn take(&self) -> VecDeque<Arc<Entry>> {
+        std::mem::take(&mut *lock(&self.0)).0
+    }
+
+    fn put(&self, entry: &Arc<Entry>) {
+        let (entries, bytes) = &mut *lock(&self.0);
+        *bytes = bytes.saturating_add(entry.bytes());
+        entries.push_back(Arc::clone(entry));
+    }
+
+    fn is_full(&self) -> bool {
+        lock(&self.0).1 >= JOURNAL_MAILBOX_BYTES_MAX
+    }
+}
+
+/// The journal of this system, for all instances.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    root: Root,
+    following: Option<Following>,
+    mailboxes: Vec<Weak<Mailbox>>,
+}
+
+impl Shared for Journal {
+    fn new(root: &Root) -> Self {
+        Self { root: root.clone(), following: None, mailboxes: Vec::new() }
+    }
+
+    fn begin_batch(&mut self) {
+        self.read();
+    }
+}
+
+impl Journal {
+    /// Delivers the entries from now on to `mailbox`, as long as it exists.
+    pub(super) fn deliver_to(&mut self, mailbox: &Arc<Mailbox>) {
+        if self.following.is_none() {
+            self.following = self.follow();
+        }
+        self.mailboxes.push(Arc::downgrade(mailbox));
+    }
+
+    fn follow(&self) -> Option<Following> {
+        let names = FOLDERS.map(|folder| self.root.join(folder).join("journalctl"));
+        let Some(program) = names.iter().find(|path| path.is_file()) else {
+            self.root.warn_once(
+                "systemd_journald: there is no journalctl here, so nothing is recorded: install systemd",
+            );
+            return None;
+        };
+        let boot_id = self.root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let boot_id = boot_id.bytes().filter(|byte| *byte != b'-').collect();
+        match Following::begin(Command::new(program), boot_id) {
+            Ok(following) => Some(following),
+            Err(error) => {
+                self.root.warn_once(&format!(
+                    "systemd_journald: {} does not run, so nothing is recorded: {error}",
+                    program.display()
+                ));
+                None
+            }
+        }
+    }
+
+    /// Delivers what was printed, without waiting for more. What exceeds a bound stays in the pipe, and `journalctl`
+    /// waits.
+    fn read(&mut self) {
+        self.mailboxes.retain(|mailbox| mailbox.strong_count() > 0);
+        let boxes: Vec<_> = self.mailboxes.iter().filter_map(Weak::upgrade).collect();
+        let Some(following) = &mut self.following else { return };
+        let is_full = || boxes.iter().any(|mailbox| mailbox.is_full());
+        let end = following.read(is_full, |entry| {
+            let entry = Arc::new(entry);
+            boxes.iter().for_each(|mailbox| mailbox.put(&entry));
+        });
+        if let Some(end) = end {
+            self.root.warn_once(&format!(
+                "systemd_journald: journalctl ended ({end}), so no more entries are recorded: `journalctl -f` tells why"
+            ));
+            self.following = None;
+        }
+    }
+
+    /// Whether entries may still come.
+    #[cfg(test)]
+    pub(super) fn is_following(&self) -> bool {
+        self.following.is_some()
+    }
+}
+
+/// A `journalctl` that runs.
+#[derive(Debug)]
+struct Following {
+    child: Child,
+    printed: ChildStdout,
+    parser: Parser,
+    buffer: Box<[u8]>,
+}
+
+impl Following {
+    fn begin(mut program: Command, boot_id: Vec<u8>) -> io::Result<Self> {
+        // From a second ago on: it takes a while until it follows. Instances leave out what is too old for them.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = format!("--since=@{}", now.as_secs().saturating_sub(1));
+        program.args(["--quiet", "--no-pager", "--output=export", "--follow", "--no-tail", &since]);
+        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = program.spawn()?;
+        let printed = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let buffer = vec![0; 64 * 1024].into();
+        let following = Self { child, printed, parser: Parser::new(boot_id), buffer };
+        rustix::io::ioctl_fionbio(&following.printed, true)?;
+        Ok(following)
+    }
+
+    /// Reads entries until nothing more is there, or `is_full`. Returns why no more can come, if that is so.
+    fn read(&mut self, is_full: impl Fn() -> bool, mut put: impl FnMut(Entry)) -> Option<String> {
+        let mut left = JOURNAL_BATCH_BYTES;
+        while left > 0 && !is_full() {
+            match self.printed.read(&mut self.buffer) {
+                Ok(0) => return Some(self.end()),
+                Ok(count) => {
+                    left = left.saturating_sub(count);
+                    self.parser.read(self.buffer.get(..count).unwrap_or_default(), &mut put);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Some(error.to_string()),
+            }
+        }
+        None
+    }
+
+    /// It has closed its output. Returns how it ended.
+    fn end(&mut self) -> String {
+        let _ = self.child.kill();
+        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        // If it has ended already, both have nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
