@@ -32,6 +32,28 @@ impl ApiKinds {
         Self { owned: true, writer: true, reader: true, service: true, descriptor: true };
 }
 
+/// Which code is generated for the services of gRPC: see [gRPC](crate#grpc).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grpc {
+    /// Clients: `client::GreeterClient` in the module of the service.
+    pub client: bool,
+    /// `GreeterClient::connect`, if there is a client. The receiving crate's `tonic` needs its feature `channel`, which
+    /// is on by default.
+    pub connect: bool,
+    /// Servers: `server::Greeter`, a trait, and `server::GreeterServer`, which answers requests with it.
+    pub server: bool,
+}
+
+impl Grpc {
+    /// Everything.
+    pub const ALL: Self = Self { client: true, connect: true, server: true };
+
+    /// Whether there is code for services at all.
+    pub(crate) fn any(self) -> bool {
+        self.client || self.server
+    }
+}
+
 /// What to generate.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
@@ -87,6 +109,12 @@ pub struct Config {
     /// Path by which generated code finds the runtime, such as `::my_sdk::protozero`. Empty: the receiving crate
     /// depends on `protozero` under that name.
     pub runtime: String,
+    /// Clients and servers for `tonic`, which imply `owned`. This crate needs its feature `grpc`, and the receiving
+    /// crate depends on `protozero-tonic` and `tonic`.
+    pub grpc: Grpc,
+    /// Path by which generated code finds `protozero-tonic`, such as `::my_sdk::protozero_tonic`. Empty: the receiving
+    /// crate depends on it under the name `protozero_tonic`.
+    pub grpc_runtime: String,
     /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
     /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
     /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.

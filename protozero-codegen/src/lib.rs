@@ -70,6 +70,23 @@
 //! may be equal. If both are types of the schema, that is an error. A derived name that is taken gets an underscore,
 //! so that a new message may change it. It is meant for schemas that one team keeps, such as Perfetto's.
 //!
+//! # gRPC
+//!
+//! With the feature `grpc` of this crate, [`Build::grpc`] adds clients and servers for `tonic`. The receiving crate
+//! depends on `protozero-tonic` (the codec) and on `tonic` 0.14. `service Greeter` of package `hello` becomes
+//!
+//! | what | Rust |
+//! |---|---|
+//! | the client | `hello::Greeter::client::GreeterClient` |
+//! | what a server implements | the trait `hello::Greeter::server::Greeter` |
+//! | the server | `hello::Greeter::server::GreeterServer` |
+//! | its name, `hello.Greeter` | `hello::Greeter::server::SERVICE_NAME` |
+//!
+//! Methods are in snake case, in all four kinds of streaming, and call `/hello.Greeter/SayHello`. A method with the
+//! name of a function that each client has, such as `connect`, gets an underscore; so does the trait of a service with
+//! a name that the code needs, such as `Context`. A service is compiled only with the features of all areas that its
+//! messages lie in.
+//!
 //! ```
 //! use protozero_codegen::{Config, ApiKinds, Source, generate};
 //!
@@ -107,7 +124,7 @@ mod syntax;
 mod wellknown;
 
 pub use build::{Build, BuildError, compile};
-pub use config::{ApiKinds, Config, OutputFile, Source};
+pub use config::{ApiKinds, Config, Grpc, OutputFile, Source};
 pub use error::Error;
 pub use model::dump::{EnumRow, FieldRow, MethodRow, Rows};
 pub use plugin::{generate_set, plugin};

@@ -61,6 +61,7 @@ const STEPS: &[Step] = &[
     ("size", "no_std", |ctx| size::run(ctx, &[])),
     ("outside", "outside", outside),
     ("corpus", "outside", corpus),
+    ("grpc", "outside", grpc),
     ("in-process", "in-process", in_process),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", "conformance", |ctx| differential::run(ctx, &[])),
@@ -231,6 +232,19 @@ fn outside(ctx: &Ctx) -> Outcome {
         ctx.run(&mut command)?;
     }
     Ok(())
+}
+
+/// Programs with gRPC, and what goes over the wire: also between our code and that of prost, and to a real etcd. No
+/// code may have warnings.
+fn grpc(ctx: &Ctx) -> Outcome {
+    machine::need(ctx, "etcd", "etcd-server")?;
+    let manifest = ["--manifest-path", "protozero-tonic/examples/Cargo.toml", "--locked"];
+    // The schema of etcd is in a package that is not built.
+    ctx.run(ctx.cargo().arg("fetch").args(manifest))?;
+    let mut test = ctx.cargo();
+    test.args(["test", "--workspace"]).args(manifest);
+    test.env("CARGO_TARGET_DIR", ctx.target("outside")?);
+    ctx.run(test.env("CARGO_ENCODED_RUSTFLAGS", "-Dwarnings"))
 }
 
 /// A service inside a program alone: in the workspace, other members switch on what other processes need.

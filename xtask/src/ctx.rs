@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 /// behind features.
 pub const FEATURES: [&str; 2] = [
     "--features",
-    "pbzero-codegen/cli,tracebox-sdk/derive,tracebox-sdk/in-process,tracebox-sdk/log,tracebox-sdk/text,\
-     tracebox-sdk/tracing",
+    "pbzero-codegen/cli,pbzero-codegen/grpc,tracebox-sdk/derive,tracebox-sdk/in-process,tracebox-sdk/log,\
+     tracebox-sdk/text,tracebox-sdk/tracing",
 ];
 
 /// The result of a command: nothing, or one text for the terminal.

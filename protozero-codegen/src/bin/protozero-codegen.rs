@@ -15,6 +15,9 @@ usage: protozero-codegen [options] FILE.proto...
   -o, --out DIR           where to write [.]
       --api-kinds A+B     of owned, writer, reader, service, descriptor; or all
                           [owned+writer+reader+service]
+      --grpc A+B          code for tonic: of client, connect, server; or all (this program
+                          needs the feature grpc)
+      --grpc-runtime PATH where that code finds protozero_tonic
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
       --lazy-utf8         readers check strings on conversion to str, not on reading
@@ -66,6 +69,8 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
                 continue;
             }
             Arg::Long("api-kinds") => format!("api_kinds={}", args.value()?.string()?),
+            Arg::Long("grpc") => format!("grpc={}", args.value()?.string()?),
+            Arg::Long("grpc-runtime") => format!("grpc_runtime={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
             Arg::Long("compact") => "compact".into(),
             Arg::Long("flat") => format!("flat={}", args.value()?.string()?),

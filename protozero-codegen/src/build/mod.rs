@@ -18,7 +18,9 @@ use std::path::{Component, Path, PathBuf};
 use std::{env, fmt, fs, io};
 
 use crate::notes::Place;
-use crate::{ApiKinds, Config, Error, OutputFile, Source, generate, plugin, syntax, wellknown};
+use crate::{
+    ApiKinds, Config, Error, Grpc, OutputFile, Source, generate, plugin, syntax, wellknown,
+};
 
 /// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`, and tells cargo which files to watch.
 /// The crate includes the `mod.rs` in `OUT_DIR`.
@@ -113,6 +115,13 @@ impl Build {
     #[must_use]
     pub fn api_kinds(mut self, api_kinds: ApiKinds) -> Self {
         self.config.api_kinds = api_kinds;
+        self
+    }
+
+    /// Adds clients and servers for `tonic`: see [gRPC](crate#grpc). This crate needs its feature `grpc`.
+    #[must_use]
+    pub fn grpc(mut self, grpc: Grpc) -> Self {
+        self.config.grpc = grpc;
         self
     }
 

@@ -4,6 +4,8 @@ mod context;
 mod descriptor;
 mod enumeration;
 mod extension;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod owned;
 mod reader;
 mod service;
@@ -18,7 +20,7 @@ use proc_macro2::TokenStream;
 use self::context::Context;
 use crate::error::Error;
 use crate::format::format;
-use crate::model::{File, Schema, reach};
+use crate::model::{File, Schema, Service, reach};
 use crate::names::Names;
 use crate::{Config, OutputFile, attributes};
 
@@ -28,6 +30,12 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
         let message = "an extern without a prefix leaves nothing to make".into();
         return Err(Error { file: module.clone(), line: 0, column: 0, message });
     }
+    if config.grpc.any() && !cfg!(feature = "grpc") {
+        let message = "clients and servers of gRPC were asked for, and pbzero-codegen was built \
+                       without them: add its feature `grpc`";
+        let file = schema.files.first().map(|f| f.path.clone()).unwrap_or_default();
+        return Err(Error { file, line: 0, column: 0, message: message.into() });
+    }
     reach::assign_externs(&mut schema, &config.externs);
     let schema = &schema;
     let names = &Names::new(config, schema)?;
@@ -35,6 +43,7 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     // Services and descriptors need owned messages.
     let mut full = config.clone();
     full.api_kinds.owned |= config.api_kinds.service || config.api_kinds.descriptor;
+    full.api_kinds.owned |= config.grpc.any();
     let config = &full;
     let paths = tree::paths(schema);
     let wanted: Vec<usize> =
@@ -123,11 +132,22 @@ impl Context<'_> {
         if api_kinds.owned {
             items.extend(extension::file(self, file));
         }
-        if api_kinds.service {
+        if api_kinds.service || self.config.grpc.any() {
             for at in 0..file.services.len() {
-                items.extend(service::emit(self, at));
+                items.extend(service::emit(self, at, self.grpc(&file.services[at])));
             }
         }
         items
+    }
+    /// Clients and servers for gRPC.
+    #[cfg(feature = "grpc")]
+    fn grpc(&self, service: &Service) -> Option<TokenStream> {
+        self.config.grpc.any().then(|| grpc::emit(self, service))
+    }
+
+    /// Nothing: a configuration that asks for gRPC was refused before.
+    #[cfg(not(feature = "grpc"))]
+    fn grpc(&self, _: &Service) -> Option<TokenStream> {
+        None
     }
 }

@@ -1,19 +1,28 @@
-//! Services: a module with the method table, typed requests and responses, host and client.
+//! Services: a module with the method table, typed requests and responses, host and client, and with those of gRPC.
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::context::{Context, docs_or, ident};
 use super::tree;
-use crate::model::{MessageId, Method};
+use crate::model::{MessageId, Method, Service};
 use crate::names::{Taken, raw, snake};
 
-pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
+/// The module of a service; `grpc` has more items of it.
+pub(super) fn emit(cx: &Context<'_>, at: usize, grpc: Option<TokenStream>) -> TokenStream {
     let service = &cx.schema.files[cx.file].services[at];
     let module = raw(cx.names.service(cx.file, at));
-    let full = service.path.full();
+    let doc = docs_or(&service.comment, false, &format!("Service `{}`.", service.path.full()));
+    let port = cx.config.api_kinds.service.then(|| port(cx, service));
+    quote! {
+        #doc
+        pub mod #module { #port #grpc }
+    }
+}
+
+/// The service on any transport.
+fn port(cx: &Context<'_>, service: &Service) -> TokenStream {
     let short = service.path.parts.concat();
-    let doc = docs_or(&service.comment, false, &format!("Service `{full}`."));
     let table = table(&service.methods);
     let calls = named(&service.methods);
     let requests = side(cx, &calls, "Request", |m| m.request);
@@ -41,40 +50,37 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     });
     let runtime = tree::runtime(cx.config);
     quote! {
-        #doc
-        pub mod #module {
-            #runtime
-            use protozero::rt;
-            use protozero::rt::heap::*;
-            /// Name of the service, as a client asks for it when it binds.
-            pub const NAME: &str = #short;
-            /// Its methods in the order of the schema; ids count from 1.
-            pub const METHODS: &[rt::MethodInfo] = &[#table];
-            #requests
-            #responses
-            /// The side that answers requests.
-            pub trait Host {
-                /// The transport's key for the answer.
-                type Call;
-                #(#hosts)*
-                /// Calls the method of `request`.
-                fn dispatch(&mut self, call: Self::Call, request: Request) {
-                    match request { #(#arms)* }
-                }
+        #runtime
+        use protozero::rt;
+        use protozero::rt::heap::*;
+        /// Name of the service, as a client asks for it when it binds.
+        pub const NAME: &str = #short;
+        /// Its methods in the order of the schema; ids count from 1.
+        pub const METHODS: &[rt::MethodInfo] = &[#table];
+        #requests
+        #responses
+        /// The side that answers requests.
+        pub trait Host {
+            /// The transport's key for the answer.
+            type Call;
+            #(#hosts)*
+            /// Calls the method of `request`.
+            fn dispatch(&mut self, call: Self::Call, request: Request) {
+                match request { #(#arms)* }
             }
-            /// The side that sends requests.
-            pub trait Client {
-                /// Identifies a call that has no answer yet.
-                type Call;
-                /// Why a call could not be sent.
-                type Error;
-                /// Sends `request`.
-                ///
-                /// # Errors
-                /// When it could not be sent.
-                fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
-                #(#asks)*
-            }
+        }
+        /// The side that sends requests.
+        pub trait Client {
+            /// Identifies a call that has no answer yet.
+            type Call;
+            /// Why a call could not be sent.
+            type Error;
+            /// Sends `request`.
+            ///
+            /// # Errors
+            /// When it could not be sent.
+            fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
+            #(#asks)*
         }
     }
 }
@@ -104,7 +110,7 @@ fn docs_of(m: &Method) -> TokenStream {
 }
 
 /// The `cfg` attributes of a method whose messages lie in other areas. The method table always lists the method.
-fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
+pub(super) fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
     let file = |id: MessageId| cx.schema.messages[id.0].file;
     let (request, response) = (file(m.request), file(m.response));
     let first = cx.gate_file(request);
@@ -114,10 +120,15 @@ fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
 
 /// Path of a type as seen from the service's module: types of the same package are one level up.
 fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
+    below(cx, id, quote! { super:: })
+}
+
+/// Path of a type as seen from a module from which `up` leads to the package.
+pub(super) fn below(cx: &Context<'_>, id: MessageId, up: TokenStream) -> TokenStream {
     let (path, file) = (cx.owned(id), cx.schema.messages[id.0].file);
     let relative = cx.config.root.is_empty() && cx.schema.files[file].extern_module.is_none();
     if cx.is_beside(file) || relative {
-        quote! { super::#path }
+        quote! { #up #path }
     } else {
         path
     }

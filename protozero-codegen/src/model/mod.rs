@@ -273,5 +273,6 @@ pub(crate) struct Method {
     pub streaming: bool,
     /// Many requests in one call.
     pub client_streaming: bool,
+    pub deprecated: bool,
     pub comment: Vec<String>,
 }

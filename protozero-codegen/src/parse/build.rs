@@ -359,6 +359,7 @@ impl Builder<'_> {
                 response: message(m.output_type())?,
                 streaming: m.server_streaming(),
                 client_streaming: m.client_streaming(),
+                deprecated: m.options.deprecated(),
                 comment: self.note(file, &place).lines,
             });
         }

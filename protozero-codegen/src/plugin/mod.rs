@@ -8,13 +8,14 @@
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
 //! - `open_enums`, `lazy_utf8`, `compact` and `names` (on unless `names=false`), alone or with `=true` or `=false`;
+//! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
 //! - `text_feature=NAME` and `reader_feature=NAME`: descriptors or readers are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
-//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `bytes=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and
-//!   `field_attribute` as in [`Config`].
+//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `message_attribute=NAME:#[..]`,
+//!   `enum_attribute` and `field_attribute` as in [`Config`].
 //!
 //! A comma always ends an option, so an attribute that contains one works only on the command line and in build
 //! scripts.
@@ -29,7 +30,7 @@ use protobuf::Message;
 use protobuf::plugin::code_generator_response::File;
 use protobuf::plugin::{CodeGeneratorRequest, CodeGeneratorResponse};
 
-use crate::{ApiKinds, Config, Error, OutputFile, attributes, emit, parse};
+use crate::{ApiKinds, Config, Error, Grpc, OutputFile, attributes, emit, parse};
 
 /// `FEATURE_PROTO3_OPTIONAL | FEATURE_SUPPORTS_EDITIONS`.
 const SUPPORTED: u64 = 1 | 2;
@@ -118,6 +119,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
                 }
             }
         }
+        "grpc" => config.grpc = grpc(value)?,
         "open_enums" => config.open_enums = switch(name, value)?,
         "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
@@ -149,6 +151,12 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "runtime" => {
             return Err(format!("runtime is a path such as ::sdk::protozero, not {value:?}"));
         }
+        "grpc_runtime" if syn::parse_str::<syn::Path>(value).is_ok() => {
+            config.grpc_runtime = value.into();
+        }
+        "grpc_runtime" => {
+            return Err(format!("grpc_runtime is a path such as ::sdk::tonic, not {value:?}"));
+        }
         "bytes" if value.is_empty() => {
             return Err("bytes wants a name of the schema, or `.`".into());
         }
@@ -159,6 +167,25 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         _ => return Err(format!("option {name} is not known")),
     }
     Ok(())
+}
+
+/// The parts of the code for gRPC.
+fn grpc(value: &str) -> Result<Grpc, String> {
+    let mut grpc = Grpc::default();
+    for part in value.split('+') {
+        match part {
+            "all" => grpc = Grpc::ALL,
+            "client" => grpc.client = true,
+            "connect" => (grpc.client, grpc.connect) = (true, true),
+            "server" => grpc.server = true,
+            _ => {
+                return Err(format!(
+                    "{part:?} is no part of gRPC; there are client, connect, server, all"
+                ));
+            }
+        }
+    }
+    Ok(grpc)
 }
 
 /// A name of the schema, and its attributes.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use protozero_codegen::{Build, BuildError};
+use protozero_codegen::{Build, BuildError, Grpc};
 
 /// A folder, and the API kinds in it.
 const MIXES: [(&str, &str); 9] = [
@@ -41,6 +41,10 @@ fn main() -> Result<(), BuildError> {
         }
         build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;
     }
+    // The generator is built without its feature `grpc` here, and says what to add.
+    let refused = Build::new().grpc(Grpc::ALL).compile(&["proto/greeter.proto"], &["proto"]);
+    let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refused.contains("add its feature `grpc`"), "{refused:?}");
     // A project needs only this.
     protozero_codegen::compile(&["proto/three.proto", "proto/greeter.proto"], &["proto"])
 }

@@ -30,6 +30,7 @@ const CRATES: &[&str] = &[
     "protozero",
     "protozero-derive",
     "protozero-codegen",
+    "protozero-tonic",
     "protos",
     "tracing-core",
     "tracing-file",

@@ -9,6 +9,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("pbzero", &["pbzero-derive"]),
     ("pbzero-derive", &[]),
     ("pbzero-codegen", &[]),
+    ("pbzero-tonic", &["pbzero"]),
     ("tracebox-protos", &["pbzero", "pbzero-derive"]),
     ("tracebox-abi", &["pbzero", "tracebox-protos"]),
     ("tracebox-os", &["tracebox-abi"]),

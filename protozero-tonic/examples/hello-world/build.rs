@@ -1,0 +1,5 @@
+use protozero_codegen::{Build, BuildError, Grpc};
+
+fn main() -> Result<(), BuildError> {
+    Build::new().grpc(Grpc::ALL).compile(&["proto/hello.proto"], &["proto"])
+}

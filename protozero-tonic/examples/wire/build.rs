@@ -1,0 +1,24 @@
+//! Our code, and that of prost for the schema of the echo.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use protozero_codegen::{Build, Grpc};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=../echo/proto");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    Build::new()
+        .grpc(Grpc::ALL)
+        .compile(&["proto/awkward.proto", "proto/root.proto"], &["proto"])?;
+    // Clients alone, without owned messages asked for, and through another path.
+    Build::new()
+        .option("api_kinds=writer")?
+        .option("grpc=client")?
+        .option("grpc_runtime=crate::again::tonic_of_ours")?
+        .out_dir(out.join("clients"))
+        .compile(&["proto/root.proto"], &["proto"])?;
+    let set = protox::compile(["echo.proto"], ["../echo/proto"])?;
+    tonic_prost_build::configure().compile_fds(set)?;
+    Ok(())
+}

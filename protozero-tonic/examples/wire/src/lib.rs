@@ -1,0 +1,17 @@
+//! Code of several generators for the tests of this package.
+
+#![deny(warnings)]
+
+include!(concat!(env!("OUT_DIR"), "/mod.rs"));
+
+/// Our code through another path.
+pub mod again {
+    pub use protozero_tonic as tonic_of_ours;
+    include!(concat!(env!("OUT_DIR"), "/clients/mod.rs"));
+}
+
+/// The echo, by prost and tonic's own generator.
+#[allow(clippy::all)]
+pub mod theirs {
+    include!(concat!(env!("OUT_DIR"), "/example.echo.v1.rs"));
+}

@@ -1,0 +1,7 @@
+//! What goes over the wire: between both implementations, at limits, as errors, and with awkward names.
+
+mod between;
+mod limits;
+mod names;
+mod refused;
+mod served;
