@@ -230,7 +230,10 @@ fn a_second_look_finds_all_chunks_up_to_the_newest_of_the_first() {
                 let newest = pages.iter().filter_map(look).max();
                 let found: Vec<_> = pages.iter().filter_map(look).collect();
                 for chunk in 0..newest.map_or(0, |newest| newest.get() + 1) {
-                    assert!(found.contains(&ChunkId::new(chunk)), "{chunk} of {newest:?}: {found:?}");
+                    assert!(
+                        found.contains(&ChunkId::new(chunk)),
+                        "{chunk} of {newest:?}: {found:?}"
+                    );
                 }
             })
         };
