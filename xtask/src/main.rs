@@ -124,7 +124,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "mutants",
-        arguments: "[--list] [--in-diff REV] [--only TEXT] [--shard K/N] [--afresh]",
+        arguments: "[--list] [--in-diff REV] [--only TEXT]... [--shard K/N] [--afresh]",
         about: "tests of tracing-core with a limit or a check of input removed, one at a time",
         run: mutants::run,
     },

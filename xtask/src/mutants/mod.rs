@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 const REASONS: &str = "xtask/mutants.txt";
 
 const USAGE: &str =
-    "usage: mutants [--list] [--in-diff REV] [--only TEXT] [--shard K/N] [--afresh]";
+    "usage: mutants [--list] [--in-diff REV] [--only TEXT]... [--shard K/N] [--afresh]";
 
 /// Which mutants.
 #[derive(Default)]
@@ -34,8 +34,8 @@ struct Selection {
     list: bool,
     /// Those on lines that differ from this revision.
     in_diff: Option<String>,
-    /// Those with this in their name or in the path of a file.
-    only: Option<String>,
+    /// Those with one of these in their name or in the path of a file; all if there is none.
+    only: Vec<String>,
     /// Every `.1`th, from `.0`.
     shard: Option<(usize, usize)>,
     /// Forget what earlier runs found.
@@ -52,7 +52,7 @@ impl Selection {
                 "--list" => selection.list = true,
                 "--afresh" => selection.afresh = true,
                 "--in-diff" => selection.in_diff = Some(value()?),
-                "--only" => selection.only = Some(value()?),
+                "--only" => selection.only.push(value()?),
                 "--shard" => {
                     let shard = value()?;
                     let parts = shard.split_once('/').ok_or(USAGE)?;
@@ -74,9 +74,10 @@ impl Selection {
             None => None,
         };
         let is_meant = |mutant: &Mutant| {
-            let only = self.only.as_ref().is_none_or(|text| {
+            let has = |text: &String| {
                 mutant.name.contains(text) || mutant.places.iter().any(|p| p.0.contains(text))
-            });
+            };
+            let only = self.only.is_empty() || self.only.iter().any(has);
             let changed = changed
                 .as_ref()
                 .is_none_or(|lines| mutant.places.iter().any(|place| lines.contains(place)));

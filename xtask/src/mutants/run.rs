@@ -99,9 +99,11 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
         ctx.log(format_args!("{name}: {:?}, {} places", reach.time, reach.tests.len()));
     }
     // Those with a service on another thread are last: they wait for what a mutant may keep from happening, others
-    // fail.
-    let waits = |program: &Program| {
-        program.name.starts_with("daemon/") || program.name == "testing/in_process"
+    // fail. Of these the tests of single parts come first.
+    let waits = |program: &Program| match program.name.as_str() {
+        "daemon/tracing_core_daemon" => 1,
+        "daemon/it" | "testing/in_process" => 2,
+        _ => 0,
     };
     programs.sort_by_key(|program| (waits(program), program.without.time));
     Ok(programs)

@@ -13,10 +13,8 @@ fn arguments() {
     let parse = |text: &str| {
         Selection::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     };
-    let all = parse("--list --in-diff HEAD~1 --only x --shard 1/4 --afresh").unwrap();
-    assert!(
-        all.list && all.afresh && all.shard == Some((1, 4)) && all.only.as_deref() == Some("x")
-    );
+    let all = parse("--list --in-diff HEAD~1 --only x --only y --shard 1/4 --afresh").unwrap();
+    assert!(all.list && all.afresh && all.shard == Some((1, 4)) && all.only == ["x", "y"]);
     for wrong in ["x", "--only", "--shard 1", "--shard 4/4", "--shard a/b"] {
         assert!(parse(wrong).is_err(), "{wrong}");
     }
