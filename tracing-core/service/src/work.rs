@@ -187,7 +187,8 @@ impl Default for Line {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
-            per_peer: limits::WORK_PER_PEER,
+            // With none at all nobody would ever get on.
+            per_peer: limits::WORK_PER_PEER.max(1),
             per_turn: limits::WORK_PER_TURN,
         }
     }

@@ -44,9 +44,9 @@ pub(super) fn start(run: Run) -> io::Result<Started> {
         let _ = panic::catch_unwind(AssertUnwindSafe(run));
         ptr::null_mut()
     }
+    let attributes = Attributes::new()?;
     let argument = Box::into_raw(Box::new(run));
     let mut id = mem::MaybeUninit::<libc::pthread_t>::uninit();
-    let attributes = Attributes::new()?;
     // SAFETY: `id` and the attributes are ours alone and live until the call returns. `main` takes `argument`.
     let error =
         unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.get(), main, argument.cast()) };

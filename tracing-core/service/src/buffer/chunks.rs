@@ -86,6 +86,7 @@ impl Chunks {
             self.window.resize(index, HOLE);
             self.window.push_back(off);
         } else if before.saturating_add(self.window.len()) <= len_max {
+            debug_assert!(before <= len_max, "more holes than there may be");
             for _ in 1..before {
                 self.window.push_front(HOLE);
             }

@@ -8,12 +8,14 @@
 pub(super) struct ScanBudget {
     max: u32,
     left: u32,
+    /// The search came to the end of what is there.
+    ended: bool,
 }
 
 impl ScanBudget {
     /// A budget of `max` fragments, at least one.
     pub(super) const fn new(max: u32) -> Self {
-        Self { max, left: max }
+        Self { max, left: max, ended: false }
     }
 
     /// Charges one fragment. True: the budget is used up.
@@ -31,7 +33,9 @@ impl ScanBudget {
 
     /// Fills the budget again. Returns whether it was used up, so that there may be more to find.
     pub(super) fn renew(&mut self) -> bool {
+        debug_assert!(!self.ended, "a search goes on that came to its end");
         let used_up = self.is_used_up();
+        self.ended = !used_up;
         self.left = self.max;
         used_up
     }

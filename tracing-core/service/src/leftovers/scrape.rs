@@ -167,9 +167,6 @@ fn end_sequence(
     // A packet that was begun in the buffer goes on in the chunks that were not copied, where it was not counted.
     let count = left.map_or(0, |(packets, _)| packets).saturating_add(begun);
     let at_least = end == SequenceEnd::Unpatched;
-    if count == 0 {
-        return;
-    }
     producer.left.lose(id, Amount { count, at_least });
     match (end, left) {
         // Nothing behind it can be read.

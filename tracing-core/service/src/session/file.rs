@@ -108,6 +108,7 @@ impl SessionFile {
     /// A pass was read. `has_more`: it did not reach the end of the buffers. Drains that begin from here on need
     /// another one.
     pub(crate) fn after_read(&mut self, has_more: bool) {
+        debug_assert!(self.draining, "a pass that nobody wants");
         self.draining = has_more;
         self.closing = !has_more && self.finishing;
     }

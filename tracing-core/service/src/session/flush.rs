@@ -253,9 +253,7 @@ pub(crate) fn periodic_due(session: &Session, turn: &mut Turn) {
 pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn: &mut Turn) {
     let config = session.config.incremental_state_config.as_ref();
     let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
-    if session.state() != SessionState::Started || period_ms == 0 {
-        return;
-    }
+    debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
     turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
     let mut asked = Asked::new();
     for instance in session.instances.values() {

@@ -119,6 +119,7 @@ impl<'a> ReplySink<'a> {
                 continue;
             }
             let len = left.min(bytes_left).min(limits::SLICE_BYTES_MAX);
+            debug_assert!(len > 0, "a slice without bytes");
             left -= len;
             self.encoder.put(len, left == 0, REPLY_BYTES, |to| data.take_into(to, len));
             self.counted += len + limits::IPC_SLICE_OVERHEAD_BYTES;

@@ -92,9 +92,7 @@ fn set_timers(session: &Session, turn: &mut Turn) {
 
 /// The periodic timer of what a reader needs now and then to read a piece of the trace alone.
 pub(crate) fn snapshot_due(session: &mut Session, turn: &mut Turn) {
-    if session.state() != SessionState::Started {
-        return;
-    }
+    debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
     session.pending.sync_marker = true;
     session.pending.stats = true;
     let builtin = session.builtin();

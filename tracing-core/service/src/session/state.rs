@@ -198,9 +198,9 @@ impl Session {
         matches!(self.state, Configured | Started | Stopping)
     }
 
-    /// Puts a loss into the ledger, unless the session is over.
+    /// Puts a loss into the ledger, unless the session is over. What is missing when it is set up is one, too.
     pub(crate) fn note_loss(&mut self, loss: Loss, turn: &Turn) {
-        if !self.records() {
+        if !self.records() && !self.is_being_made() {
             return;
         }
         let user = loss.who.user();
@@ -238,9 +238,6 @@ impl Session {
     /// # Panics
     /// On a transition that the table does not have: an error of the service, whatever peers did.
     pub(crate) fn set_state(&mut self, turn: &mut Turn, state: SessionState) {
-        if self.state == state {
-            return;
-        }
         assert!(self.state.may_become(state), "{:?} cannot become {state:?}", self.state);
         self.state = state;
         self.state_since_ns = turn.now.boot_ns;

@@ -316,9 +316,7 @@ pub(crate) fn limit_file_stall(id: SessionId, turn: &mut Turn) {
 
 /// The timer of that: the rest is dropped, and the session holds nothing any more.
 pub(crate) fn file_stalled(session: &mut Session, turn: &mut Turn) {
-    if !session.freed {
-        return;
-    }
+    debug_assert!(session.freed, "the timer is that of a freed session");
     let id = session.id;
     if let Some(file) = session.file.take() {
         turn.out.abandon_file(file.id);

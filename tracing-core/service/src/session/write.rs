@@ -20,9 +20,6 @@ use abi::time::Now;
 
 /// The timer of the file.
 pub(crate) fn due(session: &Session, turn: &mut Turn) {
-    if session.file.is_none() || session.state() == SessionState::Disabled {
-        return;
-    }
     let is_started = session.state() == SessionState::Started;
     let flushes = session.strategy == FlushStrategy::OnWrite && is_started;
     let session = session.id;

@@ -72,7 +72,10 @@ fn an_account_has_what_a_user_has() {
     let of_42 = account(&state, 42);
     assert_eq!(of_42.is_limited, Some(true));
     let held = |item: &Option<UserAccountItem>| item.as_ref().and_then(|item| item.held);
-    assert_eq!(held(&of_42.registrations), Some(2));
+    assert_eq!(of_42.machine_id, None);
+    // As many as fit into the bytes that they may take.
+    let two = Some(UserAccountItem { held: Some(2), ..Default::default() });
+    assert_eq!(of_42.registrations, two);
     let held_bytes = shell.service.footprint().source_bytes as u64;
     assert_eq!(
         of_42.registration_bytes,
@@ -90,6 +93,7 @@ fn an_account_has_what_a_user_has() {
     let all = state.all_users.unwrap();
     assert_eq!(all.sessions, item(3, limits::SESSIONS_WITH_CLONES_MAX as u64, None));
     assert_eq!(all.clones, item(1, limits::CLONES_MAX as u64, None));
+    assert_eq!(all.registrations, two);
     let shared = (limits::SOURCE_BYTES_PER_USER_MAX * limits::USERS_SHARE) as u64;
     assert_eq!(all.registration_bytes, item(held_bytes, shared, None));
     consumer.disable(&mut shell);
@@ -160,13 +164,20 @@ fn accounts_of_many_users_come_in_pieces() {
     shell.input(Input::ShellCounted(Box::new(told)));
     shell.consumers_are_slow = true;
     let consumer = MockConsumer::connect(&mut shell, 0);
+    let (state, windows) = ask_slowly(&mut shell, &consumer);
+    assert!(windows > 2, "{windows} windows");
+    assert!(uids(&state).into_iter().eq((0..users).map(Some)));
+}
+
+/// The answer to a question of a consumer that reads a window of it at a time, and how many these are.
+fn ask_slowly(shell: &mut Shell, consumer: &MockConsumer) -> (TracingServiceState, usize) {
     let request = Request::QueryServiceState(Default::default());
     let call: CallId = shell.call_consumer(consumer.client, request, None);
     let (mut bytes, mut windows) = (Vec::new(), 0);
     loop {
         let replies = shell.take_replies_to(consumer.client, call);
         let window: usize = replies.iter().map(|r| r.response.as_ref().unwrap().len()).sum();
-        assert!(window < limits::READ_WINDOW_BYTES + limits::IPC_STATE_BYTES_MAX, "{window}");
+        assert!(window < limits::READ_WINDOW_BYTES + 2 * limits::IPC_STATE_BYTES_MAX, "{window}");
         for reply in &replies {
             let response = QueryServiceStateResponse::decode(reply.response.as_ref().unwrap());
             bytes.extend(response.unwrap().service_state.unwrap().encode_to_vec());
@@ -177,9 +188,7 @@ fn accounts_of_many_users_come_in_pieces() {
         }
         shell.input(Input::Drained { client: consumer.client });
     }
-    let state = TracingServiceState::decode(&bytes).unwrap();
-    assert!(windows > 2, "{windows} windows");
-    assert!(uids(&state).into_iter().eq((0..users).map(Some)));
+    (TracingServiceState::decode(&bytes).unwrap(), windows)
 }
 
 #[test]
@@ -282,4 +291,19 @@ fn compressing_that_is_given_up_takes_nothing() {
     consumer.free(&mut shell);
     assert_eq!(shell.service.footprint().codec_bytes_charged, 0);
     assert_eq!(shell.service.footprint().sessions, 0);
+}
+
+/// So do thousands of producers, which may have long names.
+#[test]
+fn many_producers_come_in_pieces() {
+    let mut shell = Shell::new();
+    let count = 2000;
+    let name = |number: usize| format!("{number}{}", "x".repeat(1000));
+    let _producers: Vec<_> = (0..count).map(|number| producer(&mut shell, &name(number))).collect();
+    shell.consumers_are_slow = true;
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    let (state, windows) = ask_slowly(&mut shell, &consumer);
+    assert!(windows > 2, "{windows} windows");
+    let names = state.producers.into_iter().map(|producer| producer.name.unwrap());
+    assert!(names.eq((0..count).map(name)));
 }

@@ -362,6 +362,19 @@ fn the_highest_boost_counts_for_as_long_as_it_is_wanted() {
     assert_eq!(shell.boost, None);
 }
 
+/// The shell is asked for nothing that it was not asked for before.
+#[test]
+fn sessions_without_a_boost_leave_the_priority_alone() {
+    let mut shell = Shell::new();
+    // As the machine has set it.
+    shell.boost = Some(Boost::Other(7));
+    let (consumer, error) = attempt(&mut shell, 0, config(&[]));
+    assert_eq!(error, "");
+    consumer.free(&mut shell);
+    assert!(shell.service.is_idle());
+    assert_eq!(shell.boost, Some(Boost::Other(7)));
+}
+
 #[test]
 fn lockdown_mode() {
     let mut shell = Shell::new();

@@ -242,3 +242,65 @@ fn the_end_comes_while_a_pass_is_compressed() {
     assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
     assert_eq!(inner(&decode_file(&shell.files[&file].bytes)), [text.as_str(), "b"]);
 }
+
+/// A session with a file of at most `bytes_max` bytes (0: any) whose pass is being compressed: "a", a large packet, "b".
+fn being_compressed(
+    shell: &mut Shell,
+    bytes_max: u64,
+    mut begin: impl FnMut(&mut Shell, &MockConsumer),
+) -> (MockConsumer, abi::ids::FileId) {
+    let config = TraceConfig {
+        write_into_file: Some(true),
+        max_file_size_bytes: Some(bytes_max),
+        flush_timeout_ms: Some(10),
+        ..compressed(deflate())
+    };
+    let (mut producer, consumer, file) = started(shell, config);
+    producer.write(shell, WRITER, BUFFER, &[payload("a")]);
+    write_large_from(shell, &producer, 1, &payload(&slow_text(300_000)));
+    producer.write(shell, WriterId::new(2), BUFFER, &[payload("b")]);
+    shell.work_waits = true;
+    begin(shell, &consumer);
+    let end = shell.now_ns + 150_000_000_000;
+    while !shell.service.has_work() && shell.now_ns < end {
+        shell.advance_to_next();
+    }
+    assert!(shell.service.has_work(), "nothing is compressed");
+    assert!(shell.files[&file].bytes.is_empty());
+    (consumer, file)
+}
+
+/// What is about to be written does not fit without compression. That ends the file, so that there is nothing to clone;
+/// and nothing comes behind what does not fit.
+#[test]
+fn a_clone_that_makes_the_file_of_its_source_full() {
+    let mut shell = Shell::new();
+    let (mut consumer, file) = being_compressed(&mut shell, 100_000, |_, _| {});
+    let copy = shell.open_file();
+    let (clone, call) = ask(&mut shell, 0, Some(copy));
+    shell.work_waits = false;
+    shell.advance_ms(20);
+    super::clone::refused(&mut shell, &clone, call, "its file is being closed");
+    assert!(shell.files[&copy].closed && shell.files[&copy].bytes.is_empty());
+    shell.advance_ms(10_000);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert!(shell.files[&file].closed);
+    let packets = decode_file(&shell.files[&file].bytes);
+    assert_eq!(payloads(&packets), ["a"], "{:?}", kinds(&packets));
+}
+
+/// A clone that is refused changes nothing: the last pass of its source stays compressed.
+#[test]
+fn a_clone_of_a_file_that_is_being_closed() {
+    let mut shell = Shell::new();
+    let disable = |shell: &mut Shell, consumer: &MockConsumer| consumer.disable(shell);
+    let (mut consumer, file) = being_compressed(&mut shell, 0, disable);
+    let copy = shell.open_file();
+    let (clone, call) = ask(&mut shell, 0, Some(copy));
+    shell.work_waits = false;
+    shell.advance_ms(20);
+    super::clone::refused(&mut shell, &clone, call, "its file is being closed");
+    assert!(shell.files[&copy].closed);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert_eq!(inner(&decode_file(&shell.files[&file].bytes)).len(), 3);
+}

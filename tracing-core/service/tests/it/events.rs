@@ -379,6 +379,29 @@ fn observe_all_data_source_started_no_ack() {
     assert_eq!(all_started(&mut shell, &consumer, call), 1);
 }
 
+/// The data sources that packets name as slow to start, in the order of the packets.
+fn slow_to_start(packets: &[TracePacket]) -> Vec<Vec<String>> {
+    let of = |p: &TracePacket| match &p.data {
+        Some(TracePacketData::ServiceEvent(e)) => match &e.event_type {
+            Some(protos::TracingServiceEventEventType::SlowStartingDataSources(slow)) => {
+                let names = slow.data_source.iter().map(|s| s.data_source_name.clone().unwrap());
+                Some(names.collect())
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    packets.iter().filter_map(of).collect()
+}
+
+fn tell_started(shell: &mut Shell, producer: &MockProducer, instance: u64) {
+    let request = protos::NotifyDataSourceStartedRequest {
+        data_source_id: Some(instance),
+        ..Default::default()
+    };
+    producer.call(shell, ProducerRequest::NotifyDataSourceStarted(request));
+}
+
 #[test]
 fn slow_starting_data_sources() {
     let mut shell = Shell::new();
@@ -388,24 +411,54 @@ fn slow_starting_data_sources() {
     producer.register(&mut shell, slow("silent"));
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     consumer.enable(&mut shell, config(&["quick", "silent"]), None);
-    let request =
-        protos::NotifyDataSourceStartedRequest { data_source_id: Some(1), ..Default::default() };
-    producer.call(&mut shell, ProducerRequest::NotifyDataSourceStarted(request));
+    tell_started(&mut shell, &producer, 1);
     shell.advance_ms(20_000);
+    assert_eq!(slow_to_start(&consumer.read(&mut shell)), [["silent"]]);
+}
+
+/// A data source that is being stopped need not start any more.
+#[test]
+fn a_session_that_stops_names_no_slow_start() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    let silent = DataSourceDescriptor {
+        will_notify_on_start: Some(true),
+        will_notify_on_stop: Some(true),
+        ..descriptor("silent")
+    };
+    producer.register(&mut shell, silent);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["silent"]), None);
+    shell.advance_ms(19_000);
+    consumer.disable(&mut shell);
+    shell.advance_ms(2_000);
+    assert_eq!(consumer.ended(&mut shell), None, "it waits for the stop");
+    shell.advance_ms(10_000);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert_eq!(slow_to_start(&consumer.read(&mut shell)), [[""; 0]; 0]);
+    assert!(!shell.log.iter().any(|line| line.1.contains("failed to start in time")));
+}
+
+/// The start of the last data source is told to nobody while the session is detached.
+#[test]
+fn a_detached_session_whose_data_sources_started_names_none() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    producer.register(
+        &mut shell,
+        DataSourceDescriptor { will_notify_on_start: Some(true), ..descriptor("late") },
+    );
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["late"]), None);
+    let key = Some("key".to_owned());
+    let detach = protos::DetachRequest { key: key.clone(), ..Default::default() };
+    consumer.call(&mut shell, Request::Detach(detach));
+    tell_started(&mut shell, &producer, 1);
+    shell.advance_ms(20_000);
+    consumer.call(&mut shell, Request::Attach(protos::AttachRequest { key, ..Default::default() }));
     let packets = consumer.read(&mut shell);
-    let listed: Vec<_> = packets
-        .iter()
-        .filter_map(|p| match &p.data {
-            Some(TracePacketData::ServiceEvent(e)) => match &e.event_type {
-                Some(protos::TracingServiceEventEventType::SlowStartingDataSources(s)) => Some(s),
-                _ => None,
-            },
-            _ => None,
-        })
-        .flat_map(|s| &s.data_source)
-        .map(|s| s.data_source_name.as_deref().unwrap())
-        .collect();
-    assert_eq!(listed, ["silent"]);
+    assert!(kinds(&packets).contains(&"event TracingStarted".into()));
+    assert_eq!(slow_to_start(&packets), [[""; 0]; 0]);
 }
 
 #[test]

@@ -245,6 +245,53 @@ fn write_into_file_and_stop_on_max_size() {
     assert!(texts.iter().enumerate().all(|(i, t)| *t == format!("{i:010}")));
 }
 
+/// The first packet that does not fit ends the file: what follows it would lack it.
+#[test]
+fn behind_a_packet_of_the_service_that_does_not_fit_there_is_nothing() {
+    let written = |bytes_max: u64| {
+        let mut shell = Shell::new();
+        let config = TraceConfig {
+            max_file_size_bytes: Some(bytes_max),
+            unique_session_name: Some("x".repeat(2000)),
+            ..into_file(&["ds"])
+        };
+        let (mut producer, mut consumer, id) = started(&mut shell, config);
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+        consumer.disable(&mut shell);
+        assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+        assert!(file(&shell, id).closed);
+        kinds(&decode_file(&file(&shell, id).bytes))
+    };
+    let all = written(0);
+    let config = all.iter().position(|kind| kind == "TraceConfig").unwrap();
+    assert!(config > 0 && config + 1 < all.len(), "{all:?}");
+    assert_eq!(written(1500), all[..config]);
+}
+
+/// A period in which nothing happened costs no write.
+#[test]
+fn nothing_is_written_where_there_is_nothing() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        file_write_period_ms: Some(100),
+        write_flush_mode: Some(Mode(2)),
+        builtin_data_sources: Some(protos::TraceConfigBuiltinDataSource {
+            disable_service_events: Some(true),
+            ..Default::default()
+        }),
+        ..into_file(&["ds"])
+    };
+    let (mut producer, _consumer, id) = started(&mut shell, config);
+    shell.advance_ms(100);
+    let (before, len) = (shell.file_ops, file(&shell, id).bytes.len());
+    assert!(len > 0, "it begins with the packets of the service");
+    shell.advance_ms(500);
+    assert_eq!((shell.file_ops, file(&shell, id).bytes.len()), (before, len));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+    shell.advance_ms(100);
+    assert_eq!(shell.file_ops, before + 1);
+}
+
 #[test]
 fn large_buffers_are_written_in_passes() {
     let mut shell = Shell::new();

@@ -469,3 +469,65 @@ fn a_clone_has_the_ledger_of_its_source() {
     assert_eq!(ledger(&mut world.shell, &consumer), ledger(&mut world.shell, &world.consumer));
     assert_eq!(ledger(&mut world.shell, &consumer).len(), 1);
 }
+
+#[test]
+fn a_producer_that_is_cut_after_the_end() {
+    let World { mut shell, producer, consumer, .. } = world(true, V1);
+    consumer.disable(&mut shell);
+    shell.input(Input::ProducerCut { client: producer.client, why: Cut::Protocol });
+    assert_eq!(ledger(&mut shell, &consumer), [], "the session was over");
+}
+
+/// Nobody knows for which buffer it was written, but for a session of its producer.
+#[test]
+fn what_was_for_no_buffer_is_no_loss_of_other_sessions() {
+    let mut world = world(true, V1);
+    let mut other = MockConsumer::connect(&mut world.shell, 0);
+    other.enable(&mut world.shell, config(&["other"]), None);
+    world.chunk(&["a", "b"], NONE, End::Reserved);
+    let request = protos::UnregisterTraceWriterRequest {
+        trace_writer_id: Some(WRITER.get().into()),
+        ..Default::default()
+    };
+    world.producer.call(&mut world.shell, Request::UnregisterTraceWriter(request));
+    world.producer.disconnect(&mut world.shell);
+    assert_eq!(ledger(&mut world.shell, &world.consumer).len(), 1);
+    assert_eq!(ledger(&mut world.shell, &other), []);
+}
+
+/// Shared memory for `left` producers more.
+#[derive(Debug)]
+struct FewRegions {
+    left: std::sync::atomic::AtomicUsize,
+}
+
+impl service::RegionFactory for FewRegions {
+    fn create(&self, len: usize) -> Result<abi::shm::Region, String> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let less = |left: usize| left.checked_sub(1);
+        match self.left.fetch_update(SeqCst, SeqCst, less) {
+            Ok(_) => Ok(abi::shm::Region::heap(len)),
+            Err(_) => Err("no memory is left".into()),
+        }
+    }
+}
+
+#[test]
+fn a_data_source_without_memory_is_a_loss() {
+    let regions = std::sync::Arc::new(FewRegions { left: 1.into() });
+    let mut shell = Shell::with(|config| config.regions = regions);
+    let mut producers = ["first", "second"].map(|name| {
+        let producer = super::producer(&mut shell, name);
+        producer.register_name(&mut shell, "ds");
+        producer
+    });
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    let of_second = words(&mut shell, &mut producers[1]);
+    assert_eq!((words(&mut shell, &mut producers[0]).len(), of_second.len()), (3, 0));
+    assert_eq!(shell.service.footprint().instances, 1);
+    let ledger = ledger(&mut shell, &consumer);
+    let [entry] = &ledger[..] else { panic!("{ledger:?}") };
+    let entry = (entry.reason, entry.producer_name.as_deref());
+    assert_eq!(entry, (Some(Reason::REASON_NO_MEMORY), Some("second")));
+}

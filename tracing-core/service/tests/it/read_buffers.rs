@@ -5,6 +5,8 @@ use protos::ReadBuffersResponse;
 use protos::consumer_port::Request;
 use protozero::Message as _;
 
+use abi::ids::ChunkId;
+use abi::shm::{ChunkFlags, ChunkHeader, Packets};
 use service::limits;
 
 fn sequences(packets: &[TracePacket]) -> Vec<(i32, i32, u32)> {
@@ -47,6 +49,73 @@ fn negative_uids_survive() {
     assert_eq!(sequences(&consumer.read(&mut shell)), [(-2, 1025, 2)]);
 }
 
+/// Users, processes and machines with large numbers: the fields behind the packet are longer than in most traces.
+#[test]
+fn large_numbers_of_a_writer_survive() {
+    let mut shell = Shell::new();
+    let far = Peer { uid: u32::MAX, pid: Some(-2), machine_id: u32::MAX, ..Peer::default() };
+    let mut producer = MockProducer::connect(&mut shell, "far", far);
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let config = TraceConfig { trace_all_machines: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, config, None);
+    producer.commands(&mut shell);
+    // So many that their numbers take two bytes.
+    let count = 130;
+    for writer in 1..=count {
+        let header = ChunkHeader {
+            chunk: ChunkId::new(0),
+            writer: WriterId::new(writer),
+            packets: Packets::new(1, ChunkFlags::default()),
+        };
+        let packet = payload("a").encode_to_vec();
+        let data = [&header.to_bytes()[..], &[packet.len() as u8], &packet].concat();
+        let chunk = protos::CommitDataRequestChunksToMove {
+            target_buffer: Some(BUFFER.get().into()),
+            data: Some(data),
+            ..Default::default()
+        };
+        producer.commit(&mut shell, chunk);
+    }
+    let packets = consumer.read(&mut shell);
+    let expected: Vec<_> = (2..u32::from(count) + 2).map(|id| (-1, -2, id)).collect();
+    assert_eq!(sequences(&packets), expected);
+    let of_machine = packets.iter().filter(|p| p.machine_id == Some(u32::MAX));
+    assert_eq!(payloads(&of_machine.cloned().collect::<Vec<_>>()).len(), usize::from(count));
+}
+
+/// What the slices of a reply count for.
+fn counted(reply: &testing::shell::Reply) -> usize {
+    let response = ReadBuffersResponse::decode(reply.response.as_ref().unwrap()).unwrap();
+    let slice = |s: &protos::ReadBuffersResponseSlice| {
+        s.data.as_ref().unwrap().len() + limits::IPC_SLICE_OVERHEAD_BYTES
+    };
+    response.slices.iter().map(slice).sum()
+}
+
+/// The packets of the service nearly fill a reply, and a short packet of a producer is next.
+#[test]
+fn a_short_packet_goes_into_the_next_reply() {
+    let replies = |name_bytes: usize| {
+        let mut shell = Shell::new();
+        let unique_session_name = Some("x".repeat(name_bytes));
+        let config = TraceConfig { unique_session_name, ..config(&["ds"]) };
+        let (mut producer, consumer) = recording(&mut shell, config);
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("short")]);
+        consumer.read_raw(&mut shell)
+    };
+    let largest = |replies: &[testing::shell::Reply]| replies.iter().map(counted).max().unwrap();
+    let rest = limits::IPC_SLICES_BYTES_MAX - largest(&replies(100_000));
+    let mut counts = Vec::new();
+    for bytes in 100_000 + rest - 200..100_000 + rest + 100 {
+        let replies = replies(bytes);
+        assert!(largest(&replies) <= limits::IPC_SLICES_BYTES_MAX, "{bytes}");
+        assert_eq!(payloads(&testing::mock::decode_replies(&replies)), ["short"]);
+        counts.push(replies.len());
+    }
+    assert!(counts.first() < counts.last(), "{counts:?}");
+}
+
 /// A session whose buffer holds `count` packets of `len` bytes of text.
 fn filled(shell: &mut Shell, kb: u32, count: usize, len: usize) -> (MockProducer, MockConsumer) {
     let config = TraceConfig { buffers: vec![buffer(kb)], ..config(&["ds"]) };
@@ -68,11 +137,7 @@ fn replies_keep_to_the_size_of_frames() {
     let (last, others) = replies.split_last().unwrap();
     assert!(others.iter().all(|r| r.has_more) && !last.has_more);
     for reply in &replies {
-        let response = ReadBuffersResponse::decode(reply.response.as_ref().unwrap()).unwrap();
-        let slice = |s: &protos::ReadBuffersResponseSlice| {
-            s.data.as_ref().unwrap().len() + limits::IPC_SLICE_OVERHEAD_BYTES
-        };
-        let sum: usize = response.slices.iter().map(slice).sum();
+        let sum = counted(reply);
         assert!(sum <= limits::IPC_SLICES_BYTES_MAX);
         assert!(sum <= limits::READ_PASS_BYTES + 4096, "a pass overshoots by one packet");
     }

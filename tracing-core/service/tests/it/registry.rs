@@ -283,6 +283,19 @@ fn machine_filter_default_override() {
     assert_eq!(machines(&[], true), [0, 2, 3]);
 }
 
+/// A machine that has told no name is not this one.
+#[test]
+fn a_machine_without_a_name_is_another_one() {
+    let mut shell = Shell::new();
+    let mut far = MockProducer::connect(&mut shell, "p", Peer { machine_id: 2, ..peer(42) });
+    far.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut config = config(&["ds"]);
+    config.data_sources[0].machine_name_filter = vec!["testhost".into()];
+    consumer.enable(&mut shell, config, None);
+    assert!(words(&mut shell, &mut far).is_empty());
+}
+
 /// The machine ids of packets of the service, while a producer of `machine_id` is connected.
 fn machines_of_the_service(machine_id: u32, in_process: bool) -> Vec<Option<u32>> {
     let mut shell = Shell::new();

@@ -495,3 +495,28 @@ fn the_history_of_triggers_is_bounded() {
     consumer.free(&mut shell);
     assert_eq!(shell.service.footprint().timers, 0);
 }
+
+/// A trigger before the session is set up is none of its: a later one starts it.
+#[test]
+fn a_trigger_that_comes_before_the_file_is_created() {
+    let mut shell = Shell::new();
+    shell.files_wait = true;
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let config = TraceConfig {
+        write_into_file: Some(true),
+        output_path: Some("/x".into()),
+        ..starting(vec![trigger("a", 1)])
+    };
+    consumer.enable(&mut shell, config, None);
+    fire(&mut shell, &producer, &["a"]);
+    shell.create_files();
+    assert_eq!(words(&mut shell, &mut producer).len(), 2, "set up, and not started");
+    fire(&mut shell, &producer, &["a"]);
+    assert_eq!(words(&mut shell, &mut producer), ["start 1"]);
+    shell.advance_ms(6_000);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    let packets = testing::mock::decode_file(&shell.files.values().next().unwrap().bytes);
+    assert_eq!(received(&packets), [("a".into(), 1)]);
+}

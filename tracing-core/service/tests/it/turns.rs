@@ -108,6 +108,36 @@ fn a_flush_scrapes_in_pieces() {
     assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
 }
 
+/// Also if there are many that hold nothing.
+#[test]
+fn a_flush_looks_at_many_producers_in_pieces() {
+    const PRODUCERS: u64 = 2000;
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    let _producers: Vec<_> = (0..PRODUCERS)
+        .map(|_| {
+            let peer = service::Peer { by_value: true, ..peer(42) };
+            let producer = MockProducer::connect(&mut shell, "p", peer);
+            let descriptor =
+                protos::DataSourceDescriptor { no_flush: Some(true), ..crate::descriptor("ds") };
+            producer.register(&mut shell, descriptor);
+            producer
+        })
+        .collect();
+    assert_eq!(shell.service.footprint().instances as u64, PRODUCERS);
+    shell.advance_ms(1000);
+    shell.work_waits = true;
+    let before = shell.service.work();
+    let call = consumer.flush(&mut shell, 0);
+    let cost = shell.service.work() - before;
+    // The flush counts its instances, and then a piece of the scrape follows.
+    let of_flush = PRODUCERS * limits::WORK_PER_ENTRY;
+    assert!(cost <= of_flush + limits::WORK_PER_PEER + UNCUT, "{cost} at once");
+    assert!(turns(&mut shell) > 0);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+}
+
 /// So does a producer that leaves, and its patches are applied in pieces, too.
 #[test]
 fn what_a_producer_leaves_is_copied_in_pieces() {
@@ -144,6 +174,31 @@ fn what_a_producer_leaves_is_copied_in_pieces() {
     assert!(turns >= PAGES * 32 / 1024 - 1, "{turns} turns");
     shell.work_waits = false;
     assert_eq!(payloads(&consumer.read(&mut shell)).len(), PAGES);
+}
+
+/// The end of a session waits behind a flush that is not over, however much time has passed.
+#[test]
+fn the_work_of_a_session_keeps_its_order() {
+    const PAGES: usize = 256;
+    let mut shell = Shell::new();
+    let _producer = holding(&mut shell, "ds", PAGES);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let config = protos::TraceConfig { duration_ms: Some(1000), ..large_buffer(&["ds"]) };
+    consumer.enable(&mut shell, config, None);
+    shell.work_waits = true;
+    let call = consumer.flush(&mut shell, 0);
+    // The next turn has a new allowance, and the duration is over.
+    shell.now_ns += 1_000_000_000;
+    let mut flushed = None;
+    while shell.service.has_work() {
+        shell.turn();
+        flushed = flushed.or(consumer.flushed(&mut shell, call));
+        if consumer.ended(&mut shell).is_some() {
+            assert_eq!(flushed, Some(true), "the end came first");
+            return;
+        }
+    }
+    panic!("the session goes on");
 }
 
 /// Many flushes that end together share a scrape.

@@ -212,6 +212,18 @@ fn those_that_wait_take_turns() {
     assert!(*first > 10 && last - first <= 1, "{ends:?}");
 }
 
+/// Only what costs more than an allowance waits for the next turn.
+#[test]
+fn a_few_requests_are_answered_at_once() {
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    for _ in 0..10 {
+        let ask = protos::consumer_port::Request::QueryCapabilities(Default::default());
+        assert_eq!(consumer.call(&mut shell, ask).len(), 1);
+    }
+}
+
 /// What a producer committed before it left is recorded, and only then its data source goes.
 #[test]
 fn a_producer_that_leaves_is_removed_after_its_work() {

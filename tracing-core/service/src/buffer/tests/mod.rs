@@ -9,6 +9,7 @@ mod v2;
 
 use self::harness::{Chunk, NEXT, PATCH, PREV, chunk, patch, patches_of, read, seeds};
 use super::{Patch, Policy, Stats, TraceBuffer, Version};
+use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 use abi::ids::{ProducerId, WriterId};
 
 fn ring(bytes: usize) -> TraceBuffer {
@@ -103,6 +104,22 @@ fn sequences_with_the_lowest_and_highest_ids() {
             assert_eq!(read.replace(['b', 'c'], ""), "ad", "{version:?} {id}");
         }
     }
+}
+
+/// Chunks of ever new writers: those that are gone are forgotten, for a limit of the service, too.
+#[test]
+fn sequences_without_chunks_are_forgotten() {
+    let mut buffer = TraceBuffer::new(64 * 1024, Policy::Ring, Version::V1).expect("memory");
+    let max = EMPTY_SEQUENCES_PER_BUFFER_MAX as u32;
+    let mut fill = |writers: core::ops::Range<u32>| {
+        for number in writers {
+            let (producer, writer) = ((number >> 10) as u16 + 1, (number & 0x3ff) as u16 + 1);
+            chunk(producer, writer, 0).packet(20, 'a').copy(&mut buffer);
+        }
+        buffer.memory_bytes()
+    };
+    let once = fill(0..max + 4000);
+    assert!(fill(max + 4000..8 * max) <= once * 2);
 }
 
 /// The index takes little memory in comparison with the chunks, even if these are small.

@@ -39,6 +39,7 @@ impl Buffer {
             padding_from: None,
             unfinished: 0,
             resumed: false,
+            wrapped: false,
         });
     }
 
@@ -80,10 +81,11 @@ impl Buffer {
         let Some(sequence) = sequences.slot(slot) else { return true };
         let Some(mut record) = memory.chunk(off) else { return true };
         let before = record.unread;
-        // The packet that was found before this run has reported all losses before it.
-        if before == record.used || sequence.loss != 0 {
-            return true;
-        }
+        // A packet of this chunk was found before this run, and has reported all losses before it.
+        debug_assert!(
+            before < record.used && sequence.loss == 0,
+            "a run without a packet before it"
+        );
         let (producer, writer, identity) = (sequence.producer, sequence.writer, sequence.identity);
         let more = record.give_whole(memory, off, &mut |packet| {
             take.take(PacketRef {
@@ -161,6 +163,8 @@ impl Buffer {
             self.note_padding(scan, next);
             scan.padding_from = None;
         }
+        debug_assert!(!(wraps && scan.wrapped), "a scan goes round twice");
+        scan.wrapped |= wraps;
         scan.at = if is_over { None } else { Some(if wraps { 0 } else { next }) };
     }
 

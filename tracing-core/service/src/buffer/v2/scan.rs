@@ -35,6 +35,8 @@ pub(super) struct BufferScan {
     pub(super) unfinished: u64,
     /// A new batch resumes the scan of the last one.
     pub(super) resumed: bool,
+    /// It was at the end of the memory, and goes on at its begin.
+    pub(super) wrapped: bool,
 }
 
 impl SequenceScan {

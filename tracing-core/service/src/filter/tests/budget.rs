@@ -56,6 +56,20 @@ fn automata_of_a_filter_are_bounded_together() {
     assert!(error.to_string().contains("too many groups"));
 }
 
+/// Without an automaton an expression takes more steps.
+#[test]
+fn a_filter_with_many_expressions_has_automata_for_the_first_ones() {
+    let steps = |count: usize| {
+        let rules = vec![rule(1, ".*a[ab]{8}(N)", ""); count];
+        let mut filter = with_rules(rules).unwrap();
+        apply(&mut filter, &packet(&[b"abababab"]));
+        filter.steps()
+    };
+    let one = steps(1);
+    assert!(steps(8) <= 8 * one);
+    assert!(steps(200) > 2 * 200 * one);
+}
+
 #[test]
 fn a_packet_that_costs_too_much_comes_out_empty() {
     let text: Vec<u8> = (0..60_000u32).map(|i| b"ab"[(i * i / 7) as usize % 2]).collect();

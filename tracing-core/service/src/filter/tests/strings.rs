@@ -361,3 +361,12 @@ fn rules_are_bounded() {
     }
     assert!(matches!(filter.add(rule()), Err(RuleError::TooMany)));
 }
+
+/// An automaton that finds this would be too large. The one that finds the groups of a match, which it needs to be told
+/// where that begins, is not.
+#[test]
+fn groups_of_a_match_that_no_automaton_found() {
+    let filter = filter(&[(Search, r"a[ab]{16}(\d+)", "")]);
+    check(&filter, "B|1|xaab12345", "B|1|xaab12345");
+    check(&filter, "B|1|xxaabababababababaab12345", "B|1|xxaabababababababaabP60RE");
+}

@@ -30,6 +30,7 @@ pub(super) fn next_step(memory: &Memory, sequence: &Sequence, chunk: &Record) ->
         let is_end = chunk.chunk == sequence.last || !chunk.complete;
         return if is_end { SequenceStep::End } else { SequenceStep::NextChunk };
     }
+    debug_assert!(chunk.read < chunk.fragments, "a fragment that is not there");
     if chunk.read == 0 && chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV) {
         return SequenceStep::Orphan;
     }
