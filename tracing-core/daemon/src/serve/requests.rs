@@ -90,7 +90,7 @@ impl Engine {
     /// Passes the requests of a peer to the service, until it has too many unread replies or waits for its turn. Many
     /// are left for the next turn of the loop.
     pub(crate) fn process_events(&mut self, client: ClientId) {
-        let mut left = REQUESTS_PER_TURN;
+        let mut left = REQUESTS_PER_TURN.max(1);
         while left > 0
             && !self.service.is_busy(client)
             && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())

@@ -18,12 +18,13 @@ use super::peer::Peer;
 use super::*;
 use crate::in_process::InProcessService;
 use crate::limits::{ACCEPTS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, REQUESTS_PER_TURN};
-use abi::ids::{CallId, ChunkId, WriterId};
+use abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use abi::ipc::port::ConsumerPort;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets};
 use client::connection::{Attachment, Received, SocketConnection};
 use client::consumer::{ConsumerError, Waited};
 use os::socket::{Address, Received as Raw, Stream};
+use service::Input;
 
 /// As long as it takes: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;
@@ -175,6 +176,101 @@ fn a_flood_of_requests_takes_several_turns() {
     assert_eq!(turns, 4);
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// An engine that does all on the thread that calls it.
+fn engine() -> Engine {
+    let wake = os::poll::Wake::new().unwrap();
+    Engine::new(service_config("test").unwrap(), Box::new(|_, _| {}), wake, false)
+}
+
+fn enable(engine: &mut Engine, client: ClientId, config: TraceConfig, file: Option<FileId>) {
+    let request =
+        protos::EnableTracingRequest { trace_config: Some(config.into()), ..Default::default() };
+    let request = ConsumerRequest::EnableTracing(request);
+    engine.handle_input(Input::ConsumerRequest { client, call: None, request, file });
+}
+
+/// A transport of the program may carry connections of other users, for whom this process cannot act.
+#[test]
+fn a_consumer_of_another_user_has_no_file_created() {
+    let mut engine = engine();
+    let own = os::process::effective_uid();
+    for (uid, is_created) in [(own + 1, false), (own, true)] {
+        let path = std::env::temp_dir().join(format!("serve-{}-{uid}", std::process::id()));
+        let client = engine.next_client();
+        let link = Link::Custom(Box::new(HostLink::new(Side::Consumer)));
+        let peer = Some(service::Peer { uid, ..service::Peer::default() });
+        engine.connected(client, Side::Consumer, link, User::Local(uid), peer);
+        let config = TraceConfig {
+            write_into_file: Some(true),
+            output_path: Some(path.to_str().unwrap().into()),
+            ..one_buffer()
+        };
+        enable(&mut engine, client, config, None);
+        assert_eq!(path.exists(), is_created, "{uid}");
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+#[test]
+fn a_service_that_is_idle_ends_at_once() {
+    engine().finish(|| panic!("there is nothing to wait for"));
+}
+
+/// A pipe that nobody reads: the end is not delayed for longer than the program likes.
+#[test]
+fn a_service_ends_with_a_file_that_takes_nothing() {
+    let wake = os::poll::Wake::new().unwrap();
+    let mut engine =
+        Engine::new(service_config("test").unwrap(), Box::new(|_, _| {}), wake.clone(), true);
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Consumer)));
+    engine.connected(client, Side::Consumer, link, User::Local(0), Some(service::Peer::default()));
+    // The packet with the config is more than a pipe takes.
+    let source =
+        DataSourceConfig { legacy_config: Some("x".repeat(100_000)), ..Default::default() };
+    let source = TraceConfigDataSource { config: Some(source), ..Default::default() };
+    let config =
+        TraceConfig { write_into_file: Some(true), data_sources: vec![source], ..one_buffer() };
+    let file = engine.files.adopt(writer);
+    enable(&mut engine, client, config, Some(file));
+    let mut waits = 0;
+    engine.finish(|| {
+        waits += 1;
+        assert!(waits <= 1, "it waits although it was told not to");
+        false
+    });
+    assert_eq!(waits, 1);
+    drop(reader);
+}
+
+/// What cannot accept now cannot do so at once: the next attempt comes later.
+#[test]
+fn a_listener_that_fails_is_left_alone_for_a_while() {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = os::socket::Listener::inherit(socket.try_clone().unwrap().into()).unwrap();
+    let config = service_config("test").unwrap();
+    let mut server =
+        Server::with_listeners(vec![listener], Vec::new(), config, Box::new(|_, _| {})).unwrap();
+    // From here on it accepts nothing.
+    rustix::net::shutdown(&socket, rustix::net::Shutdown::Both).unwrap();
+    for _ in 0..2 {
+        server.daemon.accept(0).unwrap();
+        assert_eq!(server.handle().stats().faults, 1);
+    }
+}
+
+/// Nobody takes replies to a peer that has closed its end: they would only take memory.
+#[test]
+fn replies_to_a_peer_that_is_gone_are_dropped() {
+    for is_gone in [false, true] {
+        let mut host = HostLink::new(Side::Consumer);
+        host.write_closed = is_gone;
+        host.reply(CallId::new(1), Ok(vec![0; 100].into()), false, None).unwrap();
+        assert_eq!(host.wanted(), (true, !is_gone));
+    }
 }
 
 #[test]

@@ -169,10 +169,9 @@ impl OutputFile {
             let want = usize::try_from(len - at).unwrap_or(buf.len()).min(buf.len());
             let piece = buf.get_mut(..want).unwrap_or_default();
             let got = retry(|| source.file.read_at(piece, at)).map_err(failed("pread"))?;
-            if got == 0 {
-                return Err(OsError::new("pread", libc::EIO));
-            }
-            self.append(piece.get(..got).unwrap_or_default()).map_err(|cut| cut.error)?;
+            let bytes = piece.get(..got).filter(|bytes| !bytes.is_empty());
+            let bytes = bytes.ok_or(OsError::new("pread", libc::EIO))?;
+            self.append(bytes).map_err(|cut| cut.error)?;
             at += got as u64;
         }
         Ok(())

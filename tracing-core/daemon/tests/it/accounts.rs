@@ -91,6 +91,7 @@ fn connections_descriptors_and_files_are_on_the_account() {
     // An answer: the requests before are handled.
     recorder.get_trace_stats().unwrap();
     let state = ask();
+    assert!(state.accounts.iter().all(|account| account.uid.is_some()), "no other machine's");
     let now = account(&state, uid);
     assert!(held(&now.connection_descriptors) >= 4, "{now:?}");
     assert_eq!((held(&now.producer_descriptors), held(&now.files)), (2, 1), "{now:?}");

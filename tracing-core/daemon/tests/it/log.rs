@@ -123,6 +123,26 @@ fn refused_memory_and_new_connections_do_not_fill_the_log() {
     assert!(told.sum::<u64>() >= LINES - refused, "{lines:?}");
 }
 
+/// A message has one descriptor; with more of them than there is space for, the kernel drops some.
+#[test]
+fn a_message_with_many_descriptors_is_told_as_that() {
+    let (line, lines) = mpsc::channel();
+    let daemon = Daemon::start("many", move |text| line.send(text.to_owned()).unwrap());
+    let stream = producer(&daemon.directory);
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let fds = [file.as_fd(); 9];
+    let mut space = [MaybeUninit::uninit(); 128];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+    sendmsg(&stream, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL).unwrap();
+    daemon.wait_for_faults(1);
+    daemon.end();
+    let lines: Vec<String> = lines.into_iter().collect();
+    let told = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(told("a message lost its descriptors"), 1, "{lines:?}");
+    assert_eq!(told("do not close in time"), 0, "{lines:?}");
+}
+
 /// The function of the log blocks for as long as the test likes, as a pipe that nobody reads.
 #[test]
 fn a_log_that_nobody_reads_stops_nothing() {

@@ -118,6 +118,38 @@ fn a_file_is_created_with_the_rights_of_its_consumer() {
     }
 }
 
+/// What the daemon's own user asks for is done with the rights of the daemon, whatever group its consumer is in.
+#[test]
+fn a_file_of_the_own_user_is_that_of_the_daemon() {
+    let world = World::new("own");
+    let path = world.folder("own", 0o755, None, None).join("trace");
+    let record_here = || {
+        if geteuid().is_root() {
+            // Of this thread alone.
+            set_thread_res_gid(None, Gid::from_raw(GROUP), None).unwrap();
+        }
+        record(&mut Consumer::connect(&world.address).unwrap(), &into(&path))
+    };
+    let recorded = std::thread::scope(|scope| scope.spawn(record_here).join().unwrap());
+    assert_eq!(recorded, Ok(()));
+    let file = std::fs::metadata(&path).unwrap();
+    let daemon = (geteuid().as_raw(), rustix::process::getegid().as_raw());
+    assert_eq!((file.uid(), file.gid()), daemon);
+}
+
+/// A consumer that connects over the network may be anybody.
+#[test]
+fn a_consumer_of_another_machine_has_no_file_created() {
+    let address = super::own_tcp_address(20_002);
+    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    options.consumer_sockets = vec![address.clone()];
+    let _service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
+    let path = std::env::temp_dir().join(format!("rights-{}-far", std::process::id()));
+    let error = record(&mut Consumer::connect(&address).unwrap(), &into(&path)).unwrap_err();
+    assert!(error.contains("not a process of this machine"), "{error}");
+    assert!(!path.exists());
+}
+
 #[test]
 fn the_priority_of_the_service_is_not_for_other_users() {
     let world = World::new("priority");

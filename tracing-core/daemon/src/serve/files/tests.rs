@@ -123,3 +123,77 @@ fn a_pipe_has_nothing_to_copy() {
     let (_reader, writer) = rustix::pipe::pipe().unwrap();
     assert!(OutputFile::from_fd(writer).share().is_err());
 }
+
+/// A regular file with these bytes, whose name is gone.
+fn file_of(name: &str, bytes: &[u8]) -> File {
+    let path = std::env::temp_dir().join(format!("file-{}-{name}", std::process::id()));
+    let mut options = File::options();
+    let mut file = options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::io::Write::write_all(&mut file, bytes).unwrap();
+    file
+}
+
+#[test]
+fn bytes_behind_the_last_write_stay() {
+    let mut file = file_of("behind", b"0123456789");
+    file.seek(std::io::SeekFrom::Start(5)).unwrap();
+    let copy = file.try_clone().unwrap();
+    assert!(OutputFile::from_fd(file.into()).take_back(2).is_err());
+    assert_eq!(copy.metadata().unwrap().len(), 10);
+}
+
+#[test]
+fn a_write_that_was_cancelled_writes_nothing() {
+    let file = OutputFile::from_fd(file_of("cancelled", b"").into());
+    file.append(b"before").unwrap();
+    file.cancel().set();
+    let cut = file.append(b"behind").unwrap_err();
+    assert_eq!((cut.written, cut.error.errno), (0, libc::ECANCELED));
+    assert_eq!(file.share().unwrap().1, 6);
+}
+
+/// A consumer may cut its file while it is copied.
+#[test]
+fn a_file_that_is_shorter_than_it_was_is_an_error() {
+    let source = OutputFile::from_fd(file_of("short", b"abc").into());
+    let copy = OutputFile::from_fd(file_of("copy", b"").into());
+    assert_eq!(copy.append_from(&source, 10).unwrap_err().errno, libc::EIO);
+    assert_eq!(copy.append_from(&source, 3), Ok(()));
+    assert_eq!(copy.share().unwrap().1, 6);
+}
+
+/// Without threads the caller does the work, and has the answer at once.
+#[test]
+fn a_file_without_a_thread_is_created_by_its_caller() {
+    let path = std::env::temp_dir().join(format!("created-{}", std::process::id()));
+    let mut files = Files::new(Wake::new().unwrap(), false);
+    let text = path.to_str().unwrap().to_owned();
+    files.create(NewFile { token: 1, path: text, uid: 7, rights: Rights::Daemon });
+    assert_eq!(files.unthreaded.as_ref().map(Vec::len), Some(1));
+    let answers = files.take_finished().answers;
+    assert!(matches!(&answers[..], [Input::FileCreated { token: 1, result: Ok(_) }]));
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// A thread may be set so that it keeps what it may when its user changes. Only root can set that.
+#[test]
+#[cfg(feature = "host")]
+fn a_thread_that_stays_privileged_is_not_used() {
+    use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
+    let identity = Identity { uid: 65534, gid: 65534, groups: Vec::new() };
+    let assume = |bits: CapabilitiesSecureBits| {
+        std::thread::scope(|scope| {
+            let on_thread = || {
+                set_capabilities_secure_bits(bits).ok()?;
+                Some(identity.assume().map_err(|error| error.errno))
+            };
+            scope.spawn(on_thread).join().unwrap()
+        })
+    };
+    if rustix::process::geteuid().is_root() {
+        let Some(kept) = assume(CapabilitiesSecureBits::NO_SETUID_FIXUP) else { return };
+        assert_eq!(kept, Err(libc::EPERM));
+        assert_eq!(assume(CapabilitiesSecureBits::empty()), Some(Ok(())));
+    }
+}

@@ -163,3 +163,18 @@ fn a_daemon_with_few_descriptors_lets_fewer_wait() {
     assert_eq!(max(48), of(6, 12));
     assert_eq!(max(0), of(CLOSER_WAITING_MIN, CLOSER_WAITING_MIN));
 }
+
+#[test]
+fn a_user_whose_descriptor_does_not_close_passes_no_other() {
+    let world = World::new();
+    let slow = world.slow(7);
+    world.begins();
+    assert!(!world.closer.refuses(7));
+    // As if it had begun long ago.
+    lock(&world.closer.0.state).running[0].since_ns = 0;
+    assert!(world.closer.refuses(7));
+    assert!(!world.closer.refuses(8), "another user");
+    drop(slow);
+    world.wait_until_done();
+    assert!(!world.closer.refuses(7));
+}

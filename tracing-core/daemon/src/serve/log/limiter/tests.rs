@@ -105,3 +105,12 @@ fn peers_that_are_not_forgotten_have_a_bound() {
     }
     assert!(limiter.peers.len() <= LOG_PEERS_MAX, "{}", limiter.peers.len());
 }
+
+#[test]
+fn nothing_is_told_of_those_whose_lines_were_all_written() {
+    let mut limiter = Limiter::new(OWN_UID);
+    assert!(limiter.allow(0, who(1, 1000)));
+    written(&mut limiter, 0, who(2, 1001));
+    let expected = format!("{} messages about user 1001 not shown", 10_000 - PEER.burst);
+    assert_eq!(limiter.poll(u64::MAX), [expected]);
+}

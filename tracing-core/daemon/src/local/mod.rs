@@ -385,3 +385,6 @@ impl<P: LocalPort> fmt::Debug for LocalConnection<P> {
         f.debug_struct("LocalConnection").field("client", &self.client).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
