@@ -34,6 +34,27 @@ fn sparse(
     Region::from_mapping(Box::new(Sparse { memory: Region::heap(2 * 4096), off, written_from }))
 }
 
+/// Memory whose system says nothing of its holes.
+struct Plain(Region);
+
+// SAFETY: as above.
+unsafe impl Mapping for Plain {
+    fn ptr(&self) -> std::ptr::NonNull<u8> {
+        self.0.range(0, 0).unwrap()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[test]
+fn without_knowledge_of_holes_all_may_be_written() {
+    let plain = Plain(Region::heap(4096));
+    assert_eq!(plain.written_from(8), Some(8..4096));
+    assert_eq!(plain.written_from(4096), None);
+}
+
 #[test]
 fn a_mapping_begins_at_a_page() {
     assert!(sparse(4096, |_| None).is_ok());
