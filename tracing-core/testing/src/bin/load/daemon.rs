@@ -132,6 +132,10 @@ impl Daemon {
         })
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Time of a processor that it has used. The clock has 10 ms at most machines.
     pub fn processor_time(&self) -> Outcome<Duration> {
         let path = format!("/proc/{}/stat", self.child.id());

@@ -1,7 +1,8 @@
-//! A limit of memory that the kernel enforces, in either version of its control groups.
+//! What the kernel enforces for groups of processes, in either version of its control groups: a limit of memory, and
+//! shares of the processors.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::Outcome;
 
@@ -63,5 +64,56 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// A group of processes that has the same share of the processors as each other one; removed when it is dropped.
+pub struct CpuShare {
+    folder: PathBuf,
+}
+
+/// The folders of groups with shares of the processors. Where all groups are in one tree, the root must hand the shares
+/// on.
+const CPU_ROOTS: [(&str, bool); 2] = [("/sys/fs/cgroup/cpu", false), ("/sys/fs/cgroup", true)];
+
+impl CpuShare {
+    /// Makes one and moves process `pid` into it. The threads and processes that it starts from now on are in it, too.
+    ///
+    /// # Errors
+    /// This process may not, or the kernel has no such groups.
+    pub fn give(pid: u32) -> Outcome<Self> {
+        let mut reason = String::new();
+        for (root, hands_on) in CPU_ROOTS {
+            let root = Path::new(root);
+            let folder = root.join(format!("siege-cpu-{pid}"));
+            let made = match hands_on {
+                true => fs::write(root.join("cgroup.subtree_control"), "+cpu"),
+                false => Ok(()),
+            };
+            if let Err(error) = made.and_then(|()| fs::create_dir(&folder)) {
+                reason = format!("{}: {error}", folder.display());
+                continue;
+            }
+            let group = Self { folder };
+            match fs::write(group.folder.join("cgroup.procs"), pid.to_string()) {
+                Ok(()) => return Ok(group),
+                Err(error) => reason = format!("{}: {error}", group.folder.display()),
+            }
+        }
+        Err(reason)
+    }
+}
+
+impl Drop for CpuShare {
+    fn drop(&mut self) {
+        // The kernel takes a moment to forget a process that has ended.
+        for _ in 0..1000 {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    std::thread::yield_now()
+                }
+                _ => return,
+            }
+        }
     }
 }

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Each user is a process of its own ([`honest`], [`mod@attack`]), over real sockets. Honest users check every byte of
-//! what they get back, and measure how long they wait for answers. As root each process has a user of its own;
-//! otherwise all are one user, whose accounts they share, and only the data is checked.
+//! what they get back, and measure how long they wait for answers. As root each process has a user of its own, and the
+//! daemon and each user have the same share of the processors, as systemd's units and slices of users have; otherwise
+//! all are one user, whose accounts they share, and only the data is checked.
 
 pub mod attack;
 mod cgroup;
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use crate::daemon::{Daemon, Limits, Resources, wait_until};
 use crate::{Outcome, Plan};
-use cgroup::Cgroup;
+use cgroup::{Cgroup, CpuShare};
 use honest::Report;
 
 /// Honest users. Two, as what one user loses another one must not.
@@ -61,10 +62,17 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
         cgroup: cgroup.as_ref().ok().map(Cgroup::processes),
     };
     let daemon = Daemon::start(program, &limits)?;
+    let share = CpuShare::give(daemon.pid());
+    if let Err(reason) = &share {
+        println!(
+            "no share of the processors ({reason}): every thread competes with every other one"
+        );
+    }
     memory::run(&daemon, cgroup.as_ref())?;
     let outcome = besiege(&daemon, plan, cgroup.as_ref().ok());
     let (quiet, besieged) = outcome.map_err(|error| format!("{error}\n{}", daemon.log_end()))?;
     daemon.stop()?;
+    drop(share);
     check_answers(&quiet, &besieged, plan)
 }
 
@@ -86,12 +94,14 @@ fn besiege(daemon: &Daemon, plan: &Plan, cgroup: Option<&Cgroup>) -> Outcome<(Re
 /// Honest users beside hostile ones for `time`.
 fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
     let attackers = hostile_users(daemon)?;
+    let shares: Vec<_> = attackers.iter().map(|it| CpuShare::give(it.id())).collect();
     let report = honest_users(daemon, time);
     let during = daemon.resources();
     for mut attacker in attackers {
         let _ = attacker.kill();
         let _ = attacker.wait();
     }
+    drop(shares);
     Ok((report?, during?))
 }
 
@@ -155,6 +165,7 @@ fn honest_users(daemon: &Daemon, time: Duration) -> Outcome<Report> {
         process(uid, &words).spawn().map_err(|error| format!("an honest user: {error}"))
     };
     let children = HONEST.iter().map(start).collect::<Outcome<Vec<Child>>>()?;
+    let _shares: Vec<_> = children.iter().map(|it| CpuShare::give(it.id())).collect();
     let mut all = Report::default();
     let mut failed = None;
     for child in children {
