@@ -187,8 +187,8 @@ impl Default for Line {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
-            // With none at all nobody would ever get on.
-            per_peer: limits::WORK_PER_PEER.max(1),
+            // At least a request: with none at all nobody would ever get on.
+            per_peer: limits::WORK_PER_PEER.max(limits::WORK_PER_REQUEST),
             per_turn: limits::WORK_PER_TURN,
         }
     }

@@ -108,6 +108,21 @@ fn a_flush_scrapes_in_pieces() {
     assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
 }
 
+/// Large memory is looked at in pieces, also where it has no chunk.
+#[test]
+fn a_flush_looks_at_large_memory_in_pieces() {
+    const PAGES: usize = 1000;
+    let mut shell = Shell::new();
+    let _producer = holding_some(&mut shell, "ds", (PAGES, 0));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    shell.work_waits = true;
+    let call = bounded(&mut shell, |shell| consumer.flush(shell, 0));
+    assert_eq!(consumer.flushed(&mut shell, call), None);
+    assert!(turns(&mut shell) > 0);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+}
+
 /// Also if there are many that hold nothing.
 #[test]
 fn a_flush_looks_at_many_producers_in_pieces() {
