@@ -108,6 +108,22 @@ fn a_flush_scrapes_in_pieces() {
     assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
 }
 
+/// But not at the end of a session whose consumer left: its file is all that stays, and has what writers held.
+#[test]
+fn a_session_that_is_freed_is_scraped_at_once() {
+    const PAGES: usize = 64;
+    let mut shell = Shell::new();
+    let _producer = holding(&mut shell, "ds", PAGES);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    let config = protos::TraceConfig { write_into_file: Some(true), ..large_buffer(&["ds"]) };
+    consumer.enable(&mut shell, config, Some(file));
+    consumer.disconnect(&mut shell);
+    assert!(shell.service.is_idle() && shell.files[&file].closed);
+    let packets = testing::mock::decode_file(&shell.files[&file].bytes);
+    assert_eq!(payloads(&packets).len(), PAGES);
+}
+
 /// Large memory is looked at in pieces, also where it has no chunk.
 #[test]
 fn a_flush_looks_at_large_memory_in_pieces() {
