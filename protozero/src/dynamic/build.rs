@@ -103,7 +103,7 @@ fn build(set: &FileDescriptorSet, names_left: usize) -> Result<Pool, PoolError> 
             return Err(builder.error(&data.full_name, Why::MapEntry));
         }
     }
-    Ok(Pool(Arc::new(builder.schema)))
+    Ok(Pool(Arc::new(builder.schema.prepared())))
 }
 
 /// A message whose fields are not resolved yet. Its index is that of its `MessageData`.

@@ -30,7 +30,7 @@ impl Pool {
                 index += 1;
             }
         }
-        Self(Arc::new(builder.schema))
+        Self(Arc::new(builder.schema.prepared()))
     }
 }
 

@@ -94,9 +94,6 @@ pub(crate) struct MessageData {
     by_number: Vec<(u32, u32)>,
     /// Indices of the fields, sorted by name.
     by_name: Vec<u32>,
-    /// Indices of the fields, sorted by their names in JSON.
-    #[cfg(feature = "json")]
-    by_json_name: Vec<u32>,
     pub(crate) oneofs: Vec<OneofData>,
     /// Indices of the extensions, by number.
     pub(crate) extensions: BTreeMap<u32, u32>,
@@ -118,8 +115,6 @@ impl MessageData {
             fields: Vec::new(),
             by_number: Vec::new(),
             by_name: Vec::new(),
-            #[cfg(feature = "json")]
-            by_json_name: Vec::new(),
             oneofs: Vec::new(),
             extensions: BTreeMap::new(),
             members: BTreeMap::new(),
@@ -143,12 +138,6 @@ impl MessageData {
         let name = |index: &u32| &fields[*index as usize].name;
         self.by_name = indices.collect();
         self.by_name.sort_unstable_by(|a, b| name(a).cmp(name(b)).then(a.cmp(b)));
-        #[cfg(feature = "json")]
-        {
-            let name = |index: &u32| &fields[*index as usize].json_name;
-            self.by_json_name = self.by_name.clone();
-            self.by_json_name.sort_by(|a, b| name(a).cmp(name(b)));
-        }
         if let Some(pair) = self.by_number.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(Duplicate::Number(pair[1].1));
         }
@@ -174,13 +163,6 @@ impl MessageData {
         let key = |index: &u32| &*self.fields[*index as usize].name;
         let at = self.by_name.binary_search_by(|index| key(index).cmp(name)).ok()?;
         Some(self.by_name[at])
-    }
-
-    #[cfg(feature = "json")]
-    pub(crate) fn by_json_name(&self, name: &str) -> Option<u32> {
-        let key = |index: &u32| &*self.fields[*index as usize].json_name;
-        let at = self.by_json_name.binary_search_by(|index| key(index).cmp(name)).ok()?;
-        Some(self.by_json_name[at])
     }
 }
 
@@ -235,7 +217,14 @@ impl EnumData {
 
     pub(crate) fn name_of(&self, number: i32) -> Option<&str> {
         let value = |index: u32| &self.values[index as usize];
-        let at = self.by_number.partition_point(|index| value(*index).1 < number);
+        let number_at = |at: usize| self.by_number.get(at).map(|index| value(*index).1);
+        // Most enums have the numbers from 0 on, without gaps. An alias makes the one before equal.
+        let near = number as usize;
+        let before = near.checked_sub(1).and_then(number_at);
+        let at = match number_at(near) {
+            Some(found) if found == number && before != Some(number) => near,
+            _ => self.by_number.partition_point(|index| value(*index).1 < number),
+        };
         let (name, found) = value(*self.by_number.get(at)?);
         (*found == number).then_some(name)
     }
@@ -253,9 +242,20 @@ pub(crate) struct Schema {
     pub(crate) enums: Vec<EnumData>,
     pub(crate) extensions: Vec<FieldData>,
     pub(crate) symbols: BTreeMap<String, Symbol>,
+    /// The messages, prepared for JSON, by index.
+    #[cfg(feature = "json")]
+    pub(crate) json: Box<[crate::json::Table]>,
 }
 
 impl Schema {
+    /// Prepares the complete tables for those who read them.
+    pub(crate) fn prepared(self) -> Self {
+        #[cfg(feature = "json")]
+        return Self { json: crate::json::prepare(&self), ..self };
+        #[cfg(not(feature = "json"))]
+        self
+    }
+
     pub(crate) fn message(&self, index: u32) -> &MessageData {
         &self.messages[index as usize]
     }

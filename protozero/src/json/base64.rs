@@ -2,18 +2,49 @@
 
 use alloc::vec::Vec;
 
+use super::output::Output;
+
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// What stands for no digit.
+const NONE: u8 = 64;
+
+/// Values of digits, standard or URL-safe.
+const VALUES: [u8; 256] = {
+    let mut values = [NONE; 256];
+    let mut at = 0;
+    while at < 64 {
+        values[DIGITS[at] as usize] = at as u8;
+        at += 1;
+    }
+    values[b'-' as usize] = 62;
+    values[b'_' as usize] = 63;
+    values
+};
+
 /// Appends `bytes` with the standard digits, padded.
-pub(super) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn encode(bytes: &[u8], out: &mut Output) {
     let digit = |bits: u32| DIGITS[(bits & 63) as usize];
-    out.reserve(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let mut digits = [digit(bits >> 18), digit(bits >> 12), digit(bits >> 6), digit(bits)];
-        digits[group.len() + 1..].fill(b'=');
-        out.extend_from_slice(&digits);
+    let digits = |[a, b, c]: [u8; 3]| {
+        let bits = u32::from_be_bytes([0, a, b, c]);
+        [digit(bits >> 18), digit(bits >> 12), digit(bits >> 6), digit(bits)]
+    };
+    let (groups, rest) = bytes.as_chunks::<3>();
+    out.put_groups(groups.len(), |to| {
+        for (group, to) in groups.iter().zip(to) {
+            *to = digits(*group);
+        }
+    });
+    match rest {
+        [a] => {
+            let [a, b, ..] = digits([*a, 0, 0]);
+            out.put(&[a, b, b'=', b'=']);
+        }
+        [a, b] => {
+            let [a, b, c, _] = digits([*a, *b, 0]);
+            out.put(&[a, b, c, b'=']);
+        }
+        _ => {}
     }
 }
 
@@ -25,27 +56,18 @@ pub(super) fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     if digits.len() % 4 == 1 || !(padding.is_empty() || is_padded) {
         return false;
     }
-    out.reserve(digits.len() / 4 * 3 + 2);
-    for group in digits.chunks(4) {
-        let mut bits = 0;
-        for at in 0..4 {
-            let Some(value) = group.get(at).map_or(Some(0), |&digit| value(digit)) else {
-                return false;
-            };
-            bits = bits << 6 | value;
-        }
-        out.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    let begin = out.len();
+    let (groups, rest) = digits.as_chunks::<4>();
+    out.resize(begin + groups.len() * 3, 0);
+    let mut all = 0;
+    for (group, to) in groups.iter().zip(out[begin..].as_chunks_mut::<3>().0) {
+        let [a, b, c, d] = group.map(|digit| VALUES[usize::from(digit)]);
+        all |= a | b | c | d;
+        *to = [a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d];
     }
-    true
-}
-
-fn value(digit: u8) -> Option<u32> {
-    Some(u32::from(match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' | b'-' => 62,
-        b'/' | b'_' => 63,
-        _ => return None,
-    }))
+    let value = |at: usize| rest.get(at).map_or(0, |&digit| VALUES[usize::from(digit)]);
+    let [a, b, c] = [value(0), value(1), value(2)];
+    let bytes = [a << 2 | (b & 63) >> 4, b << 4 | (c & 63) >> 2];
+    out.extend_from_slice(&bytes[..rest.len().saturating_sub(1)]);
+    (all | a | b | c) < NONE
 }

@@ -35,6 +35,8 @@ mod options;
 mod output;
 mod parse;
 mod print;
+mod scan;
+mod table;
 #[cfg(all(test, feature = "dynamic"))]
 mod tests;
 mod time;
@@ -49,6 +51,7 @@ pub use generated::{
     to_writer, to_writer_with,
 };
 pub use options::{ParseOptions, PrintOptions};
+pub(crate) use table::{Table, prepare};
 
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
 use crate::text::TextErrors;

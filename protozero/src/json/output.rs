@@ -1,19 +1,163 @@
-//! Formatted text as bytes.
+//! What a printer or a parser has written.
+//!
+//! The memory behind it is zeroed, so that a short string is copied in whole words, over its end.
 
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::{self, Write as _};
+use core::fmt;
 
-struct Bytes<'o>(&'o mut Vec<u8>);
+use super::scan;
 
-impl fmt::Write for Bytes<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
+/// Bytes that a word at the end may be too long.
+const SLACK: usize = 16;
+
+/// Text in memory that grows.
+pub(super) struct Output {
+    /// The text, and free memory.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Output {
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: alloc::vec![0; bytes], len: 0 }
+    }
+
+    /// Length of the text, bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes back what is behind the first `len` bytes.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    #[cfg(feature = "std")]
+    pub(super) fn text(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// The written bytes, and zeros or what was taken back behind them.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.len);
+        self.bytes
+    }
+
+    /// The text, if all strings in it are UTF-8.
+    pub(super) fn into_string(self) -> Option<String> {
+        String::from_utf8(self.into_bytes()).ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) {
+        let len = (self.len + more + SLACK).max(self.bytes.len() * 2);
+        self.bytes.resize(len, 0);
+    }
+
+    /// At least `need` free bytes.
+    #[inline(always)]
+    fn free(&mut self, need: usize) -> &mut [u8] {
+        if self.bytes.len() - self.len < need {
+            self.grow(need);
+        }
+        self.bytes.get_mut(self.len..).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, byte: u8) {
+        if let Some(to) = self.free(1).first_mut() {
+            *to = byte;
+            self.len += 1;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&mut self, text: &[u8]) {
+        if let Some(to) = self.free(text.len()).get_mut(..text.len()) {
+            to.copy_from_slice(text);
+            self.len += text.len();
+        }
+    }
+
+    /// Appends the first `len` bytes of `text`, of which 16 are copied if there are as many.
+    #[inline(always)]
+    pub(super) fn put_short(&mut self, text: &[u8], len: usize) {
+        match (len, text.first_chunk::<16>()) {
+            (..=16, Some(from)) => {
+                if let Some(to) = self.free(16).first_chunk_mut::<16>() {
+                    *to = *from;
+                    self.len += len;
+                }
+            }
+            _ => self.put(text.get(..len).unwrap_or_default()),
+        }
+    }
+
+    /// Appends the first `len` bytes of `text`, and copies all.
+    #[inline(always)]
+    pub(super) fn put_part<const N: usize>(&mut self, text: &[u8; N], len: usize) {
+        if let Some(to) = self.free(N).first_chunk_mut::<N>() {
+            *to = *text;
+            self.len += len;
+        }
+    }
+
+    /// Appends `count` times `byte`.
+    pub(super) fn fill(&mut self, byte: u8, count: usize) {
+        if let Some(to) = self.free(count).get_mut(..count) {
+            to.fill(byte);
+            self.len += count;
+        }
+    }
+
+    /// Appends groups of four digits: `put` stores each.
+    pub(super) fn put_groups(&mut self, count: usize, put: impl FnOnce(&mut [[u8; 4]])) {
+        if let Some(to) = self.free(count * 4).get_mut(..count * 4) {
+            put(to.as_chunks_mut::<4>().0);
+            self.len += count * 4;
+        }
+    }
+
+    /// Appends `text` in quotes, with escapes.
+    #[inline]
+    pub(super) fn put_string(&mut self, text: &[u8]) {
+        let len = text.len();
+        let free = self.free(len + SLACK);
+        let is_plain = match free.split_first_mut() {
+            Some((quote, to)) => {
+                *quote = b'"';
+                let is_plain = scan::copy_plain(text, to);
+                if let Some(quote) = to.get_mut(len) {
+                    *quote = b'"';
+                }
+                is_plain
+            }
+            None => false,
+        };
+        match is_plain {
+            true => self.len += len + 2,
+            false => self.put_escaped(text),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_escaped(&mut self, text: &[u8]) {
+        self.push(b'"');
+        scan::escape(text, |part| self.put(part));
+        self.push(b'"');
     }
 }
 
-/// Appends formatted text.
-pub(super) fn put(out: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-    // Writing to a list cannot fail.
-    let _ = Bytes(out).write_fmt(text);
+impl fmt::Write for Output {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text.as_bytes());
+        Ok(())
+    }
 }

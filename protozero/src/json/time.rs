@@ -1,9 +1,9 @@
 //! Times and durations as text: `2026-11-23T19:59:58.5Z`, `1.5s`.
 
-use alloc::vec::Vec;
+use core::fmt::Write as _;
 use core::ops::RangeInclusive;
 
-use super::output::put;
+use super::output::Output;
 
 /// Seconds of the years 1 to 9999.
 const TIMESTAMPS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -13,21 +13,25 @@ const NANOS: i32 = 1_000_000_000;
 const DAY: i64 = 86_400;
 
 /// Appends a timestamp. False if it is out of range.
-pub(super) fn put_timestamp(seconds: i64, nanos: i32, out: &mut Vec<u8>) -> bool {
+pub(super) fn put_timestamp(seconds: i64, nanos: i32, out: &mut Output) -> bool {
     if !TIMESTAMPS.contains(&seconds) || !(0..NANOS).contains(&nanos) {
         return false;
     }
     let (year, month, day) = date(seconds.div_euclid(DAY));
     let second = seconds.rem_euclid(DAY);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    put(out, format_args!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"));
+    let two = |value: u64| [b'0' + (value / 10 % 10) as u8, b'0' + (value % 10) as u8];
+    let parts = [year / 100, year % 100, month, day, hour as _, minute as _, second as _];
+    let [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n]] =
+        parts.map(|part| two(part as u64));
+    out.put(&[a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n]);
     put_nanos(nanos.unsigned_abs(), out);
     out.push(b'Z');
     true
 }
 
 /// Appends a duration. False if it is out of range, or its parts have different signs.
-pub(super) fn put_duration(seconds: i64, nanos: i32, out: &mut Vec<u8>) -> bool {
+pub(super) fn put_duration(seconds: i64, nanos: i32, out: &mut Output) -> bool {
     let has_one_sign = seconds == 0 || nanos == 0 || (seconds < 0) == (nanos < 0);
     if !DURATIONS.contains(&seconds) || nanos <= -NANOS || nanos >= NANOS || !has_one_sign {
         return false;
@@ -35,20 +39,21 @@ pub(super) fn put_duration(seconds: i64, nanos: i32, out: &mut Vec<u8>) -> bool 
     if seconds < 0 || nanos < 0 {
         out.push(b'-');
     }
-    put(out, format_args!("{}", seconds.unsigned_abs()));
+    // Writing to memory cannot fail, here and below.
+    let _ = write!(out, "{}", seconds.unsigned_abs());
     put_nanos(nanos.unsigned_abs(), out);
     out.push(b's');
     true
 }
 
 /// No digits, or 3, 6 or 9 after a point.
-fn put_nanos(nanos: u32, out: &mut Vec<u8>) {
-    match nanos {
-        0 => {}
-        _ if nanos.is_multiple_of(1_000_000) => put(out, format_args!(".{:03}", nanos / 1_000_000)),
-        _ if nanos.is_multiple_of(1_000) => put(out, format_args!(".{:06}", nanos / 1_000)),
-        _ => put(out, format_args!(".{nanos:09}")),
-    }
+fn put_nanos(nanos: u32, out: &mut Output) {
+    let _ = match nanos {
+        0 => Ok(()),
+        _ if nanos.is_multiple_of(1_000_000) => write!(out, ".{:03}", nanos / 1_000_000),
+        _ if nanos.is_multiple_of(1_000) => write!(out, ".{:06}", nanos / 1_000),
+        _ => write!(out, ".{nanos:09}"),
+    };
 }
 
 /// Seconds and nanoseconds of an RFC 3339 time.

@@ -10,7 +10,7 @@
 //! its first. When the tag of a nested message is written, its length is the number of bytes
 //! written since its end: one pass, no cached sizes, and every length in its shortest form.
 //!
-//! If the buffer is too short, its content is lost. From then on the encoder only counts bytes, and
+//! If the buffers are too short, their content is lost. From then on the encoder only counts bytes, and
 //! the caller encodes the message again into a buffer of that length.
 //!
 //! A message for the start of a caller's buffer is first written to a buffer on the stack, which is
@@ -22,6 +22,8 @@
 //!                                  at last:       | head | tail | .  .  .
 //! ```
 
+use alloc::vec::Vec;
+
 use crate::decode::limits::DEPTH_MAX;
 use crate::error::WriteError;
 use crate::wire::tag::Encoded;
@@ -29,6 +31,9 @@ use crate::wire::{tag, varint};
 
 /// Maximum length of a message, string or bytes (protobuf's limit).
 const BYTES_MAX: usize = i32::MAX as usize;
+
+/// Length of the buffer on the heap for messages that are too long for the stack.
+const SPILL_LEN: usize = 4096;
 
 /// Writes fields from the last to the first.
 pub struct Encoder<'b> {
@@ -40,6 +45,8 @@ pub struct Encoder<'b> {
     len_outside: usize,
     /// The next buffer, for when this one is full.
     pub(super) next: Option<&'b mut [u8]>,
+    /// The buffer after that. It gets its memory when it is needed.
+    pub(super) spill: Option<&'b mut Vec<u8>>,
     /// Bytes written before the current buffer began.
     pub(super) before: usize,
     /// Number of open messages around the current one.
@@ -57,10 +64,16 @@ impl<'b> Encoder<'b> {
             capacity,
             len_outside: 0,
             next: None,
+            spill: None,
             before: 0,
             depth: 0,
             error: None,
         }
+    }
+
+    /// Whether bytes were only counted, because the buffers were too short.
+    pub(super) fn is_counted(&self) -> bool {
+        self.capacity == 0
     }
 
     /// Number of bytes written or counted.
@@ -107,7 +120,12 @@ impl<'b> Encoder<'b> {
     #[cold]
     #[inline(never)]
     fn raw_in_next(&mut self, bytes: &[u8]) {
-        let Some(next) = self.next.take() else { return self.count(bytes.len()) };
+        let spill = || {
+            let spill = self.spill.take()?;
+            spill.resize(SPILL_LEN, 0);
+            Some(spill.as_mut_slice())
+        };
+        let Some(next) = self.next.take().or_else(spill) else { return self.count(bytes.len()) };
         self.before = self.written();
         self.len_outside = self.before;
         self.capacity = next.len();

@@ -53,11 +53,15 @@ pub trait BytesBorrow<'a>: AsRef<[u8]> + Default {
 }
 
 impl TextValue for String {
-    /// Reuses its memory.
+    /// Reuses its memory, or allocates as much as the text has.
     #[inline]
     fn set_text(&mut self, text: &str) {
-        self.clear();
-        self.push_str(text);
+        if self.capacity() < text.len() {
+            *self = text.to_owned();
+        } else {
+            self.clear();
+            self.push_str(text);
+        }
     }
 }
 
@@ -90,11 +94,15 @@ impl<'a> TextBorrow<'a> for &'a str {
 }
 
 impl BytesValue for Vec<u8> {
-    /// Reuses its memory.
+    /// Reuses its memory, or allocates as many bytes as there are.
     #[inline]
     fn set_bytes(&mut self, bytes: &[u8]) {
-        self.clear();
-        self.extend_from_slice(bytes);
+        if self.capacity() < bytes.len() {
+            *self = bytes.to_owned();
+        } else {
+            self.clear();
+            self.extend_from_slice(bytes);
+        }
     }
 }
 

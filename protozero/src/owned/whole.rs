@@ -99,13 +99,24 @@ impl<M: Encode> Fields for &M {
 
 /// [`to_vec`] for all messages. It is compiled once, not for each of them.
 fn filled(message: &dyn Fields, framed: bool) -> Result<Vec<u8>, WriteError> {
-    let encode = |out: &mut Encoder<'_>| message.put(out);
     let mut scratch = [0; SCRATCH_LEN];
-    let len = fill(encode, framed, &mut scratch)?;
-    if let Some(at) = SCRATCH_LEN.checked_sub(len) {
-        return Ok(scratch[at..].to_vec());
+    let mut spill = Vec::new();
+    let mut out = Encoder::new(&mut scratch);
+    out.spill = Some(&mut spill);
+    message.put(&mut out);
+    if framed {
+        out.bare_varint(out.written() as u64);
     }
-    let mut bytes = alloc::vec![0; len];
-    fill(encode, framed, &mut bytes)?;
+    let (is_spilled, is_counted, before) = (out.spill.is_none(), out.is_counted(), out.before);
+    let len = out.finish()?;
+    if is_counted {
+        let mut bytes = alloc::vec![0; len];
+        fill(|out| message.put(out), framed, &mut bytes)?;
+        return Ok(bytes);
+    }
+    let tail = if is_spilled { before } else { len };
+    let mut bytes = Vec::with_capacity(len);
+    bytes.extend_from_slice(&spill[spill.len() - (len - tail)..]);
+    bytes.extend_from_slice(&scratch[SCRATCH_LEN - tail..]);
     Ok(bytes)
 }

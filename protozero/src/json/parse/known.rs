@@ -5,12 +5,19 @@ use alloc::string::String;
 
 use super::Parser;
 use super::lexer::Parsed;
-use super::output::{FIXED64, LEN, VARINT};
 use crate::dynamic::schema::{Symbol, Type};
 use crate::json::known::Known;
+use crate::json::table::{Field, Form};
 use crate::json::time;
+use crate::wire::tag::{FIXED64, LEN, VARINT};
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
+    /// The field with this number.
+    fn field_of(&self, index: u32, number: u32) -> Option<&'t Field> {
+        let table = &self.schema.json[index as usize];
+        table.find(number).map(|at| &table.fields[at])
+    }
+
     /// Parses the content of a message with a form of its own.
     pub(super) fn known(&mut self, known: Known, index: u32, level: u32) -> Parsed<()> {
         match known {
@@ -25,8 +32,8 @@ impl Parser<'_> {
 
     /// Parses the value of field 1.
     fn only_field(&mut self, index: u32, level: u32) -> Parsed<()> {
-        match self.schema.field_by_number(index, 1) {
-            Some(data) => self.field(data, level),
+        match self.field_of(index, 1) {
+            Some(field) => self.field(field, level),
             None => self.fault("the schema has this message without field 1"),
         }
     }
@@ -56,7 +63,7 @@ impl Parser<'_> {
                 return self.lexer.fault(at, "expected paths such as `someField.other`");
             };
             self.out.tag(1, LEN);
-            self.out.text(path.as_bytes());
+            self.out.text(path.as_bytes(), path.len());
         }
         Ok(())
     }
@@ -78,15 +85,15 @@ impl Parser<'_> {
                 return self.float_without_quotes();
             }
         };
-        match self.schema.field_by_number(index, number) {
-            Some(data) => self.element(data, level).map(drop),
+        match self.field_of(index, number) {
+            Some(field) => self.element(field, level).map(drop),
             None => self.fault("the schema has another google.protobuf.Value"),
         }
     }
 
     fn float_without_quotes(&mut self) -> Parsed<()> {
         match self.lexer.peek() {
-            Some(b'-' | b'0'..=b'9') => self.float(Type::Double),
+            Some(b'-' | b'0'..=b'9') => self.float(Type::Double).map(drop),
             _ => self.unexpected("a value"),
         }
     }
@@ -121,11 +128,11 @@ impl Parser<'_> {
         };
         self.lexer.go_to(begin);
         self.out.tag(1, LEN);
-        self.out.text(url.as_bytes());
+        self.out.text(url.as_bytes(), url.len());
         let before = self.out.len();
         self.out.tag(2, LEN);
         let content = self.out.begin();
-        if Known::of(name).is_some() {
+        if let Form::Known(_) = self.schema.json[index as usize].form {
             self.known_in_any(index, level + 1, begin)?;
         } else {
             self.check_level(level + 1)?;

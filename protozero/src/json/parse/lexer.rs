@@ -1,10 +1,12 @@
 //! The tokens of JSON (RFC 8259).
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
+use crate::json::scan;
 use crate::text::error::quote;
 
 /// What is wrong, and where.
@@ -13,7 +15,8 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-pub(super) type Parsed<T> = Result<T, Fault>;
+/// The fault is in a box, so that results are small.
+pub(super) type Parsed<T> = Result<T, Box<Fault>>;
 
 /// The next place in a text.
 pub(super) struct Lexer<'t> {
@@ -37,12 +40,21 @@ impl<'t> Lexer<'t> {
     }
 
     /// A fault from `begin` to here.
+    #[cold]
     pub(super) fn fault<T>(&self, begin: usize, message: impl Into<String>) -> Parsed<T> {
-        Err(Fault { span: begin..self.at.max(begin), message: message.into() })
+        Err(Box::new(Fault { span: begin..self.at.max(begin), message: message.into() }))
     }
 
     /// The first byte of the next token.
+    #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
+        match self.text.as_bytes().get(self.at) {
+            Some(&byte) if byte > b' ' => Some(byte),
+            _ => self.peek_behind_space(),
+        }
+    }
+
+    fn peek_behind_space(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(self.at) {
             self.at += 1;
@@ -50,7 +62,72 @@ impl<'t> Lexer<'t> {
         bytes.get(self.at).copied()
     }
 
+    /// Takes the first `len` bytes of `expected` if they are next.
+    #[inline(always)]
+    pub(super) fn take_all(&mut self, expected: &[u8], len: usize) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let is_next = match (rest.first_chunk::<16>(), expected.first_chunk::<16>()) {
+            (Some(next), Some(first)) => {
+                let differ = u128::from_le_bytes(*next) ^ u128::from_le_bytes(*first);
+                match 128u32.checked_sub(len as u32 * 8) {
+                    Some(unused) => differ.unbounded_shl(unused) == 0,
+                    None => differ == 0 && rest.starts_with(expected.get(..len).unwrap_or(rest)),
+                }
+            }
+            _ => expected.get(..len).is_some_and(|expected| rest.starts_with(expected)),
+        };
+        self.at += if is_next { len } else { 0 };
+        is_next
+    }
+
+    /// Takes a string without escapes: the text from its first letter on, and its length. None if something else is
+    /// next.
+    #[inline(always)]
+    pub(super) fn plain_string(&mut self) -> Option<(&'t [u8], usize)> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let begin = self.at + 1;
+        let text: &'t [u8] = self.text.as_bytes();
+        let end = scan::special(text, begin);
+        if text.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.at = end + 1;
+        Some((text.get(begin..)?, end - begin))
+    }
+
+    /// Takes an integer of at most 18 digits without fraction and exponent: its amount, and whether it has a minus.
+    /// None if something else is next.
+    #[inline(always)]
+    pub(super) fn short_integer(&mut self) -> Option<(u64, bool)> {
+        let first = self.peek()?;
+        let bytes = self.text.as_bytes();
+        let begin = self.at + usize::from(first == b'-');
+        let mut at = begin;
+        let mut value = 0;
+        while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0'))
+            && digit < 10
+        {
+            if at - begin == 18 {
+                return None;
+            }
+            value = value * 10 + u64::from(digit);
+            at += 1;
+        }
+        let is_valid = at > begin && (bytes[begin] != b'0' || at - begin == 1);
+        match bytes.get(at) {
+            Some(b'.' | b'e' | b'E') => None,
+            _ if !is_valid => None,
+            _ => {
+                self.at = at;
+                Some((value, first == b'-'))
+            }
+        }
+    }
+
     /// Takes a bracket, a colon or a comma.
+    #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -58,10 +135,17 @@ impl<'t> Lexer<'t> {
     }
 
     /// Takes a bracket, a colon or a comma that must be there.
+    #[inline]
     pub(super) fn expect(&mut self, byte: u8, place: &str) -> Parsed<()> {
-        if self.take(byte) {
-            return Ok(());
+        match self.take(byte) {
+            true => Ok(()),
+            false => self.unexpected(byte, place),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unexpected(&mut self, byte: u8, place: &str) -> Parsed<()> {
         let found = self.next_for_error();
         self.fault(self.at, format!("expected `{}` {place}, found {found}", char::from(byte)))
     }
@@ -108,24 +192,32 @@ impl<'t> Lexer<'t> {
     }
 
     /// Takes a string.
+    #[inline]
     pub(super) fn string(&mut self, what: &str) -> Parsed<Cow<'t, str>> {
         if !self.take(b'"') {
             let found = self.next_for_error();
             return self.fault(self.at, format!("expected {what} in quotes, found {found}"));
         }
         let begin = self.at;
+        self.at = scan::special(self.text.as_bytes(), begin);
+        if self.text.as_bytes().get(self.at) == Some(&b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(&self.text[begin..self.at - 1]));
+        }
+        self.escaped(begin).map(Cow::Owned)
+    }
+
+    /// Takes the rest of a string that begins at `begin`, from its first special byte on.
+    fn escaped(&mut self, begin: usize) -> Parsed<String> {
         let bytes = self.text.as_bytes();
-        let mut text = String::new();
-        let mut plain = begin;
+        let mut text = String::from(&self.text[begin..self.at]);
         loop {
             match bytes.get(self.at) {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    text.push_str(&self.text[plain..self.at]);
-                    text.push(self.escape()?);
-                    plain = self.at;
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
                 }
-                Some(b' '..) => self.at += 1,
+                Some(b'\\') => text.push(self.escape()?),
                 Some(_) => {
                     self.at += 1;
                     let message =
@@ -134,14 +226,10 @@ impl<'t> Lexer<'t> {
                 }
                 None => return self.fault(begin - 1, "this string does not end"),
             }
+            let plain = self.at;
+            self.at = scan::special(bytes, plain);
+            text.push_str(&self.text[plain..self.at]);
         }
-        let rest = &self.text[plain..self.at];
-        self.at += 1;
-        if plain == begin {
-            return Ok(Cow::Borrowed(rest));
-        }
-        text.push_str(rest);
-        Ok(Cow::Owned(text))
     }
 
     /// Takes an escape, from its backslash.

@@ -11,20 +11,22 @@ mod number;
 mod output;
 mod scalar;
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::known::{Known, NULL_VALUE};
 use super::options::ParseOptions;
 use super::print::Seen;
+use super::table::{Field, Form, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
-use crate::dynamic::schema::{FieldData, Schema, Symbol, Type};
+use crate::dynamic::schema::{FieldAt, Schema, Symbol, Type};
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
 use crate::text::error::{TextError, TextErrors, nearest, quote};
+use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
 use lexer::{Fault, Lexer, Parsed, number_len};
 use number::not_in_range;
-use output::{FIXED32, FIXED64, GROUP, GROUP_END, LEN, Output, VARINT};
+use output::Encoded;
 
 pub(super) fn parse(
     descriptor: &MessageDescriptor,
@@ -37,10 +39,14 @@ pub(super) fn parse(
         failed(error.valid_up_to()..error.valid_up_to() + 1, "the text is not UTF-8".to_string())
     })?;
     let schema = &*descriptor.pool().0;
-    let mut parser = Parser { lexer: Lexer::new(utf8), schema, options, out: Output::default() };
+    let out = Encoded::with_capacity(text.len() / 4 * 3 + 64);
+    let mut parser = Parser { lexer: Lexer::new(utf8), schema, options, out };
     match parser.root(descriptor.index) {
         Ok(()) => Ok(parser.out.into_bytes()),
-        Err(Fault { span, message }) => Err(failed(span, message)),
+        Err(fault) => {
+            let Fault { span, message } = *fault;
+            Err(failed(span, message))
+        }
     }
 }
 
@@ -60,7 +66,7 @@ struct Parser<'t> {
     lexer: Lexer<'t>,
     schema: &'t Schema,
     options: &'t ParseOptions<'t>,
-    out: Output,
+    out: Encoded,
 }
 
 /// What was written for a value.
@@ -98,9 +104,9 @@ impl<'t> Parser<'t> {
     /// Parses the content of a message, `level` levels below the outermost one.
     fn message(&mut self, index: u32, level: u32) -> Parsed<()> {
         self.check_level(level)?;
-        match Known::of(&self.schema.message(index).full_name) {
-            Some(known) => self.known(known, index, level),
-            None => self.fields(index, level, false),
+        match self.schema.json[index as usize].form {
+            Form::Known(known) => self.known(known, index, level),
+            Form::Fields | Form::MessageSet => self.fields(index, level, false),
         }
     }
 
@@ -156,27 +162,103 @@ impl<'t> Parser<'t> {
 
     /// Parses the fields of a message; `in_any` says that `@type` is not one of them.
     fn fields(&mut self, index: u32, level: u32, in_any: bool) -> Parsed<()> {
-        let schema = self.schema;
+        if self.lexer.peek() != Some(b'{') {
+            return self.unexpected("an object: `{`");
+        }
+        self.lexer.take(b'{');
+        if self.lexer.take(b'}') {
+            return Ok(());
+        }
+        let table = &self.schema.json[index as usize];
         let (mut seen, mut oneofs) = (Seen::default(), Seen::default());
-        self.object(|this, key, begin| {
-            if in_any && key == "@type" {
-                return this.skip(level);
+        let mut expected = 0;
+        loop {
+            self.lexer.peek();
+            let begin = self.lexer.position();
+            if let Some(at) = self.expected(table, expected) {
+                expected = at + 1;
+                self.member(table, at, (&mut seen, &mut oneofs), begin, level)?;
+            } else {
+                let key = self.lexer.string("a name")?;
+                self.lexer.expect(b':', "behind the name")?;
+                match self.find(table, index, &key) {
+                    _ if in_any && key == "@type" => self.skip(level)?,
+                    Some(at) => {
+                        expected = at + 1;
+                        self.member(table, at, (&mut seen, &mut oneofs), begin, level)?;
+                    }
+                    None => self.unknown(index, &key, begin, level)?,
+                }
             }
-            let Some(data) = find(schema, index, key) else {
-                return this.unknown(index, key, begin, level);
-            };
-            if !seen.insert(data.number) {
-                return this.lexer.fault(begin, format!("the field `{key}` is set twice"));
+            if self.lexer.take(b'}') {
+                return Ok(());
             }
-            if this.lexer.take_word("null") {
-                return this.null(data);
+            self.lexer.expect(b',', "or `}` behind a value")?;
+        }
+    }
+
+    /// Takes the name of a field and its colon, if it is one of the next two.
+    #[inline]
+    fn expected(&mut self, table: &Table, next: usize) -> Option<usize> {
+        for at in next..next + 2 {
+            let field = table.fields.get(at)?;
+            // Without the comma before it.
+            let key = field.short_key.get(1..)?;
+            if let Some(len) = usize::from(field.short_key_len).checked_sub(1)
+                && self.lexer.take_all(key, len)
+            {
+                return Some(at);
             }
-            if !data.oneof.is_none_or(|oneof| oneofs.insert(oneof)) {
-                let message = format!("`{key}`: another field of the same oneof is set, too");
-                return this.lexer.fault(begin, message);
-            }
-            this.field(data, level)
-        })
+        }
+        None
+    }
+
+    /// The field or extension that a name means.
+    fn find(&self, table: &Table, index: u32, key: &str) -> Option<usize> {
+        let Some(name) = key.strip_prefix('[').and_then(|key| key.strip_suffix(']')) else {
+            return table.find_name(self.schema, key);
+        };
+        let Some(&Symbol::Extension(extension)) = self.schema.symbols.get(name) else {
+            return None;
+        };
+        let data = self.schema.field(FieldAt::Extension(extension));
+        table.find(data.number).filter(|_| data.parent == index)
+    }
+
+    /// Parses the value of a field, whose name begins at `begin`.
+    #[inline]
+    fn member(
+        &mut self,
+        table: &'t Table,
+        at: usize,
+        (seen, oneofs): (&mut Seen, &mut Seen),
+        begin: usize,
+        level: u32,
+    ) -> Parsed<()> {
+        let field = &table.fields[at];
+        if !seen.insert(at as u32) {
+            let key = self.name_at(begin);
+            return self.lexer.fault(begin, format!("the field `{key}` is set twice"));
+        }
+        if self.lexer.peek() == Some(b'n') && self.lexer.take_word("null") {
+            return self.null(field);
+        }
+        if !field.oneof.is_none_or(|oneof| oneofs.insert(oneof)) {
+            let key = self.name_at(begin);
+            let message = format!("`{key}`: another field of the same oneof is set, too");
+            return self.lexer.fault(begin, message);
+        }
+        self.field(field, level)
+    }
+
+    /// The name that begins at `begin`, for an error.
+    #[cold]
+    fn name_at(&mut self, begin: usize) -> Cow<'t, str> {
+        let end = self.lexer.position();
+        self.lexer.go_to(begin);
+        let key = self.lexer.string("a name").unwrap_or_default();
+        self.lexer.go_to(end);
+        key
     }
 
     fn unknown(&mut self, index: u32, key: &str, begin: usize, level: u32) -> Parsed<()> {
@@ -193,121 +275,108 @@ impl<'t> Parser<'t> {
     }
 
     /// A field that is `null`: not set, but for the types that have this value.
-    fn null(&mut self, data: &FieldData) -> Parsed<()> {
-        if !data.repeated() && self.is_null(data.ty) {
-            self.put_null(data);
+    fn null(&mut self, field: &Field) -> Parsed<()> {
+        if field.shape != Shape::One || !field.nullable {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Whether `null` is a value of this type.
-    fn is_null(&self, ty: Type) -> bool {
-        match ty {
-            Type::Enum(index) => &*self.schema.enumeration(index).full_name == NULL_VALUE,
-            Type::Message(index) => {
-                Known::of(&self.schema.message(index).full_name) == Some(Known::Value)
-            }
-            _ => false,
-        }
-    }
-
-    fn put_null(&mut self, data: &FieldData) {
-        match data.ty {
+        match field.ty {
             Type::Message(_) => {
-                self.out.tag(data.number, LEN);
+                self.out.tag(field.number, LEN);
                 self.out.put(&[2, 0x08, 0]);
             }
-            _ if data.presence || data.oneof.is_some() || data.repeated() => {
-                self.out.tag(data.number, VARINT);
+            _ if field.presence => {
+                self.out.tag(field.number, VARINT);
                 self.out.put(&[0]);
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Parses the value of a field.
-    fn field(&mut self, data: &'t FieldData, level: u32) -> Parsed<()> {
-        if let Some(of) = data.entry() {
-            return self.map(data, of, level);
-        }
-        if data.extension && self.schema.message(data.parent).message_set {
-            return self.item(data, level);
-        }
-        if !data.repeated() {
-            let begin = self.out.len();
-            let put = self.element(data, level)?;
-            let is_needed = data.presence || data.oneof.is_some();
-            if put == Put::Nothing || put == Put::Zero && !is_needed {
-                self.out.truncate(begin);
-            }
-            return Ok(());
-        }
-        if data.packed && data.ty.packable() {
-            let begin = self.out.len();
-            self.out.tag(data.number, LEN);
-            let content = self.out.begin();
-            self.list(|this| {
-                let element = this.out.len();
-                if this.value(data, level)? == Put::Nothing {
-                    this.out.truncate(element);
+    #[inline]
+    fn field(&mut self, field: &'t Field, level: u32) -> Parsed<()> {
+        match field.shape {
+            Shape::Map(of) => self.map(field, of, level),
+            _ if self.is_item(field) => self.item(field, level),
+            Shape::One => {
+                let begin = self.out.len();
+                let put = self.element(field, level)?;
+                if put == Put::Nothing || put == Put::Zero && !field.presence {
+                    self.out.truncate(begin);
                 }
                 Ok(())
-            })?;
-            match self.out.len() == content {
-                true => self.out.truncate(begin),
-                false => self.out.end(content),
             }
-            return Ok(());
+            Shape::List if field.packed => {
+                let begin = self.out.len();
+                self.out.tag(field.number, LEN);
+                let content = self.out.begin();
+                self.list(|this| {
+                    let element = this.out.len();
+                    if this.value(field, level)? == Put::Nothing {
+                        this.out.truncate(element);
+                    }
+                    Ok(())
+                })?;
+                match self.out.len() == content {
+                    true => self.out.truncate(begin),
+                    false => self.out.end(content),
+                }
+                Ok(())
+            }
+            Shape::List => self.list(|this| {
+                let begin = this.out.len();
+                if this.element(field, level)? == Put::Nothing {
+                    this.out.truncate(begin);
+                }
+                Ok(())
+            }),
         }
-        self.list(|this| {
-            let begin = this.out.len();
-            if this.element(data, level)? == Put::Nothing {
-                this.out.truncate(begin);
-            }
-            Ok(())
-        })
+    }
+
+    /// Whether the field is an item of a message set.
+    fn is_item(&self, field: &Field) -> bool {
+        field.is_extension() && {
+            let data = self.schema.field(field.at);
+            self.schema.message(data.parent).message_set
+        }
     }
 
     /// Parses an item of a message set: a group of the number and the message.
-    fn item(&mut self, data: &'t FieldData, level: u32) -> Parsed<()> {
-        self.out.tag(1, GROUP);
+    fn item(&mut self, field: &'t Field, level: u32) -> Parsed<()> {
+        self.out.tag(1, BEGIN_GROUP);
         self.out.tag(2, VARINT);
-        self.out.varint(data.number.into());
+        self.out.varint(field.number.into());
         self.out.tag(3, LEN);
-        self.value(data, level)?;
-        self.out.tag(1, GROUP_END);
+        self.value(field, level)?;
+        self.out.tag(1, END_GROUP);
         Ok(())
     }
 
     /// Parses a value and writes it behind its tag.
-    fn element(&mut self, data: &'t FieldData, level: u32) -> Parsed<Put> {
-        let wire_type = match data.ty {
-            Type::Fixed32 | Type::Sfixed32 | Type::Float => FIXED32,
-            Type::Fixed64 | Type::Sfixed64 | Type::Double => FIXED64,
-            Type::Message(_) if data.delimited => GROUP,
-            Type::String | Type::Bytes | Type::Message(_) => LEN,
-            _ => VARINT,
-        };
-        self.out.tag(data.number, wire_type);
-        let put = self.value(data, level)?;
-        if wire_type == GROUP {
-            self.out.tag(data.number, GROUP_END);
+    #[inline(always)]
+    fn element(&mut self, field: &'t Field, level: u32) -> Parsed<Put> {
+        let wire_type = field.wire_type();
+        self.out.varint(field.tag.into());
+        let put = self.value(field, level)?;
+        if wire_type == BEGIN_GROUP {
+            self.out.tag(field.number, END_GROUP);
         }
         Ok(put)
     }
 
-    fn map(&mut self, data: &'t FieldData, of: u32, level: u32) -> Parsed<()> {
-        let schema = self.schema;
-        let parts = (schema.field_by_number(of, 1), schema.field_by_number(of, 2));
-        let (Some(key_data), Some(value_data)) = parts else {
+    fn map(&mut self, field: &'t Field, of: u32, level: u32) -> Parsed<()> {
+        let entry = &self.schema.json[of as usize];
+        let part = |number| entry.find(number).map(|at| &entry.fields[at]);
+        let (Some(key_field), Some(value_field)) = (part(1), part(2)) else {
             return self.fault("the schema has a map without keys or values");
         };
         self.object(|this, key, begin| {
             let entry = this.out.len();
-            this.out.tag(data.number, LEN);
+            this.out.varint(field.tag.into());
             let content = this.out.begin();
-            this.key(key_data, key, begin)?;
-            if this.element(value_data, level)? == Put::Nothing {
+            this.key(key_field, key, begin)?;
+            if this.element(value_field, level)? == Put::Nothing {
                 this.out.truncate(entry);
                 return Ok(());
             }
@@ -317,30 +386,21 @@ impl<'t> Parser<'t> {
     }
 
     /// Writes the key of an entry, which is text for all types.
-    fn key(&mut self, data: &FieldData, key: &str, begin: usize) -> Parsed<()> {
-        match data.ty {
-            Type::String => {
-                self.out.tag(data.number, LEN);
-                self.out.text(key.as_bytes());
-            }
+    fn key(&mut self, field: &Field, key: &str, begin: usize) -> Parsed<()> {
+        self.out.tag(field.number, field.wire_type());
+        match field.ty {
+            Type::String => self.out.text(key.as_bytes(), key.len()),
             Type::Bool => {
                 let value = match key {
                     "true" => 1,
                     "false" => 0,
                     _ => return self.lexer.fault(begin, "expected the key \"true\" or \"false\""),
                 };
-                self.out.tag(data.number, VARINT);
                 self.out.put(&[value]);
             }
             ty => {
-                let wire_type = match ty {
-                    Type::Fixed32 | Type::Sfixed32 => FIXED32,
-                    Type::Fixed64 | Type::Sfixed64 => FIXED64,
-                    _ => VARINT,
-                };
-                self.out.tag(data.number, wire_type);
                 let is_number = number_len(key.as_bytes()) == Some(key.len());
-                if !is_number || !self.integer(ty, key) {
+                if !is_number || self.integer(ty, key).is_none() {
                     return self.lexer.fault(begin, not_in_range(ty, key));
                 }
             }
@@ -349,20 +409,21 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses a value that is not a list, and writes it without a tag.
-    fn value(&mut self, data: &'t FieldData, level: u32) -> Parsed<Put> {
-        let begin = self.out.len();
-        match data.ty {
-            Type::Message(index) if data.delimited => self.message(index, level + 1)?,
+    #[inline]
+    fn value(&mut self, field: &'t Field, level: u32) -> Parsed<Put> {
+        let is_zero = match field.ty {
             Type::Message(index) => {
-                let content = self.out.begin();
-                self.message(index, level + 1)?;
-                self.out.end(content);
+                if field.wire_type() == BEGIN_GROUP {
+                    self.message(index, level + 1)?;
+                } else {
+                    let content = self.out.begin();
+                    self.message(index, level + 1)?;
+                    self.out.end(content);
+                }
+                false
             }
             Type::Enum(index) => return self.enumeration(self.schema.enumeration(index)),
-            Type::String => {
-                let text = self.lexer.string("text")?;
-                self.out.text(text.as_bytes());
-            }
+            Type::String => self.string()?,
             Type::Bytes => self.bytes()?,
             Type::Bool => {
                 let value = self.lexer.take_word("true");
@@ -370,12 +431,11 @@ impl<'t> Parser<'t> {
                     return self.unexpected("`true` or `false`");
                 }
                 self.out.put(&[u8::from(value)]);
+                !value
             }
-            Type::Float | Type::Double => self.float(data.ty)?,
+            Type::Float | Type::Double => self.float(field.ty)?,
             ty => self.number(ty)?,
-        }
-        let is_message = matches!(data.ty, Type::Message(_));
-        let is_zero = !is_message && self.out.is_zero_from(begin);
+        };
         Ok(if is_zero { Put::Zero } else { Put::Value })
     }
 
@@ -397,15 +457,4 @@ impl<'t> Parser<'t> {
             }
         }
     }
-}
-
-/// The field or extension that a name means.
-fn find<'s>(schema: &'s Schema, index: u32, key: &str) -> Option<&'s FieldData> {
-    let message = schema.message(index);
-    if let Some(name) = key.strip_prefix('[').and_then(|key| key.strip_suffix(']')) {
-        let Some(&Symbol::Extension(at)) = schema.symbols.get(name) else { return None };
-        return Some(&schema.extensions[at as usize]).filter(|data| data.parent == index);
-    }
-    let at = message.by_json_name(key).or_else(|| message.by_name(key))?;
-    message.fields.get(at as usize)
 }

@@ -3,21 +3,18 @@
 use alloc::vec::Vec;
 
 use crate::json::base64;
-
-pub(super) const VARINT: u32 = 0;
-pub(super) const FIXED64: u32 = 1;
-pub(super) const LEN: u32 = 2;
-pub(super) const GROUP: u32 = 3;
-pub(super) const GROUP_END: u32 = 4;
-pub(super) const FIXED32: u32 = 5;
+use crate::json::output::Output;
 
 /// Encoded fields.
-#[derive(Default)]
-pub(super) struct Output(Vec<u8>);
+pub(super) struct Encoded(Output);
 
-impl Output {
+impl Encoded {
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self(Output::with_capacity(bytes))
+    }
+
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.0
+        self.0.into_bytes()
     }
 
     /// How many bytes there are.
@@ -30,28 +27,35 @@ impl Output {
         self.0.truncate(len);
     }
 
-    /// Whether all bytes from `begin` on are zero.
-    pub(super) fn is_zero_from(&self, begin: usize) -> bool {
-        self.0[begin..].iter().all(|&byte| byte == 0)
-    }
-
+    #[inline]
     pub(super) fn put(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        self.0.put(bytes);
     }
 
-    /// Writes the bytes that base64 means. False if it is not base64.
-    pub(super) fn base64(&mut self, text: &[u8]) -> bool {
-        let content = self.begin();
-        let is_base64 = base64::decode(text, &mut self.0);
-        self.end(content);
-        is_base64
+    /// Writes the bytes that base64 means. None if it is not base64, else whether there are none.
+    pub(super) fn base64(&mut self, text: &[u8]) -> Option<bool> {
+        let mut bytes = Vec::new();
+        base64::decode(text, &mut bytes).then(|| {
+            self.text(&bytes, bytes.len());
+            bytes.is_empty()
+        })
     }
 
+    #[inline(always)]
     pub(super) fn tag(&mut self, number: u32, wire_type: u32) {
         self.varint((u64::from(number) << 3) | u64::from(wire_type));
     }
 
-    pub(super) fn varint(&mut self, mut value: u64) {
+    #[inline(always)]
+    pub(super) fn varint(&mut self, value: u64) {
+        match value {
+            ..0x80 => self.0.push(value as u8),
+            _ => self.long_varint(value),
+        }
+    }
+
+    #[inline(never)]
+    fn long_varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
             value >>= 7;
@@ -59,13 +63,15 @@ impl Output {
         self.0.push(value as u8);
     }
 
-    /// Writes a length and bytes.
-    pub(super) fn text(&mut self, bytes: &[u8]) {
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
+    /// Writes a length and the first `len` bytes of `from`.
+    #[inline(always)]
+    pub(super) fn text(&mut self, from: &[u8], len: usize) {
+        self.varint(len as u64);
+        self.0.put_short(from, len);
     }
 
     /// Begins content behind a length. Returns the place where it begins.
+    #[inline]
     pub(super) fn begin(&mut self) -> usize {
         self.0.push(0);
         self.0.len()
@@ -73,18 +79,19 @@ impl Output {
 
     /// Ends content that begins at `content`: stores its length before it.
     pub(super) fn end(&mut self, content: usize) {
-        let len = self.0.len() - content;
+        let before = self.0.len();
+        let len = before - content;
         if len < 0x80 {
-            self.0[content - 1] = len as u8;
+            self.0.bytes_mut()[content - 1] = len as u8;
             return;
         }
-        let before = self.0.len();
         self.varint(len as u64);
         let more = self.0.len() - before - 1;
-        let mut length = [0; 10];
-        length[..more + 1].copy_from_slice(&self.0[before..]);
         self.0.truncate(before + more);
-        self.0.copy_within(content..before, content + more);
-        self.0[content - 1..content + more].copy_from_slice(&length[..more + 1]);
+        let bytes = self.0.bytes_mut();
+        let mut length = [0; 10];
+        length[..=more].copy_from_slice(&bytes[before..=before + more]);
+        bytes.copy_within(content..before, content + more);
+        bytes[content - 1..content + more].copy_from_slice(&length[..=more]);
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
+use alloc::string::ToString;
 
 use super::lexer::{Parsed, number_len};
 use super::number::{self, not_in_range};
@@ -50,13 +51,26 @@ impl<'t> Parser<'t> {
         Ok(if number == 0 { Put::Zero } else { Put::Value })
     }
 
-    pub(super) fn bytes(&mut self) -> Parsed<()> {
+    /// Parses and writes text; true if it is empty.
+    #[inline]
+    pub(super) fn string(&mut self) -> Parsed<bool> {
+        if let Some((text, len)) = self.lexer.plain_string() {
+            self.out.text(text, len);
+            return Ok(len == 0);
+        }
+        let text = self.lexer.string("text")?;
+        self.out.text(text.as_bytes(), text.len());
+        Ok(text.is_empty())
+    }
+
+    /// Parses and writes bytes; true if there are none.
+    pub(super) fn bytes(&mut self) -> Parsed<bool> {
         self.lexer.peek();
         let at = self.lexer.position();
         let text = self.lexer.string("bytes as base64")?;
         match self.out.base64(text.as_bytes()) {
-            true => Ok(()),
-            false => self.lexer.fault(at, "this is not base64"),
+            Some(is_empty) => Ok(is_empty),
+            None => self.lexer.fault(at, "this is not base64"),
         }
     }
 
@@ -71,81 +85,113 @@ impl<'t> Parser<'t> {
         Ok((at, text))
     }
 
-    pub(super) fn number(&mut self, ty: Type) -> Parsed<()> {
-        let (at, text) = self.number_text()?;
-        let is_number = number_len(text.as_bytes()) == Some(text.len());
-        if !is_number || !self.integer(ty, &text) {
+    /// Parses and writes an integer; true if it is zero.
+    #[inline]
+    pub(super) fn number(&mut self, ty: Type) -> Parsed<bool> {
+        let begin = self.lexer.peek();
+        let at = self.lexer.position();
+        if let Some((amount, is_negative)) = self.lexer.short_integer() {
+            let value = i64::try_from(amount).unwrap_or(i64::MAX);
+            let value = if is_negative { -value } else { value };
+            if self.put_integer(ty, value.into()) {
+                return Ok(value == 0);
+            }
+            let text = value.to_string();
             return self.lexer.fault(at, not_in_range(ty, &text));
         }
-        Ok(())
+        self.long_number(ty, begin, at)
     }
 
-    /// Writes an integer. False if it is none, or not of this type.
-    pub(super) fn integer(&mut self, ty: Type, text: &str) -> bool {
-        let Some(value) = number::integer(text) else { return false };
-        let signed32 = || i32::try_from(value).ok();
-        let signed64 = || i64::try_from(value).ok();
-        let unsigned32 = || u32::try_from(value).ok();
-        let unsigned64 = || u64::try_from(value).ok();
-        let varint = match ty {
-            Type::Int32 => signed32().map(|value| i64::from(value) as u64),
-            Type::Int64 => signed64().map(|value| value as u64),
-            Type::Uint32 => unsigned32().map(u64::from),
-            Type::Uint64 => unsigned64(),
-            Type::Sint32 => signed32().map(|value| u64::from(zigzag::encode32(value))),
-            Type::Sint64 => signed64().map(zigzag::encode64),
-            _ => None,
-        };
-        if let Some(varint) = varint {
-            self.out.varint(varint);
-            return true;
+    #[inline(never)]
+    fn long_number(&mut self, ty: Type, begin: Option<u8>, at: usize) -> Parsed<bool> {
+        // Integers of 64 bits are in quotes.
+        if begin == Some(b'"')
+            && let Some((text, len @ 1..=18)) = self.lexer.plain_string()
+            && let Some(digits) = text.get(..len)
+            && digits.iter().all(u8::is_ascii_digit)
+            && (digits[0] != b'0' || len == 1)
+        {
+            let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+            if self.put_integer(ty, value.into()) {
+                return Ok(value == 0);
+            }
         }
-        let fixed32 = match ty {
-            Type::Fixed32 => unsigned32(),
-            Type::Sfixed32 => signed32().map(|value| value as u32),
-            _ => None,
+        self.lexer.go_to(at);
+        let (at, text) = self.number_text()?;
+        let is_number = number_len(text.as_bytes()) == Some(text.len());
+        match self.integer(ty, &text).filter(|_| is_number) {
+            Some(is_zero) => Ok(is_zero),
+            None => self.lexer.fault(at, not_in_range(ty, &text)),
+        }
+    }
+
+    /// Writes an integer; true if it is zero. None if it is none, or not of this type.
+    pub(super) fn integer(&mut self, ty: Type, text: &str) -> Option<bool> {
+        let value = number::integer(text)?;
+        self.put_integer(ty, value).then_some(value == 0)
+    }
+
+    /// Writes an integer. False if it is not of this type.
+    #[inline]
+    fn put_integer(&mut self, ty: Type, value: i128) -> bool {
+        let Ok(small) = i64::try_from(value) else {
+            let Ok(large) = u64::try_from(value) else { return false };
+            match ty {
+                Type::Uint64 => self.out.varint(large),
+                Type::Fixed64 => self.out.put(&large.to_le_bytes()),
+                _ => return false,
+            }
+            return true;
         };
-        let fixed64 = match ty {
-            Type::Fixed64 => unsigned64(),
-            Type::Sfixed64 => signed64().map(|value| value as u64),
-            _ => None,
-        };
-        match (fixed32, fixed64) {
-            (Some(fixed), _) => self.out.put(&fixed.to_le_bytes()),
-            (_, Some(fixed)) => self.out.put(&fixed.to_le_bytes()),
+        let (signed, unsigned) = (i32::try_from(small), u32::try_from(small));
+        match (ty, signed, unsigned) {
+            (Type::Int64, ..) => self.out.varint(small as u64),
+            (Type::Uint64, ..) if small >= 0 => self.out.varint(small as u64),
+            (Type::Sint64, ..) => self.out.varint(zigzag::encode64(small)),
+            (Type::Fixed64, ..) if small >= 0 => self.out.put(&small.to_le_bytes()),
+            (Type::Sfixed64, ..) => self.out.put(&small.to_le_bytes()),
+            (Type::Int32, Ok(_), _) => self.out.varint(small as u64),
+            (Type::Sint32, Ok(value), _) => self.out.varint(zigzag::encode32(value).into()),
+            (Type::Sfixed32, Ok(value), _) => self.out.put(&value.to_le_bytes()),
+            (Type::Uint32, _, Ok(value)) => self.out.varint(value.into()),
+            (Type::Fixed32, _, Ok(value)) => self.out.put(&value.to_le_bytes()),
             _ => return false,
         }
         true
     }
 
-    pub(super) fn float(&mut self, ty: Type) -> Parsed<()> {
+    /// Parses and writes a float; true if it is zero and not negative zero.
+    pub(super) fn float(&mut self, ty: Type) -> Parsed<bool> {
         let is_quoted = self.lexer.peek() == Some(b'"');
         let (at, text) = self.number_text()?;
-        let value = match &*text {
+        let special = match &*text {
             "NaN" if is_quoted => Some(f64::NAN),
             "Infinity" if is_quoted => Some(f64::INFINITY),
             "-Infinity" if is_quoted => Some(f64::NEG_INFINITY),
-            text if number_len(text.as_bytes()) == Some(text.len()) => {
-                text.parse().ok().filter(|value: &f64| value.is_finite())
-            }
             _ => None,
         };
-        let Some(value) = value else {
+        // A number without quotes is one.
+        let is_number = !is_quoted || number_len(text.as_bytes()) == Some(text.len());
+        let bits = match (ty, special) {
+            (Type::Double, Some(value)) => Some(value.to_bits()),
+            (_, Some(value)) => Some((value as f32).to_bits().into()),
+            _ if !is_number => None,
+            (Type::Double, None) => {
+                text.parse().ok().filter(|value: &f64| value.is_finite()).map(f64::to_bits)
+            }
+            // Not by way of `f64`, because rounding twice can give another number.
+            _ => {
+                let value = text.parse().ok().filter(|value: &f32| value.is_finite());
+                value.map(|value| value.to_bits().into())
+            }
+        };
+        let Some(bits) = bits else {
             return self.lexer.fault(at, not_in_range(ty, &text));
         };
-        if ty == Type::Double {
-            self.out.put(&value.to_le_bytes());
-            return Ok(());
+        match ty {
+            Type::Double => self.out.put(&bits.to_le_bytes()),
+            _ => self.out.put(&(bits as u32).to_le_bytes()),
         }
-        // Parsed once more, because rounding twice can give another number.
-        let small = match value.is_finite() {
-            true => text.parse().unwrap_or(f32::INFINITY),
-            false => value as f32,
-        };
-        if value.is_finite() && !small.is_finite() {
-            return self.lexer.fault(at, not_in_range(ty, &text));
-        }
-        self.out.put(&small.to_le_bytes());
-        Ok(())
+        Ok(bits == 0)
     }
 }

@@ -2,18 +2,20 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use super::order::entry;
-use super::scalar::{escaped, quoted};
-use super::{Object, Printer};
+use super::order::next_tag;
+use super::{Printed, Printer};
 use crate::decode::limits::DEPTH_MAX;
-use crate::decode::{Reader, Value as Wire};
+use crate::decode::{Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Symbol, Type};
 use crate::error::DecodeErrorKind;
 use crate::json::error::PrintError;
 use crate::json::known::Known;
+use crate::json::output::Output;
+use crate::json::scan;
+use crate::json::table::{Field, Shape};
 use crate::json::time;
+use crate::wire::tag;
 
 /// The value of field `number`. The message has been put in order, so it occurs once.
 fn get(bytes: &[u8], number: u32) -> Result<Option<Wire<'_>>, PrintError> {
@@ -26,14 +28,14 @@ fn get(bytes: &[u8], number: u32) -> Result<Option<Wire<'_>>, PrintError> {
     Ok(None)
 }
 
-impl Printer<'_> {
-    pub(super) fn known(
-        &mut self,
-        known: Known,
-        index: u32,
-        bytes: &[u8],
-        level: u32,
-    ) -> Result<(), PrintError> {
+impl<'p> Printer<'p> {
+    /// The field with this number.
+    fn field_of(&self, index: u32, number: u32) -> Option<&'p Field> {
+        let table = &self.schema.json[index as usize];
+        table.find(number).map(|at| &table.fields[at])
+    }
+
+    pub(super) fn known(&mut self, known: Known, index: u32, bytes: &[u8], level: u32) -> Printed {
         match known {
             Known::Any => self.any(bytes, level),
             Known::Timestamp => self.time(bytes, time::put_timestamp, "a timestamp"),
@@ -41,18 +43,18 @@ impl Printer<'_> {
             Known::FieldMask => self.field_mask(bytes),
             Known::Struct => self.structure(index, bytes, level),
             Known::Value => self.any_value(index, bytes, level),
-            Known::ListValue => self.list(index, bytes, level),
+            Known::ListValue => self.values(index, bytes, level),
             Known::Wrapper => {
-                let Some(data) = self.schema.field_by_number(index, 1) else { return Ok(()) };
+                let Some(field) = self.field_of(index, 1) else { return Ok(()) };
                 match get(bytes, 1)? {
-                    Some(wire) => self.value(data, wire, level),
-                    None => self.absent(data.ty, level),
+                    Some(wire) => self.value(field, wire, level),
+                    None => self.absent(field, level),
                 }
             }
         }
     }
 
-    fn any(&mut self, bytes: &[u8], level: u32) -> Result<(), PrintError> {
+    fn any(&mut self, bytes: &[u8], level: u32) -> Printed {
         let text = |wire| match wire {
             Some(Wire::Len(bytes)) => bytes,
             _ => &[],
@@ -68,16 +70,16 @@ impl Printer<'_> {
         let name = url.rsplit('/').next().unwrap_or_default();
         let Some(&Symbol::Message(index)) = self.schema.symbols.get(name) else {
             let why = format!("the pool has no message {name:?}");
-            return Err(PrintError::value("the content of an Any", &why));
+            return Err(PrintError::value("the content of an Any", &why).into());
         };
-        let mut object = Object::new();
-        self.next(&mut object.is_empty)?;
-        self.out.extend_from_slice(b"\"@type\"");
+        let mut is_empty = true;
+        self.next(&mut is_empty)?;
+        self.out.put(b"\"@type\"");
         self.colon();
-        quoted(url, &mut self.out);
+        self.out.put_string(url.as_bytes());
         if Known::of(name).is_some() {
-            self.next(&mut object.is_empty)?;
-            self.out.extend_from_slice(b"\"value\"");
+            self.next(&mut is_empty)?;
+            self.out.put(b"\"value\"");
             self.colon();
             self.message(index, content, level + 1)?;
         } else {
@@ -85,7 +87,8 @@ impl Printer<'_> {
                 return Err(DecodeErrorKind::TooDeep.at(0).into());
             }
             let content = &*self.ordered(index, content, level + 1)?;
-            self.fields(index, content, level + 1, &mut object)?;
+            let table = &self.schema.json[index as usize];
+            self.fields(table, content, level + 1, &mut is_empty)?;
         }
         self.close(b'}', false);
         Ok(())
@@ -94,9 +97,9 @@ impl Printer<'_> {
     fn time(
         &mut self,
         bytes: &[u8],
-        put: fn(i64, i32, &mut Vec<u8>) -> bool,
+        put: fn(i64, i32, &mut Output) -> bool,
         what: &str,
-    ) -> Result<(), PrintError> {
+    ) -> Printed {
         let number = |wire| match wire {
             Some(Wire::Varint(bits)) => bits,
             _ => 0,
@@ -105,14 +108,14 @@ impl Printer<'_> {
         self.out.push(b'"');
         if !put(seconds, nanos, &mut self.out) {
             let why = format!("{seconds} s and {nanos} ns are out of range");
-            return Err(PrintError::value(what, &why));
+            return Err(PrintError::value(what, &why).into());
         }
         self.out.push(b'"');
         Ok(())
     }
 
     /// Paths in `lowerCamelCase`, with commas.
-    fn field_mask(&mut self, bytes: &[u8]) -> Result<(), PrintError> {
+    fn field_mask(&mut self, bytes: &[u8]) -> Printed {
         self.out.push(b'"');
         let mut is_first = true;
         let mut reader = Reader::new(bytes);
@@ -122,67 +125,80 @@ impl Printer<'_> {
             let Some(camel) = camel else {
                 let path = String::from_utf8_lossy(path);
                 let why = format!("{path:?} would be another path when it is parsed");
-                return Err(PrintError::value("a path of a FieldMask", &why));
+                return Err(PrintError::value("a path of a FieldMask", &why).into());
             };
             if !core::mem::take(&mut is_first) {
                 self.out.push(b',');
             }
-            escaped(&camel, &mut self.out);
+            scan::escape(camel.as_bytes(), |part| self.out.put(part));
         }
         self.out.push(b'"');
         Ok(())
     }
 
-    fn structure(&mut self, index: u32, bytes: &[u8], level: u32) -> Result<(), PrintError> {
-        let schema = self.schema;
-        let Some(of) = schema.field_by_number(index, 1).and_then(|data| data.entry()) else {
+    /// The map in field 1, without its name.
+    fn structure(&mut self, index: u32, bytes: &[u8], level: u32) -> Printed {
+        let field = self.field_of(index, 1);
+        let Some((field, Shape::Map(of))) = field.map(|field| (field, field.shape)) else {
             return Ok(());
         };
-        self.open(b'{');
+        let mut fields = Fields::new(bytes);
         let mut is_empty = true;
-        let mut reader = Reader::new(bytes);
-        while let Some(field) = reader.next_field()? {
-            let (1, Wire::Len(bytes)) = (field.number, field.value) else { continue };
-            let Some(parts) = entry(schema, of, bytes)? else { continue };
-            self.next(&mut is_empty)?;
-            self.entry(&parts, level)?;
+        let mut next = next_tag(&mut fields)?;
+        while let Some(tag) = next {
+            if tag == field.tag {
+                next = self.map(None, (field, of), &mut fields, level, &mut false)?;
+                is_empty = false;
+                continue;
+            }
+            fields.skip(tag).map_err(|_| fields.fail())?;
+            next = next_tag(&mut fields)?;
         }
-        self.close(b'}', is_empty);
+        if is_empty {
+            self.out.put(b"{}");
+        }
         Ok(())
     }
 
-    fn list(&mut self, index: u32, bytes: &[u8], level: u32) -> Result<(), PrintError> {
-        let Some(data) = self.schema.field_by_number(index, 1) else { return Ok(()) };
+    fn values(&mut self, index: u32, bytes: &[u8], level: u32) -> Printed {
+        let Some(field) = self.field_of(index, 1) else { return Ok(()) };
         self.open(b'[');
         let mut is_empty = true;
-        let mut reader = Reader::new(bytes);
-        while let Some(field) = reader.next_field()? {
-            if field.number == 1 && super::fits(data, &field.value) {
+        let mut fields = Fields::new(bytes);
+        while let Some(tag) = next_tag(&mut fields)? {
+            if tag == field.tag {
                 self.next(&mut is_empty)?;
-                self.value(data, field.value, level)?;
+                self.value(field, &mut fields, level)?;
+            } else {
+                fields.skip(tag).map_err(|_| fields.fail())?;
             }
         }
         self.close(b']', is_empty);
         Ok(())
     }
 
-    fn any_value(&mut self, index: u32, bytes: &[u8], level: u32) -> Result<(), PrintError> {
-        let schema = self.schema;
+    fn any_value(&mut self, index: u32, bytes: &[u8], level: u32) -> Printed {
         let mut reader = Reader::new(bytes);
-        while let Some(field) = reader.next_field()? {
-            let Some(data) = schema.field_by_number(index, field.number) else { continue };
-            if !super::fits(data, &field.value) {
+        while let Some(wire) = reader.next_field()? {
+            let Some(field) = self.field_of(index, wire.number) else { continue };
+            let wire_type = match wire.value {
+                Wire::Varint(_) => tag::VARINT,
+                Wire::Fixed64(_) => tag::FIXED64,
+                Wire::Len(_) => tag::LEN,
+                Wire::Group(_) | Wire::Fixed32(_) => continue,
+            };
+            if field.tag != tag::tag(wire.number, wire_type) {
                 continue;
             }
-            if let (Type::Double, Wire::Fixed64(bits)) = (data.ty, field.value)
+            if let (Type::Double, Wire::Fixed64(bits)) = (field.ty, wire.value)
                 && !f64::from_bits(bits).is_finite()
             {
                 let why = "JSON has neither NaN nor infinity";
-                return Err(PrintError::value("number_value of a Value", why));
+                return Err(PrintError::value("number_value of a Value", why).into());
             }
-            return self.value(data, field.value, level);
+            return self.value(field, wire.value, level);
         }
-        self.out.extend_from_slice(b"null");
+        self.out.put(b"null");
         Ok(())
     }
 }

@@ -1,29 +1,35 @@
 //! Wire bytes to JSON.
 //!
 //! ```text
-//!  message ── in order? ──yes──▶ fields ──▶ {"name": value, ...}
-//!                └────────no───▶ DynamicMessage ──encode──▶ fields
+//!  message ──▶ fields ──▶ {"name": value, ...}
+//!                └─ a field again ─▶ all once more, with care:
+//!                                     message ── in order? ──yes──▶ fields
+//!                                                   └────────no───▶ DynamicMessage ──encode──▶ fields
 //! ```
 
 mod known;
+mod map;
 mod order;
 mod scalar;
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::error::PrintError;
-use super::known::{Known, NULL_VALUE};
+use super::known::NULL_VALUE;
 use super::options::PrintOptions;
+use super::output::Output;
+use super::table::{Field, Form, SHORT_KEY_BYTES, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
-use crate::decode::{DecodeContext, Reader, Value as Wire};
-use crate::dynamic::schema::{FieldData, Schema, Type};
+use crate::decode::{DecodeContext, Fields, Value as Wire};
+use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
-use crate::error::DecodeErrorKind;
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::wire::tag::LEN;
 pub(super) use order::Seen;
-use order::{elements, entry, fits, is_known};
+use order::{elements, next_tag};
 
 /// What is collected before it is written to an output, bytes.
 #[cfg(feature = "std")]
@@ -34,11 +40,26 @@ pub(super) fn to_string(
     bytes: &[u8],
     options: &PrintOptions,
 ) -> Result<String, PrintError> {
-    let mut printer = Printer::new(descriptor, options);
-    printer.out.reserve(bytes.len() * 2);
-    printer.message(descriptor.index, bytes, 0)?;
-    // All strings were checked, and all else is ASCII.
-    String::from_utf8(printer.out).map_err(|_| PrintError::value("the output", "is not UTF-8"))
+    let mut printer = Printer::new(descriptor, options, bytes.len() * 2 + 64);
+    printer.spare = bytes.len() * 2;
+    match printer.message(descriptor.index, bytes, 0) {
+        // All else is ASCII, so the output is UTF-8 if each string is.
+        Ok(()) => {
+            if let Some(text) = printer.out.into_string() {
+                return Ok(text);
+            }
+        }
+        Err(stop) => {
+            if let Stop::Error(error) = *stop {
+                return Err(error);
+            }
+        }
+    }
+    let mut printer = Printer::new(descriptor, options, bytes.len());
+    printer.is_careful = true;
+    printer.message(descriptor.index, bytes, 0).map_err(|stop| stop.into_error())?;
+    let text = printer.out.into_string();
+    text.ok_or_else(|| PrintError::value("the output", "is not UTF-8"))
 }
 
 #[cfg(feature = "std")]
@@ -48,58 +69,152 @@ pub(super) fn to_writer(
     options: &PrintOptions,
     out: &mut dyn std::io::Write,
 ) -> Result<(), PrintError> {
-    let mut printer = Printer::new(descriptor, options);
+    let mut printer = Printer::new(descriptor, options, PIECE_BYTES);
     printer.writer = Some(out);
-    printer.message(descriptor.index, bytes, 0)?;
-    printer.write_out()
+    // What is written cannot be taken back.
+    printer.is_careful = true;
+    let printed = printer.message(descriptor.index, bytes, 0);
+    printed.and_then(|()| printer.write_out()).map_err(|stop| stop.into_error())
+}
+
+/// Why printing ended. In a box, so that the result of a function that prints is one word.
+enum Stop {
+    Error(PrintError),
+    /// A field or oneof occurs again: printing must begin again, with care.
+    Again,
+}
+
+type Printed = Result<(), Box<Stop>>;
+
+/// The tag of the next field, which is not printed yet.
+type NextTag = Result<Option<u32>, Box<Stop>>;
+
+impl Stop {
+    fn into_error(self) -> PrintError {
+        match self {
+            Self::Error(error) => error,
+            // Not with care: every message is put in order first.
+            Self::Again => PrintError::value("a field", "occurs again"),
+        }
+    }
+}
+
+impl From<PrintError> for Box<Stop> {
+    #[cold]
+    fn from(error: PrintError) -> Self {
+        Self::new(Stop::Error(error))
+    }
+}
+
+impl From<DecodeError> for Box<Stop> {
+    #[cold]
+    fn from(error: DecodeError) -> Self {
+        PrintError::from(error).into()
+    }
 }
 
 struct Printer<'p> {
     pool: &'p Pool,
     schema: &'p Schema,
     options: &'p PrintOptions,
-    out: Vec<u8>,
+    out: Output,
     #[cfg(feature = "std")]
     writer: Option<&'p mut dyn std::io::Write>,
+    /// Short keys are printed as they are.
+    has_short_keys: bool,
     /// How many objects and lists are open.
     indent: usize,
+    /// Messages are put in order before they are printed, and strings are checked one by one.
+    is_careful: bool,
+    /// How many bytes may still be taken back: so a map in a map in a map is not printed again and again.
+    spare: usize,
 }
 
-/// The object that is printed, and its field to which elements are added.
-struct Object {
-    /// Nothing is in it yet.
-    is_empty: bool,
-    /// The repeated field whose list or map is open, and the bracket that ends it.
-    open: Option<(u32, u8)>,
-    /// Nothing is in that yet.
-    is_open_empty: bool,
+/// The next value, whose type is known.
+trait Source<'b> {
+    fn varint(&mut self) -> Result<u64, Box<Stop>>;
+    fn fixed32(&mut self) -> Result<u32, Box<Stop>>;
+    fn fixed64(&mut self) -> Result<u64, Box<Stop>>;
+    fn bytes(&mut self) -> Result<&'b [u8], Box<Stop>>;
+    /// A message behind `tag`, which says if it is a group.
+    fn message(&mut self, tag: u32) -> Result<&'b [u8], Box<Stop>>;
 }
 
-impl Object {
-    fn new() -> Self {
-        Self { is_empty: true, open: None, is_open_empty: true }
+impl<'b> Source<'b> for &mut Fields<'b> {
+    #[inline(always)]
+    fn varint(&mut self) -> Result<u64, Box<Stop>> {
+        self.uint64().map_err(|_| self.fail().into())
+    }
+
+    #[inline(always)]
+    fn fixed32(&mut self) -> Result<u32, Box<Stop>> {
+        Fields::fixed32(self).map_err(|_| self.fail().into())
+    }
+
+    #[inline(always)]
+    fn fixed64(&mut self) -> Result<u64, Box<Stop>> {
+        Fields::fixed64(self).map_err(|_| self.fail().into())
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self) -> Result<&'b [u8], Box<Stop>> {
+        Fields::bytes(self).map_err(|_| self.fail().into())
+    }
+
+    #[inline(always)]
+    fn message(&mut self, tag: u32) -> Result<&'b [u8], Box<Stop>> {
+        match tag & 7 {
+            LEN => Source::bytes(self),
+            _ => self.group(tag).map_err(|_| self.fail().into()),
+        }
+    }
+}
+
+/// A value that was read. The caller has compared its encoding with its type.
+impl<'b> Source<'b> for Wire<'b> {
+    fn varint(&mut self) -> Result<u64, Box<Stop>> {
+        Ok(if let Wire::Varint(bits) = *self { bits } else { 0 })
+    }
+
+    fn fixed32(&mut self) -> Result<u32, Box<Stop>> {
+        Ok(if let Wire::Fixed32(bits) = *self { bits } else { 0 })
+    }
+
+    fn fixed64(&mut self) -> Result<u64, Box<Stop>> {
+        Ok(if let Wire::Fixed64(bits) = *self { bits } else { 0 })
+    }
+
+    fn bytes(&mut self) -> Result<&'b [u8], Box<Stop>> {
+        Ok(if let Wire::Len(bytes) = *self { bytes } else { &[] })
+    }
+
+    fn message(&mut self, _tag: u32) -> Result<&'b [u8], Box<Stop>> {
+        Ok(if let Wire::Len(bytes) | Wire::Group(bytes) = *self { bytes } else { &[] })
     }
 }
 
 impl<'p> Printer<'p> {
-    fn new(descriptor: &'p MessageDescriptor, options: &'p PrintOptions) -> Self {
+    fn new(descriptor: &'p MessageDescriptor, options: &'p PrintOptions, capacity: usize) -> Self {
         let pool = descriptor.pool();
         Self {
             pool,
             schema: &pool.0,
             options,
-            out: Vec::new(),
+            out: Output::with_capacity(capacity),
             #[cfg(feature = "std")]
             writer: None,
+            has_short_keys: !options.pretty && !options.original_names,
             indent: 0,
+            is_careful: false,
+            spare: 0,
         }
     }
 
     #[cfg(feature = "std")]
-    fn write_out(&mut self) -> Result<(), PrintError> {
+    fn write_out(&mut self) -> Printed {
         if let Some(writer) = &mut self.writer {
-            writer.write_all(&self.out).map_err(PrintError::Write)?;
-            self.out.clear();
+            writer.write_all(self.out.text()).map_err(PrintError::Write)?;
+            self.out.truncate(0);
         }
         Ok(())
     }
@@ -120,49 +235,64 @@ impl<'p> Printer<'p> {
     }
 
     /// Begins a member or an element.
-    fn next(&mut self, is_first: &mut bool) -> Result<(), PrintError> {
+    #[inline]
+    fn next(&mut self, is_first: &mut bool) -> Printed {
         if !core::mem::take(is_first) {
             self.out.push(b',');
         }
         self.line();
+        self.write_piece()
+    }
+
+    /// Writes what was collected, if that is enough.
+    #[inline(always)]
+    fn write_piece(&mut self) -> Printed {
         #[cfg(feature = "std")]
-        if self.writer.is_some() && self.out.len() >= PIECE_BYTES {
+        if self.out.len() >= PIECE_BYTES && self.writer.is_some() {
             self.write_out()?;
         }
         Ok(())
     }
 
+    #[inline]
     fn line(&mut self) {
         if self.options.pretty {
             self.out.push(b'\n');
-            self.out.resize(self.out.len() + 2 * self.indent, b' ');
+            self.out.fill(b' ', 2 * self.indent);
         }
     }
 
     /// The colon behind a key.
     fn colon(&mut self) {
-        self.out.extend_from_slice(if self.options.pretty { b": " } else { b":" });
+        self.out.put(if self.options.pretty { b": " } else { b":" });
     }
 
     /// Prints a message, `level` levels below the outermost one.
-    fn message(&mut self, index: u32, bytes: &[u8], level: u32) -> Result<(), PrintError> {
+    fn message(&mut self, index: u32, bytes: &[u8], level: u32) -> Printed {
         if level > DEPTH_MAX {
             return Err(DecodeErrorKind::TooDeep.at(0).into());
         }
-        if self.schema.message(index).message_set {
-            return self.message_set(index, bytes, level);
-        }
-        let bytes = &*self.ordered(index, bytes, level)?;
-        match Known::of(&self.schema.message(index).full_name) {
-            Some(known) => self.known(known, index, bytes, level),
-            None => {
-                self.open(b'{');
-                let mut object = Object::new();
-                self.fields(index, bytes, level, &mut object)?;
-                self.close(b'}', object.is_empty);
-                Ok(())
+        let table = &self.schema.json[index as usize];
+        match table.form {
+            Form::Fields if !self.is_careful => self.object(table, bytes, level),
+            Form::Fields => {
+                let bytes = &*self.ordered(index, bytes, level)?;
+                self.object(table, bytes, level)
+            }
+            Form::MessageSet => self.message_set(index, bytes, level),
+            Form::Known(known) => {
+                let bytes = &*self.ordered(index, bytes, level)?;
+                self.known(known, index, bytes, level)
             }
         }
+    }
+
+    fn object(&mut self, table: &'p Table, bytes: &[u8], level: u32) -> Printed {
+        self.open(b'{');
+        let mut is_empty = true;
+        self.fields(table, bytes, level, &mut is_empty)?;
+        self.close(b'}', is_empty);
+        Ok(())
     }
 
     /// `bytes`, or what an encoder makes of them if they are in another order.
@@ -175,7 +305,9 @@ impl<'p> Printer<'p> {
         if order::is_ordered(self.schema, index, bytes)? {
             return Ok(Cow::Borrowed(bytes));
         }
-        let message = self.decode(index, bytes, level)?;
+        let mut message = self.decode(index, bytes, level)?;
+        // Values that are unknown to a closed enum stand apart from the others of their field.
+        message.unknown.clear();
         Ok(Cow::Owned(message.try_encode().map_err(PrintError::encode)?))
     }
 
@@ -188,150 +320,189 @@ impl<'p> Printer<'p> {
     }
 
     /// Prints the items of a message set, an old format that few use, by way of a tree.
-    fn message_set(&mut self, index: u32, bytes: &[u8], level: u32) -> Result<(), PrintError> {
-        let schema = self.schema;
+    fn message_set(&mut self, index: u32, bytes: &[u8], level: u32) -> Printed {
+        let table = &self.schema.json[index as usize];
         let set = self.decode(index, bytes, level)?;
-        let mut object = Object::new();
+        let mut is_empty = true;
         self.open(b'{');
         for (number, value) in &set.fields {
-            let (Some(data), Value::Message(item)) =
-                (schema.field_by_number(index, *number), value)
-            else {
+            let (Some(at), Value::Message(item)) = (table.find(*number), value) else {
                 continue;
             };
-            self.begin_field(data, &mut object)?;
+            self.begin_field(table, &table.fields[at], &mut is_empty)?;
             let bytes = item.try_encode().map_err(PrintError::encode)?;
             self.message(item.descriptor().index, &bytes, level + 1)?;
         }
-        self.close(b'}', object.is_empty);
+        self.close(b'}', is_empty);
         Ok(())
     }
 
-    /// Prints the members of the object of a message.
+    /// Prints the members of the object of a message. `is_empty`: nothing is in it yet.
     fn fields(
         &mut self,
-        index: u32,
+        table: &'p Table,
         bytes: &[u8],
         level: u32,
-        object: &mut Object,
-    ) -> Result<(), PrintError> {
-        let schema = self.schema;
+        is_empty: &mut bool,
+    ) -> Printed {
         let mut seen = Seen::default();
-        let mut last: Option<&FieldData> = None;
-        let mut reader = Reader::new(bytes);
-        while let Some(field) = reader.next_field()? {
-            let data = match last {
-                Some(data) if data.number == field.number => data,
-                _ => match schema.field_by_number(index, field.number) {
-                    Some(data) => data,
-                    None => continue,
-                },
+        let mut expected = 0;
+        let mut fields = Fields::new(bytes);
+        let mut next = next_tag(&mut fields)?;
+        while let Some(tag) = next {
+            let Some(at) = table.find_tag(tag, expected) else {
+                fields.skip(tag).map_err(|_| fields.fail())?;
+                next = next_tag(&mut fields)?;
+                continue;
             };
-            last = Some(data);
-            if !fits(data, &field.value) {
+            let field = &table.fields[at];
+            expected = at + 1;
+            if !seen.insert(field.slot) {
+                return Err(Box::new(Stop::Again));
+            }
+            if field.closed || field.is_packable() {
+                next = self.numbers(table, field, tag, &mut fields, is_empty)?;
                 continue;
             }
-            if self.options.defaults {
-                seen.insert(data.number);
+            match field.shape {
+                Shape::One => {
+                    self.begin_field(table, field, is_empty)?;
+                    self.value(field, &mut fields, level)?;
+                    next = next_tag(&mut fields)?;
+                }
+                Shape::List => {
+                    self.begin_field(table, field, is_empty)?;
+                    next = self.list(field, &mut fields, level)?;
+                }
+                Shape::Map(of) => {
+                    next = self.map(Some(table), (field, of), &mut fields, level, is_empty)?;
+                }
             }
-            self.field(data, field.value, level, object)?;
         }
-        self.end_open(object);
         if self.options.defaults {
-            self.defaults(index, &seen, object)?;
+            self.defaults(table, &seen, is_empty)?;
         }
         Ok(())
     }
 
-    /// Prints the value of a singular field, or adds elements to a repeated one.
-    fn field(
+    /// Prints the elements of a field, of which the tag of the first was read, and returns the tag behind them.
+    fn list(&mut self, field: &'p Field, fields: &mut Fields<'_>, level: u32) -> NextTag {
+        let mut is_empty = true;
+        self.open(b'[');
+        loop {
+            self.next(&mut is_empty)?;
+            self.value(field, &mut *fields, level)?;
+            let next = next_tag(fields)?;
+            if next != Some(field.tag) {
+                self.close(b']', false);
+                return Ok(next);
+            }
+        }
+    }
+
+    /// Prints a field of numbers that may be packed or unknown, like [`list`](Self::list) with its name.
+    fn numbers(
         &mut self,
-        data: &FieldData,
-        wire: Wire<'_>,
-        level: u32,
-        object: &mut Object,
-    ) -> Result<(), PrintError> {
-        if let Some(of) = data.entry() {
-            let Wire::Len(bytes) = wire else { return Ok(()) };
-            let Some(parts) = entry(self.schema, of, bytes)? else { return Ok(()) };
-            if !parts.value.is_none_or(|value| is_known(self.schema, parts.value_data.ty, value)) {
+        table: &'p Table,
+        field: &'p Field,
+        tag: u32,
+        fields: &mut Fields<'_>,
+        is_empty: &mut bool,
+    ) -> NextTag {
+        let is_list = field.shape != Shape::One;
+        let mut is_first = true;
+        let mut put = |this: &mut Self, wire: Wire<'_>| -> Printed {
+            if !this.is_known(field, wire) {
                 return Ok(());
             }
-            self.begin_field(data, object)?;
-            self.next(&mut object.is_open_empty)?;
-            return self.entry(&parts, level);
-        }
-        if !data.repeated() {
-            if is_known(self.schema, data.ty, wire) {
-                self.begin_field(data, object)?;
-                self.value(data, wire, level)?;
+            if is_first {
+                this.begin_field(table, field, is_empty)?;
             }
-            return Ok(());
-        }
-        elements(data, wire, |element| {
-            if is_known(self.schema, data.ty, element) {
-                self.begin_field(data, object)?;
-                self.next(&mut object.is_open_empty)?;
-                self.value(data, element, level)?;
+            if is_first && is_list {
+                this.open(b'[');
             }
-            Ok(())
-        })
+            if is_list {
+                this.next(&mut is_first)?;
+            }
+            this.value(field, wire, 0)
+        };
+        let mut next = Some(tag);
+        loop {
+            match next {
+                Some(tag) if tag == field.tag => {
+                    let wire = fields.unknown(tag).map_err(|_| fields.fail())?.value;
+                    put(self, wire)?;
+                }
+                Some(tag) if tag == field.run_tag => {
+                    let run = fields.bytes().map_err(|_| fields.fail())?;
+                    elements(field.ty, run, |wire| put(self, wire))?;
+                }
+                _ => break,
+            }
+            next = next_tag(fields)?;
+            if !is_list {
+                return Ok(next);
+            }
+        }
+        if !is_first {
+            self.close(b']', false);
+        }
+        Ok(next)
     }
 
-    /// Prints a key and a value.
-    fn entry(&mut self, parts: &order::Entry<'_, '_>, level: u32) -> Result<(), PrintError> {
-        self.key(parts.key_data, parts.key)?;
-        self.colon();
-        match parts.value {
-            Some(value) => self.value(parts.value_data, value, level),
-            None => self.absent(parts.value_data.ty, level),
-        }
-    }
-
-    /// Prints the name of the field, unless its list is open.
-    fn begin_field(&mut self, data: &FieldData, object: &mut Object) -> Result<(), PrintError> {
-        if object.open.is_some_and(|open| open.0 == data.number) {
-            return Ok(());
-        }
-        self.end_open(object);
-        self.next(&mut object.is_empty)?;
-        self.out.push(b'"');
-        if data.extension {
-            self.out.push(b'[');
-            scalar::escaped(&data.name, &mut self.out);
-            self.out.push(b']');
-        } else if self.options.original_names {
-            scalar::escaped(&data.name, &mut self.out);
-        } else {
-            scalar::escaped(&data.json_name, &mut self.out);
-        }
-        self.out.push(b'"');
-        self.colon();
-        if data.repeated() {
-            let [begin, end] = if data.map { *b"{}" } else { *b"[]" };
-            self.open(begin);
-            object.open = Some((data.number, end));
-            object.is_open_empty = true;
-        }
-        Ok(())
-    }
-
-    /// Ends the list or map that is open.
-    fn end_open(&mut self, object: &mut Object) {
-        if let Some((_, bracket)) = object.open.take() {
-            self.close(bracket, object.is_open_empty);
+    /// Whether the number of a closed enum has a name; else the value is unknown. Other values are known.
+    fn is_known(&self, field: &Field, wire: Wire<'_>) -> bool {
+        match (field.ty, wire) {
+            (Type::Enum(index), Wire::Varint(bits)) => {
+                !field.closed || self.schema.enumeration(index).name_of(bits as i32).is_some()
+            }
+            _ => true,
         }
     }
 
-    /// Prints what a message without a value in these fields means.
-    fn defaults(&mut self, index: u32, seen: &Seen, object: &mut Object) -> Result<(), PrintError> {
-        for data in &self.schema.message(index).fields {
-            let is_implied = data.repeated() || !(data.presence || data.oneof.is_some());
-            if is_implied && !seen.contains(data.number) {
-                self.begin_field(data, object)?;
-                self.end_open(object);
-                if !data.repeated() {
-                    self.absent(data.ty, DEPTH_MAX)?;
+    /// Prints the name of the field.
+    #[inline(always)]
+    fn begin_field(&mut self, table: &Table, field: &Field, is_empty: &mut bool) -> Printed {
+        // Without the comma before the first one.
+        let is_empty = core::mem::take(is_empty);
+        let len = usize::from(field.short_key_len);
+        match (self.has_short_keys && len != 0, field.short_key.first_chunk()) {
+            (true, Some(key)) if !is_empty => {
+                self.out.put_part::<SHORT_KEY_BYTES>(key, len);
+            }
+            (true, _) => {
+                if let Some(key) = field.short_key.last_chunk() {
+                    self.out.put_part::<SHORT_KEY_BYTES>(key, len - 1);
+                }
+            }
+            _ => self.long_key(table, field, is_empty),
+        }
+        self.write_piece()
+    }
+
+    #[inline(never)]
+    fn long_key(&mut self, table: &Table, field: &Field, is_empty: bool) {
+        let (key, len) = table.padded_key(field, self.options.original_names);
+        if !is_empty {
+            self.out.push(b',');
+        }
+        self.line();
+        self.out.put(key.get(1..len).unwrap_or_default());
+        if self.options.pretty {
+            self.out.push(b' ');
+        }
+    }
+
+    /// Prints what a message without a value in these fields means, in the order of the numbers.
+    fn defaults(&mut self, table: &'p Table, seen: &Seen, is_empty: &mut bool) -> Printed {
+        for field in &table.fields {
+            let is_implied = field.shape != Shape::One || !field.presence;
+            if is_implied && !field.is_extension() && !seen.contains(field.slot) {
+                self.begin_field(table, field, is_empty)?;
+                match field.shape {
+                    Shape::One => self.absent(field, DEPTH_MAX)?,
+                    Shape::List => self.out.put(b"[]"),
+                    Shape::Map(_) => self.out.put(b"{}"),
                 }
             }
         }
@@ -339,8 +510,8 @@ impl<'p> Printer<'p> {
     }
 
     /// Prints the value that a missing field of this type has.
-    fn absent(&mut self, ty: Type, level: u32) -> Result<(), PrintError> {
-        let wire = match ty {
+    fn absent(&mut self, field: &Field, level: u32) -> Printed {
+        let wire = match field.ty {
             Type::Message(index) => return self.message(index, &[], level + 1),
             Type::Enum(index) => Wire::Varint(self.schema.enumeration(index).default() as u64),
             Type::String | Type::Bytes => Wire::Len(&[]),
@@ -348,49 +519,50 @@ impl<'p> Printer<'p> {
             Type::Fixed64 | Type::Sfixed64 | Type::Double => Wire::Fixed64(0),
             _ => Wire::Varint(0),
         };
-        self.scalar(ty, wire)
+        self.value(field, wire, level)
     }
 
     /// Prints a value of a field.
-    fn value(&mut self, data: &FieldData, wire: Wire<'_>, level: u32) -> Result<(), PrintError> {
-        match (data.ty, wire) {
-            (Type::Message(index), Wire::Len(bytes) | Wire::Group(bytes)) => {
-                self.message(index, bytes, level + 1)
+    #[inline(always)]
+    fn value<'b>(&mut self, field: &Field, mut from: impl Source<'b>, level: u32) -> Printed {
+        match field.ty {
+            Type::Message(index) => {
+                let bytes = from.message(field.tag)?;
+                return self.message(index, bytes, level + 1);
             }
-            (ty, wire) => self.scalar(ty, wire).map_err(|error| match error {
-                PrintError::Value(text) => PrintError::value(&data.name, &text),
-                error => error,
-            }),
-        }
-    }
-
-    /// Prints the key of an entry.
-    fn key(&mut self, data: &FieldData, wire: Option<Wire<'_>>) -> Result<(), PrintError> {
-        let begin = self.out.len();
-        match wire {
-            Some(wire) => self.value(data, wire, 0)?,
-            None => self.absent(data.ty, 0)?,
-        }
-        if self.out.get(begin) != Some(&b'"') {
-            self.out.insert(begin, b'"');
-            self.out.push(b'"');
+            Type::String => {
+                let bytes = from.bytes()?;
+                if self.is_careful && core::str::from_utf8(bytes).is_err() {
+                    let name = &self.schema.field(field.at).name;
+                    return Err(PrintError::value(name, "is not UTF-8").into());
+                }
+                self.out.put_string(bytes);
+            }
+            Type::Enum(index) => {
+                let number = from.varint()? as i32;
+                self.enumeration(index, number);
+            }
+            Type::Bytes => scalar::bytes(from.bytes()?, &mut self.out),
+            Type::Fixed32 | Type::Sfixed32 | Type::Float => {
+                scalar::fixed32(field.ty, from.fixed32()?, &mut self.out);
+            }
+            Type::Fixed64 | Type::Sfixed64 | Type::Double => {
+                scalar::fixed64(field.ty, from.fixed64()?, &mut self.out);
+            }
+            ty => scalar::varint(ty, from.varint()?, &mut self.out),
         }
         Ok(())
     }
 
-    /// Prints a number, a text, a name of an enum.
-    fn scalar(&mut self, ty: Type, wire: Wire<'_>) -> Result<(), PrintError> {
-        if let (Type::Enum(index), Wire::Varint(bits)) = (ty, wire) {
-            let (of, number) = (self.schema.enumeration(index), bits as i32);
-            match of.name_of(number) {
-                _ if &*of.full_name == NULL_VALUE => self.out.extend_from_slice(b"null"),
-                Some(name) if !self.options.enums_as_numbers => {
-                    scalar::quoted(name, &mut self.out);
-                }
-                _ => scalar::signed(number.into(), &mut self.out),
+    /// Prints the name of a number, or the number.
+    fn enumeration(&mut self, index: u32, number: i32) {
+        let of = self.schema.enumeration(index);
+        match of.name_of(number) {
+            _ if &*of.full_name == NULL_VALUE => self.out.put(b"null"),
+            Some(name) if !self.options.enums_as_numbers => {
+                self.out.put_string(name.as_bytes());
             }
-            return Ok(());
+            _ => scalar::varint(Type::Int32, number as u64, &mut self.out),
         }
-        scalar::put(ty, wire, &mut self.out)
     }
 }

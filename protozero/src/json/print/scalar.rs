@@ -1,121 +1,132 @@
 //! Numbers and texts as JSON.
 
-use alloc::vec::Vec;
-use core::fmt;
-
 use crate::decode::Value as Wire;
 use crate::dynamic::schema::Type;
 use crate::json::base64;
-use crate::json::error::PrintError;
-use crate::json::output;
+use crate::json::output::Output;
 use crate::wire::zigzag;
 
-/// Appends a value that is neither an enum nor a message.
-pub(super) fn put(ty: Type, wire: Wire<'_>, out: &mut Vec<u8>) -> Result<(), PrintError> {
+/// Appends a number with an encoding of variable length.
+#[inline]
+pub(super) fn varint(ty: Type, bits: u64, out: &mut Output) {
+    match ty {
+        Type::Int32 => signed((bits as i32).into(), false, out),
+        Type::Sint32 => signed(zigzag::decode32(bits as u32).into(), false, out),
+        Type::Uint32 => unsigned((bits as u32).into(), false, out),
+        Type::Int64 => signed(bits as i64, true, out),
+        Type::Sint64 => signed(zigzag::decode64(bits), true, out),
+        Type::Bool => out.put(if bits == 0 { b"false" } else { b"true" }),
+        _ => unsigned(bits, true, out),
+    }
+}
+
+/// Appends a number of four bytes.
+pub(super) fn fixed32(ty: Type, bits: u32, out: &mut Output) {
+    match ty {
+        Type::Float => float(f32::from_bits(bits), out),
+        Type::Sfixed32 => signed((bits as i32).into(), false, out),
+        _ => unsigned(bits.into(), false, out),
+    }
+}
+
+/// Appends a number of eight bytes.
+pub(super) fn fixed64(ty: Type, bits: u64, out: &mut Output) {
+    match ty {
+        Type::Double => float(f64::from_bits(bits), out),
+        Type::Sfixed64 => signed(bits as i64, true, out),
+        _ => unsigned(bits, true, out),
+    }
+}
+
+/// Appends base64 in quotes.
+pub(super) fn bytes(bytes: &[u8], out: &mut Output) {
+    out.push(b'"');
+    base64::encode(bytes, out);
+    out.push(b'"');
+}
+
+fn signed(value: i64, is_quoted: bool, out: &mut Output) {
+    integer(value.unsigned_abs(), value < 0, is_quoted, out);
+}
+
+fn unsigned(value: u64, is_quoted: bool, out: &mut Output) {
+    integer(value, false, is_quoted, out);
+}
+
+/// Two digits of each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut at = 0;
+    while at < 100 {
+        pairs[at] = [b'0' + at as u8 / 10, b'0' + at as u8 % 10];
+        at += 1;
+    }
+    pairs
+};
+
+/// Appends the key of an entry, which is text for all types.
+pub(super) fn key(ty: Type, wire: Wire<'_>, out: &mut Output) {
     match (ty, wire) {
-        (Type::Int32, Wire::Varint(bits)) => signed((bits as i32).into(), out),
-        (Type::Sint32, Wire::Varint(bits)) => signed(zigzag::decode32(bits as u32).into(), out),
-        (Type::Uint32, Wire::Varint(bits)) => unsigned((bits as u32).into(), out),
-        (Type::Int64, Wire::Varint(bits)) => in_quotes(out, |out| signed(bits as i64, out)),
-        (Type::Sint64, Wire::Varint(bits)) => {
-            in_quotes(out, |out| signed(zigzag::decode64(bits), out));
+        (_, Wire::Len(text)) => out.put_string(text),
+        (Type::Bool, Wire::Varint(0)) => out.put(b"\"false\""),
+        (Type::Bool, _) => out.put(b"\"true\""),
+        (Type::Int32, Wire::Varint(bits)) => signed((bits as i32).into(), true, out),
+        (Type::Sint32, Wire::Varint(bits)) => {
+            signed(zigzag::decode32(bits as u32).into(), true, out);
         }
-        (Type::Uint64, Wire::Varint(bits)) => in_quotes(out, |out| unsigned(bits, out)),
-        (Type::Bool, Wire::Varint(bits)) => {
-            out.extend_from_slice(if bits == 0 { b"false" } else { b"true" });
-        }
-        (Type::Fixed32, Wire::Fixed32(bits)) => unsigned(bits.into(), out),
-        (Type::Sfixed32, Wire::Fixed32(bits)) => signed((bits as i32).into(), out),
-        (Type::Fixed64, Wire::Fixed64(bits)) => in_quotes(out, |out| unsigned(bits, out)),
-        (Type::Sfixed64, Wire::Fixed64(bits)) => in_quotes(out, |out| signed(bits as i64, out)),
-        (Type::Float, Wire::Fixed32(bits)) => {
-            let value = f32::from_bits(bits);
-            float(value.into(), &value, &value, out);
-        }
-        (Type::Double, Wire::Fixed64(bits)) => {
-            let value = f64::from_bits(bits);
-            float(value, &value, &value, out);
-        }
-        (Type::String, Wire::Len(bytes)) => match core::str::from_utf8(bytes) {
-            Ok(text) => quoted(text, out),
-            Err(_) => return Err(PrintError::Value("is not UTF-8".into())),
-        },
-        (Type::Bytes, Wire::Len(bytes)) => in_quotes(out, |out| base64::encode(bytes, out)),
-        // The caller has compared type and encoding.
-        _ => {}
+        (Type::Uint32, Wire::Varint(bits)) => unsigned((bits as u32).into(), true, out),
+        (Type::Sfixed32, Wire::Fixed32(bits)) => signed((bits as i32).into(), true, out),
+        (_, Wire::Fixed32(bits)) => unsigned(bits.into(), true, out),
+        (ty, Wire::Varint(bits)) => varint(ty, bits, out),
+        (ty, Wire::Fixed64(bits)) => fixed64(ty, bits, out),
+        (_, Wire::Group(_)) => {}
     }
-    Ok(())
 }
 
-fn in_quotes(out: &mut Vec<u8>, inside: impl FnOnce(&mut Vec<u8>)) {
-    out.push(b'"');
-    inside(out);
-    out.push(b'"');
-}
-
-pub(super) fn signed(value: i64, out: &mut Vec<u8>) {
-    if value < 0 {
-        out.push(b'-');
+/// Appends the digits of `value`, with a minus before them, and in quotes.
+fn integer(mut value: u64, is_negative: bool, is_quoted: bool, out: &mut Output) {
+    if value < 10 && !is_negative && !is_quoted {
+        return out.push(b'0' + value as u8);
     }
-    unsigned(value.unsigned_abs(), out);
-}
-
-fn unsigned(mut value: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
-/// The shortest digits that are the same number again.
-fn float(value: f64, plain: &dyn fmt::Display, exponent: &dyn fmt::LowerExp, out: &mut Vec<u8>) {
-    let special = match value {
-        _ if value.is_nan() => "\"NaN\"",
-        f64::INFINITY => "\"Infinity\"",
-        f64::NEG_INFINITY => "\"-Infinity\"",
-        _ => "",
+    // Twenty digits, a minus and two quotes.
+    let mut text = [b'"'; 24];
+    let end = text.len() - 1;
+    let mut at = end;
+    let mut put = |digits: &[u8]| {
+        at -= digits.len();
+        text[at..at + digits.len()].copy_from_slice(digits);
     };
-    out.extend_from_slice(special.as_bytes());
-    match value.abs() {
-        _ if !special.is_empty() => {}
-        0.0 | 1e-5..1e16 => output::put(out, format_args!("{plain}")),
-        _ => output::put(out, format_args!("{exponent:e}")),
+    while value >= 100 {
+        put(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    let pair = &PAIRS[value as usize];
+    if value < 10 {
+        put(&pair[1..])
+    } else {
+        put(pair)
+    }
+    if is_negative {
+        put(b"-");
+    }
+    match is_quoted {
+        true => out.put(&text[at - 1..]),
+        false => out.put(&text[at..end]),
     }
 }
 
-/// Appends `text` in quotes.
-pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
-    in_quotes(out, |out| escaped(text, out));
-}
-
-/// Appends `text` with escapes for quotes, backslashes and control characters.
-pub(super) fn escaped(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    let mut plain = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
-            continue;
+/// Appends the shortest digits that are the same number again.
+fn float<F: zmij::Float + Into<f64>>(value: F, out: &mut Output) {
+    let wide: f64 = value.into();
+    let special: &[u8] = match wide {
+        _ if wide.is_finite() => {
+            let mut buffer = zmij::Buffer::new();
+            let text = buffer.format_finite(value);
+            return out.put(text.strip_suffix(".0").unwrap_or(text).as_bytes());
         }
-        out.extend_from_slice(&bytes[plain..at]);
-        plain = at + 1;
-        out.push(b'\\');
-        match byte {
-            b'"' | b'\\' => out.push(byte),
-            b'\n' => out.push(b'n'),
-            b'\r' => out.push(b'r'),
-            b'\t' => out.push(b't'),
-            _ => {
-                let hex = |digit: u8| b"0123456789abcdef"[usize::from(digit & 15)];
-                out.extend_from_slice(&[b'u', b'0', b'0', hex(byte >> 4), hex(byte)]);
-            }
-        }
-    }
-    out.extend_from_slice(&bytes[plain..]);
+        _ if wide.is_nan() => b"\"NaN\"",
+        0.0.. => b"\"Infinity\"",
+        _ => b"\"-Infinity\"",
+    };
+    out.put(special);
 }

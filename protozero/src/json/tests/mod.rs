@@ -313,3 +313,29 @@ fn levels_are_bounded() {
     let error = refused(&known, "m.M", &format!("{{\"value\":{deep}"));
     assert!(error.contains("more than 100 levels"), "{error}");
 }
+
+#[test]
+fn fields_in_any_order() {
+    let pool = pool(EVERYTHING);
+    let all = pool.message("e.All").expect("e.All");
+    let print = |wire: &[u8]| {
+        let mut written = vec![];
+        let printed = super::print_bytes(&all, wire, &PrintOptions::default());
+        super::write_bytes(&all, wire, &PrintOptions::default(), &mut written).expect("JSON");
+        let printed = printed.expect("JSON");
+        assert_eq!(printed.as_bytes(), written);
+        printed
+    };
+    // A known number of a closed enum between others, in two fields, and a field of another type.
+    let colors = [9, 0, 0, 0, 0, 0, 0, 0, 0, 0x92, 2, 2, 1, 0, 0x90, 2, 0];
+    assert_eq!(print(&colors), r#"{"colors":["RED","RED"]}"#);
+    // The last of two values counts.
+    assert_eq!(print(&[8, 1, 8, 2]), r#"{"i32":2}"#);
+    // Maps are sorted, and the last entry of a key counts: { "b": RED }, { "a": RED }, { "b": BLUE }.
+    let names = all.field("names").expect("names").number();
+    let entry = |key: u8, value: u8| {
+        [(names << 3 | 2) as u8 | 0x80, (names >> 4) as u8, 5, 10, 1, key, 16, value]
+    };
+    let map = [entry(b'b', 0), entry(b'a', 0), entry(b'b', 7)].concat();
+    assert_eq!(print(&map), r#"{"names":{"a":"RED","b":"BLUE"}}"#);
+}

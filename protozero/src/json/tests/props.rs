@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use crate::dynamic::DynamicMessage;
 use crate::dynamic::tests::props::{all, random_message, remove_unknown, wire};
 use crate::dynamic::tests::{EVERYTHING, pool};
+use crate::json::output::Output;
 use crate::json::{ParseOptions, PrintOptions, base64, parse, print_bytes, time, write_bytes};
 
 fn every_option() -> impl Iterator<Item = PrintOptions> {
@@ -121,8 +122,9 @@ proptest! {
 
     #[test]
     fn bytes_as_base64(bytes: Vec<u8>) {
-        let mut text = Vec::new();
+        let mut text = Output::with_capacity(0);
         base64::encode(&bytes, &mut text);
+        let text = text.into_string().unwrap().into_bytes();
         let url_safe: Vec<u8> = text
             .iter()
             .filter(|&&digit| digit != b'=')
@@ -141,18 +143,18 @@ proptest! {
 
     #[test]
     fn times(seconds in -62_135_596_800i64..=253_402_300_799, nanos in 0i32..1_000_000_000) {
-        let mut text = Vec::new();
+        let mut text = Output::with_capacity(0);
         prop_assert!(time::put_timestamp(seconds, nanos, &mut text));
-        let text = String::from_utf8(text).unwrap();
+        let text = text.into_string().unwrap();
         prop_assert_eq!(time::timestamp(&text), Some((seconds, nanos)));
     }
 
     #[test]
     fn durations(seconds in -315_576_000_000i64..=315_576_000_000, nanos in 0i32..1_000_000_000) {
         let nanos = if seconds < 0 { -nanos } else { nanos };
-        let mut text = Vec::new();
+        let mut text = Output::with_capacity(0);
         prop_assert!(time::put_duration(seconds, nanos, &mut text));
-        let text = String::from_utf8(text).unwrap();
+        let text = text.into_string().unwrap();
         prop_assert_eq!(time::duration(&text), Some((seconds, nanos)));
     }
 }

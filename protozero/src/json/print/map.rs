@@ -1,0 +1,314 @@
+//! Maps, whose entries are printed in the order of their keys.
+//!
+//! Encoders that sort the entries are the rule, so it is found out first if they are sorted. Others are collected and
+//! sorted; of entries with one key, the last counts.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::order::next_tag;
+use super::scalar;
+use super::{NextTag, Printed, Printer, Stop};
+use crate::decode::{Fields, Value as Wire};
+use crate::dynamic::MEMORY_MAX;
+use crate::dynamic::schema::Type;
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::json::table::{Field, Table};
+use crate::wire::tag::{LEN, VARINT};
+use crate::wire::zigzag;
+
+/// The key of an entry. Numbers are in an order, but not those of the schema.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'b> {
+    Number(u64),
+    Text(&'b [u8]),
+}
+
+impl<'b> Key<'b> {
+    #[inline]
+    fn new(ty: Type, wire: Option<Wire<'b>>) -> Self {
+        let signed = |value: i64| (value as u64) ^ (1 << 63);
+        let number = match (ty, wire) {
+            (_, Some(Wire::Len(bytes))) => return Self::Text(bytes),
+            (Type::String, _) => return Self::Text(&[]),
+            (Type::Int32, Some(Wire::Varint(bits))) => signed((bits as i32).into()),
+            (Type::Int64, Some(Wire::Varint(bits))) => signed(bits as i64),
+            (Type::Sint32, Some(Wire::Varint(bits))) => {
+                signed(zigzag::decode32(bits as u32).into())
+            }
+            (Type::Sint64, Some(Wire::Varint(bits))) => signed(zigzag::decode64(bits)),
+            (Type::Uint32, Some(Wire::Varint(bits))) => (bits as u32).into(),
+            (Type::Bool, Some(Wire::Varint(bits))) => u64::from(bits != 0),
+            (Type::Sfixed32, Some(Wire::Fixed32(bits))) => signed((bits as i32).into()),
+            (Type::Sfixed64, Some(Wire::Fixed64(bits))) => signed(bits as i64),
+            (_, Some(Wire::Varint(bits) | Wire::Fixed64(bits))) => bits,
+            (_, Some(Wire::Fixed32(bits))) => bits.into(),
+            (
+                Type::Int32
+                | Type::Int64
+                | Type::Sint32
+                | Type::Sint64
+                | Type::Sfixed32
+                | Type::Sfixed64,
+                _,
+            ) => signed(0),
+            _ => 0,
+        };
+        Self::Number(number)
+    }
+}
+
+/// The type of an entry.
+#[derive(Clone, Copy)]
+pub(super) struct EntryType<'s> {
+    pub(super) key: &'s Field,
+    pub(super) value: &'s Field,
+}
+
+/// An entry of a map.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'b> {
+    key: Option<Wire<'b>>,
+    value: Option<Wire<'b>>,
+}
+
+impl<'s> EntryType<'s> {
+    /// The type of the entries in this table; none if a wrong schema has it.
+    #[inline]
+    pub(super) fn new(table: &'s Table) -> Option<Self> {
+        let [key, value] = &*table.fields else { return None };
+        Some(Self { key, value })
+    }
+
+    /// Reads an entry. None if its key or its value occurs twice.
+    #[inline]
+    pub(super) fn read<'b>(&self, bytes: &'b [u8]) -> Result<Option<Entry<'b>>, DecodeError> {
+        let mut entry = Entry { key: None, value: None };
+        let mut fields = Fields::new(bytes);
+        while let Some(tag) = next_tag(&mut fields)? {
+            let part = match tag {
+                _ if tag == self.key.tag => &mut entry.key,
+                _ if tag == self.value.tag => &mut entry.value,
+                _ => {
+                    fields.skip(tag).map_err(|_| fields.fail())?;
+                    continue;
+                }
+            };
+            let wire = match tag & 7 {
+                LEN => fields.bytes().map(Wire::Len),
+                VARINT => fields.uint64().map(Wire::Varint),
+                _ => fields.unknown(tag).map(|field| field.value),
+            };
+            if part.replace(wire.map_err(|_| fields.fail())?).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(entry))
+    }
+}
+
+impl<'p> Printer<'p> {
+    /// Prints a map, of which the tag of the first entry was read, and returns the tag behind it. Without `table`, it
+    /// has no name.
+    pub(super) fn map(
+        &mut self,
+        table: Option<&'p Table>,
+        (field, of): (&'p Field, u32),
+        fields: &mut Fields<'_>,
+        level: u32,
+        is_empty: &mut bool,
+    ) -> NextTag {
+        let Some(ty) = EntryType::new(&self.schema.json[of as usize]) else {
+            fields.skip(field.tag).map_err(|_| fields.fail())?;
+            return Ok(next_tag(fields)?);
+        };
+        let map = Map { field, ty, level };
+        let (begin, was_empty, indent) = (*fields, *is_empty, self.indent);
+        let len = self.out.len();
+        if !self.is_careful || is_sorted(map, *fields)? {
+            if let Some(next) = self.entries(table, map, fields, is_empty)? {
+                return Ok(next);
+            }
+            self.spare = self.spare.checked_sub(self.out.len() - len).ok_or(Stop::Again)?;
+            self.out.truncate(len);
+            (*fields, *is_empty, self.indent) = (begin, was_empty, indent);
+        }
+        self.sorted(table, map, fields, is_empty)
+    }
+
+    /// Prints the entries as they come. None if they are not sorted, and what was printed is to be taken back.
+    fn entries(
+        &mut self,
+        table: Option<&'p Table>,
+        map: Map<'p>,
+        fields: &mut Fields<'_>,
+        is_empty: &mut bool,
+    ) -> Result<Option<Option<u32>>, Box<Stop>> {
+        let mut is_first = true;
+        let mut last = None;
+        let has_text = map.ty.key.ty == Type::String && !map.ty.value.closed && !self.is_careful;
+        loop {
+            let bytes = fields.bytes().map_err(|_| fields.fail())?;
+            if has_text {
+                if !self.text_entry(table, map, bytes, (is_empty, &mut is_first), &mut last)? {
+                    return Ok(None);
+                }
+            } else {
+                let entry = map.ty.read(bytes)?.ok_or(Stop::Again)?;
+                let key = Key::new(map.ty.key.ty, entry.key);
+                if last.replace(key).is_some_and(|last| last >= key) {
+                    return Ok(None);
+                }
+                self.entry(table, map, &entry, is_empty, &mut is_first)?;
+            }
+            let next = next_tag(fields)?;
+            if next != Some(map.field.tag) {
+                if !is_first {
+                    self.close(b'}', false);
+                }
+                return Ok(Some(next));
+            }
+        }
+    }
+
+    /// Prints an entry with a key that is text, as encoders write it. False if it is another one or not in order.
+    #[inline]
+    fn text_entry<'b>(
+        &mut self,
+        table: Option<&'p Table>,
+        Map { field, ty, level }: Map<'p>,
+        bytes: &'b [u8],
+        (is_empty, is_first): (&mut bool, &mut bool),
+        last: &mut Option<Key<'b>>,
+    ) -> Result<bool, Box<Stop>> {
+        let mut fields = Fields::new(bytes);
+        if next_tag(&mut fields)? != Some(ty.key.tag) {
+            return Ok(false);
+        }
+        let text = fields.bytes().map_err(|_| fields.fail())?;
+        let key = Key::Text(text);
+        if last.replace(key).is_some_and(|last| last >= key) {
+            return Ok(false);
+        }
+        if next_tag(&mut fields)? != Some(ty.value.tag) {
+            return Ok(false);
+        }
+        self.begin_entry(table, field, is_empty, is_first)?;
+        self.out.put_string(text);
+        self.colon();
+        self.value(ty.value, &mut fields, level)?;
+        Ok(next_tag(&mut fields)?.is_none())
+    }
+
+    /// Begins an entry; the first one behind the name of the map.
+    #[inline]
+    fn begin_entry(
+        &mut self,
+        table: Option<&'p Table>,
+        field: &'p Field,
+        is_empty: &mut bool,
+        is_first: &mut bool,
+    ) -> Printed {
+        if *is_first {
+            if let Some(table) = table {
+                self.begin_field(table, field, is_empty)?;
+            }
+            self.open(b'{');
+        }
+        self.next(is_first)
+    }
+
+    /// Prints the entries in the order of their keys.
+    fn sorted(
+        &mut self,
+        table: Option<&'p Table>,
+        map: Map<'p>,
+        fields: &mut Fields<'_>,
+        is_empty: &mut bool,
+    ) -> NextTag {
+        let mut entries = Vec::new();
+        let next = loop {
+            let entry = map.read(fields)?;
+            if size_of_val(&*entries) >= MEMORY_MAX {
+                return Err(DecodeErrorKind::TooMuchMemory.at(0).into());
+            }
+            if entry.value.is_none_or(|value| self.is_known(map.ty.value, value)) {
+                entries.push((Key::new(map.ty.key.ty, entry.key), entry));
+            }
+            let next = next_tag(fields)?;
+            if next != Some(map.field.tag) {
+                break next;
+            }
+        };
+        entries.sort_by_key(|entry| entry.0);
+        let mut is_first = true;
+        for (at, (key, entry)) in entries.iter().enumerate() {
+            if entries.get(at + 1).is_none_or(|next| next.0 != *key) {
+                self.entry(table, map, entry, is_empty, &mut is_first)?;
+            }
+        }
+        if !is_first {
+            self.close(b'}', false);
+        }
+        Ok(next)
+    }
+
+    /// Prints the key and the value of an entry; before the first one, the name of the map.
+    #[inline]
+    fn entry(
+        &mut self,
+        table: Option<&'p Table>,
+        Map { field, ty, level }: Map<'p>,
+        entry: &Entry<'_>,
+        is_empty: &mut bool,
+        is_first: &mut bool,
+    ) -> Printed {
+        if ty.value.closed && !entry.value.is_none_or(|value| self.is_known(ty.value, value)) {
+            return Ok(());
+        }
+        self.begin_entry(table, field, is_empty, is_first)?;
+        match entry.key {
+            Some(Wire::Len(text)) => self.value(ty.key, Wire::Len(text), 0)?,
+            Some(wire) => scalar::key(ty.key.ty, wire, &mut self.out),
+            None if ty.key.ty == Type::String => self.out.put(b"\"\""),
+            None if ty.key.ty == Type::Bool => self.out.put(b"\"false\""),
+            None => self.out.put(b"\"0\""),
+        }
+        self.colon();
+        match entry.value {
+            Some(value) => self.value(ty.value, value, level),
+            None => self.absent(ty.value, level),
+        }
+    }
+}
+
+/// A map that is printed.
+#[derive(Clone, Copy)]
+struct Map<'p> {
+    field: &'p Field,
+    ty: EntryType<'p>,
+    level: u32,
+}
+
+impl Map<'_> {
+    /// Reads the next entry, of which the tag was read.
+    #[inline]
+    fn read<'b>(&self, fields: &mut Fields<'b>) -> Result<Entry<'b>, Box<Stop>> {
+        let bytes = fields.bytes().map_err(|_| fields.fail())?;
+        self.ty.read(bytes)?.ok_or_else(|| Stop::Again.into())
+    }
+}
+
+/// Whether the keys of a map go up, of which the tag of the first entry was read.
+fn is_sorted(map: Map<'_>, mut fields: Fields<'_>) -> Result<bool, Box<Stop>> {
+    let mut last = None;
+    loop {
+        let key = Key::new(map.ty.key.ty, map.read(&mut fields)?.key);
+        if last.replace(key).is_some_and(|last| last >= key) {
+            return Ok(false);
+        }
+        if next_tag(&mut fields)? != Some(map.field.tag) {
+            return Ok(true);
+        }
+    }
+}
