@@ -109,6 +109,8 @@ pub mod json;
 pub mod message;
 mod named;
 #[cfg(feature = "alloc")]
+mod options;
+#[cfg(feature = "alloc")]
 #[doc(hidden)]
 pub mod owned;
 #[cfg(all(feature = "text", feature = "std"))]
@@ -139,6 +141,8 @@ pub use extension::{Extendable, Extension};
 #[cfg(feature = "alloc")]
 pub use message::{Append, Message, MessageView};
 pub use named::Named;
+#[cfg(feature = "alloc")]
+pub use options::DecodeOptions;
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
 #[cfg(all(feature = "text", feature = "std"))]

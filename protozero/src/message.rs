@@ -54,6 +54,12 @@ pub(crate) const GROWTH_MAX: usize = 512;
 /// with hundreds of mostly unset fields fit.
 pub(crate) const GROWTH_FREE: usize = 32 << 20;
 
+/// Bytes that decoding may allocate for nested messages of a large input.
+const GROWTH_TOTAL: usize = 512 << 20;
+
+/// The same in bytes per byte of input, if that is more.
+const GROWTH_LARGE: usize = 4;
+
 /// An output to which encoded messages are appended: a vector, a stream, or with feature `bytes`
 /// every `bytes::BufMut`.
 pub trait Append {
@@ -199,10 +205,10 @@ macro_rules! encoding {
 pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + Debug {
     /// Decodes the message in `bytes`.
     ///
-    /// Structs of nested messages may take 32 MiB plus 512 bytes for each byte of input, because an
-    /// empty message has two bytes on the wire and its struct may have thousands. To decode trusted
-    /// input without this limit, call [`merge_within`](Self::merge_within) on `default()` with a
-    /// [`DecodeContext::new()`].
+    /// Structs of nested messages may take 32 MiB plus 512 bytes for each byte of input, but at most
+    /// 512 MiB, or four bytes for each byte of input if that is more: an empty message has two bytes
+    /// on the wire, and its struct may have thousands. [`DecodeOptions`](crate::DecodeOptions) has
+    /// other limits, and says what counts.
     ///
     /// # Errors
     /// [`DecodeError`] if `bytes` is not a message, has too many levels, or needs more memory
@@ -319,5 +325,25 @@ fn refused(error: WriteError) -> ! {
 
 /// Bytes of memory that decoding `bytes` may allocate for structs.
 pub(crate) fn growth(bytes: &[u8]) -> usize {
-    bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE)
+    growth_of(bytes.len())
+}
+
+fn growth_of(len: usize) -> usize {
+    let large = len.saturating_mul(GROWTH_LARGE).max(GROWTH_TOTAL);
+    len.saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE).min(large)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GROWTH_TOTAL, growth_of};
+
+    #[test]
+    fn memory_for_an_input() {
+        assert_eq!(growth_of(0), 32 << 20);
+        assert_eq!(growth_of(1 << 10), (32 << 20) + (512 << 10));
+        // Fifty megabytes of empty messages take no more than one of regular messages.
+        assert_eq!(growth_of(50_000_000), GROWTH_TOTAL);
+        assert_eq!(growth_of(1 << 28), 4 << 28);
+        assert_eq!(growth_of(usize::MAX), usize::MAX);
+    }
 }

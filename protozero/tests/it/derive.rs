@@ -1,6 +1,8 @@
 //! Owned messages through the derive macros: decoding and encoding.
 
-use protozero::{DecodeContext, DecodeErrorKind, Enumeration, Message, Oneof, UnknownFields};
+use protozero::{
+    DecodeContext, DecodeErrorKind, DecodeOptions, Enumeration, Message, Oneof, UnknownFields,
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Color(i32);
@@ -418,6 +420,16 @@ fn memory_is_bounded() {
     let mut trusted = Big::default();
     trusted.merge_within(&bytes, DecodeContext::new()).unwrap();
     assert_eq!(trusted.all.len(), 100_000);
+    // With the limit of the caller.
+    let within = |memory| DecodeOptions::new().memory_max(memory).decode::<Big>(&bytes[..2000]);
+    assert_eq!(within(1 << 20).map_err(|e| e.kind), Err(DecodeErrorKind::TooMuchMemory));
+    assert_eq!(within(usize::MAX).unwrap().all.len(), 1000);
+    let deep = DecodeOptions::new().depth_max(1);
+    assert!(deep.decode::<Big>(b"\x0a\0").is_ok());
+    assert_eq!(
+        deep.decode::<Big>(b"\x0a\x02\x0a\0").map_err(|e| e.kind),
+        Err(DecodeErrorKind::TooDeep)
+    );
 }
 
 #[test]

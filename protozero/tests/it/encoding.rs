@@ -77,6 +77,30 @@ fn every_way_gives_the_same_bytes() {
 }
 
 /// The result does not depend on the size of the buffer.
+/// A message is written to the stack, then to memory of 4 KiB, and then to what it needs.
+#[test]
+fn messages_of_any_length() {
+    for len in [
+        0, 1, 500, 507, 508, 509, 510, 511, 512, 513, 600, 4095, 4096, 4100, 4595, 4605, 4610, 9000,
+    ] {
+        for next in [0, 1, 300, 512, 5000] {
+            let inner = Node { names: vec!["n".repeat(next)], ..Node::default() };
+            let names = vec!["a".repeat(len / 2), "b".repeat(len - len / 2)];
+            let node =
+                Node { value: Some(7), next: Some(Box::new(inner)), names, ..Node::default() };
+            let bytes = node.encode_to_vec();
+            assert_eq!(bytes.len(), node.encoded_len());
+            assert_eq!(Node::decode(&bytes).as_ref(), Ok(&node), "{len} and {next}");
+            let framed = node.encode_length_delimited_to_vec();
+            assert!(framed.ends_with(&bytes), "{len} and {next}");
+            assert_eq!(
+                framed.len(),
+                bytes.len() + (1..).find(|n| bytes.len() >> (7 * n) == 0).unwrap_or(0)
+            );
+        }
+    }
+}
+
 #[test]
 fn encoding_to_a_slice_begins_at_its_front() {
     for len in (0..40).chain(440..560).chain([4000]) {

@@ -1,6 +1,6 @@
 //! Time and instructions of the hot paths, in one table.
 //!
-//! With `--peers`, protobuf libraries instead: [`peers`]; with `--buffer` and `--service`, our trace
+//! With `--peers`, protobuf libraries instead: [`peers`], [`json`]; with `--buffer` and `--service`, our trace
 //! buffer and our service beside those of C++: [`buffer`], [`service`]; with `--ftrace`, events of the kernel:
 //! [`ftrace`]; with `--sdk`, traced events beside those of other libraries: [`sdk`].
 //!
@@ -10,6 +10,7 @@
 mod buffer;
 mod callgrind;
 mod ftrace;
+mod json;
 mod peers;
 mod program;
 mod sdk;

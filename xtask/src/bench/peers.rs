@@ -5,6 +5,7 @@
 //! with the fastest other library.
 
 use super::callgrind;
+use super::json;
 use super::program::median;
 use crate::ctx::{Ctx, Outcome};
 use crate::{machine, report};
@@ -87,7 +88,7 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
             cell.instructions = Some(count);
         }
     }
-    let text = text(&cells, &names);
+    let text = text(&cells, &names) + &json::table(ctx)?;
     ctx.log(&text);
     if record { report::record(ctx, "Peers", &text) } else { Ok(()) }
 }

@@ -23,7 +23,7 @@ use super::options::PrintOptions;
 use super::output::Output;
 use super::table::{Field, Form, SHORT_KEY_BYTES, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
-use crate::decode::{DecodeContext, Fields, Value as Wire};
+use crate::decode::{DecodeContext, Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
 use crate::error::{DecodeError, DecodeErrorKind};
@@ -306,9 +306,37 @@ impl<'p> Printer<'p> {
             return Ok(Cow::Borrowed(bytes));
         }
         let mut message = self.decode(index, bytes, level)?;
-        // Values that are unknown to a closed enum stand apart from the others of their field.
+        // Values that are unknown to a closed enum are apart from the others of their field.
+        self.check_texts(&self.schema.json[index as usize], message.unknown.as_bytes())?;
         message.unknown.clear();
         Ok(Cow::Owned(message.try_encode().map_err(PrintError::encode)?))
+    }
+
+    /// Checks that unknown fields are not unknown because a string is not UTF-8.
+    fn check_texts(&self, table: &Table, unknown: &[u8]) -> Result<(), PrintError> {
+        let mut reader = Reader::new(unknown);
+        while let Some(field) = reader.next_field()? {
+            let (Some(at), Wire::Len(bytes)) = (table.find(field.number), field.value) else {
+                continue;
+            };
+            let field = &table.fields[at];
+            match field.shape {
+                Shape::Map(of) => self.check_texts(&self.schema.json[of as usize], bytes)?,
+                _ if field.ty == Type::String => self.check_text(field, bytes)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_text(&self, field: &Field, text: &[u8]) -> Result<(), PrintError> {
+        match core::str::from_utf8(text) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let name = &self.schema.field(field.at).name;
+                Err(PrintError::value(name, "is not UTF-8"))
+            }
+        }
     }
 
     fn decode(&self, index: u32, bytes: &[u8], level: u32) -> Result<DynamicMessage, PrintError> {
@@ -532,9 +560,8 @@ impl<'p> Printer<'p> {
             }
             Type::String => {
                 let bytes = from.bytes()?;
-                if self.is_careful && core::str::from_utf8(bytes).is_err() {
-                    let name = &self.schema.field(field.at).name;
-                    return Err(PrintError::value(name, "is not UTF-8").into());
+                if self.is_careful {
+                    self.check_text(field, bytes)?;
                 }
                 self.out.put_string(bytes);
             }

@@ -3,6 +3,7 @@
 mod props;
 
 use std::string::{String, ToString};
+use std::vec::Vec;
 use std::{format, vec};
 
 use super::{ParseOptions, PrintOptions};
@@ -329,6 +330,10 @@ fn fields_in_any_order() {
     // A known number of a closed enum between others, in two fields, and a field of another type.
     let colors = [9, 0, 0, 0, 0, 0, 0, 0, 0, 0x92, 2, 2, 1, 0, 0x90, 2, 0];
     assert_eq!(print(&colors), r#"{"colors":["RED","RED"]}"#);
+    // Text that is not UTF-8 is not lost between values of a closed enum.
+    let text = [0x92, 2, 2, 10, 0, 114, 1, 128, 0x90, 2, 0];
+    let printed = super::print_bytes(&all, &text, &PrintOptions::default());
+    assert_eq!(printed.expect_err("not UTF-8").to_string(), "text: is not UTF-8");
     // The last of two values counts.
     assert_eq!(print(&[8, 1, 8, 2]), r#"{"i32":2}"#);
     // Maps are sorted, and the last entry of a key counts: { "b": RED }, { "a": RED }, { "b": BLUE }.
@@ -338,4 +343,27 @@ fn fields_in_any_order() {
     };
     let map = [entry(b'b', 0), entry(b'a', 0), entry(b'b', 7)].concat();
     assert_eq!(print(&map), r#"{"names":{"a":"RED","b":"BLUE"}}"#);
+}
+
+/// A map in a map: each level is printed a second time if that is found out too late, so all of them 2^60 times.
+#[test]
+fn unsorted_maps_in_maps_end() {
+    let pool = pool(EVERYTHING);
+    let all = pool.message("e.All").expect("e.All");
+    let mut wire = vec![];
+    for _ in 0..60 {
+        // { 1: the message so far }, { 0: {} }; keys are sint64.
+        let entry = [vec![8, 2, 18], varint(wire.len()), wire].concat();
+        let number = [0xd2, 2];
+        wire = [&number[..], &varint(entry.len()), &entry, &number, &[2, 8, 0]].concat();
+    }
+    let text = super::print_bytes(&all, &wire, &PrintOptions::default()).expect("JSON");
+    assert_eq!(text.matches(r#""byId":{"0":{},"1":"#).count(), 60);
+}
+
+fn varint(value: usize) -> Vec<u8> {
+    match u8::try_from(value) {
+        Ok(byte) if byte < 0x80 => vec![byte],
+        _ => vec![value as u8 & 0x7f | 0x80, (value >> 7) as u8],
+    }
 }

@@ -1,0 +1,83 @@
+//! Decoding with other limits than those of `Message::decode`.
+
+use core::cell::Cell;
+
+use crate::decode::DecodeContext;
+use crate::decode::limits::DEPTH_MAX;
+use crate::error::DecodeError;
+use crate::message::{Message, growth};
+
+/// Limits for decoding owned messages.
+///
+/// ```
+/// # #[cfg(feature = "derive")] {
+/// use protozero::{DecodeErrorKind, DecodeOptions, Message, UnknownFields};
+///
+/// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// struct Tree {
+///     #[pb(message, 1, repeated)]
+///     children: Vec<Tree>,
+///     #[pb(unknown)]
+///     unknown_fields: UnknownFields,
+/// }
+///
+/// // A million empty messages: two bytes each.
+/// let request = b"\x0a\0".repeat(1_000_000);
+/// let refused = DecodeOptions::new().memory_max(1 << 20).decode::<Tree>(&request);
+/// assert_eq!(refused.map_err(|error| error.kind), Err(DecodeErrorKind::TooMuchMemory));
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeOptions {
+    depth_max: u32,
+    memory_max: Option<usize>,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DecodeOptions {
+    /// The limits of [`Message::decode`].
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { depth_max: DEPTH_MAX, memory_max: None }
+    }
+
+    /// Allows `levels` levels of nested messages below the outermost one. The default is
+    /// [`DEPTH_MAX`], for which it says how much stack it takes; more levels take more.
+    #[must_use]
+    pub const fn depth_max(self, levels: u32) -> Self {
+        Self { depth_max: levels, ..self }
+    }
+
+    /// Allows `bytes` of memory for what an input can make large at will: the structs of nested
+    /// messages, and the keys and values of maps with their nodes. Not counted are strings, `bytes`
+    /// and unknown fields, which are as long as in the input, and lists of numbers, which have at most
+    /// eight bytes for each byte of the input. `usize::MAX` is no limit.
+    #[must_use]
+    pub const fn memory_max(self, bytes: usize) -> Self {
+        Self { memory_max: Some(bytes), ..self }
+    }
+
+    /// Decodes the message in `bytes`.
+    ///
+    /// # Errors
+    /// Those of [`Message::decode`], with these limits.
+    pub fn decode<M: Message>(&self, bytes: &[u8]) -> Result<M, DecodeError> {
+        let mut message = M::default();
+        self.merge(&mut message, bytes)?;
+        Ok(message)
+    }
+
+    /// Merges all fields of `bytes` into `message`.
+    ///
+    /// # Errors
+    /// Those of [`Message::merge`], with these limits.
+    pub fn merge<M: Message>(&self, message: &mut M, bytes: &[u8]) -> Result<(), DecodeError> {
+        let memory = Cell::new(self.memory_max.unwrap_or_else(|| growth(bytes)));
+        message.merge_within(bytes, DecodeContext::with_depth(self.depth_max).with_growth(&memory))
+    }
+}
