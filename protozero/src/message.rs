@@ -39,26 +39,11 @@ use core::cell::Cell;
 use core::fmt::Debug;
 
 use crate::decode::DecodeContext;
+pub(crate) use crate::decode::limits::{GROWTH_FREE, GROWTH_MAX, growth};
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
 use crate::owned::{Encode, Merge, count, encoded, split_delimited, to_front, to_vec};
-
-/// Memory that decoding may allocate for structs of nested messages, in bytes per byte of input.
-///
-/// An empty nested message has two bytes on the wire and a whole struct in memory: without a limit,
-/// a small request could allocate gigabytes.
-pub(crate) const GROWTH_MAX: usize = 512;
-
-/// Bytes that decoding may allocate for nested messages of any input. Thousands of regular messages
-/// with hundreds of mostly unset fields fit.
-pub(crate) const GROWTH_FREE: usize = 32 << 20;
-
-/// Bytes that decoding may allocate for nested messages of a large input.
-const GROWTH_TOTAL: usize = 512 << 20;
-
-/// The same in bytes per byte of input, if that is more.
-const GROWTH_LARGE: usize = 4;
 
 /// An output to which encoded messages are appended: a vector, a stream, or with feature `bytes`
 /// every `bytes::BufMut`.
@@ -321,29 +306,4 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
 #[inline(never)]
 fn refused(error: WriteError) -> ! {
     panic!("{error}")
-}
-
-/// Bytes of memory that decoding `bytes` may allocate for structs.
-pub(crate) fn growth(bytes: &[u8]) -> usize {
-    growth_of(bytes.len())
-}
-
-fn growth_of(len: usize) -> usize {
-    let large = len.saturating_mul(GROWTH_LARGE).max(GROWTH_TOTAL);
-    len.saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE).min(large)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{GROWTH_TOTAL, growth_of};
-
-    #[test]
-    fn memory_for_an_input() {
-        assert_eq!(growth_of(0), 32 << 20);
-        assert_eq!(growth_of(1 << 10), (32 << 20) + (512 << 10));
-        // Fifty megabytes of empty messages take no more than one of regular messages.
-        assert_eq!(growth_of(50_000_000), GROWTH_TOTAL);
-        assert_eq!(growth_of(1 << 28), 4 << 28);
-        assert_eq!(growth_of(usize::MAX), usize::MAX);
-    }
 }

@@ -17,6 +17,38 @@ pub const DEPTH_MAX: u32 = 100;
 /// Maximum length of an encoded owned message: 2 GiB minus one byte, the limit of protobuf.
 pub const BYTES_MAX: usize = i32::MAX as usize;
 
+/// Memory that decoding may allocate for structs of nested messages, in bytes per byte of input.
+///
+/// An empty nested message has two bytes on the wire and a whole struct in memory: without a limit,
+/// a small request could allocate gigabytes.
+#[cfg(feature = "alloc")]
+pub(crate) const GROWTH_MAX: usize = 512;
+
+/// Bytes that decoding may allocate for nested messages of any input. Thousands of regular messages
+/// with hundreds of mostly unset fields fit.
+#[cfg(feature = "alloc")]
+pub(crate) const GROWTH_FREE: usize = 32 << 20;
+
+/// Bytes that decoding may allocate for nested messages of a large input.
+#[cfg(feature = "alloc")]
+const GROWTH_TOTAL: usize = 512 << 20;
+
+/// The same in bytes per byte of input, if that is more.
+#[cfg(feature = "alloc")]
+const GROWTH_LARGE: usize = 4;
+
+/// Bytes of memory that decoding `bytes` may allocate for structs.
+#[cfg(feature = "alloc")]
+pub(crate) fn growth(bytes: &[u8]) -> usize {
+    growth_of(bytes.len())
+}
+
+#[cfg(feature = "alloc")]
+pub(super) fn growth_of(len: usize) -> usize {
+    let large = len.saturating_mul(GROWTH_LARGE).max(GROWTH_TOTAL);
+    len.saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE).min(large)
+}
+
 /// The unused budget of one decoding. Each level gets a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeContext<'b> {

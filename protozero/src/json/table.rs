@@ -5,8 +5,8 @@
 //!                                                └─▶ keys: ,"sizeKb":,"size_kb":,"fillPolicy": ...
 //! ```
 //!
-//! Who reads or writes a message expects the fields in the order of their numbers: the next field is looked at first,
-//! and searched only if it is another one.
+//! Both directions expect the fields in the order of their numbers: the next field is compared first, and only another
+//! one is searched.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

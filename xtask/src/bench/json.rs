@@ -27,9 +27,9 @@ pub fn table(ctx: &Ctx) -> Result<String, String> {
         time(ctx, &program, &mut cells, &mut names)?;
     }
     let mut text = String::from(
-        "\nJSON of an order of a shop: 2.1 KB of text, 1.3 KB of protobuf, 120 values, six of them floats. *Bytes* are\n\
-         encoded messages, whose maps prost has written in no order; *owned* are structs, which are made and dropped\n\
-         by all libraries when they parse. serde_json writes 64-bit integers without quotes, and zeros.\n\n\
+        "\nJSON of an order of a shop: 2.1 KB of text, 1.3 KB of protobuf, 120 values, seven of them floats. *Bytes*\n\
+         are encoded messages, with maps that prost has written in no order; *owned* are structs, which each library\n\
+         makes and drops when it parses. serde_json writes 64-bit integers without quotes, and zeros.\n\n\
          | JSON: ns / instructions | print | parse |\n|---|--:|--:|\n",
     );
     for name in names {

@@ -273,3 +273,15 @@ fn limits_are_shared_by_nested_readers() {
     assert_eq!(outer.next_field(), Ok(None));
     assert_eq!(budget.reader(&[8, 1]).unwrap().next_field(), Err(TooManyElements.at(0)));
 }
+
+#[test]
+#[cfg(feature = "alloc")]
+fn memory_for_an_input() {
+    use super::limits::growth_of;
+    assert_eq!(growth_of(0), 32 << 20);
+    assert_eq!(growth_of(1 << 10), (32 << 20) + (512 << 10));
+    // Fifty megabytes of empty messages take no more than one of regular messages.
+    assert_eq!(growth_of(50_000_000), 512 << 20);
+    assert_eq!(growth_of(1 << 28), 1 << 30);
+    assert_eq!(growth_of(usize::MAX), usize::MAX);
+}

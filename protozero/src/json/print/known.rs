@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::order::next_tag;
+use super::entry::next_tag;
 use super::{Printed, Printer};
 use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{Fields, Reader, Value as Wire};

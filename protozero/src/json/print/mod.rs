@@ -7,6 +7,7 @@
 //!                                                   └────────no───▶ DynamicMessage ──encode──▶ fields
 //! ```
 
+mod entry;
 mod known;
 mod map;
 mod order;
@@ -28,8 +29,9 @@ use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag::LEN;
+use entry::next_tag;
 pub(super) use order::Seen;
-use order::{elements, next_tag};
+use order::elements;
 
 /// What is collected before it is written to an output, bytes.
 #[cfg(feature = "std")]

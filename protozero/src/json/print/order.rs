@@ -5,8 +5,7 @@
 
 use alloc::collections::BTreeSet;
 
-use super::Printed;
-use super::map::EntryType;
+use super::entry::{EntryType, next_tag};
 use crate::decode::{Fields, PackedFixed32, PackedFixed64, PackedVarint, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
 use crate::error::DecodeError;
@@ -70,13 +69,12 @@ pub(super) fn is_ordered(schema: &Schema, index: u32, bytes: &[u8]) -> Result<bo
     Ok(true)
 }
 
-#[inline]
-pub(super) fn next_tag(fields: &mut Fields<'_>) -> Result<Option<u32>, DecodeError> {
-    fields.next_tag().map_err(|_| fields.fail())
-}
-
 /// Calls `each` with every element of a packed field.
-pub(super) fn elements(ty: Type, run: &[u8], mut each: impl FnMut(Wire<'_>) -> Printed) -> Printed {
+pub(super) fn elements<E: From<DecodeError>>(
+    ty: Type,
+    run: &[u8],
+    mut each: impl FnMut(Wire<'_>) -> Result<(), E>,
+) -> Result<(), E> {
     match ty {
         Type::Fixed32 | Type::Sfixed32 | Type::Float => {
             let mut run = PackedFixed32::new(run).map_err(|kind| kind.at(0))?;
