@@ -116,7 +116,7 @@ impl LossScanner {
     #[cold]
     fn scan_fields(&mut self, packet: &[u8]) {
         let (mut sequence, mut dropped) = (0, 0);
-        let (mut is_event, mut pid) = (false, 0);
+        let (mut is_event, mut pid, mut ftrace_stats) = (false, 0, None);
         let mut reader = Reader::new(packet);
         let (mut at, mut trusted_at) = (0, None);
         while let Ok(Some(field)) = reader.next_field() {
@@ -125,7 +125,7 @@ impl LossScanner {
                 (Self::SEQUENCE_ID, Value::Varint(id)) => sequence = id,
                 (Self::TRACK_EVENT, Value::Len(_)) => is_event = true,
                 (Self::TRUSTED_PID, Value::Varint(id)) => pid = id,
-                (Self::FTRACE_STATS, Value::Len(stats)) => self.ftrace.add(stats),
+                (Self::FTRACE_STATS, Value::Len(stats)) => ftrace_stats = Some(stats),
                 // A packet may have both the producer's field and the service's.
                 (Self::PREVIOUS_PACKET_DROPPED, Value::Varint(reasons)) => dropped |= reasons,
                 // A service does not compress packets twice.
@@ -137,6 +137,9 @@ impl LossScanner {
                 _ => {}
             }
             at = reader.position();
+        }
+        if let Some(stats) = ftrace_stats {
+            self.ftrace.add(sequence, stats);
         }
         self.packets += 1;
         self.seeks_event &= !is_event || pid == u64::from(std::process::id());

@@ -1,4 +1,8 @@
-use protos::{LossLedger, LossLedgerEntry, LossLedgerReason, TraceStatsBufferStats};
+use protos::{
+    FtraceCpuStats, FtraceStats, FtraceStatsPhase, LossLedger, LossLedgerEntry, LossLedgerReason,
+    TraceStatsBufferStats,
+};
+use protozero::Message as _;
 
 use super::*;
 
@@ -170,6 +174,27 @@ fn without_a_trigger() {
     assert_eq!(taken(some).lines(), ["1 snapshot was written"]);
     let lines = outcome(None).lines_of_snapshot("t");
     assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");
+}
+
+/// The service has all that the probes wrote, and the kernel lost events before that.
+#[test]
+fn events_that_the_kernel_lost() {
+    let stats = |phase, overrun| {
+        let ring = FtraceCpuStats { overrun: Some(overrun), ..FtraceCpuStats::default() };
+        let stats =
+            FtraceStats { phase: Some(phase), cpu_stats: vec![ring], ..FtraceStats::default() };
+        stats.encode_to_vec()
+    };
+    let mut ftrace = FtraceNotes::default();
+    ftrace.add(1, &stats(FtraceStatsPhase::START_OF_TRACE, 1));
+    ftrace.add(1, &stats(FtraceStatsPhase::END_OF_TRACE, 8));
+    let lost = Outcome { ftrace, ..outcome(Some(TraceStats::default())) };
+    assert_eq!(
+        lost.lines()[1],
+        "Lost: events of the kernel that its rings had no space for: 7 (raise buffer_size_kb of \
+         linux.ftrace, or record fewer events)"
+    );
+    assert_eq!(lost.verdict(true).unwrap_err().code, EXIT_LOST);
 }
 
 /// The reason of the probes stands in place of the one that the service guesses.
