@@ -9,9 +9,9 @@
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
-    Outcome, asan, codegen, conformance, deny, differential, fuzz, interop, load, loom, machine,
-    manual, miri, model, msrv, no_panic, no_std, off, parity, pool, sim, size, strace, tidy,
-    toolchain, tsan, units,
+    Outcome, asan, codegen, conformance, corpus, deny, differential, fuzz, interop, load, loom,
+    machine, manual, miri, model, msrv, no_panic, no_std, off, parity, pool, sim, size, strace,
+    tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
 use std::fs::File;
@@ -60,7 +60,7 @@ const STEPS: &[Step] = &[
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),
     ("outside", "outside", outside),
-    ("corpus", "outside", corpus),
+    ("corpus", "outside", |ctx| corpus::run(ctx, &[])),
     ("grpc", "outside", grpc),
     ("in-process", "in-process", in_process),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
@@ -204,16 +204,6 @@ fn fmt(ctx: &Ctx) -> Outcome {
         ctx.run(command.arg(format!("{folder}/Cargo.toml")))?;
     }
     Ok(())
-}
-
-/// Schemas of packages of the registry: their code compiles without a warning.
-fn corpus(ctx: &Ctx) -> Outcome {
-    let target = ctx.target("outside")?;
-    let manifest = ["--manifest-path", "protozero-codegen/tests/corpus/Cargo.toml", "--locked"];
-    ctx.run(ctx.cargo().arg("fetch").args(manifest))?;
-    let mut check = ctx.cargo();
-    check.arg("check").args(manifest).env("CARGO_TARGET_DIR", &target);
-    ctx.run(&mut check)
 }
 
 /// A project outside this workspace, whose build script runs our code generator. Neither code nor documentation may

@@ -1,74 +1,73 @@
-//! Generates the code of each schema in a folder of its own, by the way that the documentation names.
+//! Generates the code of each schema in a folder of its own, and a table of messages.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use protozero_codegen::Build;
+use ways::Schema;
 
-/// A package, the folder in it whose files are compiled, and the folders that imports start from.
-const SCHEMAS: &[(&str, &str, &[&str])] = &[
-    ("containerd-client", "vendor/github.com/containerd/containerd/api", &["vendor"]),
-    ("etcd-client", "proto/etcd", &["proto"]),
-    ("k8s-cri", "proto", &["proto"]),
-    ("opentelemetry-proto", "src/proto/opentelemetry-proto", &["src/proto/opentelemetry-proto"]),
-    ("qdrant-client", "proto", &["proto"]),
-    ("substrait-prost", "proto", &["proto"]),
+const fn schema<'a>(
+    name: &'a str,
+    folders: &'a [&'a str],
+    includes: &'a [&'a str],
+    api_kinds: Option<&'a str>,
+) -> Schema<'a> {
+    Schema { name, folders, includes, api_kinds }
+}
+
+/// By default, and owned messages alone of large schemas.
+const SCHEMAS: &[Schema<'_>] = &[
+    schema(
+        "containerd-client",
+        &["vendor/github.com/containerd/containerd/api"],
+        &["vendor"],
+        None,
+    ),
+    schema("etcd-client", &["proto/etcd"], &["proto"], None),
+    schema("k8s-cri", &["proto"], &["proto"], None),
+    schema(
+        "opentelemetry-proto",
+        &["src/proto/opentelemetry-proto"],
+        &["src/proto/opentelemetry-proto"],
+        None,
+    ),
+    schema("qdrant-client", &["proto"], &["proto"], None),
+    schema("substrait-prost", &["proto"], &["proto"], None),
+    schema(
+        "temporal-sdk-core-protos",
+        &[
+            "protos/api_upstream/temporal",
+            "protos/api_cloud_upstream/temporal",
+            "protos/local",
+            "protos/testsrv_upstream",
+        ],
+        &[
+            "protos/api_upstream",
+            "protos/api_cloud_upstream",
+            "protos/local",
+            "protos/testsrv_upstream",
+            "protos/grpc",
+            "protos",
+        ],
+        Some("owned"),
+    ),
+    schema("tensorflow_proto", &["proto"], &["proto"], Some("owned")),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=Cargo.lock");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    let packages = packages()?;
-    let mut all = String::new();
-    for (name, folder, includes) in SCHEMAS {
-        let of = |p: &&serde_json::Value| p["name"] == *name;
-        let package = packages.iter().find(of).ok_or_else(|| format!("no {name}"))?;
-        let manifest = Path::new(package["manifest_path"].as_str().ok_or("no path")?);
-        let root = manifest.parent().ok_or("no folder")?;
-        let includes: Vec<PathBuf> = includes.iter().map(|f| root.join(f)).collect();
-        let mut protos = Vec::new();
-        find(&root.join(folder), &mut protos)?;
-        protos.sort();
-        Build::new()
-            .cargo(false)
-            .out_dir(out.join(name))
-            .compile(&protos, &includes)
-            .map_err(|error| format!("{name}: {error}"))?;
+    let mut all = ways::generate(SCHEMAS, None)?;
+    let (mut sets, mut rows) = (String::new(), String::new());
+    for Schema { name, .. } in SCHEMAS {
+        sets +=
+            &format!("({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\"))),");
         let module = name.replace('-', "_");
-        all += &format!(
-            "pub mod {module} {{ include!(concat!(env!(\"OUT_DIR\"), \"/{name}/mod.rs\")); }}\n"
-        );
-    }
-    Ok(std::fs::write(out.join("all.rs"), all)?)
-}
-
-/// The packages of the lock file.
-fn packages() -> Result<Vec<serde_json::Value>, Box<dyn Error>> {
-    let output = Command::new(std::env::var("CARGO")?)
-        .args(["metadata", "--format-version=1", "--offline"])
-        .current_dir(std::env::var("CARGO_MANIFEST_DIR")?)
-        .output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into());
-    }
-    let mut json: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    match json["packages"].take() {
-        serde_json::Value::Array(packages) => Ok(packages),
-        _ => Err("cargo metadata has no packages".into()),
-    }
-}
-
-/// All `.proto` files below `folder`.
-fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            find(&path, found)?;
-        } else if path.extension().is_some_and(|e| e == "proto") {
-            found.push(path);
+        for (full, path) in ways::messages(&out.join(name).with_extension("bin"))? {
+            rows += &format!("({name:?}, {full:?}, again::<{module}::{path}>),\n");
         }
     }
-    Ok(())
+    all += &format!(
+        "/// Descriptors of each schema.\npub const SETS: &[(&str, &[u8])] = &[{sets}];\n"
+    );
+    all += &format!("/// Schema, full name and struct.\npub const MESSAGES: &[Row] = &[{rows}];\n");
+    Ok(std::fs::write(out.join("all.rs"), all)?)
 }

