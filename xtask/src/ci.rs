@@ -14,6 +14,7 @@ use crate::{
     tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::{Mutex, PoisonError};
@@ -103,6 +104,9 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     for step in &summary.not_run {
         println!("NOT RUN: {step}");
     }
+    for test in &summary.skipped {
+        println!("SKIPPED: {test}");
+    }
     if !summary.failures.is_empty() {
         return Err(summary.failures.join("\n"));
     }
@@ -117,6 +121,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
 struct Results {
     failures: Vec<String>,
     not_run: Vec<String>,
+    /// Tests that could not run on this machine.
+    skipped: Vec<String>,
 }
 
 #[derive(Default)]
@@ -148,7 +154,10 @@ fn run_step(ctx: &Ctx, (name, _, step): Step, summary: &Summary) -> Outcome {
             println!("NOT RUN {name}: {reason}");
             results.not_run.push(format!("{name}: {reason}"));
         }
-        (Ok(()), None) => println!("ok    {name:<12} {seconds:>7.1} s"),
+        (Ok(()), None) => {
+            println!("ok    {name:<12} {seconds:>7.1} s");
+            results.skipped.extend(skipped(&mut log).map(|test| format!("{name}: {test}")));
+        }
     });
     outcome
 }
@@ -168,6 +177,15 @@ fn installed(
             Ok(())
         }
     }
+}
+
+/// What tests tell in a line of their own, if they find that they cannot run here.
+fn skipped(log: &mut File) -> impl Iterator<Item = String> + use<> {
+    let mut text = Vec::new();
+    let read = log.seek(SeekFrom::Start(0)).and_then(|_| log.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(if read.is_ok() { &text } else { &[] }).into_owned();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("SKIPPED ").map(str::to_owned));
+    lines.collect::<BTreeSet<_>>().into_iter()
 }
 
 fn print_tail(log: &mut File) {
@@ -254,6 +272,10 @@ fn clippy(ctx: &Ctx) -> Outcome {
 }
 
 fn test(ctx: &Ctx) -> Outcome {
+    // Tests of the kernel's events tell that they are skipped where there is none.
+    if let Err(reason) = machine::tracefs(ctx) {
+        ctx.log(reason);
+    }
     let mut command = ctx.cargo();
     ctx.run(command.args(["test", "--workspace", "--no-fail-fast"]).args(FEATURES))
 }

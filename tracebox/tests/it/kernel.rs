@@ -1,20 +1,32 @@
 //! Events of the kernel, where this user may record them.
 
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
 
 use protos::{TraceConfig, TracePacketData};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Signal;
 
-use crate::world::{Ran, World};
+use crate::world::{Daemon, Ran, World, has};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// May this user record the kernel? Tells if not.
-fn has_kernel() -> bool {
-    let has = std::fs::read_dir(Path::new(TRACEFS).join("instances")).is_ok();
-    if !has {
-        eprintln!("SKIPPED: no rights to {TRACEFS}, so no events of the kernel are recorded");
+/// Tells that a test was not run, also where the test passes and its output is not shown.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED events of the kernel: {why}");
+}
+
+/// The tracefs of this machine: nobody else tests with it until the file is dropped. None, and it tells so, if this
+/// user may not record the kernel.
+fn kernel() -> Option<File> {
+    if fs::read_dir(Path::new(TRACEFS).join("instances")).is_err() {
+        skip(&format!("no rights to {TRACEFS}"));
+        return None;
     }
-    has
+    let folder = File::open(TRACEFS).unwrap();
+    flock(&folder, FlockOperation::LockExclusive).unwrap();
+    Some(folder)
 }
 
 fn config(world: &World, trace: &str) -> TraceConfig {
@@ -28,9 +40,7 @@ fn config(world: &World, trace: &str) -> TraceConfig {
 /// The scheduling of the command is in the trace, or a line says why not: other programs may use the kernel now.
 #[test]
 fn the_scheduling_of_a_command() {
-    if !has_kernel() {
-        return;
-    }
+    let Some(_alone) = kernel() else { return };
     let world = World::new();
     let mut command = world.command_with_kernel("tracebox record -o trace -- sh -c");
     let ran = Ran::from(command.arg("sleep 0.01; exit 3").output().unwrap());
@@ -41,7 +51,7 @@ fn the_scheduling_of_a_command() {
         config.data_sources.iter().find_map(|source| source.config.as_ref()?.ftrace_config.clone());
     assert_eq!(ftrace.is_some(), !is_told, "{ran:?}");
     if ftrace.is_none() {
-        eprintln!("SKIPPED: another program records the kernel now");
+        skip("another program records them now");
         return;
     }
     // The command slept: something woke it up.
@@ -53,6 +63,105 @@ fn the_scheduling_of_a_command() {
         _ => false,
     });
     assert!(has_command, "{ran:?}");
+}
+
+/// What a session may change, as text.
+fn settings() -> Vec<(String, String)> {
+    const FILES: &[&str] = &[
+        "buffer_percent",
+        "buffer_size_kb",
+        "current_tracer",
+        "events/enable",
+        "events/sched/sched_switch/enable",
+        "events/sched/sched_switch/filter",
+        "kprobe_events",
+        "set_event",
+        "trace_clock",
+        "trace_options",
+        "tracing_cpumask",
+        "tracing_on",
+    ];
+    let files = FILES.iter().map(|name| Path::new(TRACEFS).join(name));
+    let files = files.chain([Path::new("/proc/sys/kernel/kptr_restrict").to_owned()]);
+    let text = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| error.to_string());
+    let mut found: Vec<_> = files.map(|path| (path.display().to_string(), text(&path))).collect();
+    let instances = fs::read_dir(Path::new(TRACEFS).join("instances")).unwrap();
+    let mut names: Vec<_> = instances.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    found.push(("instances".to_owned(), format!("{names:?}")));
+    found
+}
+
+/// Waits until the kernel records what `process` asked for.
+fn wait_until_recorded(process: &mut Daemon) {
+    let switch = Path::new(TRACEFS).join("events/sched/sched_switch/enable");
+    while !fs::read_to_string(&switch).unwrap().starts_with('1') {
+        if let Some(status) = process.child.try_wait().unwrap() {
+            panic!("it ended before it recorded: {status}");
+        }
+        std::thread::yield_now();
+    }
+}
+
+const SCHED: &str = "buffers { size_kb: 4096 } duration_ms: 600000 data_sources { config { name: 'linux.ftrace' \
+                     ftrace_config { ftrace_events: 'sched/sched_switch' buffer_size_kb: 512 \
+                     symbolize_ksyms: true drain_period_ms: 100 } } }";
+
+/// A recording that is interrupted is whole, and what it changed in the kernel is put back.
+#[test]
+fn a_signal_to_a_recording_leaves_the_kernel_as_found() {
+    let Some(_alone) = kernel() else { return };
+    let world = World::new();
+    world.write("config", SCHED);
+    let before = settings();
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut recording = world.start("tracebox -c config --txt -o trace");
+        wait_until_recorded(&mut recording);
+        assert_ne!(settings(), before);
+        recording.signal(signal);
+        recording.end();
+        assert_eq!(settings(), before, "{signal:?}");
+        let packets = world.packets("trace");
+        let has_events = has(&packets, |data| matches!(data, TracePacketData::FtraceEvents(_)));
+        assert!(has_events, "{signal:?}");
+    }
+}
+
+/// The data sources end while a session records, or the service does.
+#[test]
+fn probes_that_end_leave_the_kernel_as_found() {
+    let Some(_alone) = kernel() else { return };
+    let world = World::new();
+    world.write("config", SCHED);
+    let before = settings();
+    for signal in [Signal::INT, Signal::TERM] {
+        let traced = world.traced();
+        let mut probes = world.start("tracebox traced_probes");
+        let session = world.start("perfetto -c config --txt -o trace");
+        wait_until_recorded(&mut probes);
+        probes.signal(signal);
+        probes.end();
+        assert_eq!(settings(), before, "{signal:?} to traced_probes");
+        drop((session, traced));
+    }
+    let traced = world.traced();
+    let mut probes = world.start("tracebox traced_probes");
+    let session = world.start("perfetto -c config --txt -o trace");
+    wait_until_recorded(&mut probes);
+    traced.signal(Signal::KILL);
+    traced.end();
+    while settings() != before {
+        assert!(probes.child.try_wait().unwrap().is_none(), "traced_probes ended");
+        std::thread::yield_now();
+    }
+    drop(session);
+    // It records again for the next service.
+    let _traced = world.traced();
+    let _session = world.start("perfetto -c config --txt -o trace");
+    wait_until_recorded(&mut probes);
+    probes.signal(Signal::TERM);
+    probes.end();
+    assert_eq!(settings(), before);
 }
 
 #[test]
