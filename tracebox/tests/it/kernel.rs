@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::{TraceConfig, TracePacketData};
 use rustix::fs::{FlockOperation, flock};
@@ -17,16 +18,22 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "\nSKIPPED events of the kernel: {why}");
 }
 
-/// The tracefs of this machine: nobody else tests with it until the file is dropped. None, and it tells so, if this
-/// user may not record the kernel.
-fn kernel() -> Option<File> {
+/// The tracefs of this machine: no other test of this program uses it until this is dropped. None, and it tells so, if
+/// this user may not record the kernel.
+fn kernel() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
     if fs::read_dir(Path::new(TRACEFS).join("instances")).is_err() {
         skip(&format!("no rights to {TRACEFS}"));
         return None;
     }
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Keeps tests of other programs away, and each `tracebox record`, too.
+fn claim() -> File {
     let folder = File::open(TRACEFS).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
-    Some(folder)
+    folder
 }
 
 fn config(world: &World, trace: &str) -> TraceConfig {
@@ -51,7 +58,10 @@ fn the_scheduling_of_a_command() {
         config.data_sources.iter().find_map(|source| source.config.as_ref()?.ftrace_config.clone());
     assert_eq!(ftrace.is_some(), !is_told, "{ran:?}");
     if ftrace.is_none() {
-        skip("another program records them now");
+        skip(&format!(
+            "another program records them now: {}",
+            ran.stderr.lines().next().unwrap_or_default()
+        ));
         return;
     }
     // The command slept: something woke it up.
@@ -111,6 +121,7 @@ const SCHED: &str = "buffers { size_kb: 4096 } duration_ms: 600000 data_sources 
 #[test]
 fn a_signal_to_a_recording_leaves_the_kernel_as_found() {
     let Some(_alone) = kernel() else { return };
+    let _claim = claim();
     let world = World::new();
     world.write("config", SCHED);
     let before = settings();
@@ -131,6 +142,7 @@ fn a_signal_to_a_recording_leaves_the_kernel_as_found() {
 #[test]
 fn probes_that_end_leave_the_kernel_as_found() {
     let Some(_alone) = kernel() else { return };
+    let _claim = claim();
     let world = World::new();
     world.write("config", SCHED);
     let before = settings();
