@@ -14,12 +14,21 @@ use std::process::Command;
 pub const FOLDER: &str = "protozero/tests/no_std";
 
 /// A Cortex-M4 with floats: 32 bits, no operating system, no atomics of 64 bits.
-const BARE: &str = "thumbv7em-none-eabihf";
+pub const BARE: &str = "thumbv7em-none-eabihf";
 
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     let mut command = cargo(ctx, "build", &["--bin", "protozero-no-std"])?;
     ctx.run(&mut command)?;
     ctx.run(&mut ctx.command(program(ctx, "no_std", "protozero-no-std")?))?;
+    need_bare(ctx)?;
+    ctx.run(&mut cargo(ctx, "build", &["--bins", "--target", BARE])?)
+}
+
+/// Fetches the `core` of [`BARE`].
+///
+/// # Errors
+/// It is not installed, and cannot be.
+pub fn need_bare(ctx: &Ctx) -> Outcome {
     if !has_bare(ctx)? {
         let added = ctx.run(ctx.command("rustup").args(["target", "add", BARE]));
         if added.is_err() || !has_bare(ctx)? {
@@ -29,7 +38,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
             ));
         }
     }
-    ctx.run(&mut cargo(ctx, "build", &["--bins", "--target", BARE])?)
+    Ok(())
 }
 
 /// Is the `core` of [`BARE`] installed?

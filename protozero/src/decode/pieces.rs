@@ -78,9 +78,8 @@ impl<'s, 'a> Pieces<'s, 'a> {
         for slice in self.iter() {
             let Some(out) = out.get_mut(done..) else { break };
             let len = slice.len().min(out.len());
-            if let (Some(out), Some(slice)) = (out.get_mut(..len), slice.get(..len)) {
-                out.copy_from_slice(slice);
-            }
+            // Not `copy_from_slice`: without inlining it compares the lengths, and panics.
+            out.iter_mut().zip(slice).for_each(|(out, byte)| *out = *byte);
             done += len;
             if len < slice.len() {
                 break;
@@ -114,7 +113,7 @@ impl<'s, 'a> Pieces<'s, 'a> {
             else {
                 return false;
             };
-            kept.copy_from_slice(end);
+            kept.iter_mut().zip(end).for_each(|(kept, byte)| *kept = *byte);
             cut_len = end.len();
         }
         cut_len == 0

@@ -250,7 +250,8 @@ impl<'b, O: Output> WindowSink<'b, O> {
     fn store(&mut self, at: usize, bytes: &[u8]) {
         let len = self.window.len();
         if let Some(to) = self.bytes(len).get_mut(at..).and_then(|w| w.get_mut(..bytes.len())) {
-            to.copy_from_slice(bytes);
+            // Not `copy_from_slice`: without inlining it compares the lengths, and panics.
+            to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
         }
     }
 
@@ -259,9 +260,7 @@ impl<'b, O: Output> WindowSink<'b, O> {
     fn shift(&mut self, from: usize, to: usize, at: usize) {
         if at <= from && from <= to {
             let moved = self.bytes(to).get_mut(at..).unwrap_or_default();
-            if from - at <= moved.len() {
-                moved.copy_within(from - at.., 0);
-            }
+            move_to_front(moved, from - at);
         }
     }
 
@@ -444,5 +443,26 @@ impl<O: Output> StreamOf<WindowSink<'_, O>> {
             (None, Some(error)) => Err(WindowError::Write(error)),
             (None, None) => Ok(output),
         }
+    }
+}
+
+/// Moves the bytes from `from` on to the start.
+///
+/// Not by `copy_within`: without inlining it checks the range, and panics. A word is read before it is written, and
+/// the next word begins behind it, so words may overlap.
+fn move_to_front(bytes: &mut [u8], from: usize) {
+    let mut at = 0;
+    while let Some(word) = bytes.get(at..).and_then(|b| b.get(from..)?.first_chunk::<8>()).copied()
+    {
+        if let Some(to) = bytes.get_mut(at..).and_then(|to| to.first_chunk_mut::<8>()) {
+            *to = word;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at..).and_then(|b| b.get(from)).copied() {
+        if let Some(to) = bytes.get_mut(at) {
+            *to = byte;
+        }
+        at += 1;
     }
 }

@@ -93,13 +93,19 @@ pub const fn wide(value: u64) -> (u64, u16, usize) {
 pub const fn encode(value: u64, out: &mut [u8; LEN_MAX]) -> usize {
     let mut rest = value;
     let mut len = 0;
-    while rest >= 0x80 {
-        out[len] = rest as u8 | 0x80;
-        rest >>= 7;
+    // By pattern and not by index, so that no level of optimisation keeps a check.
+    let mut free: &mut [u8] = out;
+    while let [byte, after @ ..] = free {
         len += 1;
+        if rest < 0x80 {
+            *byte = rest as u8;
+            break;
+        }
+        *byte = rest as u8 | 0x80;
+        rest >>= 7;
+        free = after;
     }
-    out[len] = rest as u8;
-    len + 1
+    len
 }
 
 /// The four-byte padded varint of `value`. Only the low 28 bits count.
