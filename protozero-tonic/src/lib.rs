@@ -17,7 +17,7 @@ pub use tonic;
 /// A message that was received and is not valid is [`Status::internal`], as gRPC says, and so is one that cannot be
 /// encoded (more than 2 GiB, or more levels than decoders accept). tonic checks the size of messages before and after
 /// this codec: `max_decoding_message_size`, 4 MiB unless the client or server says otherwise, and
-/// `max_encoding_message_size`. The structs of a message may take 32 MiB plus 512 bytes for each byte of it, as in
+/// `max_encoding_message_size`. Memory for the structs of a message is limited as in
 /// [`Message::decode`].
 pub struct Codec<E, D> {
     buffers: BufferSettings,
