@@ -18,7 +18,7 @@ use protos::{FtraceClock, FtraceParseStatus as Status, TracePacketWriter};
 use protozero::Writer;
 use protozero::wire::tag;
 
-use super::compact::{Columns, Layout};
+use super::compact::{Columns, Layout, Switch, Waking};
 use super::event::{self, Around, Buffer, Invalid};
 use super::page::{Commit, Lost, Page, Record};
 use super::table::plan::{Plan, Tag};
@@ -40,6 +40,15 @@ pub(crate) struct Keep<'a> {
     pub(crate) plans: &'a Plans,
     /// The filter of its records, if it has one.
     pub(crate) filter: Option<&'a Filter<'a>>,
+}
+
+impl Keep<'_> {
+    /// The events that become columns, of those that the session has.
+    fn compact(&self) -> (Option<Switch>, Option<Waking>) {
+        let Some(Layout { switch, waking }) = self.plans.compact else { return (None, None) };
+        let has = |id| self.plans.get(id).is_some();
+        (Some(switch).filter(|it| has(it.id)), Some(waking).filter(|it| has(it.id)))
+    }
 }
 
 /// Whether a session keeps a record, beside having its event: a filter of texts or of system calls. Takes the id and
@@ -119,13 +128,22 @@ impl Bundle {
         self.lost |= lost > 0;
         progress.lost = progress.lost.saturating_add(lost);
         let mut end = progress.end;
+        let (switch, waking) = keep.compact();
         for record in parsed.events() {
             let record = match record {
                 Ok(record) => record,
                 Err(status) => return self.error(time, status, progress),
             };
-            let Some(plan) = keep.plans.get(record.id) else { continue };
-            match self.record(&record, plan, keep, around) {
+            let kept = if let Some(switch) = switch.filter(|switch| switch.id == record.id) {
+                self.columns.switch(&record, &switch, around.facts).map(|()| true)
+            } else if let Some(waking) = waking.filter(|waking| waking.id == record.id) {
+                self.columns.waking(&record, &waking, around.facts).map(|()| true)
+            } else if let Some(plan) = keep.plans.get(record.id) {
+                self.record(&record, plan, keep, around)
+            } else {
+                continue;
+            };
+            match kept {
                 Ok(true) => end = record.time,
                 Ok(false) => {}
                 Err(Invalid) => progress.invalid += 1,
@@ -134,7 +152,7 @@ impl Bundle {
         progress.end = end;
     }
 
-    /// Adds a record; false if the session does not keep it.
+    /// Adds a record that is written as an event; false if the session does not keep it.
     #[inline]
     fn record(
         &mut self,
@@ -143,14 +161,6 @@ impl Bundle {
         keep: &Keep<'_>,
         around: &mut Around<'_>,
     ) -> Result<bool, Invalid> {
-        if let Some(Layout { switch, waking }) = &keep.plans.compact {
-            if record.id == switch.id {
-                return self.columns.switch(record, switch, around.facts).map(|()| true);
-            }
-            if record.id == waking.id {
-                return self.columns.waking(record, waking, around.facts).map(|()| true);
-            }
-        }
         if keep.filter.is_some_and(|keeps| !keeps(record.id, record.bytes)) {
             return Ok(false);
         }

@@ -69,8 +69,16 @@ pub(crate) struct Columns {
 #[derive(Debug)]
 struct Column<const N: usize> {
     last: u64,
-    times: Vec<u8>,
-    values: [Vec<u8>; N],
+    times: Varints,
+    values: [Varints; N],
+}
+
+/// Packed varints. Clearing keeps the memory.
+#[derive(Debug, Default)]
+struct Varints {
+    /// Zeros, or what an earlier bundle left, from `at` on.
+    bytes: Vec<u8>,
+    at: usize,
 }
 
 impl Columns {
@@ -146,61 +154,89 @@ impl Columns {
         }
         if !self.switch.times.is_empty() {
             let [state, pid, prio, comm] = &self.switch.values;
-            scope.bytes::<1>(&self.switch.times);
-            scope.bytes::<3>(pid);
-            scope.bytes::<2>(state);
-            scope.bytes::<4>(prio);
-            scope.bytes::<6>(comm);
+            scope.bytes::<1>(self.switch.times.written());
+            scope.bytes::<3>(pid.written());
+            scope.bytes::<2>(state.written());
+            scope.bytes::<4>(prio.written());
+            scope.bytes::<6>(comm.written());
         }
         if !self.waking.times.is_empty() {
             let [pid, cpu, prio, comm, flags] = &self.waking.values;
-            scope.bytes::<7>(&self.waking.times);
-            scope.bytes::<8>(pid);
-            scope.bytes::<9>(cpu);
-            scope.bytes::<10>(prio);
-            scope.bytes::<11>(comm);
-            scope.bytes::<12>(flags);
+            scope.bytes::<7>(self.waking.times.written());
+            scope.bytes::<8>(pid.written());
+            scope.bytes::<9>(cpu.written());
+            scope.bytes::<10>(prio.written());
+            scope.bytes::<11>(comm.written());
+            scope.bytes::<12>(flags.written());
         }
     }
 }
 
 impl<const N: usize> Default for Column<N> {
     fn default() -> Self {
-        Self { last: 0, times: Vec::new(), values: std::array::from_fn(|_| Vec::new()) }
+        let values = std::array::from_fn(|_| Varints::default());
+        Self { last: 0, times: Varints::default(), values }
     }
 }
 
 impl<const N: usize> Column<N> {
     fn clear(&mut self) {
         self.last = 0;
-        self.times.clear();
-        self.values.iter_mut().for_each(Vec::clear);
+        self.times.at = 0;
+        self.values.iter_mut().for_each(|values| values.at = 0);
     }
 
     #[inline]
     fn add(&mut self, time: u64, values: [u64; N]) {
         // Nested interrupts may be recorded in another order than their times; a reader wraps, too.
-        push(&mut self.times, time.wrapping_sub(self.last));
+        self.times.push(time.wrapping_sub(self.last));
         self.last = time;
         for (column, value) in self.values.iter_mut().zip(values) {
-            push(column, value);
+            column.push(value);
         }
     }
 }
 
-/// Appends a varint.
-#[inline]
-fn push(column: &mut Vec<u8>, value: u64) {
-    if value < 0x80 {
-        return column.push(value as u8);
+impl Varints {
+    fn is_empty(&self) -> bool {
+        self.at == 0
     }
-    if value < 1 << 56 {
-        let (word, len) = varint::word(value);
-        return column.extend_from_slice(word.to_le_bytes().get(..len).unwrap_or_default());
+
+    fn written(&self) -> &[u8] {
+        self.bytes.get(..self.at).unwrap_or_default()
     }
-    let (word, end, len) = varint::wide(value);
-    let bytes = u128::from(end) << 64 | u128::from(word);
-    column.extend_from_slice(bytes.to_le_bytes().get(..len).unwrap_or_default());
+
+    #[inline]
+    fn push(&mut self, value: u64) {
+        let free = self.bytes.get_mut(self.at..).and_then(|free| free.first_chunk_mut());
+        let Some(to) = free.filter(|_| value < 1 << 56) else { return self.push_slow(value) };
+        // Eight bytes are stored, of which the next values overwrite those that do not count. Most values are short.
+        let (word, len) = if value < 0x80 { (value, 1) } else { varint::word(value) };
+        *to = word.to_le_bytes();
+        self.at += len;
+    }
+
+    /// A value that takes nine or ten bytes, such as a negative one, or one that needs more memory.
+    #[cold]
+    #[inline(never)]
+    fn push_slow(&mut self, value: u64) {
+        let (bytes, len) = if value < 1 << 56 {
+            let (word, len) = varint::word(value);
+            (u128::from(word), len)
+        } else {
+            let (word, end, len) = varint::wide(value);
+            (u128::from(end) << 64 | u128::from(word), len)
+        };
+        let end = self.at + size_of::<u128>();
+        if self.bytes.len() < end {
+            self.bytes.resize(end.next_power_of_two().max(4096), 0);
+        }
+        let free = self.bytes.get_mut(self.at..).and_then(|free| free.first_chunk_mut());
+        if let Some(to) = free {
+            *to = bytes.to_le_bytes();
+            self.at += len;
+        }
+    }
 }
 
 /// The names of a bundle, by first appearance.
@@ -208,29 +244,45 @@ fn push(column: &mut Vec<u8>, value: u64) {
 struct Comms {
     /// Names as little-endian numbers, with zeros behind the name.
     names: Vec<u128>,
-    /// Where a name of this hash was found last.
-    recent: [u8; 64],
+    /// For each hash the field of a record that had it last, with what was behind its name.
+    fields: [u128; RECENT],
+    /// The index of the name of each, or [`NONE`].
+    indices: [u8; RECENT],
 }
+
+/// Fields that are found without a search.
+const RECENT: usize = 64;
+
+/// No index. There are a few more than 64 names: as many as appear in a page.
+const NONE: u8 = u8::MAX;
 
 impl Default for Comms {
     fn default() -> Self {
-        Self { names: Vec::new(), recent: [0; 64] }
+        Self { names: Vec::new(), fields: [0; RECENT], indices: [NONE; RECENT] }
     }
 }
 
 impl Comms {
     fn clear(&mut self) {
-        // What `recent` says is checked against `names`.
         self.names.clear();
+        self.indices = [NONE; RECENT];
     }
 
+    /// The index of the name that the field begins with.
     #[inline]
-    fn index(&mut self, comm: u128) -> u64 {
-        let mixed = (comm as u64 ^ (comm >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
-        let Some(recent) = self.recent.get_mut(mixed as usize) else { return 0 };
-        if self.names.get(usize::from(*recent)) == Some(&comm) {
-            return (*recent).into();
+    fn index(&mut self, field: u128) -> u64 {
+        let mixed = (field as u64 ^ (field >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = (mixed >> 58) as usize % RECENT;
+        match self.indices[at] {
+            NONE => self.search(field, at),
+            index if self.fields[at] == field => index.into(),
+            _ => self.search(field, at),
         }
+    }
+
+    #[inline(never)]
+    fn search(&mut self, field: u128, at: usize) -> u64 {
+        let comm = comm_of(field);
         let index = match self.names.iter().position(|name| *name == comm) {
             Some(index) => index,
             None => {
@@ -238,19 +290,23 @@ impl Comms {
                 self.names.len() - 1
             }
         };
-        // There are a few more than 64 names: as many as appear in a page.
-        *recent = u8::try_from(index).unwrap_or(0);
+        self.fields[at] = field;
+        self.indices[at] = u8::try_from(index).unwrap_or(NONE);
         index as u64
     }
 }
 
-/// The name at `offset`, sixteen bytes, without what is behind its first NUL.
+/// The sixteen bytes at `offset`.
 #[inline]
 fn comm_at(record: &[u8], offset: u16) -> Option<u128> {
     let bytes: &[u8; COMM] = record.get(usize::from(offset)..)?.first_chunk()?;
-    let comm = u128::from_le_bytes(*bytes);
-    let len = comm_len(comm);
-    Some(if len == COMM { comm } else { comm & ((1 << (8 * len)) - 1) })
+    Some(u128::from_le_bytes(*bytes))
+}
+
+/// A field without what is behind the first NUL.
+fn comm_of(field: u128) -> u128 {
+    let len = comm_len(field);
+    if len == COMM { field } else { field & ((1 << (8 * len)) - 1) }
 }
 
 /// The bytes before the first zero byte.

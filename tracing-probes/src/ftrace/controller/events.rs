@@ -46,7 +46,7 @@ impl Events {
             // The root alone has them.
             *printk = printk_formats(&tracefs.read("printk_formats").unwrap_or_default());
             let options = Options { opens: opens(arch), ..Options::default() };
-            Table::new(options, &mut |group, name| {
+            Table::shared(options, &mut |group, name| {
                 tracefs.read(&format!("events/{group}/{name}/format")).ok()
             })
         });

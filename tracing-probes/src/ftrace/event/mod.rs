@@ -195,11 +195,13 @@ fn write_fields(
             What::BytesAt => out.bytes(tag, located(record, at, 0)?),
             What::TextAfter => out.bytes(tag, text(located(record, at, at + 4)?)),
             What::BytesAfter => out.bytes(tag, located(record, at, at + 4)?),
-            What::Six32 | What::Six64 => {
-                let is_wide = step.what == What::Six64;
-                for at in (0..6).map(|index| at + index * if is_wide { 8 } else { 4 }) {
-                    out.uint(tag, word_at(record, at, is_wide)?);
-                }
+            What::Six32 => {
+                let (words, _) = record.get(at..at + 6 * 4)?.as_chunks();
+                words.iter().for_each(|word| out.uint(tag, u32::from_le_bytes(*word).into()));
+            }
+            What::Six64 => {
+                let (words, _) = record.get(at..at + 6 * 8)?.as_chunks();
+                words.iter().for_each(|word| out.uint(tag, u64::from_le_bytes(*word)));
             }
         }
     }

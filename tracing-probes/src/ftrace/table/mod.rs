@@ -6,8 +6,8 @@
 //! events  [.., .., Event]  <──  by_name, sorted
 //! ```
 //!
-//! A table belongs to one root of tracefs or one of its instances. It begins with the events of the schema that the
-//! kernel has. Other events and probes come when a config asks for them. The formats of a session's events are read
+//! A table belongs to one root of tracefs or one of its instances. It begins with the few events of the schema that any
+//! session may need. Other events and probes come when a config asks for them. The formats of a session's events are read
 //! again when it is set up: modules and probes come and go, and the kernel gives the id of one that went to another. An
 //! event whose id another event has now is forgotten; the same event with the same format stays as it is.
 
@@ -116,13 +116,32 @@ impl std::fmt::Display for AddError {
 }
 
 impl Table {
-    /// The events of the schema that have a format. `read` gives the text of `events/GROUP/NAME/format`.
+    /// All events of the schema that have a format. `read` gives the text of `events/GROUP/NAME/format`.
     pub(crate) fn new(
         options: Options,
         read: &mut dyn FnMut(&str, &str) -> Option<Vec<u8>>,
     ) -> Self {
+        Self::of(options, schema::EVENTS.iter(), read)
+    }
+
+    /// Those that a session may need beside the events that it asks for, which it adds. There are hundreds of others,
+    /// and reading all formats takes half of the time of a start.
+    pub(crate) fn shared(
+        options: Options,
+        read: &mut dyn FnMut(&str, &str) -> Option<Vec<u8>>,
+    ) -> Self {
+        let shared = [PRINT, (sched::GROUP, sched::SWITCH), (sched::GROUP, sched::WAKING)];
+        let events = shared.into_iter().filter_map(|(group, name)| schema::find(group, name));
+        Self::of(options, events, read)
+    }
+
+    fn of(
+        options: Options,
+        events: impl Iterator<Item = &'static schema::Event>,
+        read: &mut dyn FnMut(&str, &str) -> Option<Vec<u8>>,
+    ) -> Self {
         let mut table = Self::empty(options);
-        for event in &schema::EVENTS {
+        for event in events {
             let text = read(event.group(), event.name());
             if let Some(format) = text.as_deref().and_then(Format::parse) {
                 table.learn(&format);

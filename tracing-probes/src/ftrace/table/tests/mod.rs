@@ -120,6 +120,22 @@ fn read_described(plan: &Plan, message: &[u8]) -> (u64, String, BTreeMap<String,
 }
 
 #[test]
+fn the_table_of_sessions_reads_three_formats() {
+    let mut asked = Vec::new();
+    let table = Table::shared(Options::default(), &mut |group, name| {
+        asked.push(format!("{group}/{name}"));
+        recorded::read(group, name)
+    });
+    assert_eq!(asked, ["ftrace/print", "sched/sched_switch", "sched/sched_waking"]);
+    assert_eq!(table.events().count(), 3);
+    // What sessions take from it without asking for the event is that of the whole table.
+    let whole = whole();
+    assert_eq!(table.common(), whole.common());
+    assert_eq!(table.compact_sched(), whole.compact_sched());
+    assert_eq!(table.print_text(), whole.print_text());
+}
+
+#[test]
 fn knows_what_the_kernel_has() {
     let table = whole();
     assert_eq!(table.events().count(), 223);
