@@ -3,6 +3,7 @@
 //! | data source | config | reads | writes |
 //! |---|---|---|---|
 //! | `linux.ftrace` | `FtraceConfig` | `/sys/kernel/tracing` | `FtraceEventBundle`, `FtraceStats` |
+//! | `linux.frozen_ftrace` | `FrozenFtraceConfig` | an instance of tracefs | `FtraceEventBundle`, `FtraceStats` |
 //! | `linux.inode_file_map` | `InodeFileConfig` | folders, when events name inodes | `InodeFileMap` |
 //! | `linux.process_stats` | `ProcessStatsConfig` | `/proc/PID` | `ProcessTree`, `ProcessStats` |
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
@@ -64,7 +65,7 @@ use abi::sync::Arc;
 use client::producer::{Producer, ProducerError, ProducerOptions};
 
 use self::facts::Exchange;
-use self::ftrace::FtraceSource;
+use self::ftrace::{FrozenFtraceProbe, FtraceSource};
 use self::inode_file_map::InodeFileMapProbe;
 use self::probe::descriptor;
 use self::process_stats::ProcessStatsProbe;
@@ -115,6 +116,7 @@ pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerE
     producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root))?;
     producer.register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root))?;
     producer.register(descriptor::<JournaldProbe>(), Source::<JournaldProbe>::new(root))?;
+    producer.register(descriptor::<FrozenFtraceProbe>(), Source::<FrozenFtraceProbe>::new(root))?;
     producer.register(ftrace::descriptor(), FtraceSource::new(root, &exchange))
 }
 

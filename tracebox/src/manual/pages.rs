@@ -547,7 +547,8 @@ const TRACED: &[Block] = &[
 ];
 
 const PROBES: &[Block] = &[Text(
-    "*traced_probes* offers the data sources of this machine to *traced*(8): linux.ftrace, linux.inode_file_map, \
-     linux.process_stats, linux.sys_stats, linux.sysfs_power, linux.system_info and linux.systemd_journald. It \
-     waits for the service if there is none, and connects again when the service comes back.",
+    "*traced_probes* offers the data sources of this machine to *traced*(8): linux.frozen_ftrace, linux.ftrace, \
+     linux.inode_file_map, linux.process_stats, linux.sys_stats, linux.sysfs_power, linux.system_info and \
+     linux.systemd_journald. It waits for the service if there is none, and connects again when the service comes \
+     back.",
 )];

@@ -149,7 +149,7 @@ impl Recorder<'_> {
 fn not_available(absent: &[String]) -> Failure {
     let verb = if absent.len() == 1 { "is" } else { "are" };
     Failure::new(format_args!(
-        "{} {verb} not available here: tracebox itself has linux.ftrace, linux.inode_file_map, \
+        "{} {verb} not available here: tracebox itself has linux.frozen_ftrace, linux.ftrace, linux.inode_file_map, \
          linux.process_stats, linux.sys_stats, linux.sysfs_power, linux.system_info and linux.systemd_journald (for \
          others run traced and their producers, and record with perfetto)",
         absent.join(", ")

@@ -34,6 +34,7 @@ mod drain;
 mod event;
 mod facts;
 mod format;
+mod frozen;
 mod mux;
 pub mod offline;
 mod pace;
@@ -48,6 +49,10 @@ mod table;
 mod tracefs;
 
 pub use self::config::{FtraceCategory, ftrace_categories};
+pub(crate) use self::frozen::FrozenFtraceProbe;
 pub use self::source::FTRACE_RECORDS;
 pub(crate) use self::source::{FtraceSource, descriptor, hard_reset};
 pub use self::tracefs::FTRACE_ROOTS;
+
+/// The name of the data source.
+const NAME: &str = "linux.ftrace";

@@ -195,6 +195,22 @@ fn columns_hold_what_events_hold() {
     }
 }
 
+/// The kernel records both when another session has the other one.
+#[test]
+fn columns_are_of_the_events_of_the_session() {
+    let record = |id: u16, len| [&id.to_le_bytes()[..], &[0; 64][..len]].concat();
+    let made = Made::new(1).event(1, &record(SWITCH, 62)).event(1, &record(WAKING, 34));
+    for (ids, switches, wakings) in
+        [(&[SWITCH][..], 1, 0), (&[WAKING], 0, 1), (&[SWITCH, WAKING], 1, 1)]
+    {
+        let mut session = Session::new(ids, true);
+        session.add(&made.page(4096, Commit::Eight));
+        let columns = session.decoded().compact_sched.unwrap_or_default();
+        let got = (columns.switch_timestamp.len(), columns.waking_timestamp.len());
+        assert_eq!(got, (switches, wakings));
+    }
+}
+
 #[test]
 fn a_page_cut_anywhere_ends() {
     for len in 0..PAGE.len() {

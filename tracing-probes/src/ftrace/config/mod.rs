@@ -254,7 +254,11 @@ fn printable(field: &str, entries: &[String]) -> Result<Vec<String>, Refusal> {
     texts(field, entries, is_printable, "1 to 255 printable ASCII characters are")
 }
 
-fn instance(name: &str) -> Result<Option<String>, Refusal> {
+/// The name of an instance of tracefs that a config gives. `None` if it gives none: the main one.
+///
+/// # Errors
+/// It is no name of one folder.
+pub(crate) fn instance(name: &str) -> Result<Option<String>, Refusal> {
     if name.is_empty() {
         return Ok(None);
     }

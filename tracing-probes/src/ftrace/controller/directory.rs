@@ -16,7 +16,7 @@ use crate::ftrace::mux::{Mux, SessionId};
 use crate::ftrace::page::Commit;
 use crate::ftrace::subscriber::{Shared, Subscriber};
 use crate::ftrace::symbols::Symbols;
-use crate::ftrace::tracefs::{Polled, PolledPipe, Tracefs};
+use crate::ftrace::tracefs::{Directory, Polled, PolledPipe, Tracefs};
 use crate::output::Output;
 
 /// Bytes of a page of the ring, where the kernel does not say.
@@ -77,10 +77,6 @@ impl<W: Output> InUse<W> {
             return Ok(());
         }
         let directory = self.mux.directory();
-        let kb = tracefs.read(&directory.path("buffer_subbuf_size_kb")).ok();
-        let kb = kb.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse::<usize>().ok());
-        let page_bytes = kb.map_or(PAGE_BYTES, |kb| kb.saturating_mul(1024));
-        let header = tracefs.read(&directory.path("events/header_page")).unwrap_or_default();
         let (cpus, mut first_error) = (directory.cpus(tracefs), None);
         let mut pipes = Vec::new();
         for cpu in 0..cpus {
@@ -99,8 +95,9 @@ impl<W: Output> InUse<W> {
             let why = first_error.map_or_else(|| "there are none".to_owned(), |e| e.to_string());
             return Err(Refusal(format!("no pipe of a CPU can be opened: {why}; run as root")));
         }
-        (self.pipes, self.batch) = (pipes, Some(Batch::new(page_bytes)));
-        self.commit = if is_narrow(&header) { Commit::Four } else { Commit::Eight };
+        self.batch = Some(Batch::new(subbuf_bytes(tracefs, directory)));
+        self.commit = commit_width(tracefs, directory);
+        self.pipes = pipes;
         Ok(())
     }
 
@@ -183,6 +180,19 @@ impl<W: Output> Take for All<'_, W> {
     fn failed(&mut self, _: u32, status: Status) {
         self.sessions.values_mut().for_each(|session| session.subscriber.failed(status));
     }
+}
+
+/// The size of a page of the ring.
+pub(crate) fn subbuf_bytes(tracefs: &dyn Tracefs, directory: &Directory) -> usize {
+    let kb = tracefs.read(&directory.path("buffer_subbuf_size_kb")).ok();
+    let kb = kb.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse::<usize>().ok());
+    kb.map_or(PAGE_BYTES, |kb| kb.saturating_mul(1024))
+}
+
+/// How wide a part of the page headers is.
+pub(crate) fn commit_width(tracefs: &dyn Tracefs, directory: &Directory) -> Commit {
+    let header = tracefs.read(&directory.path("events/header_page")).unwrap_or_default();
+    if is_narrow(&header) { Commit::Four } else { Commit::Eight }
 }
 
 /// Whether `events/header_page` says that `commit` has four bytes.

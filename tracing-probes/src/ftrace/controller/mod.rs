@@ -21,10 +21,12 @@ use std::os::fd::BorrowedFd;
 
 use protos::DataSourceConfig;
 
+pub(crate) use self::directory::{commit_width, subbuf_bytes};
 pub(crate) use self::stats::write_refusal;
 
 use self::directory::{InUse, Session};
 use self::events::Events;
+use super::NAME;
 use super::config::{Config, Refusal, Symbols as SymbolsWish};
 use super::facts::Facts;
 use super::mux::{Journal, Machine, Mux, SessionId};
@@ -102,7 +104,11 @@ impl<W: Output> Controller<W> {
     ) -> Result<(), Refusal> {
         match self.try_start(id, config) {
             Ok((directory, session)) => {
-                let session = session(out);
+                let mut session = session(out);
+                if session.setup.is_preserved {
+                    // A reader drops events from before the start, unless it knows.
+                    stats::write_start(&mut session.out, &session.setup);
+                }
                 if let Some(in_use) = self.directories.get_mut(&directory) {
                     in_use.sessions.insert(id, session);
                 }
@@ -111,7 +117,7 @@ impl<W: Output> Controller<W> {
                 Ok(())
             }
             Err(refusal) => {
-                stats::write_refusal(&mut out, &refusal);
+                stats::write_refusal(&mut out, NAME, &refusal);
                 out.commit();
                 Err(refusal)
             }

@@ -92,17 +92,30 @@ fn seconds(stamp: Stamp) -> f64 {
     if stamp.is_seconds { value / 1e9 } else { value }
 }
 
-/// Tells the user of a session that it records nothing, and why.
-pub(crate) fn write_refusal(out: &mut dyn Output, refusal: &Refusal) {
+/// Tells the user of a session that `source` records nothing, and why.
+pub(crate) fn write_refusal(out: &mut dyn Output, source: &str, refusal: &Refusal) {
     out.packet(&mut |packet| {
         let mut stats = packet.ftrace_stats();
         stats.phase(Phase::START_OF_TRACE);
-        stats.atrace_errors(&format!("linux.ftrace records nothing: {}", refusal.0));
+        stats.atrace_errors(&format!("{source} records nothing: {}", refusal.0));
     });
 }
 
 /// Writes both packets.
 pub(super) fn write(out: &mut dyn Output, setup: &Setup, now: &Now, subscriber: &Subscriber) {
+    write_start(out, setup);
+    out.packet(&mut |packet| {
+        let mut stats = packet.ftrace_stats();
+        stats.phase(Phase::END_OF_TRACE);
+        now.write(&mut stats, setup.has_kprobes);
+        for status in subscriber.errors() {
+            stats.ftrace_parse_errors(status);
+        }
+    });
+}
+
+/// Writes the first one.
+pub(super) fn write_start(out: &mut dyn Output, setup: &Setup) {
     out.packet(&mut |packet| {
         let mut stats = packet.ftrace_stats();
         stats.phase(Phase::START_OF_TRACE);
@@ -118,14 +131,6 @@ pub(super) fn write(out: &mut dyn Output, setup: &Setup, now: &Now, subscriber: 
         }
         if setup.is_preserved {
             stats.preserve_ftrace_buffer(true);
-        }
-    });
-    out.packet(&mut |packet| {
-        let mut stats = packet.ftrace_stats();
-        stats.phase(Phase::END_OF_TRACE);
-        now.write(&mut stats, setup.has_kprobes);
-        for status in subscriber.errors() {
-            stats.ftrace_parse_errors(status);
         }
     });
 }

@@ -530,6 +530,25 @@ fn a_flush_reads_the_whole_of_a_preserved_ring() {
     assert_eq!(packets.events(), 400 * 130);
 }
 
+/// A reader takes what a set-up could not do from the first statistics, and drops events from before the session unless
+/// statistics tell otherwise.
+#[test]
+fn a_preserved_ring_is_told_at_the_start() {
+    let mut world = World::new();
+    let wants = wants(&[FREQUENCY, "power/none"]);
+    let preserve = FtraceConfig { preserve_ftrace_buffer: Some(true), ..wants };
+    let packets = world.start(1, preserve).unwrap();
+    let [stats] = &packets.stats()[..] else { panic!("one packet") };
+    assert_eq!(
+        (stats.phase, stats.preserve_ftrace_buffer),
+        (Some(Phase::START_OF_TRACE), Some(true))
+    );
+    assert_eq!(stats.unknown_ftrace_events, ["power/none"]);
+    // A ring that was emptied has nothing from before.
+    let packets = World::new().start(1, self::wants(&[FREQUENCY])).unwrap();
+    assert_eq!(packets.take().len(), 0);
+}
+
 /// Upstream: a session had the system calls of all others.
 #[test]
 fn each_session_has_its_system_calls() {

@@ -35,6 +35,12 @@ pub(crate) trait Pipe {
     fn read(&mut self, page: &mut [u8]) -> io::Result<usize>;
 }
 
+impl<P: Pipe + ?Sized> Pipe for Box<P> {
+    fn read(&mut self, page: &mut [u8]) -> io::Result<usize> {
+        P::read(self, page)
+    }
+}
+
 /// Pages of a CPU that were read together.
 #[derive(Debug)]
 pub(crate) struct Batch {

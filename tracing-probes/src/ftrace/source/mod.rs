@@ -29,6 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use self::system::FTRACE_RECORDS;
 use self::system::Linux;
+use super::NAME;
 use super::config::Refusal;
 use super::controller::{Controller, write_refusal};
 use super::facts::Facts;
@@ -38,8 +39,6 @@ use crate::Root;
 use crate::facts::{Exchange, Reader, ReaderThread, Wanted};
 use crate::inbox::{Inbox, Key, Order, Taken};
 use crate::instances::{Instances, Served, policy, session};
-
-const NAME: &str = "linux.ftrace";
 
 /// Longest time that the producer waits until the kernel records: symbols are read before. A kernel that hangs must not
 /// stop other data sources.
@@ -293,7 +292,7 @@ fn start_one(
         Ok(controller) => controller.start(key.number(), config, writer, now_ns),
         Err(why) => {
             let refusal = Refusal(why.clone());
-            write_refusal(&mut writer, &refusal);
+            write_refusal(&mut writer, NAME, &refusal);
             Err(refusal)
         }
     };

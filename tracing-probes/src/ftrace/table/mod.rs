@@ -7,13 +7,14 @@
 //! ```
 //!
 //! A table belongs to one root of tracefs or one of its instances. It begins with the few events of the schema that any
-//! session may need. Other events and probes come when a config asks for them. The formats of a session's events are read
-//! again when it is set up: modules and probes come and go, and the kernel gives the id of one that went to another. An
-//! event whose id another event has now is forgotten; the same event with the same format stays as it is.
+//! session may need. Other events and probes come when a config asks for them. The formats of a session's events are
+//! read again when it is set up: modules and probes come and go, and the kernel gives the id of one that went to
+//! another. An event whose id another event has now is forgotten; the same event with the same format stays as it is.
 
 use std::borrow::Cow;
 
 use super::compact::{Layout, Switch, Waking};
+use super::event::COMMON_PID;
 use super::format::Format;
 use super::schema;
 
@@ -31,6 +32,7 @@ pub(crate) use self::make::Options;
 pub(crate) use self::sched::Unfit;
 
 use self::plan::{Plan, What};
+use self::plans::Plans;
 
 /// Events, and how their records become messages.
 #[derive(Debug)]
@@ -287,6 +289,13 @@ impl Table {
     /// All events, by group and name.
     pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.by_name.iter().filter_map(|index| self.by_index(*index))
+    }
+
+    /// How records of all events become messages, one by one.
+    pub(crate) fn plans(&self) -> Plans {
+        let mut plans = Plans::new(self.common().pid.unwrap_or(COMMON_PID), None);
+        self.events().for_each(|event| plans.insert(event.id, event.plan.clone()));
+        plans
     }
 
     /// Where the fields are that all events have.

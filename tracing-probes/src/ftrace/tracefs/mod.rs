@@ -21,9 +21,7 @@ mod text;
 mod tests;
 
 pub use self::mounted::FTRACE_ROOTS;
-#[cfg(test)]
-pub(crate) use self::mounted::Mounted;
-pub(crate) use self::mounted::find_root;
+pub(crate) use self::mounted::{Mounted, find_root};
 pub(crate) use self::text::{
     BufferKb, CpuStats, KprobeProfile, Stamp, buffer_kb, clocks, cpu_list, cpu_stats,
     events_listed, functions_listed, kprobe_profile, printk_formats,
