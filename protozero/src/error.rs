@@ -5,6 +5,7 @@ use core::fmt;
 
 /// Why a message could not be decoded, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct DecodeError {
     /// What is wrong.
     pub kind: DecodeErrorKind,
