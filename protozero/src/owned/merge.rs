@@ -8,8 +8,8 @@ use crate::decode::{DecodeContext, Field};
 use crate::error::DecodeError;
 use crate::unknown::UnknownFields;
 
-/// Values up to this size need no charge: their size is in proportion to their encoding.
-const UNCHARGED_BYTES_MAX: usize = 64;
+/// Numbers need no charge: their size is in proportion to their encoding.
+const UNCHARGED_BYTES_MAX: usize = 8;
 
 /// Charges the memory of a struct, which it takes even without fields.
 #[inline]
