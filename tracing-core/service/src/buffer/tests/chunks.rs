@@ -6,6 +6,7 @@ use std::collections::btree_map::Entry;
 use proptest::prelude::*;
 
 use crate::buffer::chunks::Chunks;
+use crate::limits::SEQUENCE_HOLES_MAX;
 use abi::ids::ChunkId;
 
 /// Ids that are close to each other, also around the highest, and some far from all.
@@ -64,4 +65,17 @@ fn a_distant_chunk_makes_no_holes() {
     }
     let bytes = chunks.memory_bytes();
     assert!(bytes <= BYTES + 100 * BYTES_PER_CHUNK / 2, "{bytes} for a hundred");
+}
+
+/// A chunk that is close to the others has an entry beside theirs, on both sides, and none in the slower map.
+#[test]
+fn a_close_chunk_makes_holes() {
+    let distance = SEQUENCE_HOLES_MAX as u32;
+    for close in [distance, distance.wrapping_neg()] {
+        let mut chunks = Chunks::default();
+        chunks.insert(ChunkId::new(0), 0);
+        chunks.insert(ChunkId::new(close), 16);
+        let bytes = chunks.memory_bytes();
+        assert!(bytes >= (SEQUENCE_HOLES_MAX + 1) * size_of::<u32>(), "{bytes} for {close}");
+    }
 }
