@@ -157,11 +157,11 @@ pub use sink::{FixedSink, RangesSink, WindowSink};
 pub use unknown::UnknownFields;
 pub use writer::Writer;
 
-/// Compiles and runs the examples of docs/protozero.md and docs/lengths.md.
+/// Compiles and runs the examples of README.md and docs/lengths.md.
 #[cfg(all(doctest, feature = "std", feature = "derive"))]
 mod guide {
-    #[doc = include_str!("../../docs/protozero.md")]
-    mod quick_start {}
+    #[doc = include_str!("../README.md")]
+    mod readme {}
     #[doc = include_str!("../../docs/lengths.md")]
     mod lengths {}
 

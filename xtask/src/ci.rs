@@ -4,14 +4,14 @@
 //! interoperability; sanitizers, fuzzing and models have one folder each. Steps of different folders run at the
 //! same time, as one build alone seldom keeps all processors busy.
 //!
-//! Nothing is skipped because something is missing, with one exception: a step whose compiler, or database of
-//! advisories, is not there and cannot be fetched (no network) is reported as not run, at its place and in the summary.
+//! Nothing is skipped because something is missing, with one exception: a step whose compiler, database of advisories
+//! or last release is not there and cannot be fetched is reported as not run, at its place and in the summary.
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, corpus, deny, differential, fuzz, interop, load, loom,
-    machine, manual, miri, model, msrv, no_panic, no_std, off, parity, pool, sim, size, strace,
-    tidy, toolchain, tsan, units,
+    machine, manual, miri, model, msrv, no_panic, no_std, off, package, parity, pool, semver, sim,
+    size, strace, tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -66,6 +66,8 @@ const STEPS: &[Step] = &[
     ("in-process", "in-process", in_process),
     ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", "conformance", |ctx| differential::run(ctx, &[])),
+    ("package", "package", |ctx| package::run(ctx, &[])),
+    ("semver", "package", |ctx| semver::run(ctx, &[])),
     ("deny", "deny", deny::known),
     ("advisories", "deny", deny::advisories),
     ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "5"].map(str::to_owned))),
@@ -239,7 +241,10 @@ fn outside(ctx: &Ctx) -> Outcome {
             .env("RUSTDOCFLAGS", "-Dwarnings");
         ctx.run(&mut command)?;
     }
-    Ok(())
+    // The project of the guide, whose tests are its examples.
+    let mut command = ctx.cargo();
+    command.args(["test", "--manifest-path", "examples/shop/Cargo.toml", "--locked"]);
+    ctx.run(command.env("CARGO_TARGET_DIR", &target))
 }
 
 /// Programs with gRPC, and what goes over the wire: also between our code and that of prost, and to a real etcd. No

@@ -1,7 +1,6 @@
 //! Model checking of the shared-memory protocol: all interleavings with at most two preemptions.
 //!
-//! The models are a package outside the workspace: loom depends on the registry's `tracing`, whose
-//! own `tracing-core` would make ours ambiguous in every command.
+//! The models are a package outside the workspace, so that no crate of it depends on loom.
 
 use crate::ctx::{Ctx, Outcome};
 

@@ -27,9 +27,11 @@ mod no_panic;
 mod no_std;
 mod npm;
 mod off;
+mod package;
 mod parity;
 mod pool;
 mod report;
+mod semver;
 mod sim;
 mod size;
 mod source;
@@ -111,6 +113,18 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "build the crates that promise an older compiler with that one, and the client for 32 bits",
         run: msrv::run,
+    },
+    Command {
+        name: "package",
+        arguments: "[--release]",
+        about: "packages as crates.io will get them: complete, and built in the order of publication",
+        run: package::run,
+    },
+    Command {
+        name: "semver",
+        arguments: "",
+        about: "interfaces against those of the last tag; installs cargo-semver-checks",
+        run: semver::run,
     },
     Command {
         name: "no-std",
