@@ -5,9 +5,9 @@
 //!                                                       unpacked and built in the order of publication
 //! ```
 //!
-//! `cargo publish` checks that a package builds with nothing but its files and the packages before it. What the pages of
-//! crates.io and docs.rs show is checked here, and that the licences are inside. `--release` also refuses what
-//! is good enough only until the first release.
+//! `cargo publish` checks that a package builds with nothing but its files and the packages before it. What the pages
+//! of crates.io and docs.rs show is checked here, and that the licences are inside. `--release` also refuses what is
+//! good enough only until the first release.
 
 mod complete;
 #[cfg(test)]

@@ -23,8 +23,15 @@ const DOCUMENTS: &[&str] = &[
 ];
 
 /// Names in examples, and a folder that is not committed.
-const EXAMPLES: &[&str] =
-    &["a/b.proto", "corpus/", "foo/mod.rs", "perfetto/common/trace_stats.rs", "src/main.rs"];
+const EXAMPLES: &[&str] = &[
+    "a/b.proto",
+    "corpus/",
+    "foo/mod.rs",
+    "perfetto/common/trace_stats.rs",
+    "proto/shop.proto",
+    "src/lib.rs",
+    "src/main.rs",
+];
 
 const CRATES: &[&str] = &[
     "protozero",
