@@ -135,11 +135,20 @@ impl<W: Output> InUse<W> {
         is_ready
     }
 
-    /// Pages of the ring of a CPU.
-    pub(super) fn ring_pages(&self) -> usize {
-        let kb = self.mux.instance().map_or(0, |state| state.buffer_kb);
+    /// Pages of the ring of a CPU, as the kernel says, and as the first session wished.
+    pub(super) fn ring_sizes(&self) -> [usize; 2] {
         let page_bytes = self.batch.as_ref().map_or(PAGE_BYTES, Batch::page_bytes);
-        usize::try_from(kb * 1024).unwrap_or(usize::MAX).div_ceil(page_bytes).saturating_add(1)
+        let state = self.mux.instance();
+        let kb = state.map_or([0; 2], |state| [state.buffer_kb, state.wish_kb]);
+        kb.map(|kb| {
+            usize::try_from(kb.saturating_mul(1024)).unwrap_or(usize::MAX).div_ceil(page_bytes)
+        })
+    }
+
+    /// Pages that a reader can find there. The page that is read is not a part of the ring.
+    pub(super) fn ring_pages(&self) -> usize {
+        let [pages, _] = self.ring_sizes();
+        pages.saturating_add(1)
     }
 
     /// Reads all CPUs. True if one had more pages than a pass reads.

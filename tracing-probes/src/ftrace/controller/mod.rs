@@ -184,8 +184,8 @@ impl<W: Output> Controller<W> {
         };
         if let Some(in_use) = self.directories.get(&directory) {
             setup.is_preserved = in_use.mux.instance().is_some_and(|state| state.is_preserved);
-            let (pages, symbols) = (in_use.ring_pages(), self.symbols.as_ref());
-            setup.before = stats::Now::read(&*self.tracefs, &directory, pages, symbols);
+            let (sizes, symbols) = (in_use.ring_sizes(), self.symbols.as_ref());
+            setup.before = stats::Now::read(&*self.tracefs, &directory, sizes, symbols);
         }
         let session =
             move |out| Session { subscriber, out, setup, period_ms, has_symbols, wants_polls };
@@ -293,8 +293,8 @@ impl<W: Output> Controller<W> {
             if !ids.iter().any(|id| in_use.sessions.contains_key(id)) {
                 continue;
             }
-            let pages = in_use.ring_pages();
-            let now = stats::Now::read(&*self.tracefs, directory, pages, symbols);
+            let sizes = in_use.ring_sizes();
+            let now = stats::Now::read(&*self.tracefs, directory, sizes, symbols);
             for (id, session) in &mut in_use.sessions {
                 if ids.contains(id) {
                     stats::write(&mut session.out, &session.setup, &now, &session.subscriber);

@@ -36,7 +36,8 @@ pub(super) struct Now {
     kprobes: KprobeProfile,
     symbols: usize,
     symbols_bytes: usize,
-    ring_pages: u64,
+    /// See `InUse::ring_sizes`.
+    ring_sizes: [usize; 2],
 }
 
 impl Now {
@@ -44,7 +45,7 @@ impl Now {
     pub(super) fn read(
         tracefs: &dyn Tracefs,
         directory: &Directory,
-        ring_pages: usize,
+        ring_sizes: [usize; 2],
         symbols: Option<&Symbols>,
     ) -> Self {
         let cpu = |cpu: u32| {
@@ -56,7 +57,7 @@ impl Now {
             kprobes: kprobe_profile(&tracefs.read("kprobe_profile").unwrap_or_default()),
             symbols: symbols.map_or(0, Symbols::len),
             symbols_bytes: symbols.map_or(0, Symbols::bytes),
-            ring_pages: ring_pages as u64,
+            ring_sizes,
         }
     }
 
@@ -80,9 +81,9 @@ impl Now {
             to.hits(self.kprobes.hits.cast_signed());
             to.misses(self.kprobes.misses.cast_signed());
         }
-        let pages = u32::try_from(self.ring_pages).unwrap_or(u32::MAX);
+        let [pages, wished] = self.ring_sizes.map(|size| u32::try_from(size).unwrap_or(u32::MAX));
         to.cpu_buffer_size_pages(pages);
-        to.cached_cpu_buffer_size_pages(pages);
+        to.cached_cpu_buffer_size_pages(wished);
     }
 }
 

@@ -584,6 +584,11 @@ fn statistics_of_each_cpu_stand_alone() {
     let cpus: Vec<_> =
         stats[1].cpu_stats.iter().map(|cpu| (cpu.cpu, cpu.entries, cpu.overrun)).collect();
     assert_eq!(cpus, [(Some(1), Some(5_000_000_000), Some(6_000_000_000))]);
+    // A ring of 8 MiB has a page more than was wished.
+    for stats in &stats {
+        let sizes = (stats.cpu_buffer_size_pages, stats.cached_cpu_buffer_size_pages);
+        assert_eq!(sizes, (Some(2049), Some(2048)));
+    }
 }
 
 /// Upstream: such a record ended its page, and the trace could not be loaded.

@@ -38,10 +38,30 @@ pub(crate) struct InstanceState {
     pub(crate) clock: FtraceClock,
     /// Kilobytes of each CPU's ring, as the kernel says. The largest, if the CPUs differ.
     pub(crate) buffer_kb: u64,
+    /// Kilobytes that the first session wished; 0 for a ring that was taken as it was.
+    pub(crate) wish_kb: u64,
     /// The ring was taken as it was found.
     pub(crate) is_preserved: bool,
     /// All events were switched off.
     pub(super) is_all_off: bool,
+}
+
+impl InstanceState {
+    /// What a further session asks for and does not get, because the first one has decided it: a note for each.
+    pub(super) fn note_unmet(&self, config: &Config, machine: &Machine, notes: &mut Vec<String>) {
+        let kb = u64::from(config.buffer.kb(machine.ram_bytes, machine.page_kb));
+        let others = "another session records there";
+        if config.buffer.kb != 0 && kb > self.buffer_kb {
+            let has = self.buffer_kb;
+            notes.push(format!("buffer_size_kb {kb} is not used: {others} with {has} KiB"));
+        }
+        if config.wants_raw_clock && self.clock != FtraceClock::FTRACE_CLOCK_MONO_RAW {
+            notes.push(format!("use_monotonic_raw_clock is not used: {others} with its own clock"));
+        }
+        if config.is_preserving && !self.is_preserved {
+            notes.push(format!("preserve_ftrace_buffer has no effect: {others}"));
+        }
+    }
 }
 
 /// Another program uses the instance if it has a tracer.
@@ -76,6 +96,7 @@ pub(super) fn begin(
     let mut state = InstanceState {
         clock: FtraceClock::FTRACE_CLOCK_UNKNOWN,
         buffer_kb: 0,
+        wish_kb: 0,
         is_preserved: config.is_preserving,
         is_all_off: false,
     };
@@ -87,7 +108,9 @@ pub(super) fn begin(
         transaction.must(&off, undo, Until::LastSession, "run as root")?;
         state.is_all_off = clear(transaction, directory, machine)?;
         set_clock(transaction, directory, config.wants_raw_clock)?;
-        set_size(transaction, directory, config.buffer.kb(machine.ram_bytes, machine.page_kb))?;
+        let kb = config.buffer.kb(machine.ram_bytes, machine.page_kb);
+        set_size(transaction, directory, kb)?;
+        state.wish_kb = kb.into();
     }
     let current = text(transaction.tracefs(), &directory.path("trace_clock")).unwrap_or_default();
     state.clock = clock_of_name(&clocks(current.as_bytes()).current);

@@ -79,7 +79,10 @@ pub(super) fn start(
         notes: config.notes.clone(),
     };
     let instance = match parts.before.instance {
-        Some(instance) => instance,
+        Some(instance) => {
+            instance.note_unmet(config, parts.machine, &mut active.notes);
+            instance
+        }
         None => begin(transaction, directory, config, parts.machine, &mut active.notes)?,
     };
     let mut kernel = Kernel {

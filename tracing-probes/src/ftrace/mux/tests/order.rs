@@ -99,12 +99,17 @@ fn further_sessions_change_what_is_new() {
     world.fake.take_log();
     let second = |config: &mut FtraceConfig| {
         config.ftrace_events = strings(&["sched/sched_switch", "sched/sched_waking"]);
-        config.buffer_size_kb = Some(4096);
+        config.buffer_size_kb = Some(65536);
         config.use_monotonic_raw_clock = Some(true);
         config.syscall_events = strings(&["sys_read"]);
         config.drain_buffer_percent = Some(20);
     };
-    world.run(2, second).unwrap();
+    let notes = world.run(2, second).unwrap().notes;
+    let expected = [
+        "buffer_size_kb 65536 is not used: another session records there with 8195 KiB",
+        "use_monotonic_raw_clock is not used: another session records there with its own clock",
+    ];
+    assert_eq!(notes, expected);
     let expected = [
         "write events/raw_syscalls/sys_enter/enable 1",
         "write events/raw_syscalls/sys_exit/enable 1",
