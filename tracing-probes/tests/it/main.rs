@@ -1,5 +1,6 @@
 //! The sources of this machine, recorded through a service in this process.
 
+mod contents;
 mod decoded;
 mod hostile;
 mod on_demand;

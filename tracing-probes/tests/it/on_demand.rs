@@ -19,10 +19,10 @@ use protozero::Message;
 
 use super::{FOREVER, alone};
 
-const NAME: &str = "tracing_probes_demand";
+pub(super) const NAME: &str = "tracing_probes_demand";
 
 /// An instance of tracefs, which is removed at the end.
-struct Instance(String);
+pub(super) struct Instance(pub(super) String);
 
 impl Instance {
     fn new() -> io::Result<Self> {
@@ -37,7 +37,7 @@ impl Instance {
     }
 
     /// An instance for a test, which is told if there is none.
-    fn of_test(test: &str) -> Option<Self> {
+    pub(super) fn of_test(test: &str) -> Option<Self> {
         let instance = Self::new();
         if let Err(error) = &instance {
             let text = format!("\nSKIPPED {test}: {error}\n");
@@ -55,7 +55,7 @@ impl Drop for Instance {
     }
 }
 
-fn source(config: DataSourceConfig) -> TraceConfigDataSource {
+pub(super) fn source(config: DataSourceConfig) -> TraceConfigDataSource {
     TraceConfigDataSource { config: Some(config), ..Default::default() }
 }
 
@@ -135,7 +135,7 @@ impl Session {
 }
 
 /// A process that lives until its input ends. It has answered: before, it may have the name of this one.
-fn cat() -> Child {
+pub(super) fn cat() -> Child {
     let mut command = Command::new("cat");
     command.arg("-u").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("cat");
@@ -144,12 +144,12 @@ fn cat() -> Child {
     child
 }
 
-fn end(mut child: Child) {
+pub(super) fn end(mut child: Child) {
     drop(child.stdin.take());
     child.wait().expect("it ends");
 }
 
-fn start() -> (InProcessService, Producer) {
+pub(super) fn start() -> (InProcessService, Producer) {
     let service = service_config("test").expect("this machine is known");
     let service = InProcessService::start(service, Box::new(|_, _: &str| {})).expect("a service");
     let producer = Producer::attach(service.producer(), tracing_probes::options());
