@@ -11,8 +11,9 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     toolchain::nightly(ctx)?;
     let mut command = toolchain::cargo(ctx, toolchain::NIGHTLY);
     command.args(["test", "-Zbuild-std", "--target", TARGET]);
-    for package in ["abi", "os", "client", "daemon", "testing"] {
-        command.args(["--package", &format!("tracing-core-{package}")]);
+    let packages = ["tracebox-abi", "tracebox-os", "tracebox-client", "tracebox-daemon"];
+    for package in packages.into_iter().chain(["tracing-core-testing"]) {
+        command.args(["--package", package]);
     }
     command
         .args(["--package", "tracebox-sdk", "--features", SDK_FEATURES])

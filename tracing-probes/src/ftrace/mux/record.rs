@@ -7,6 +7,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::change::undo;
 use super::journal::RecordStore;
@@ -30,6 +31,18 @@ pub(crate) struct Records {
     _lock: File,
 }
 
+/// Takes the lock, or finds that another daemon has it. A program that this process starts has all its files for a
+/// moment, and so a lock that was just given back; therefore there are some tries, for a tenth of a second.
+fn take(lock: &File) -> Result<(), TryLockError> {
+    for _ in 0..100 {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            done => return done,
+        }
+    }
+    lock.try_lock()
+}
+
 impl Records {
     /// Uses `folder`, which is made if it is missing, and should be one that a reboot clears. `boot` names the boot:
     /// `/proc/sys/kernel/random/boot_id`.
@@ -48,7 +61,7 @@ impl Records {
         let lock = options.open(folder.join(LOCK)).map_err(|e| {
             format!("{shown}/lock cannot be opened: {e}; make the directory writable")
         })?;
-        match lock.try_lock() {
+        match take(&lock) {
             Ok(()) => {
                 Ok(Self { folder: folder.to_owned(), boot: boot.trim().to_owned(), _lock: lock })
             }
