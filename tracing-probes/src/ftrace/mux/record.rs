@@ -7,7 +7,6 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::change::undo;
 use super::journal::RecordStore;
@@ -28,19 +27,16 @@ const RESTRICT: &str = "kptr_restrict";
 pub(crate) struct Records {
     folder: PathBuf,
     boot: String,
-    _lock: File,
+    lock: File,
 }
 
-/// Takes the lock, or finds that another daemon has it. A program that this process starts has all its files for a
-/// moment, and so a lock that was just given back; therefore there are some tries, for a tenth of a second.
-fn take(lock: &File) -> Result<(), TryLockError> {
-    for _ in 0..100 {
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
-            done => return done,
-        }
+impl Drop for Records {
+    /// Gives the lock back. To close the file is not enough: a program that this process is starting has a copy of the
+    /// descriptor until its `exec`, and the lock belongs to both.
+    fn drop(&mut self) {
+        // An error cannot be handled here; the end of the process gives the lock back in any case.
+        let _ = self.lock.unlock();
     }
-    lock.try_lock()
 }
 
 impl Records {
@@ -61,10 +57,8 @@ impl Records {
         let lock = options.open(folder.join(LOCK)).map_err(|e| {
             format!("{shown}/lock cannot be opened: {e}; make the directory writable")
         })?;
-        match take(&lock) {
-            Ok(()) => {
-                Ok(Self { folder: folder.to_owned(), boot: boot.trim().to_owned(), _lock: lock })
-            }
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { folder: folder.to_owned(), boot: boot.trim().to_owned(), lock }),
             Err(TryLockError::WouldBlock) => {
                 Err(format!("another daemon with linux.ftrace uses {shown}; stop it first"))
             }
