@@ -191,9 +191,7 @@ pub const COMMANDS_UNSENT_MAX: usize = 1024;
 pub const COMMAND_WINDOW_BYTES: usize = 256 * 1024;
 /// Data source instances of one session. Further matches are not set up.
 ///
-/// They are set up and started in pieces, and removed so when their producer leaves. The end of a session stops all of
-/// them in one turn, because commands are only queued: 4.4 ms for five sessions with as many each, and 16 ms for an
-/// exclusive session that ends three others (processor time on a busy machine). Fifteen others were not measured.
+/// They are set up, started and stopped in pieces, and removed so when their producer leaves.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
 /// The instances that a session may have, and the bytes of their configs, are divided into so many parts. The producers
 /// of one user get at most one part ...

@@ -119,7 +119,7 @@ impl StateSources<'_> {
         let (uid, _) = user.ids();
         if matches!(query.position, QueryPosition::Begin) {
             parts.add(&self.describe_service());
-            for session in self.sessions.live().filter(|s| uid == 0 || uid == s.uid) {
+            for session in self.sessions.reachable().filter(|s| uid == 0 || uid == s.uid) {
                 parts.add(&TracingServiceState {
                     tracing_sessions: vec![describe_session(session)],
                     ..Default::default()
@@ -192,9 +192,9 @@ impl StateSources<'_> {
     }
 
     fn describe_service(&self) -> TracingServiceState {
-        let started = self.sessions.live().filter(|s| s.state() == SessionState::Started);
+        let started = self.sessions.reachable().filter(|s| s.state() == SessionState::Started);
         TracingServiceState {
-            num_sessions: Some(self.sessions.live().count() as i32),
+            num_sessions: Some(self.sessions.reachable().count() as i32),
             num_sessions_started: Some(started.count() as i32),
             tracing_service_version: Some(self.version.to_owned()),
             supports_tracing_sessions: Some(true),

@@ -86,6 +86,8 @@ pub(crate) enum Step {
         immediate: bool,
         error: Option<SessionError>,
     },
+    /// Stops the instances of a session, in pieces.
+    StopInstances(SessionId),
     /// Ends a session whose duration or trigger is over.
     DisableOrFree(SessionId),
     /// All instances of a session stopped: the steps of its end.

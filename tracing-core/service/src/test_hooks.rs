@@ -168,6 +168,12 @@ impl Service {
         self.turn.work
     }
 
+    /// The part of it that was for packets that were read, and for answers.
+    #[must_use]
+    pub fn read_work(&self) -> u64 {
+        self.turn.read_work
+    }
+
     /// What users hold and were refused: (accounts, refused charges).
     #[must_use]
     pub fn accounts(&self) -> (usize, u64) {
@@ -227,7 +233,7 @@ impl Service {
     #[must_use]
     pub fn detached(&self) -> Vec<(u32, String)> {
         let key = |s: &Session| Some((s.uid, s.detach_key.clone()?));
-        self.sessions.live().filter_map(key).collect()
+        self.sessions.reachable().filter_map(key).collect()
     }
 
     /// The statistics of a session, as its consumer could ask for them.

@@ -24,6 +24,8 @@ pub(crate) struct Turn {
     pub(crate) match_steps: RegexBudget,
     /// What all turns cost so far; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
     pub(crate) work: u64,
+    /// The part of it that was for packets that were read, and for answers: windows bound it.
+    pub(crate) read_work: u64,
     /// What users hold.
     pub(crate) accounts: Accounts,
     last_instance: u64,
@@ -38,6 +40,7 @@ impl Turn {
             random: Random { state: config.seed, fixed_draw: None },
             accounts: Accounts::new(config.uid, config.seed),
             work: 0,
+            read_work: 0,
             config,
             now: Now::default(),
             out: Outbox::default(),
@@ -54,6 +57,13 @@ impl Turn {
     /// Counts work of this turn.
     pub(crate) fn spend(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
+    }
+
+    /// Counts work of reading packets, or of an answer.
+    pub(crate) fn spend_on_reading(&mut self, bytes: u64, per_byte: u64) {
+        let work = bytes.saturating_mul(per_byte);
+        self.read_work = self.read_work.saturating_add(work);
+        self.spend(work);
     }
 
     /// Adds a step behind those that were added since [`take_steps`](Self::take_steps).

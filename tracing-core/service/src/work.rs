@@ -13,13 +13,14 @@
 //! while anyone is in line. One timeout does a bounded amount of the work, and takes turns between those in line, so
 //! each gets the same share, and a peer that asks for little never waits for one that asks for much.
 //!
-//! What a session does has its place in line beside its consumer, who may be gone: set-up, start, and the scrape of its
-//! producers' memory. Requests of the consumer wait for it.
+//! What a session does has its place in line beside its consumer, who may be gone: set-up, start, stop, and the scrape
+//! of its producers' memory. Requests of the consumer wait for it.
 
 use std::collections::VecDeque;
 
 use protos::CommitDataRequest;
 
+use crate::error::SessionError;
 use crate::limits;
 use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
@@ -47,6 +48,10 @@ pub(crate) enum Todo {
     SetUp(SetUp),
     /// The instances of a session are started, from the one behind this one on.
     Start(Option<(ProducerId, InstanceId)>),
+    /// The instances of a session are stopped, from the one behind this one on.
+    Stop(Option<(ProducerId, InstanceId)>),
+    /// A session whose instances stopped is separated from its consumer, for this reason.
+    Release(Option<SessionError>),
     /// A new data source is set up for all sessions.
     Match(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.

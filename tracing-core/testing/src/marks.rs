@@ -15,6 +15,15 @@ pub type Mark = (&'static str, &'static str);
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Marks(BTreeMap<Mark, u64>);
 
+/// The name of an input: of a request, the name of its method.
+pub(super) fn name_of(value: &Input) -> &'static str {
+    match value {
+        Input::ProducerRequest { request, .. } => ProducerPort::method_name(request),
+        Input::ConsumerRequest { request, .. } => ConsumerPort::method_name(request),
+        _ => input(value),
+    }
+}
+
 impl core::fmt::Debug for Marks {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let mut last = "";

@@ -183,8 +183,8 @@ impl Service {
         let stats = stats::of(session, &self.buffers, &self.producers, &totals);
         let writers = stats.writer_stats.len() as u64;
         let response = stats::response(stats);
-        self.turn.spend(writers.saturating_mul(limits::WORK_PER_WRITER_STATS));
-        self.turn.spend((response.len() as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
+        self.turn.spend_on_reading(writers, limits::WORK_PER_WRITER_STATS);
+        self.turn.spend_on_reading(response.len() as u64, limits::WORK_PER_ENCODED_BYTE);
         self.turn.out.reply(client, call, response.into());
     }
 

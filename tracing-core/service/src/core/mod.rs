@@ -150,6 +150,11 @@ impl Service {
             self.turn.then(Step::Free { session, reason: Some(reason.clone()) });
         }
         self.turn.then(Step::FailAllClones(reason));
+        self.run_steps();
+        // The shell waits for files alone.
+        for session in self.sessions.ids() {
+            self.finish_work(session);
+        }
         self.end_turn();
     }
 
@@ -207,7 +212,7 @@ impl Service {
             accounts: AccountSources::new(&turn.accounts, &self.shell, sessions, cloning),
         };
         let bytes = query::continue_answers(client, &mut self.consumers, &state, &mut turn.out);
-        turn.spend((bytes as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
+        turn.spend_on_reading(bytes as u64, limits::WORK_PER_ENCODED_BYTE);
     }
 
     fn continue_read(&mut self, client: ClientId) {
@@ -216,7 +221,7 @@ impl Service {
         let (mut context, (out, _)) = PassContext::new(turn, producers, buffers, totals);
         read::continue_stream(client, consumers, sessions, &mut context, out);
         let bytes = context.bytes_read as u64;
-        turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));
+        turn.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if let Some(id) = self.consumers.session_of(client) {
             self.line_up_compressing(id);
         }

@@ -65,6 +65,8 @@ impl Service {
             }
             Step::Scrape { session, then } => self.begin_scrape(session, then),
             Step::SetUp { session, job } => self.add_session_work(session, Todo::SetUp(*job)),
+            Step::StopInstances(id) => self.add_session_work(id, Todo::Stop(None)),
+            Step::Release { session, reason } => self.release(session, reason),
             Step::StartInstances(id) => self.add_session_work(id, Todo::Start(None)),
             Step::Free { session, reason } => self.free(session, reason),
             step => self.run_session_step(step),
@@ -96,16 +98,13 @@ impl Service {
                 stop::remove_instance(session, key, producers, consumers, turn);
             }
             Step::Disable { immediate, error, .. } => {
-                stop::disable(session, immediate, error, producers, consumers, turn);
+                stop::disable(session, immediate, error, turn);
             }
             Step::DisableOrFree(_) => stop::disable_or_free(session, turn),
-            Step::Finalise(_) => stop::finalise(session, consumers, turn),
+            Step::Finalise(_) => stop::finalise(session, turn),
             Step::NoteEnd(_) => stop::note_end(session, turn),
             Step::FinishFile(_) => write::finish(session, turn),
             Step::ReportEnd(_) => stop::report_end(session, consumers, turn),
-            Step::Release { reason, .. } => {
-                stop::release(session, reason, producers, consumers, turn);
-            }
             Step::WriteFile(_) => write::begin(session, turn),
             Step::ContinueFile(id) => self.continue_file(id),
             Step::FileClosed(_) => write::closed(session, turn),
@@ -150,7 +149,7 @@ impl Service {
         let (mut context, (out, timers)) = PassContext::new(turn, producers, buffers, totals);
         let is_full = write::passes(session, &mut context, out, timers);
         let bytes = context.bytes_read as u64;
-        turn.spend(bytes.saturating_mul(limits::WORK_PER_READ_BYTE));
+        turn.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if is_full {
             turn.then(Step::Disable { session: id, immediate: false, error: None });
         }

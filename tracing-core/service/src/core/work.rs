@@ -142,6 +142,8 @@ impl Service {
             (Waiter::Session(id), Todo::Scrape(scrape)) => self.scrape(id, scrape, left),
             (Waiter::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
             (Waiter::Session(id), Todo::Start(after)) => self.start_instances(id, after, left),
+            (Waiter::Session(id), Todo::Stop(after)) => self.stop_instances(id, after, left),
+            (Waiter::Session(id), Todo::Release(reason)) => self.release(id, reason),
             (Waiter::Producer(id), Todo::Match(call, at)) => {
                 self.match_registration(id, call, at, left);
             }
@@ -173,12 +175,17 @@ impl Service {
         self.line_up(Waiter::Session(id));
     }
 
+    /// Does all work of a session at once.
+    pub(super) fn finish_work(&mut self, id: SessionId) {
+        while let Some(todo) = self.sessions.get_mut(id).and_then(|s| s.work.todo.pop_front()) {
+            self.run_todo(Waiter::Session(id), todo, u64::MAX);
+            self.run_steps();
+        }
+    }
+
     /// Begins to scrape the memory of the producers of a session.
     pub(super) fn begin_scrape(&mut self, id: SessionId, then: ScrapeThen) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.is_ending {
-            return self.scrape(id, Scrape::new(then), u64::MAX);
-        }
         if let Some(Todo::Scrape(last)) = session.work.todo.back_mut()
             && !last.has_begun()
         {
@@ -233,19 +240,37 @@ impl Service {
         }
     }
 
-    /// Destroys a session, after what it has begun.
+    /// Stops the instances of a session, as far as `left` allows.
+    fn stop_instances(&mut self, id: SessionId, after: Option<InstanceKey>, left: u64) {
+        let end = self.turn.work.saturating_add(left);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let (producers, consumers) = (&mut self.producers, &mut self.consumers);
+        let next = stop::instances(session, after, end, producers, consumers, &mut self.turn);
+        if next.is_some() {
+            session.work.todo.push_front(Todo::Stop(next));
+        }
+    }
+
+    /// Destroys a session. The stop of its instances, and what its file still gets, are done in pieces.
     pub(super) fn free(&mut self, id: SessionId, reason: EndError) {
         let Some(session) = self.sessions.get_mut(id).filter(|session| !session.freed) else {
             return;
         };
-        session.is_ending = true;
-        if session.work.todo.is_empty() {
-            return stop::free(session, reason, &mut self.turn);
+        if !std::mem::replace(&mut session.is_ending, true) {
+            session.work.todo.retain(|todo| !matches!(todo, Todo::SetUp(_)));
+            stop::free(session, reason, &mut self.turn);
         }
-        while let Some(todo) = self.sessions.get_mut(id).and_then(|s| s.work.todo.pop_front()) {
-            self.run_todo(Waiter::Session(id), todo, u64::MAX);
+    }
+
+    /// Separates a session that is freed from all others, once its instances are stopped.
+    pub(super) fn release(&mut self, id: SessionId, reason: EndError) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.work.todo.is_empty() {
+            session.work.todo.push_back(Todo::Release(reason));
+            return self.line_up(Waiter::Session(id));
         }
-        self.turn.then(Step::Free { session: id, reason });
+        let (producers, consumers) = (&mut self.producers, &mut self.consumers);
+        stop::release(session, reason, producers, consumers, &mut self.turn);
     }
 
     /// Removes what a producer leaves behind, as far as `left` allows.

@@ -19,7 +19,7 @@ pub(crate) struct Wanted {
 /// The session that a request names.
 pub(crate) fn find_source(request: &CloneSessionRequest, sessions: &Sessions) -> Option<Wanted> {
     use CloneSessionRequestSelector::{SessionId as ById, UniqueSessionName as ByName};
-    let mut live = sessions.live().filter(|s| !s.is_being_made());
+    let mut live = sessions.reachable().filter(|s| !s.is_being_made());
     let mut skip_filter = request.skip_trace_filter.unwrap_or(false);
     let mut for_bugreport = request.for_bugreport.unwrap_or(false);
     let found = match request.selector.as_ref()? {

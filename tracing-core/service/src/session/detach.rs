@@ -32,7 +32,7 @@ pub(crate) fn detach(
     if key.is_empty() {
         return Err(SessionError::EmptyKey);
     }
-    if sessions.live().any(|s| s.uid == uid && s.detach_key.as_deref() == Some(key)) {
+    if sessions.reachable().any(|s| s.uid == uid && s.detach_key.as_deref() == Some(key)) {
         return Err(SessionError::KeyTaken(key.to_owned()));
     }
     let session = sessions.get_mut(id).ok_or(SessionError::NoSession)?;
@@ -64,7 +64,7 @@ pub(crate) fn attach<'a>(
     }
     let uid = consumer.peer.uid;
     let found = sessions.values_mut().find(|s| {
-        !s.freed && s.uid == uid && !key.is_empty() && s.detach_key.as_deref() == Some(key)
+        s.is_reachable() && s.uid == uid && !key.is_empty() && s.detach_key.as_deref() == Some(key)
     });
     let session = found.ok_or_else(|| SessionError::NotDetached(key.to_owned()))?;
     consumer.session = Some(session.id);

@@ -86,7 +86,8 @@ fn check(
     }
     let checked = config::check(config, turn.config.codecs)?;
     let asked = config.exclusive_prio.unwrap_or(0);
-    let highest = sessions.live().map(|s| s.config.exclusive_prio.unwrap_or(0)).max().unwrap_or(0);
+    let highest =
+        sessions.reachable().map(|s| s.config.exclusive_prio.unwrap_or(0)).max().unwrap_or(0);
     if highest > 0 && highest >= asked {
         return Err(SessionError::ExclusiveActive { highest, asked });
     }
@@ -175,7 +176,7 @@ fn make_session(
     let limits = &turn.config.limits;
     let mut session = Session::new(id, *uid, *client, config, *uuid, checked, limits);
     if session.wants_concurrent_events() {
-        for other in sessions.live() {
+        for other in sessions.reachable() {
             session.pending.concurrent(other.as_concurrent_event());
         }
     }
@@ -308,7 +309,7 @@ fn check_others(
     turn: &Turn,
 ) -> Result<(), SessionError> {
     let name = config.unique_session_name.as_deref().unwrap_or_default();
-    let recording = || sessions.live().filter(|s| s.state() != SessionState::ClonedReadOnly);
+    let recording = || sessions.reachable().filter(|s| s.state() != SessionState::ClonedReadOnly);
     if !name.is_empty() && recording().any(|s| s.name() == name) {
         return Err(SessionError::NameTaken(name.to_owned()));
     }
@@ -331,7 +332,7 @@ fn check_others(
     // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
     // wait for those that it ended itself.
     let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
-    let counted = || sessions.values().filter(|s| !(exclusive && s.freed));
+    let counted = || sessions.values().filter(|s| !exclusive || s.is_reachable());
     let count = counted().filter(|s| s.uid == uid).count();
     if count >= limits::SESSIONS_PER_UID_MAX {
         return Err(SessionError::TooManyOfUid { count, uid });

@@ -51,7 +51,7 @@ impl SessionState {
         matches!(
             (self, next),
             (Disabled, Configured | ClonedReadOnly)
-                | (Configured, Started | Disabled)
+                | (Configured, Started | Stopping | Disabled)
                 | (Started, Stopping | Disabled)
                 | (Stopping | ClonedReadOnly, Disabled)
         )

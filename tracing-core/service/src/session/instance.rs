@@ -145,7 +145,12 @@ impl Instances {
 
     /// Whether all are in that state; true if there are none.
     pub(crate) fn are_all(&self, state: InstanceState) -> bool {
-        self.in_state.get(state as usize) == Some(&self.by_key.len())
+        self.count_in(state) == self.by_key.len()
+    }
+
+    /// How many are in that state.
+    pub(crate) fn count_in(&self, state: InstanceState) -> usize {
+        self.in_state.get(state as usize).copied().unwrap_or(0)
     }
 
     pub(crate) fn insert(&mut self, instance: Instance) {
@@ -180,32 +185,13 @@ impl Instances {
         self.by_key.get(&key)
     }
 
-    /// Changes the state of all; `changed` is told of each, with the state that it had.
-    pub(crate) fn set_states(
-        &mut self,
-        to: impl Fn(&Instance) -> InstanceState,
-        mut changed: impl FnMut(&Instance, InstanceState),
-    ) {
-        self.in_state = [0; InstanceState::COUNT];
-        for instance in self.by_key.values_mut() {
-            let to = to(instance);
-            let was = std::mem::replace(&mut instance.state, to);
-            changed(instance, was);
-            count(&mut self.in_state, to, true);
-        }
-    }
-
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.quota.instances_per_session_max());
     }
 
     fn count(&mut self, state: InstanceState, more: bool) {
-        count(&mut self.in_state, state, more);
-    }
-}
-
-fn count(in_state: &mut [usize; InstanceState::COUNT], state: InstanceState, more: bool) {
-    if let Some(n) = in_state.get_mut(state as usize) {
-        *n = if more { n.saturating_add(1) } else { n.saturating_sub(1) };
+        if let Some(n) = self.in_state.get_mut(state as usize) {
+            *n = if more { n.saturating_add(1) } else { n.saturating_sub(1) };
+        }
     }
 }

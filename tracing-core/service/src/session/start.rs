@@ -63,7 +63,7 @@ pub(crate) fn instances(
 }
 
 /// No producer has this number.
-const BEFORE_ALL: InstanceKey = (ProducerId::new(0), InstanceId::new(0));
+pub(crate) const BEFORE_ALL: InstanceKey = (ProducerId::new(0), InstanceId::new(0));
 
 fn set_timers(session: &Session, turn: &mut Turn) {
     let (id, config) = (session.id.get(), &session.config);

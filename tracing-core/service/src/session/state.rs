@@ -122,7 +122,9 @@ pub(crate) struct Session {
     pub(crate) pending_end_error: Option<EndError>,
     /// What the consumer was told: a consumer that attaches later is told the same.
     pub(crate) reported_end_error: EndError,
-    /// It is about to be freed: what it does in pieces is done at once.
+    /// Its instances are stopped without waiting for them.
+    pub(crate) stops_at_once: bool,
+    /// It is about to be freed: no request reaches it any more. What it does in pieces comes before that.
     pub(crate) is_ending: bool,
     /// Freed, but its file is not closed yet. No request reaches it any more.
     pub(crate) freed: bool,
@@ -179,6 +181,7 @@ impl Session {
             ends_when_made: false,
             pending_end_error: None,
             reported_end_error: None,
+            stops_at_once: false,
             is_ending: false,
             freed: false,
         }
@@ -226,6 +229,11 @@ impl Session {
         if let Some(mut compressing) = self.compressing.take() {
             compressing.release(User::local(self.uid), &mut turn.accounts);
         }
+    }
+
+    /// Whether requests can reach it.
+    pub(crate) fn is_reachable(&self) -> bool {
+        !self.freed && !self.is_ending
     }
 
     /// Whether it was admitted but is not set up yet.
@@ -335,9 +343,14 @@ impl Sessions {
         self.by_id.values_mut()
     }
 
-    /// Those that requests can reach.
+    /// Those that are not freed.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Session> {
         self.by_id.values().filter(|session| !session.freed)
+    }
+
+    /// Those that requests can reach: also none that is about to be freed.
+    pub(crate) fn reachable(&self) -> impl Iterator<Item = &Session> {
+        self.by_id.values().filter(|session| session.is_reachable())
     }
 
     pub(crate) fn ids(&self) -> Vec<SessionId> {

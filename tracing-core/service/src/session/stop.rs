@@ -5,7 +5,7 @@
 use super::events::{Lifecycle, SessionState};
 use super::flush_request::{FlushFlags, FlushThen};
 use super::instance::{Instance, InstanceKey, InstanceState};
-use super::start::check_all_started;
+use super::start::{BEFORE_ALL, check_all_started};
 use super::state::{EndError, Session, Sessions, end_text};
 use super::trigger_config::TriggerMode;
 use crate::command_queue::{Change, Command};
@@ -15,7 +15,7 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
-use crate::work::ScrapeThen;
+use crate::work::{ScrapeThen, Todo};
 use abi::ids::{ClientId, ProducerId, SessionId};
 
 /// Flushes, then ends.
@@ -71,42 +71,68 @@ pub(crate) fn disable_or_free(session: &Session, turn: &mut Turn) {
 
 /// Stops all instances; the session is over when those that acknowledge it have done so, or after
 /// `data_source_stop_timeout_ms`. With `immediate` there is no wait.
-pub(crate) fn disable(
-    session: &mut Session,
-    immediate: bool,
-    error: EndError,
-    producers: &mut Producers,
-    consumers: &mut Consumers,
-    turn: &mut Turn,
-) {
+pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, turn: &mut Turn) {
     if error.is_some() && session.pending_end_error.is_none() {
         session.pending_end_error = Some(error);
     }
     let immediate = match session.state() {
+        // What is set up already is stopped, and the rest is not set up.
+        SessionState::Disabled if session.is_being_made() && session.is_ending => true,
         SessionState::Disabled if session.is_being_made() => return session.ends_when_made = true,
         SessionState::Disabled | SessionState::ClonedReadOnly => return,
-        SessionState::Stopping if immediate => return turn.then(Step::Finalise(session.id)),
+        SessionState::Stopping if immediate => return begin_stop(session, true, turn),
         SessionState::Stopping => return,
         SessionState::Configured => true,
         SessionState::Started => immediate,
     };
-    // One that has not started yet has nothing to acknowledge.
-    let waits = |i: &Instance| i.behaviour.notifies_stop && i.state() != InstanceState::Configured;
-    let stopped = |instance: &Instance| match waits(instance) && !immediate {
-        true => InstanceState::Stopping,
-        false => InstanceState::Stopped,
-    };
-    session.instances.set_states(stopped, |instance, _| {
-        turn.spend(limits::WORK_PER_REQUEST);
-        let command = Command::Instance(session.id, instance.id, Change::Stop);
-        producers.command(instance.producer, &mut turn.out, command);
-        consumers.instance_changed(session.consumer, instance);
-    });
     for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
         turn.timers.cancel(kind, session.id.get());
     }
-    if session.instances.are_all(InstanceState::Stopped) {
-        return turn.then(Step::Finalise(session.id));
+    begin_stop(session, immediate, turn);
+}
+
+/// Begins to stop all instances, again if some are stopping already.
+fn begin_stop(session: &mut Session, at_once: bool, turn: &mut Turn) {
+    session.stops_at_once |= at_once;
+    session.work.todo.retain(|todo| !matches!(todo, Todo::Start(_) | Todo::Stop(_)));
+    turn.then(Step::StopInstances(session.id));
+}
+
+/// Stops the instances behind `after`, until the work of `turn` is `end`. Returns the one to go on behind, if there are
+/// more; else the session is over when those that acknowledge the stop have done so.
+pub(crate) fn instances(
+    session: &mut Session,
+    mut after: Option<InstanceKey>,
+    end: u64,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) -> Option<InstanceKey> {
+    if !session.records() && !session.is_being_made() {
+        return None;
+    }
+    while let Some(next) = session.instances.next_after(after) {
+        let key = next.key();
+        if turn.work >= end {
+            wait_for_stop(session, turn);
+            return after.or(Some(BEFORE_ALL));
+        }
+        turn.spend(limits::WORK_PER_ENTRY);
+        stop_instance(session, key, producers, consumers, turn);
+        after = Some(key);
+    }
+    if !session.instances.are_all(InstanceState::Stopped) {
+        wait_for_stop(session, turn);
+    } else if session.records() {
+        turn.then(Step::Finalise(session.id));
+    }
+    None
+}
+
+/// The session waits until its instances have stopped, if it does not already.
+fn wait_for_stop(session: &mut Session, turn: &mut Turn) {
+    if session.state() == SessionState::Stopping || session.is_being_made() {
+        return;
     }
     let wait_ms = match session.config.data_source_stop_timeout_ms.unwrap_or(0) {
         0 => limits::STOP_TIMEOUT_MS,
@@ -116,14 +142,41 @@ pub(crate) fn disable(
     turn.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
 }
 
+/// Tells one instance to stop, if it was not told before.
+fn stop_instance(
+    session: &mut Session,
+    key: InstanceKey,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Some(was) = session.instances.get(&key).map(Instance::state) else { return };
+    let at_once = session.stops_at_once;
+    let is_told = matches!(was, InstanceState::Stopping | InstanceState::Stopped);
+    if was == InstanceState::Stopped || is_told && !at_once {
+        return;
+    }
+    let stopped = |instance: &Instance| {
+        // One that has not started yet has nothing to acknowledge.
+        let waits = instance.behaviour.notifies_stop && was != InstanceState::Configured;
+        if waits && !at_once { InstanceState::Stopping } else { InstanceState::Stopped }
+    };
+    let Some(instance) = session.instances.set_state(key, stopped) else { return };
+    turn.spend(limits::WORK_PER_REQUEST);
+    if !is_told {
+        let command = Command::Instance(session.id, instance.id, Change::Stop);
+        producers.command(instance.producer, &mut turn.out, command);
+    }
+    consumers.instance_changed(session.consumer, instance);
+}
+
 /// The timer of a stop: instances that have not acknowledged it count as stopped.
-pub(crate) fn stop_timed_out(session: &Session, turn: &mut Turn) {
+pub(crate) fn stop_timed_out(session: &mut Session, turn: &mut Turn) {
     if session.state() == SessionState::Stopping {
-        let silent = session.instances.values();
-        let silent = silent.filter(|i| i.state() == InstanceState::Stopping).count();
+        let silent = session.instances.count_in(InstanceState::Stopping);
         let id = session.id;
         turn.out.error(format!("session {id}: {silent} data sources did not stop in time"));
-        turn.then(Step::Finalise(id));
+        begin_stop(session, true, turn);
     }
 }
 
@@ -197,17 +250,8 @@ fn finalise_if_stopped(session: &Session, turn: &mut Turn) {
     }
 }
 
-/// All instances stopped, or are forced to: begins the end.
-pub(crate) fn finalise(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
-    session.instances.set_states(
-        |_| InstanceState::Stopped,
-        |instance, was| {
-            turn.spend(limits::WORK_PER_ENTRY);
-            if was != InstanceState::Stopped {
-                consumers.instance_changed(session.consumer, instance);
-            }
-        },
-    );
+/// All instances stopped: begins the end.
+pub(crate) fn finalise(session: &mut Session, turn: &mut Turn) {
     session.set_state(turn, SessionState::Disabled);
     // Before the last statistics are made.
     turn.then(Step::Scrape { session: session.id, then: ScrapeThen::End });

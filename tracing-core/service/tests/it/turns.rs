@@ -108,20 +108,29 @@ fn a_flush_scrapes_in_pieces() {
     assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
 }
 
-/// But not at the end of a session whose consumer left: its file is all that stays, and has what writers held.
+/// So is the end of a session whose consumer left: its file is all that stays, and has what writers held.
 #[test]
-fn a_session_that_is_freed_is_scraped_at_once() {
-    const PAGES: usize = 64;
-    let mut shell = Shell::new();
-    let _producer = holding(&mut shell, "ds", PAGES);
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    let file = shell.open_file();
-    let config = protos::TraceConfig { write_into_file: Some(true), ..large_buffer(&["ds"]) };
-    consumer.enable(&mut shell, config, Some(file));
-    consumer.disconnect(&mut shell);
-    assert!(shell.service.is_idle() && shell.files[&file].closed);
-    let packets = testing::mock::decode_file(&shell.files[&file].bytes);
-    assert_eq!(payloads(&packets).len(), PAGES);
+fn a_session_that_is_freed_is_scraped_in_pieces() {
+    const PAGES: usize = 128;
+    for in_flush in [false, true] {
+        let mut shell = Shell::new();
+        let _producer = holding(&mut shell, "ds", PAGES);
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let file = shell.open_file();
+        let config = protos::TraceConfig { write_into_file: Some(true), ..large_buffer(&["ds"]) };
+        consumer.enable(&mut shell, config, Some(file));
+        shell.work_waits = true;
+        if in_flush {
+            consumer.flush(&mut shell, 0);
+            assert!(shell.service.has_work());
+        }
+        bounded(&mut shell, |shell| consumer.disconnect(shell));
+        assert!(!shell.service.is_idle());
+        assert!(turns(&mut shell) > 1);
+        assert!(shell.service.is_idle() && shell.files[&file].closed);
+        let packets = testing::mock::decode_file(&shell.files[&file].bytes);
+        assert_eq!(payloads(&packets).len(), PAGES);
+    }
 }
 
 /// Large memory is looked at in pieces, also where it has no chunk.
@@ -271,32 +280,22 @@ fn the_end_waits_for_its_scrape() {
     assert_eq!(payloads(&consumer.read(&mut shell)).len(), PAGES);
 }
 
-/// A consumer that leaves in the middle of that: nothing of its session is left. Its file gets all.
+/// A consumer that leaves in the middle of that: nothing of its session is left, and nobody looks for what nobody reads.
 #[test]
 fn a_session_that_is_freed_while_it_scrapes_ends_at_once() {
-    const PAGES: usize = 128;
-    for with_file in [false, true] {
-        let mut shell = Shell::new();
-        let _producer = holding(&mut shell, "ds", PAGES);
-        let mut consumer = MockConsumer::connect(&mut shell, 0);
-        let mut config = large_buffer(&["ds"]);
-        config.write_into_file = Some(with_file);
-        let file = with_file.then(|| shell.open_file());
-        consumer.enable(&mut shell, config, file);
-        shell.work_waits = true;
-        consumer.flush(&mut shell, 0);
-        assert!(shell.service.has_work());
-        let before = shell.service.work();
-        consumer.disconnect(&mut shell);
-        let cost = shell.service.work() - before;
-        assert_eq!(with_file, cost > PAGES as u64 * 16 * 1024, "{cost}");
-        turns(&mut shell);
-        assert_eq!(shell.service.footprint().sessions, 0);
-        if let Some(file) = file {
-            let bytes = &shell.files[&file].bytes;
-            assert_eq!(payloads(&testing::mock::decode_file(bytes)).len(), PAGES);
-        }
-    }
+    let mut shell = Shell::new();
+    let _producer = holding(&mut shell, "ds", 128);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    shell.work_waits = true;
+    consumer.flush(&mut shell, 0);
+    assert!(shell.service.has_work());
+    let before = shell.service.work();
+    consumer.disconnect(&mut shell);
+    turns(&mut shell);
+    let cost = shell.service.work() - before;
+    assert!(cost < limits::WORK_PER_PEER, "{cost}");
+    assert_eq!(shell.service.footprint().sessions, 0);
 }
 
 /// A file that fails in the middle of that: the consumer is told of the end when all is scraped.
@@ -361,6 +360,163 @@ fn a_session_is_set_up_in_pieces() {
     let view = shell.service.view(id).unwrap();
     assert_eq!(view.state, "STARTED");
     assert_eq!(shell.service.footprint().instances, (OFFERED + 1) * ASKED);
+}
+
+/// Instances of one name, as many as a session may have, that acknowledge their stop or not.
+fn session_of_many(
+    shell: &mut Shell,
+    count: usize,
+    notifies: bool,
+) -> (MockProducer, MockConsumer) {
+    let offering = producer(shell, "offering");
+    for _ in 0..count {
+        let descriptor = protos::DataSourceDescriptor {
+            will_notify_on_stop: Some(notifies),
+            no_flush: Some(true),
+            ..crate::descriptor("ds")
+        };
+        offering.register(shell, descriptor);
+    }
+    let mut consumer = MockConsumer::connect(shell, 0);
+    let config = protos::TraceConfig { data_source_stop_timeout_ms: Some(5000), ..config(&["ds"]) };
+    consumer.enable(shell, config, None);
+    assert_eq!(shell.service.footprint().instances, count);
+    (offering, consumer)
+}
+
+/// Ids of the instances that a producer was told to set up and to stop.
+fn set_up_and_stopped(shell: &mut Shell, producer: &mut MockProducer) -> (Vec<u64>, Vec<u64>) {
+    use protos::GetAsyncCommandResponseCmd as Cmd;
+    let (mut set_up, mut stopped) = (Vec::new(), Vec::new());
+    for command in producer.commands(shell) {
+        match command {
+            Cmd::SetupDataSource(c) => set_up.push(c.new_instance_id.unwrap()),
+            Cmd::StopDataSource(c) => stopped.push(c.instance_id.unwrap()),
+            _ => {}
+        }
+    }
+    (set_up, stopped)
+}
+
+/// However a session ends, its instances are stopped in pieces, each of them once.
+#[test]
+fn the_instances_of_a_session_are_stopped_in_pieces() {
+    const COUNT: usize = 2000;
+    for notifies in [false, true] {
+        let mut shell = Shell::new();
+        let (mut offering, mut consumer) = session_of_many(&mut shell, COUNT, notifies);
+        shell.advance_ms(1000);
+        shell.work_waits = true;
+        bounded(&mut shell, |shell| consumer.disable(shell));
+        // One that comes meanwhile is not started.
+        bounded(&mut shell, |shell| offering.register_name(shell, "ds"));
+        assert!(turns(&mut shell) > 1);
+        let (set_up, stopped) = set_up_and_stopped(&mut shell, &mut offering);
+        assert_eq!((set_up.len(), &stopped), (COUNT, &set_up));
+        assert_eq!(consumer.ended(&mut shell).is_some(), !notifies);
+        for id in stopped.into_iter().filter(|_| notifies) {
+            assert_eq!(consumer.ended(&mut shell), None);
+            let request = protos::NotifyDataSourceStoppedRequest {
+                data_source_id: Some(id),
+                ..Default::default()
+            };
+            offering.call(&mut shell, Request::NotifyDataSourceStopped(request));
+            turns(&mut shell);
+        }
+        if notifies {
+            assert_eq!(consumer.ended(&mut shell), Some(String::new()));
+        }
+    }
+}
+
+/// Those that say nothing count as stopped in pieces, too.
+#[test]
+fn instances_that_do_not_acknowledge_their_stop_are_given_up_in_pieces() {
+    const COUNT: usize = 2000;
+    let mut shell = Shell::new();
+    let (mut offering, mut consumer) = session_of_many(&mut shell, COUNT, true);
+    consumer.disable(&mut shell);
+    shell.advance_ms(4999);
+    assert_eq!(consumer.ended(&mut shell), None);
+    shell.work_waits = true;
+    shell.now_ns += 1_000_000;
+    let before = shell.service.work();
+    shell.turn();
+    // The timer and the line of those that wait.
+    let cost = shell.service.work() - before;
+    assert!(cost <= limits::WORK_PER_PEER + limits::WORK_PER_TURN + UNCUT, "{cost} at once");
+    assert_eq!(consumer.ended(&mut shell), None);
+    assert!(turns(&mut shell) > 1);
+    assert_eq!(consumer.ended(&mut shell), Some(String::new()));
+    let (set_up, stopped) = set_up_and_stopped(&mut shell, &mut offering);
+    assert_eq!((set_up.len(), stopped), (COUNT, set_up));
+}
+
+/// A consumer that leaves, or that leaves while its instances are stopped: they do not wait for an acknowledgement.
+#[test]
+fn the_instances_of_a_session_that_is_freed_are_stopped_in_pieces() {
+    const COUNT: usize = 2000;
+    for was_stopping in [false, true] {
+        let mut shell = Shell::new();
+        let (mut offering, consumer) = session_of_many(&mut shell, COUNT, true);
+        shell.advance_ms(1000);
+        shell.work_waits = true;
+        if was_stopping {
+            consumer.disable(&mut shell);
+            shell.turn();
+        }
+        bounded(&mut shell, |shell| consumer.disconnect(shell));
+        assert!(shell.service.has_work());
+        // Nobody reaches it meanwhile.
+        let mut other = MockConsumer::connect(&mut shell, 0);
+        other.enable(&mut shell, config(&[]), None);
+        let id = shell.service.session_of(other.client).unwrap().get() - 1;
+        let selector = protos::CloneSessionRequestSelector::SessionId(id);
+        let request =
+            protos::CloneSessionRequest { selector: Some(selector), ..Default::default() };
+        let third = MockConsumer::connect(&mut shell, 0);
+        let call = shell.call_consumer(third.client, Ask::CloneSession(request), None);
+        assert_eq!(third.cloned(&mut shell, call).unwrap().success, Some(false));
+        assert!(turns(&mut shell) > 1);
+        assert_eq!(shell.service.footprint().sessions, 1);
+        let (set_up, stopped) = set_up_and_stopped(&mut shell, &mut offering);
+        assert_eq!((set_up.len(), stopped), (COUNT, set_up));
+    }
+}
+
+/// A daemon that ends waits for files alone, and does no further turns.
+#[test]
+fn a_service_that_ends_stops_all_instances_at_once() {
+    let mut shell = Shell::new();
+    let (_offering, _consumer) = session_of_many(&mut shell, 2000, true);
+    shell.work_waits = true;
+    shell.end_sessions("the end");
+    assert!(shell.service.is_idle());
+}
+
+/// A consumer that leaves while its session is set up: what was set up is stopped.
+#[test]
+fn a_session_that_is_freed_while_it_is_set_up_stops_its_instances() {
+    let mut shell = Shell::new();
+    let mut offering = producer(&mut shell, "offering");
+    for _ in 0..500 {
+        offering.register_name(&mut shell, "ds");
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    shell.work_waits = true;
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    for _ in 0..2 {
+        shell.turn();
+    }
+    let id = shell.service.session_of(consumer.client).unwrap();
+    assert!(shell.service.view(id).unwrap().is_being_made);
+    assert!(shell.service.footprint().instances > 0);
+    bounded(&mut shell, |shell| consumer.disconnect(shell));
+    turns(&mut shell);
+    assert_eq!(shell.service.footprint().sessions, 0);
+    let (set_up, stopped) = set_up_and_stopped(&mut shell, &mut offering);
+    assert!(!set_up.is_empty());
+    assert_eq!(stopped, set_up);
 }
 
 /// Also one whose data sources nobody has.

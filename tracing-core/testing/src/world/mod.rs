@@ -29,7 +29,7 @@ use self::triggers::TriggerPrediction;
 use crate::buffer::{CheckedRegions, EmittedPackets};
 use crate::check::Ledger;
 use crate::clock::Clock;
-use crate::marks::Marks;
+use crate::marks::{Marks, name_of};
 use crate::net::{Event, Net};
 use crate::rng::Rng;
 use crate::shell::HeapRegions;
@@ -390,26 +390,21 @@ impl World {
                     self.report.marks.event("an input came while work waited");
                 }
                 let most = self.cost_max(&input);
-                let work = self.service.work();
                 let before = self.service.compressed_bytes();
+                let begun = Cost::of(&self.service);
+                let name = name_of(&input);
                 self.service.handle(&now, input);
                 if self.service.compressed_bytes() > before {
                     return Err("an input led to compression at once".into());
                 }
-                let cost = self.service.work() - work;
-                if cost > most {
-                    return Err(format!("an input cost {cost}, and may cost {most}"));
-                }
+                begun.check(&self.service, most, || format!("the input {name}"))?;
             }
             None => {
                 self.piece_at = None;
                 let before = self.service.compressed_bytes();
-                let (most, work) = (self.timeout_cost_max(), self.service.work());
+                let (most, begun) = (self.timeout_cost_max(), Cost::of(&self.service));
                 self.service.handle_timeout(&now);
-                let cost = self.service.work() - work;
-                if cost > most {
-                    return Err(format!("a timeout cost {cost}, and may cost {most}"));
-                }
+                begun.check(&self.service, most, || "a timeout".into())?;
                 let compressed = self.service.compressed_bytes() - before;
                 if compressed > self.compress_piece as u64 {
                     return Err(format!("{compressed} bytes were compressed in one turn"));
@@ -426,27 +421,23 @@ impl World {
     }
 
     /// The most that an input may cost.
-    fn cost_max(&self, input: &Input) -> u64 {
+    fn cost_max(&self, input: &Input) -> Cost {
+        let sessions = self.service.footprint().sessions as u64;
         match input {
-            Input::ProducerRequest { .. }
-            | Input::ProducerDisconnected { .. }
-            | Input::ProducerCut { .. } => {
-                // It may end a flush of each session.
-                self.piece_max() + self.service.footprint().sessions as u64 * self.session_max()
-            }
             Input::ProducerConnected { .. }
             | Input::ConsumerConnected { .. }
             | Input::PrioritySet { .. } => self.session_max(),
-            // An exclusive session ends all others.
-            _ => (self.service.footprint().sessions as u64 + 1) * self.session_max(),
+            // A producer may end a flush of each session, and an exclusive session ends all others.
+            _ => self.session_max().times(sessions + 1),
         }
     }
 
     /// The most that a timeout may cost.
-    fn timeout_cost_max(&self) -> u64 {
+    fn timeout_cost_max(&self) -> Cost {
         let compressed = self.compress_piece as u64 * limits::WORK_PER_COMPRESSED_BYTE;
-        let sessions = (self.service.footprint().sessions as u64 + 1) * self.session_max();
-        self.per_turn + self.piece_max() + compressed + sessions
+        let sessions = self.service.footprint().sessions as u64 + 1;
+        let Cost { done, read } = self.session_max().times(sessions);
+        Cost { done: done + self.per_turn + self.piece_max() + compressed, read }
     }
 
     /// The most that a peer may cause at once: its allowance, and one thing more.
@@ -456,20 +447,53 @@ impl World {
         self.per_peer + 2 * CHUNK + 16 * limits::WORK_PER_INSTANCE + limits::WORK_PER_REQUEST
     }
 
-    /// The most that one session may cause at once: a piece of its work, an end (its instances are stopped and told to
-    /// the consumer), and what is read for its consumer and its file.
-    fn session_max(&self) -> u64 {
+    /// The most that one session may cause at once: a piece of its work, a look at its instances for a flush, and what
+    /// is read for its consumer and its file.
+    fn session_max(&self) -> Cost {
         let instances = self.service.footprint().instances as u64 + 64;
         let read = (limits::READ_WINDOW_BYTES + limits::FILE_PASS_BYTES) as u64;
-        self.piece_max()
-            + instances * 2 * limits::WORK_PER_REQUEST
-            + 2 * read * limits::WORK_PER_ENCODED_BYTE
+        let done = self.piece_max() + instances * limits::WORK_PER_ENTRY;
+        Cost { done, read: 2 * read * limits::WORK_PER_ENCODED_BYTE }
     }
 
     fn check_memory(&self) -> Result<(), String> {
         let held = self.service.footprint();
         if held_too_much(&held, self.connected) {
             return Err(format!("too much is held by {} connections: {held:?}", self.connected));
+        }
+        Ok(())
+    }
+}
+
+/// What the service did, in units of work.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// All but what follows.
+    done: u64,
+    /// For packets that were read, and for answers.
+    read: u64,
+}
+
+impl Cost {
+    /// Of a service, so far.
+    fn of(service: &Service) -> Self {
+        Self { done: service.work() - service.read_work(), read: service.read_work() }
+    }
+
+    fn times(self, count: u64) -> Self {
+        Self { done: self.done * count, read: self.read * count }
+    }
+
+    /// Checks what a service did since then.
+    fn check(self, service: &Service, most: Self, what: impl Fn() -> String) -> Result<(), String> {
+        let now = Self::of(service);
+        for (cost, most, of) in [
+            (now.done - self.done, most.done, "work"),
+            (now.read - self.read, most.read, "reading"),
+        ] {
+            if cost > most {
+                return Err(format!("{of} of {cost}, where {most} is allowed, in {}", what()));
+            }
         }
         Ok(())
     }
