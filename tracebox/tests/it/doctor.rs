@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::world::World;
+use crate::world::{Ran, World};
 
 /// The status of a check, in JSON.
 fn status(json: &str, check: &str) -> String {
@@ -36,6 +36,26 @@ fn without_a_service_with_one_and_with_one_that_is_stopped() {
     assert!(json.contains(&format!("sudo kill -CONT {}", traced.child.id())), "{json}");
     traced.signal(Signal::CONT);
     check("works");
+}
+
+/// A user without rights gets an answer to each check, and a command where one helps.
+#[test]
+fn without_rights() {
+    let world = World::new();
+    let run = |line: &str| -> Ran { world.command_of_nobody(line).output().unwrap().into() };
+    let ran = run("tracebox doctor --json");
+    let json = ran.text();
+    assert_eq!(ran.code, Some(1), "{json}");
+    assert_eq!(status(json, "tracefs"), "limited", "{json}");
+    for check in ["ftrace-in-use", "events", "trace-clock"] {
+        assert_eq!(status(json, check), "unknown", "{check}: {json}");
+    }
+    assert!(matches!(&status(json, "ftrace-leftovers")[..], "unknown" | "works"), "{json}");
+    let ran = run("tracebox doctor");
+    let text = ran.text();
+    let is_mended = ["sudo chown -R \"$(id -u)\" /sys/kernel/", "sudo mount -t tracefs"];
+    assert!(is_mended.iter().any(|command| text.contains(command)), "{text}");
+    assert!(text.contains("cannot be recorded"), "{text}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod failures;
 mod inspect;
 mod kernel;
 mod ledger;
+mod light;
 mod outputs;
 mod processes;
 mod record;

@@ -1,12 +1,17 @@
 //! A directory with sockets of its own, and the programs in it.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use protos::{Trace, TracePacket, TracePacketData, TracingServiceState};
 use protozero::Message;
 use rustix::process::{Pid, Signal, kill_process};
+
+/// A user, and a group, that have no rights.
+const NOBODY: u32 = 65534;
 
 /// Programs see nothing of the machine's own daemons.
 pub struct World {
@@ -71,6 +76,28 @@ impl World {
         // `nohup` makes all its descendants ignore SIGHUP. Tests that send it need the default.
         let mut command = self.with_sockets(Command::new("env"));
         command.arg("--default-signal=HUP").arg(program).args(words);
+        command
+    }
+
+    /// `tracebox ...` of a user without rights, who may write to the directory: as the user of the test, unless that is
+    /// root.
+    pub fn command_of_nobody(&self, line: &str) -> Command {
+        let mut words = line.split_whitespace();
+        assert_eq!(words.next(), Some("tracebox"));
+        if !rustix::process::geteuid().is_root() {
+            return self.command_with_kernel(line);
+        }
+        // Folders above the program may be closed to others.
+        let program = self.path("tracebox-of-nobody");
+        if !program.exists() {
+            let file = env!("CARGO_BIN_EXE_tracebox");
+            if std::fs::hard_link(file, &program).is_err() {
+                std::fs::copy(file, &program).unwrap();
+            }
+            chown(self.path("."), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let mut command = self.with_sockets(Command::new(program));
+        command.args(words).uid(NOBODY).gid(NOBODY);
         command
     }
 

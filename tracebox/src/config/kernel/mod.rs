@@ -1,6 +1,6 @@
 //! Events of the kernel that light mode asks for, where they cannot be recorded.
 
-use protos::{DataSourceConfig, TraceConfig, TraceConfigDataSource};
+use protos::{DataSourceConfig, ProcessStatsConfig, TraceConfig, TraceConfigDataSource};
 
 use crate::doctor::Obstacle;
 use crate::failure::{EXIT_LOST, Failure};
@@ -19,7 +19,8 @@ pub fn wants_events(config: &TraceConfig) -> bool {
     config.data_sources.iter().any(|source| ftrace(source).is_some())
 }
 
-/// Takes events of the kernel out of `config`, and returns the line that tells it.
+/// Takes events of the kernel out of `config`, and returns the line that tells it. The processes of the machine are
+/// recorded once at the start, as no events name those that run.
 ///
 /// # Errors
 /// With `strict`, where a recording without them is a failure.
@@ -40,6 +41,11 @@ pub fn leave_out(
         return Err(Failure::new(line).with_code(EXIT_LOST));
     }
     config.data_sources.retain(|source| ftrace(source).is_none());
+    let sources = config.data_sources.iter_mut().filter_map(|source| source.config.as_mut());
+    for source in sources.filter(|of| of.name.as_deref() == Some("linux.process_stats")) {
+        let stats = source.process_stats_config.get_or_insert_default();
+        *stats = ProcessStatsConfig { scan_all_processes_on_start: Some(true), ..stats.clone() };
+    }
     Ok(line)
 }
 

@@ -1,8 +1,9 @@
 //! The right to set the kernel's tracing: one recorder has it at a time.
 //!
 //! Two recorders that set tracefs at the same time would put back what they found of each other. The claim is a lock
-//! on the folder of tracefs, which the kernel releases with the process. `traced_probes` takes none: it has sessions of
-//! many users, and its events are seen when they are on.
+//! on the folder of tracefs, which the kernel releases with the process. It is taken before anything is recorded: a
+//! recording without events of the kernel can begin instead. `traced_probes` takes none: its events are seen when
+//! they are on. The data source has a lock of its records besides, and refuses a session that finds it taken.
 
 use std::fs::File;
 

@@ -68,14 +68,13 @@ pub(crate) struct Progress {
     pub(crate) errors: SortedSet<i32>,
 }
 
-/// Two readings of clocks at one moment, for an instance whose clock is not the boot clock.
+/// The clock of an instance, if that is not the boot clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clocks {
     pub(crate) clock: FtraceClock,
-    /// By the instance's clock.
-    pub(crate) ftrace: i64,
-    /// By the boot clock, ns.
-    pub(crate) boot: i64,
+    /// The time by that clock, and by the boot clock, ns, at one moment. `None`: the kernel did not tell; then a reader
+    /// cannot convert times, and must not take them for those of the boot clock.
+    pub(crate) readings: Option<(i64, i64)>,
 }
 
 /// A bundle that is being collected. Its memory is used again for the next.
@@ -194,10 +193,12 @@ impl Bundle {
             bundle.lost_events(true);
         }
         bundle.previous_bundle_end_timestamp(self.before);
-        if let Some(Clocks { clock, ftrace, boot }) = clocks {
+        if let Some(Clocks { clock, readings }) = clocks {
             bundle.ftrace_clock(clock);
-            bundle.ftrace_timestamp(ftrace);
-            bundle.boot_timestamp(boot);
+            if let Some((ftrace, boot)) = readings {
+                bundle.ftrace_timestamp(ftrace);
+                bundle.boot_timestamp(boot);
+            }
         }
         bundle.scope_mut().raw(self.events.written());
         if !self.columns.is_empty() {

@@ -298,7 +298,7 @@ fn clocks_and_descriptors() {
     let mut session = Session::new(&[GENERIC, PRINT], false);
     let generic = [0xe7, 3, 0, 0, 7, 0, 0, 0];
     session.add(&Made::new(1).event(0, &generic).event(0, &generic).page(4096, Commit::Eight));
-    let clocks = Clocks { clock: FtraceClock::FTRACE_CLOCK_GLOBAL, ftrace: 5, boot: -6 };
+    let clocks = Clocks { clock: FtraceClock::FTRACE_CLOCK_GLOBAL, readings: Some((5, -6)) };
     let bytes = session.write(Some(clocks));
     let bundle = FtraceEventBundle::decode(&bytes).unwrap_or_default();
     assert_eq!(bundle.generic_event_descriptors.len(), 1, "one for each event");

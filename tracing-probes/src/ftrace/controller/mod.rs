@@ -38,6 +38,16 @@ use crate::output::Output;
 
 /// What the controller needs beside tracefs.
 pub(crate) trait System {
+    /// Takes tracefs for this program, before the first session: two that set it would put back what they found of each
+    /// other, and take pages from each other. Puts back what a program that was killed has left.
+    ///
+    /// # Errors
+    /// Another program has it: which, and what to do.
+    fn claim(&self, tracefs: &dyn Tracefs) -> Result<(), String>;
+
+    /// Gives it back, after the last session.
+    fn release(&self);
+
     /// The machine, when a session starts.
     fn machine(&self) -> Machine;
 
@@ -58,6 +68,19 @@ pub(crate) trait System {
 
     /// The boot clock, ns.
     fn boot_ns(&self) -> u64;
+}
+
+/// Why a session does not start.
+struct Refused {
+    refusal: Refusal,
+    /// Because a session wants to be alone.
+    is_exclusive: bool,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, is_exclusive: false }
+    }
 }
 
 /// See the [module](self).
@@ -116,8 +139,8 @@ impl<W: Output> Controller<W> {
                 self.plan_pass(mono_ns);
                 Ok(())
             }
-            Err(refusal) => {
-                stats::write_refusal(&mut out, NAME, &refusal);
+            Err(Refused { refusal, is_exclusive }) => {
+                stats::write_refusal(&mut out, NAME, &refusal, is_exclusive);
                 out.commit();
                 Err(refusal)
             }
@@ -129,7 +152,7 @@ impl<W: Output> Controller<W> {
         &mut self,
         id: SessionId,
         config: &DataSourceConfig,
-    ) -> Result<(Directory, impl FnOnce(W) -> Session<W> + use<W>), Refusal> {
+    ) -> Result<(Directory, impl FnOnce(W) -> Session<W> + use<W>), Refused> {
         let config = config.ftrace_config.as_ref();
         let config = Config::new(config.unwrap_or(&protos::FtraceConfig::default()))?;
         let tracefs = &*self.tracefs;
@@ -142,11 +165,15 @@ impl<W: Output> Controller<W> {
         let (is_compact, print_filter) = (config.compact_sched, config.print_filter.clone());
         let (period_ms, has_kprobes) = (config.drain_period_ms, !config.kprobes.is_empty());
         let mut wants_polls = config.wants_polls;
+        if self.directories.is_empty() {
+            self.system.claim(tracefs).map_err(Refusal)?;
+        }
         let in_use = self.directories.entry(directory.clone()).or_insert_with(|| {
             InUse::new(Mux::new(directory.clone(), self.system.journal(&directory)))
         });
         let mut notes = Vec::new();
         let machine = self.system.machine();
+        let is_exclusive = in_use.mux.check_exclusive(&config).is_err();
         let started = in_use.mux.set_up(tracefs, id, config).and_then(|()| {
             if in_use.mux.needs_closed_pipes_to_start(id) {
                 in_use.close_pipes();
@@ -164,7 +191,7 @@ impl<W: Output> Controller<W> {
             Ok(events) => events,
             Err(refusal) => {
                 self.release(id, &directory);
-                return Err(refusal);
+                return Err(Refused { refusal, is_exclusive });
             }
         };
         if has_symbols {
@@ -329,12 +356,11 @@ impl<W: Output> Controller<W> {
     /// Ends a session that may not have been started.
     fn release(&mut self, id: SessionId, directory: &Directory) {
         let Some(in_use) = self.directories.get_mut(directory) else { return };
-        let subscriber = in_use.sessions.remove(&id).map(|session| session.subscriber);
-        let invalid = subscriber.as_ref().map_or(0, Subscriber::invalid);
-        let lost = subscriber.as_ref().map_or(0, Subscriber::lost);
-        if lost > 0 {
+        let session = in_use.sessions.remove(&id);
+        let invalid = session.as_ref().map_or(0, |session| session.subscriber.invalid());
+        if let Some(lost) = session.and_then(|session| lost(&*self.tracefs, directory, &session)) {
             self.system.log(&format!(
-                "linux.ftrace: the kernel lost at least {lost} events while a session recorded; \
+                "linux.ftrace: the kernel lost {lost} events while a session recorded; \
                  ask for a larger buffer_size_kb, or a shorter drain_period_ms"
             ));
         }
@@ -350,6 +376,9 @@ impl<W: Output> Controller<W> {
         in_use.mux.stop(&*self.tracefs, id, &mut notes);
         if in_use.sessions.is_empty() {
             self.directories.remove(directory);
+            if self.directories.is_empty() {
+                self.system.release();
+            }
         } else if let Err(refusal) = in_use.open_pipes(&*self.tracefs) {
             notes.push(refusal.0);
         }
@@ -362,5 +391,18 @@ impl<W: Output> Controller<W> {
         let period_ms = pace::period_ms(sessions.map(|session| session.period_ms), all_polled);
         let is_used = self.directories.values().any(|in_use| !in_use.sessions.is_empty());
         self.due_ns = is_used.then(|| pace::next_pass_ns(mono_ns, period_ms));
+    }
+}
+
+/// The events that the kernel lost while a session recorded, for its user. The rings count them; what their pages tell
+/// is less, because a full page has no place for a number. `None`: nothing was lost.
+fn lost<W>(tracefs: &dyn Tracefs, directory: &Directory, session: &Session<W>) -> Option<String> {
+    let counted =
+        stats::Now::read(tracefs, directory, [0; 2], None).lost_since(&session.setup.before);
+    match (counted, session.subscriber.lost()) {
+        (0, 0) => None,
+        (counted, marked) if counted >= marked => Some(counted.to_string()),
+        // Somebody emptied the ring, or its counters cannot be read.
+        (_, marked) => Some(format!("at least {marked}")),
     }
 }

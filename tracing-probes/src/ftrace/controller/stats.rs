@@ -61,6 +61,19 @@ impl Now {
         }
     }
 
+    /// The events that the rings lost since `before`.
+    pub(super) fn lost_since(&self, before: &Self) -> u64 {
+        let lost = |stats: &CpuStats| {
+            stats.overrun.saturating_add(stats.commit_overrun).saturating_add(stats.dropped_events)
+        };
+        let cpu = |(cpu, stats): &(u32, CpuStats)| {
+            let found = before.cpus.iter().find(|(before, _)| before == cpu);
+            // Without the value before, nobody knows what is new.
+            found.map_or(0, |(_, before)| lost(stats).saturating_sub(lost(before)))
+        };
+        self.cpus.iter().map(cpu).fold(0, u64::saturating_add)
+    }
+
     fn write(&self, to: &mut FtraceStatsWriter<'_>, has_kprobes: bool) {
         for (cpu, stats) in &self.cpus {
             let mut to = to.cpu_stats();
@@ -93,12 +106,21 @@ fn seconds(stamp: Stamp) -> f64 {
     if stamp.is_seconds { value / 1e9 } else { value }
 }
 
-/// Tells the user of a session that `source` records nothing, and why.
-pub(crate) fn write_refusal(out: &mut dyn Output, source: &str, refusal: &Refusal) {
+/// Tells the user of a session that `source` records nothing, and why. `is_exclusive`: because it, or a session before
+/// it, has what only one can have.
+pub(crate) fn write_refusal(
+    out: &mut dyn Output,
+    source: &str,
+    refusal: &Refusal,
+    is_exclusive: bool,
+) {
     out.packet(&mut |packet| {
         let mut stats = packet.ftrace_stats();
         stats.phase(Phase::START_OF_TRACE);
         stats.atrace_errors(&format!("{source} records nothing: {}", refusal.0));
+        if is_exclusive {
+            stats.exclusive_feature_error(&refusal.0);
+        }
     });
 }
 
@@ -147,7 +169,12 @@ pub(super) fn clocks(
     if clock == FtraceClock::FTRACE_CLOCK_UNSPECIFIED {
         return None;
     }
-    let text = tracefs.read(&directory.path("per_cpu/cpu0/stats")).ok()?;
-    let ftrace = cpu_stats(&text).now.value.cast_signed();
-    Some(Clocks { clock, ftrace, boot: boot_ns().cast_signed() })
+    let now = |cpu: u32| {
+        let text = tracefs.read(&directory.path(&format!("per_cpu/cpu{cpu}/stats"))).ok()?;
+        Some(cpu_stats(&text).now.value).filter(|now| *now != 0)
+    };
+    // All CPUs have this clock. The first is there on nearly all machines.
+    let ftrace = now(0).or_else(|| (1..directory.cpus(tracefs)).find_map(now));
+    let readings = ftrace.map(|ftrace| (ftrace.cast_signed(), boot_ns().cast_signed()));
+    Some(Clocks { clock, readings })
 }

@@ -58,7 +58,7 @@ impl Probe for FrozenFtraceProbe {
             Ok(ring) => self.ring = Some(ring),
             Err(refusal) => {
                 root.warn_once(&format!("{}: {}", Self::NAME, refusal.0));
-                write_refusal(out, Self::NAME, &refusal);
+                write_refusal(out, Self::NAME, &refusal, false);
             }
         }
     }

@@ -37,7 +37,7 @@ pub(crate) use self::journal::Journal;
 #[cfg(test)]
 pub(crate) use self::journal::RecordStore;
 pub(crate) use self::kprobes::KprobeKind;
-pub(crate) use self::record::Records;
+pub(crate) use self::record::{Records, RecordsError};
 pub(crate) use self::reset::hard_reset;
 pub(crate) use self::start::Active;
 #[cfg(test)]
@@ -119,8 +119,11 @@ impl Mux {
         Ok(())
     }
 
-    /// The session that came first stays.
-    fn check_exclusive(&self, config: &Config) -> Result<(), Refusal> {
+    /// Could a session with this config be beside those that are there? The session that came first stays.
+    ///
+    /// # Errors
+    /// One of them must be alone.
+    pub(crate) fn check_exclusive(&self, config: &Config) -> Result<(), Refusal> {
         let wishes = config.exclusive.fields();
         if !wishes.is_empty() && !self.sessions.is_empty() {
             return Err(Refusal(format!(

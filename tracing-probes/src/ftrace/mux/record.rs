@@ -22,6 +22,15 @@ const LOCK: &str = "lock";
 /// Name of the record of `kptr_restrict`.
 const RESTRICT: &str = "kptr_restrict";
 
+/// Why [`Records`] cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RecordsError {
+    /// Another program uses them: it records, or puts back what a killed one has left.
+    InUse(String),
+    /// The directory cannot be used.
+    Unusable(String),
+}
+
 /// The directory of the records of one daemon. No second daemon uses it while this value exists.
 #[derive(Debug)]
 pub(crate) struct Records {
@@ -44,25 +53,29 @@ impl Records {
     /// `/proc/sys/kernel/random/boot_id`.
     ///
     /// # Errors
-    /// The folder cannot be used, or another daemon uses it.
-    pub(crate) fn open(folder: &Path, boot: &str) -> Result<Self, String> {
+    /// See [`RecordsError`], with a text for the user.
+    pub(crate) fn open(folder: &Path, boot: &str) -> Result<Self, RecordsError> {
+        use RecordsError::{InUse, Unusable};
         let shown = folder.display();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .map_err(|e| format!("{shown} cannot be made: {e}; name a directory that can"))?;
+            .map_err(|e| Unusable(format!("{shown} cannot be made: {e}; make it writable")))?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let lock = options.open(folder.join(LOCK)).map_err(|e| {
-            format!("{shown}/lock cannot be opened: {e}; make the directory writable")
+            Unusable(format!("{shown}/lock cannot be opened: {e}; make the directory writable"))
         })?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder: folder.to_owned(), boot: boot.trim().to_owned(), lock }),
-            Err(TryLockError::WouldBlock) => {
-                Err(format!("another daemon with linux.ftrace uses {shown}; stop it first"))
+            Err(TryLockError::WouldBlock) => Err(InUse(format!(
+                "another program records events of the kernel now (it has locked {shown}/lock); end that first, or \
+                 see `tracebox doctor`"
+            ))),
+            Err(TryLockError::Error(e)) => {
+                Err(Unusable(format!("{shown}/lock cannot be locked: {e}")))
             }
-            Err(TryLockError::Error(e)) => Err(format!("{shown}/lock cannot be locked: {e}")),
         }
     }
 

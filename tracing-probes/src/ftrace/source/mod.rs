@@ -90,8 +90,8 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
     match find_root(root.path()) {
         Ok(tracefs) => {
             // What a killed recording has changed beside: the clock, filters, options. Its record goes.
-            drop(Linux::new(root, &tracefs));
-            super::mux::hard_reset(&tracefs)
+            let in_use = system::restore_left(root).map(|why| format!("linux.ftrace: {why}"));
+            in_use.into_iter().chain(super::mux::hard_reset(&tracefs)).collect()
         }
         Err(why) => vec![why],
     }
@@ -100,7 +100,8 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
 impl FtraceSource {
     /// Puts back what a daemon that was killed has left.
     pub(crate) fn new(root: &Root, exchange: &Arc<Exchange>) -> Self {
-        system::restore_left(root);
+        // If another program records now, a session that starts tells it.
+        _ = system::restore_left(root);
         let (root, exchange) = (root.clone(), Arc::clone(exchange));
         Self { root, exchange, instances: Instances::new(), thread: None }
     }
@@ -154,10 +155,8 @@ fn serve(root: &Root, inbox: &Inbox<Starting>, exchange: &Exchange) {
     let _reader = ReaderThread(exchange);
     let _served = Served(inbox);
     let tracefs = find_root(root.path());
-    let controller = tracefs.map(|tracefs| {
-        let system = Linux::new(root, &tracefs);
-        Controller::new(Box::new(tracefs), Box::new(system))
-    });
+    let controller =
+        tracefs.map(|tracefs| Controller::new(Box::new(tracefs), Box::new(Linux::new(root))));
     if let Err(why) = &controller {
         root.warn_once(why);
     }
@@ -292,7 +291,7 @@ fn start_one(
         Ok(controller) => controller.start(key.number(), config, writer, now_ns),
         Err(why) => {
             let refusal = Refusal(why.clone());
-            write_refusal(&mut writer, NAME, &refusal);
+            write_refusal(&mut writer, NAME, &refusal, false);
             Err(refusal)
         }
     };

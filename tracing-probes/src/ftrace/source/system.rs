@@ -1,10 +1,13 @@
 //! The machine, as the controller needs it.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
+
+use rustix::event::{Timespec, poll};
 
 use super::super::config::SyscallArch;
 use super::super::controller::System;
-use super::super::mux::{Journal, Machine, Records};
+use super::super::mux::{Journal, Machine, Records, RecordsError};
 use super::super::symbols::{Parser, Restrict, Revealed, Symbols};
 use super::super::tracefs::{Directory, Tracefs, cpu_list, find_root};
 use crate::Root;
@@ -14,45 +17,53 @@ use crate::Root;
 pub const FTRACE_RECORDS: &str = "run/tracing-probes";
 const KALLSYMS: &str = "proc/kallsyms";
 const KPTR_RESTRICT: &str = "proc/sys/kernel/kptr_restrict";
+/// How often, and how long between, it is tried to lock the records of another program: a second in all.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Bytes of `kallsyms` that tell whether addresses show.
 const SAMPLE: u64 = 4096;
 
 /// See [`System`].
 pub(super) struct Linux {
     root: Root,
-    records: Option<Records>,
+    /// While sessions record, if the folder can be used.
+    records: RefCell<Option<Records>>,
 }
 
 impl Linux {
-    /// Puts back what a daemon that was killed has left in `tracefs`.
-    pub(super) fn new(root: &Root, tracefs: &dyn Tracefs) -> Self {
-        let records = match Records::open(&root.join(FTRACE_RECORDS), &boot(root)) {
-            Ok(records) => {
-                restore(root, &records, tracefs);
-                Some(records)
-            }
-            Err(why) => {
-                root.warn_once(&format!(
-                    "linux.ftrace: {why}; if this program is killed, `sudo tracebox --reset-ftrace` resets the kernel"
-                ));
-                None
-            }
-        };
-        Self { root: root.clone(), records }
+    pub(super) fn new(root: &Root) -> Self {
+        Self { root: root.clone(), records: RefCell::default() }
     }
 }
 
-/// Puts back what a daemon that was killed has left. If another daemon uses the records now, it has done so.
-pub(super) fn restore_left(root: &Root) {
+/// Uses the records. A program that starts locks them for a moment, while it puts back what a killed one has left.
+fn open(root: &Root) -> Result<Records, RecordsError> {
+    let open = || Records::open(&root.join(FTRACE_RECORDS), &boot(root));
+    let mut opened = open();
+    for _ in 0..LOCK_TRIES {
+        if !matches!(opened, Err(RecordsError::InUse(_))) {
+            break;
+        }
+        // Nothing is polled: it waits for its time.
+        _ = poll(&mut [], Some(&LOCK_PAUSE));
+        opened = open();
+    }
+    opened
+}
+
+/// Puts back what a daemon that was killed has left. If another program uses the records now, it has done so; the text
+/// tells that it records.
+pub(super) fn restore_left(root: &Root) -> Option<String> {
     let folder = root.join(FTRACE_RECORDS);
     if !Records::any_left(&folder) {
-        return;
+        return None;
     }
-    if let (Ok(records), Ok(tracefs)) =
-        (Records::open(&folder, &boot(root)), find_root(root.path()))
-    {
-        restore(root, &records, &tracefs);
+    match (Records::open(&folder, &boot(root)), find_root(root.path())) {
+        (Ok(records), Ok(tracefs)) => restore(root, &records, &tracefs),
+        (Err(RecordsError::InUse(why)), _) => return Some(why),
+        _ => {}
     }
+    None
 }
 
 /// Names the boot.
@@ -80,6 +91,27 @@ fn restore_restrict(root: &Root, records: &Records) -> Option<String> {
 }
 
 impl System for Linux {
+    fn claim(&self, tracefs: &dyn Tracefs) -> Result<(), String> {
+        match open(&self.root) {
+            Ok(records) => {
+                restore(&self.root, &records, tracefs);
+                *self.records.borrow_mut() = Some(records);
+                Ok(())
+            }
+            Err(RecordsError::InUse(why)) => Err(why),
+            Err(RecordsError::Unusable(why)) => {
+                self.log(&format!(
+                    "linux.ftrace: {why}; if this program is killed, `sudo tracebox --reset-ftrace` resets the kernel"
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    fn release(&self) {
+        *self.records.borrow_mut() = None;
+    }
+
     fn machine(&self) -> Machine {
         let cpus = |file: &str| {
             let mut text = Vec::new();
@@ -102,7 +134,7 @@ impl System for Linux {
     }
 
     fn journal(&self, directory: &Directory) -> Journal {
-        Journal::new(self.records.as_ref().map(|records| records.store(directory)))
+        Journal::new(self.records.borrow().as_ref().map(|records| records.store(directory)))
     }
 
     fn symbols(&self) -> Result<Symbols, String> {
@@ -157,7 +189,7 @@ impl Restrict for Linux {
 
     fn remember(&self, found: Option<u32>) -> io::Result<()> {
         // Without records the user was told what a kill leaves.
-        self.records.as_ref().map_or(Ok(()), |records| records.keep_restrict(found))
+        self.records.borrow().as_ref().map_or(Ok(()), |records| records.keep_restrict(found))
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Fake {
     /// Is the failure the end of the process?
     kills: Cell<bool>,
     is_killed: Rc<Cell<bool>>,
+    /// What files print, whatever was written.
+    printed: RefCell<BTreeMap<String, Vec<u8>>>,
     /// Files that cannot be read or changed, and the error.
     denied: RefCell<BTreeMap<String, i32>>,
     scripts: Rc<RefCell<BTreeMap<String, VecDeque<Next>>>>,
@@ -68,6 +70,7 @@ impl Fake {
             failure: Cell::default(),
             kills: Cell::default(),
             is_killed: Rc::default(),
+            printed: RefCell::default(),
             denied: RefCell::default(),
             scripts: Rc::default(),
             open_pipes: Rc::default(),
@@ -133,6 +136,12 @@ impl Fake {
     /// Removes all files below a path.
     pub(crate) fn remove(&self, path: &str) {
         self.files.borrow_mut().retain(|file, _| !file.starts_with(path));
+    }
+
+    /// A file that prints this from now on, whatever is written.
+    pub(crate) fn print(&self, path: &str, text: &[u8]) {
+        self.files.borrow_mut().entry(path.to_owned()).or_default();
+        self.printed.borrow_mut().insert(path.to_owned(), text.to_owned());
     }
 
     /// Nothing can be done to this file from now on.
@@ -353,6 +362,9 @@ impl Fake {
 impl Tracefs for Fake {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         self.check(path)?;
+        if let Some(text) = self.printed.borrow().get(path) {
+            return Ok(text.clone());
+        }
         let (prefix, file) = split(path);
         let text = self.get(path);
         let size = |text: String| match text.as_str() {
@@ -507,5 +519,5 @@ fn split(path: &str) -> (&str, &str) {
 
 /// Kilobytes that a ring has if so many are asked for.
 fn rounded(kb: u64) -> u64 {
-    (kb * 1024).div_ceil(PAGE_PAYLOAD).max(2) * PAGE_PAYLOAD / 1024
+    kb.saturating_mul(1024).div_ceil(PAGE_PAYLOAD).max(2).saturating_mul(PAGE_PAYLOAD) / 1024
 }

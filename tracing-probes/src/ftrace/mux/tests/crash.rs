@@ -41,7 +41,8 @@ fn records_are_of_one_boot_and_one_daemon() {
     let path = folder.path().join("run/ftrace");
     let records = Records::open(&path, BOOT).unwrap();
     let error = Records::open(&path, BOOT).unwrap_err();
-    assert!(error.contains("another daemon"), "{error}");
+    let RecordsError::InUse(error) = error else { panic!("{error:?}") };
+    assert!(error.contains("another program records"), "{error}");
     let fake = Fake::new();
     let line = line(&Change::write("tracing_on".to_owned(), "0"));
     let mut store = records.store(&Directory::root());
@@ -61,7 +62,9 @@ fn records_are_of_one_boot_and_one_daemon() {
     assert_eq!(records.restore(&fake), Vec::<String>::new());
     assert_eq!(fake.take_log(), Vec::<String>::new());
     assert!(!path.join("root.ftrace").exists());
-    assert!(Records::open(&path.join("lock/x"), BOOT).unwrap_err().contains("name a directory"));
+    let error = Records::open(&path.join("lock/x"), BOOT).unwrap_err();
+    let RecordsError::Unusable(error) = error else { panic!("{error:?}") };
+    assert!(error.contains("make it writable"), "{error}");
 }
 
 #[test]

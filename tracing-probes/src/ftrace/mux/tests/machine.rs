@@ -238,7 +238,7 @@ fn check(mounted: &Mounted, directory: &Directory, seed: u64, starts: u32) -> Re
     let found = settings(&tracefs, directory);
     let mut before = None;
     for turn in 0..starts {
-        let records = Records::open(folder.path(), BOOT)?;
+        let records = Records::open(folder.path(), BOOT).map_err(|error| format!("{error:?}"))?;
         let store = UntilKilled(records.store(directory), Rc::clone(&is_killed));
         let mut mux = Mux::new(directory.clone(), Journal::new(Some(Box::new(store))));
         let mut formats = Choice::new(&mut table, &mut ids);

@@ -1,4 +1,6 @@
-use std::cell::RefCell;
+mod hostile;
+
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
@@ -69,9 +71,26 @@ struct Here {
     symbols: Rc<RefCell<usize>>,
     /// The kernel does not tell when a ring fills.
     is_old: Rc<RefCell<bool>>,
+    /// Another program has tracefs.
+    is_taken: Rc<Cell<bool>>,
+    /// How often tracefs was claimed, and given back.
+    claims: Rc<Cell<[u32; 2]>>,
 }
 
 impl System for Here {
+    fn claim(&self, _: &dyn Tracefs) -> Result<(), String> {
+        if self.is_taken.get() {
+            return Err("another program records".to_owned());
+        }
+        let [claimed, released] = self.claims.get();
+        assert_eq!(claimed, released, "it is claimed once");
+        self.claims.set([claimed + 1, released]);
+        Ok(())
+    }
+    fn release(&self) {
+        let [claimed, released] = self.claims.get();
+        self.claims.set([claimed, released + 1]);
+    }
     fn machine(&self) -> Machine {
         Machine { offline_cpus: vec![], ram_bytes: 1 << 34, page_kb: 4, arch: SyscallArch::X86_64 }
     }
@@ -153,6 +172,8 @@ struct World {
     fake: Rc<Fake>,
     here: Here,
     controller: Controller<Packets>,
+    /// Did the last refusal tell that a session must be alone?
+    is_exclusive_told: bool,
 }
 
 impl World {
@@ -173,7 +194,7 @@ impl World {
         let here = Here::default();
         let controller =
             Controller::new(Box::new(Through(Rc::clone(&fake))), Box::new(here.clone()));
-        Self { fake, here, controller }
+        Self { fake, here, controller, is_exclusive_told: false }
     }
 
     fn start(&mut self, id: u64, config: FtraceConfig) -> Result<Packets, String> {
@@ -187,6 +208,9 @@ impl World {
                 assert_eq!(stats.len(), 1, "the user of the session is told");
                 let told = stats[0].atrace_errors.clone().unwrap_or_default();
                 assert!(told.contains(&refusal.0), "{told}");
+                let exclusive = &stats[0].exclusive_feature_error;
+                assert!(exclusive.as_ref().is_none_or(|told| *told == refusal.0), "{exclusive:?}");
+                self.is_exclusive_told = exclusive.is_some();
                 Err(refusal.0)
             }
         }
@@ -360,6 +384,35 @@ fn a_clock_that_is_not_the_boot_clock_is_told() {
     };
     assert_eq!((bundle.ftrace_timestamp, bundle.boot_timestamp), (Some(5_000_007_000), Some(777)));
     assert_eq!(bundle.ftrace_clock.map(|clock| clock.0), Some(4));
+}
+
+/// Times of another clock must not be taken for those of the boot clock.
+#[test]
+fn a_clock_is_told_also_if_a_cpu_does_not_tell_the_time() {
+    let first = |stats: [Option<&str>; 2]| {
+        let mut world = World::new();
+        let raw = FtraceConfig { use_monotonic_raw_clock: Some(true), ..wants(&[FREQUENCY]) };
+        let packets = world.start(1, raw).unwrap();
+        for (cpu, stats) in stats.into_iter().enumerate() {
+            let path = format!("per_cpu/cpu{cpu}/stats");
+            match stats {
+                Some(text) => world.fake.set(&path, text),
+                None => world.fake.deny(&path, libc::EIO),
+            }
+        }
+        world.play(CPU0, &[page(&[15])]);
+        world.pass();
+        let packets = packets.take();
+        let Some(TracePacketData::FtraceEvents(bundle)) = &packets[0].data else {
+            panic!("{packets:?}")
+        };
+        assert_eq!(bundle.ftrace_clock.map(|clock| clock.0), Some(4), "{stats:?}");
+        (bundle.ftrace_timestamp, bundle.boot_timestamp)
+    };
+    let second = Some("now ts:   5.000007\n");
+    assert_eq!(first([None, second]), (Some(5_000_007_000), Some(777)));
+    assert_eq!(first([Some("entries: 1\n"), second]), (Some(5_000_007_000), Some(777)));
+    assert_eq!(first([None, None]), (None, None));
 }
 
 #[test]
@@ -628,7 +681,7 @@ fn lost_events_are_counted() {
     }
     world.controller.stop(1);
     let log = world.here.log.take();
-    assert!(log.iter().any(|line| line.contains("at least 6 events")), "{log:?}");
+    assert!(log.iter().any(|line| line.contains("lost at least 6 events")), "{log:?}");
     let _packets = world.start(2, wants(&[FREQUENCY])).unwrap();
     for lost in [Lost::Count(u64::MAX), Lost::Some] {
         world.play(CPU0, &[Made { lost, ..page(&[15]) }]);
@@ -641,6 +694,77 @@ fn lost_events_are_counted() {
     world.pass();
     world.controller.stop(3);
     assert_eq!(world.here.log.take().len(), 0);
+}
+
+/// The rings count all losses, where a full page tells only that there was one.
+#[test]
+fn lost_events_are_those_that_the_rings_count() {
+    let mut world = World::new();
+    let stats = |lost: [u64; 3]| {
+        let [overrun, commit, dropped] = lost;
+        format!("overrun: {overrun}\ncommit overrun: {commit}\ndropped events: {dropped}\n")
+    };
+    world.fake.set("per_cpu/cpu0/stats", &stats([100, 0, 0]));
+    let preserve = FtraceConfig { preserve_ftrace_buffer: Some(true), ..wants(&[FREQUENCY]) };
+    let _packets = world.start(1, preserve).unwrap();
+    world.play(CPU0, &[Made { lost: Lost::Some, ..page(&[15]) }]);
+    world.pass();
+    world.fake.set("per_cpu/cpu0/stats", &stats([1100, 10, 1]));
+    world.fake.set("per_cpu/cpu1/stats", &stats([0, 0, 5]));
+    world.controller.stop(1);
+    let log = world.here.log.take();
+    assert!(log.iter().any(|line| line.contains("lost 1016 events")), "{log:?}");
+}
+
+/// Two programs that set tracefs would put back what they found of each other.
+#[test]
+fn tracefs_is_claimed_for_all_sessions_together() {
+    let mut world = World::new();
+    let found = world.fake.settings();
+    world.here.is_taken.set(true);
+    assert_eq!(world.start(1, wants(&[FREQUENCY])).unwrap_err(), "another program records");
+    assert_eq!(world.fake.take_log(), [""; 0], "nothing was changed");
+    world.here.is_taken.set(false);
+    let other = FtraceConfig { instance_name: Some("other".to_owned()), ..wants(&[FREQUENCY]) };
+    _ = world.start(2, wants(&[FREQUENCY])).unwrap();
+    _ = world.start(3, other).unwrap();
+    world.controller.stop(2);
+    assert_eq!(world.here.claims.get(), [1, 0]);
+    world.controller.stop(3);
+    assert_eq!((world.here.claims.get(), world.fake.settings()), ([1, 1], found));
+    // A session that is refused later gives it back.
+    world.fake.set("current_tracer", "blk");
+    assert!(world.start(4, wants(&[FREQUENCY])).is_err());
+    assert_eq!(world.here.claims.get(), [2, 2]);
+}
+
+/// Upstream never writes this field.
+#[test]
+fn who_must_be_alone_is_told() {
+    let alone = || FtraceConfig { tids_to_trace: vec![9], ..wants(&[FREQUENCY]) };
+    for (first, second) in [(alone(), wants(&[FREQUENCY])), (wants(&[FREQUENCY]), alone())] {
+        let mut world = World::new();
+        let _first = world.start(1, first).unwrap();
+        assert!(world.start(2, second).unwrap_err().contains("tids_to_trace"));
+        assert!(world.is_exclusive_told);
+        // Any other reason is no such one.
+        let named = FtraceConfig { instance_name: Some("none".to_owned()), ..wants(&[FREQUENCY]) };
+        assert!(world.start(3, named).is_err());
+        assert!(!world.is_exclusive_told);
+    }
+}
+
+/// The kernel may fill rings faster than they are read: a flush ends.
+#[test]
+fn a_flush_reads_no_more_than_a_ring_has() {
+    let mut world = World::new();
+    let small = FtraceConfig { buffer_size_kb: Some(64), ..wants(&[FREQUENCY]) };
+    let packets = world.start(1, small).unwrap();
+    let full = (0..130).fold(Made::new(1), |made, _| made.event(1, &record(15)));
+    world.play(CPU0, &vec![full; 300]);
+    world.controller.flush(&[1], &mut |_, _| {});
+    // 64 KiB are 17 pages of records, and one is the reader's.
+    assert_eq!(packets.events(), 18 * 130);
 }
 
 /// The numbers are those of the names.
