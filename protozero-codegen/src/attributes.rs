@@ -46,6 +46,10 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
         None => {}
         Some(name) => return Err(nothing(name, "hold as Bytes")),
     }
+    match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false)) {
+        None => {}
+        Some(name) => return Err(nothing(name, "drop unknown fields of")),
+    }
     match config.shared.iter().find(|name| !is_single_message(schema, name)) {
         None => Ok(()),
         Some(name) => Err(nothing(name, "share: a field with one message, in no oneof")),

@@ -84,6 +84,14 @@ pub struct Config {
     pub compact: bool,
     /// Full names of messages that are not compact nevertheless, with those nested in them: requests that come often.
     pub not_compact: Vec<String>,
+    /// Owned messages without the field `unknown_fields`: what this build does not know is dropped when they are
+    /// decoded, also elements that a closed enum does not have. Full names as for attributes below: `pkg.Order` with
+    /// the messages inside it, `pkg` for a package, `.` for the schema. Such a message is not compact. Messages with
+    /// extensions keep the field, which holds them.
+    pub drop_unknown_fields: Vec<String>,
+    /// Names as prost has them, for code that used prost: fields and oneofs are in snake case (`peerURLs` is
+    /// `peer_ur_ls`), and the types have aliases at the paths that prost gives them. See [Names](crate#names).
+    pub prost_names: bool,
     /// Full names of fields that are `Option<Arc<M>>` in owned messages instead of `Option<M>`: large messages that are
     /// passed on as they are. The code that drops such a message is then in few places. Only singular fields of
     /// messages outside of oneofs.

@@ -20,6 +20,10 @@ usage: protozero-codegen [options] FILE.proto...
       --grpc-runtime PATH where that code finds protozero_tonic
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
+      --prost-names       fields in snake case, and aliases of types at the paths of prost
+      --drop-unknown-fields NAME
+                          structs without unknown_fields: in the message or package NAME
+                          (. is everything); repeatable
       --lazy-utf8         readers check strings on conversion to str, not on reading
       --flat PACKAGE      put the types of a package at the root, with nested names in
                           one piece (. is every package); repeatable
@@ -73,6 +77,10 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("grpc-runtime") => format!("grpc_runtime={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
             Arg::Long("compact") => "compact".into(),
+            Arg::Long("prost-names") => "prost_names".into(),
+            Arg::Long("drop-unknown-fields") => {
+                format!("drop_unknown_fields={}", args.value()?.string()?)
+            }
             Arg::Long("flat") => format!("flat={}", args.value()?.string()?),
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),

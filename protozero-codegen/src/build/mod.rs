@@ -89,6 +89,7 @@ impl From<Error> for BuildError {
 pub struct Build {
     config: Config,
     out_dir: Option<PathBuf>,
+    descriptor_set: Option<PathBuf>,
     cargo: bool,
 }
 
@@ -108,7 +109,7 @@ impl Build {
             names: true,
             ..Config::default()
         };
-        Self { config, out_dir: None, cargo: true }
+        Self { config, out_dir: None, descriptor_set: None, cargo: true }
     }
 
     /// Which code to generate. The functions that use descriptors need protozero's feature `text` or `json`.
@@ -143,6 +144,22 @@ impl Build {
     #[must_use]
     pub fn open_enums(mut self, open: bool) -> Self {
         self.config.open_enums = open;
+        self
+    }
+
+    /// Structs without `unknown_fields`, for these messages and packages: see [`Config::drop_unknown_fields`]. `["."]`
+    /// is what prost does.
+    #[must_use]
+    pub fn drop_unknown_fields(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let names = names.into_iter().map(|name| name.as_ref().to_owned());
+        self.config.drop_unknown_fields.extend(names);
+        self
+    }
+
+    /// Fields in snake case, and aliases at the paths of prost: see [`Config::prost_names`].
+    #[must_use]
+    pub fn prost_names(mut self, like_prost: bool) -> Self {
+        self.config.prost_names = like_prost;
         self
     }
 
@@ -218,6 +235,14 @@ impl Build {
         self
     }
 
+    /// Writes the schema into this file, too, as [`descriptor_set`](crate::descriptor_set) does: for
+    /// [dynamic messages](https://docs.rs/pbzero/latest/protozero/dynamic), or other tools.
+    #[must_use]
+    pub fn file_descriptor_set_path(mut self, path: impl Into<PathBuf>) -> Self {
+        self.descriptor_set = Some(path.into());
+        self
+    }
+
     /// Whether to print which files cargo must watch, as a build script does.
     #[must_use]
     pub fn cargo(mut self, tell: bool) -> Self {
@@ -251,6 +276,9 @@ impl Build {
             for path in &read {
                 println!("cargo:rerun-if-changed={}", path.display());
             }
+        }
+        if let Some(path) = &self.descriptor_set {
+            write_changed(path, &crate::descriptor_set(&sources)?)?;
         }
         self.config.sources = sources;
         write(&out, &generate(&self.config)?)
@@ -344,18 +372,19 @@ fn not_text(path: &str, error: &std::string::FromUtf8Error) -> BuildError {
 
 /// Writes new and changed files.
 fn write(out: &Path, files: &[OutputFile]) -> Result<(), BuildError> {
-    for file in files {
-        let path = out.join(&file.path);
-        let fail = |error| BuildError::Io { path: path.clone(), error };
-        if fs::read(&path).is_ok_and(|is| is == file.text.as_bytes()) {
-            continue;
-        }
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(fail)?;
-        }
-        fs::write(&path, &file.text).map_err(fail)?;
+    files.iter().try_for_each(|file| write_changed(&out.join(&file.path), file.text.as_bytes()))
+}
+
+/// Writes one file, if it is new or has changed.
+fn write_changed(path: &Path, content: &[u8]) -> Result<(), BuildError> {
+    let fail = |error| BuildError::Io { path: path.to_owned(), error };
+    if fs::read(path).is_ok_and(|is| is == content) {
+        return Ok(());
     }
-    Ok(())
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(fail)?;
+    }
+    fs::write(path, content).map_err(fail)
 }
 
 #[cfg(test)]

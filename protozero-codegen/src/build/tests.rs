@@ -51,6 +51,17 @@ fn imports_are_read_and_files_written_once() {
     assert_eq!(build().unwrap_err().to_string(), missing);
 }
 
+#[test]
+fn the_schema_is_written_as_a_descriptor_set() {
+    let root = folders();
+    let set = root.path().join("set/all.bin");
+    let includes: Vec<PathBuf> = ["a", "b"].iter().map(|f| root.path().join(f)).collect();
+    let build = Build::new().cargo(false).out_dir(root.path().join("out"));
+    build.file_descriptor_set_path(&set).compile(&["x/p.proto"], &includes).unwrap();
+    let set = protozero::dynamic::Pool::decode(&fs::read(set).unwrap()).unwrap();
+    assert!(set.message("P").is_some() && set.message("Q").is_some());
+}
+
 /// Nothing outside the folders is opened, and the import is what the error is about.
 #[test]
 fn imports_do_not_leave_the_folders() {

@@ -7,8 +7,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
 use crate::comments::mark;
-use crate::model::{EnumId, Field, Kind, MessageId, Schema};
-use crate::names::{Names, raw};
+use crate::model::{EnumId, Field, Kind, Message, MessageId, Schema};
+use crate::names::{Names, raw, snake};
 use crate::{Config, attributes};
 
 /// Columns a line may take with its attribute in front.
@@ -125,13 +125,28 @@ impl Context<'_> {
         !external && self.names.modules(file) == self.names.modules(self.file)
     }
 
+    /// The name of a field or a oneof in Rust, before it is made a valid one.
+    pub fn field_name(&self, name: &str) -> String {
+        if self.config.prost_names { snake(name) } else { name.to_owned() }
+    }
+
+    /// Whether the owned message of that name has no place for unknown fields.
+    pub fn drops_unknown(&self, message: &Message) -> bool {
+        let full = message.path.full();
+        let names = &self.config.drop_unknown_fields;
+        message.extension_ranges.is_empty()
+            && names.iter().any(|name| attributes::inside(name, &full))
+    }
+
     /// Whether the owned message of that name is compact.
-    pub fn is_compact(&self, full: &str) -> bool {
+    pub fn is_compact(&self, message: &Message) -> bool {
+        let full = message.path.full();
         let is_in = |outer: &String| {
             full.strip_prefix(outer.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        self.config.compact && !self.config.not_compact.iter().any(is_in)
+        let compact = self.config.compact && !self.drops_unknown(message);
+        compact && !self.config.not_compact.iter().any(is_in)
     }
 
     /// The configured attributes of a message or oneof.

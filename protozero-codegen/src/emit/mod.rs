@@ -1,5 +1,6 @@
 //! Turns the model into tokens. Each API kind has its own file; this one assembles files.
 
+mod aliases;
 mod context;
 mod descriptor;
 mod enumeration;
@@ -40,10 +41,10 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     let schema = &schema;
     let names = &Names::new(config, schema)?;
     attributes::check(config, schema)?;
-    // Services and descriptors need owned messages.
+    // Services, descriptors and aliases need owned messages.
     let mut full = config.clone();
     full.api_kinds.owned |= config.api_kinds.service || config.api_kinds.descriptor;
-    full.api_kinds.owned |= config.grpc.any();
+    full.api_kinds.owned |= config.grpc.any() || config.prost_names;
     let config = &full;
     let paths = tree::paths(schema);
     let wanted: Vec<usize> =

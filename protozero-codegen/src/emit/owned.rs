@@ -20,22 +20,22 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let full = message.path.full();
     let doc = docs_or(&message.comment, message.deprecated, &format!("`{full}`."));
     let attributes = cx.message_attributes(&full);
-    let of_unknown = cx.field_attributes(&format!("{full}.unknown_fields"));
-    let mut taken = Taken::new(&["unknown_fields"]);
+    let drops = cx.drops_unknown(message);
+    let mut taken = Taken::new(if drops { &[] } else { &["unknown_fields"] });
     let mut done = vec![false; message.oneofs.len()];
     let mut fields = TokenStream::new();
     let (mut lines, mut held) = (Vec::new(), Vec::new());
     for f in &message.fields {
         match f.oneof {
             None => {
-                let name = raw(&taken.take(f.name.clone()));
+                let name = raw(&taken.take(cx.field_name(&f.name)));
                 fields.extend(field(cx, &full, f, &name));
                 held.push((f, name.clone()));
-                lines.push(line(cx, &full, f, &name));
+                lines.push(line(cx, message, f, &name));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
                 let oneof = &message.oneofs[at];
-                let name = raw(&taken.take(oneof.name.clone()));
+                let name = raw(&taken.take(cx.field_name(&oneof.name)));
                 let ty = ident(&names.oneofs[at]);
                 let numbers: Vec<_> = members(message, at).map(|f| f.number.to_string()).collect();
                 lines.push((None, format!("oneof {name} = {};", numbers.join(" | "))));
@@ -53,8 +53,10 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     lines.reverse();
     // The table of a compact message implements `Clone`.
     let (flavour, clone) =
-        if cx.is_compact(&full) { ("compact", None) } else { ("owned", Some(quote! { Clone, })) };
-    let table = table(cx, flavour, &names.owned, &lines);
+        if cx.is_compact(message) { ("compact", None) } else { ("owned", Some(quote! { Clone, })) };
+    let without = if drops { " without unknown_fields" } else { "" };
+    let table = table(cx, flavour, &format!("{}{without}", names.owned), &lines);
+    let unknown = (!drops).then(|| unknown(cx, &full));
     let extensions = extension::nested(cx, message, &name);
     quote! {
         #doc
@@ -62,15 +64,23 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         #attributes
         pub struct #name {
             #fields
-            /// Fields this build does not know, verbatim.
-            #of_unknown
-            pub unknown_fields: protozero::UnknownFields,
+            #unknown
         }
         #table
         #open
         #(#oneofs)*
         #defaults
         #extensions
+    }
+}
+
+/// The field for unknown ones.
+fn unknown(cx: &Context<'_>, full: &str) -> TokenStream {
+    let attributes = cx.field_attributes(&format!("{full}.unknown_fields"));
+    quote! {
+        /// Fields this build does not know, verbatim.
+        #attributes
+        pub unknown_fields: protozero::UnknownFields,
     }
 }
 
@@ -138,9 +148,14 @@ fn implicit(f: &Field) -> bool {
 }
 
 /// The line of a field in `rt::owned!`.
-fn line<'a>(cx: &'a Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> Line<'a> {
+fn line<'a>(
+    cx: &'a Context<'_>,
+    message: &Message,
+    f: &Field,
+    name: &proc_macro2::Ident,
+) -> Line<'a> {
     let number = f.number;
-    let full = format!("{full}.{}", f.name);
+    let full = format!("{}.{}", message.path.full(), f.name);
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let (key, of) = (kind(cx, &full, key), kind(cx, &full, value));
         return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of};"));
@@ -155,8 +170,12 @@ fn line<'a>(cx: &'a Context<'_>, full: &str, f: &Field, name: &proc_macro2::Iden
         _ if implicit(f) => "implicit",
         _ => "optional",
     };
-    let keeper = if shape.ends_with("enums") { " + unknown_fields" } else { "" };
-    let text = format!("{shape} {name}{keeper} = {number} as {};", kind(cx, &full, f));
+    let (dropping, keeper) = match shape.ends_with("enums") {
+        true if cx.drops_unknown(message) => ("_dropping", ""),
+        true => ("", " + unknown_fields"),
+        false => ("", ""),
+    };
+    let text = format!("{shape}{dropping} {name}{keeper} = {number} as {};", kind(cx, &full, f));
     (cx.gate_feature(f), text)
 }
 
@@ -208,7 +227,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
         .collect();
     lines.sort();
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
-    let flavour = if cx.is_compact(&outer) { "compact_oneof" } else { "oneof" };
+    let flavour = if cx.is_compact(message) { "compact_oneof" } else { "oneof" };
     let table = table(cx, flavour, name, &lines);
     let name = ident(name);
     quote! {
@@ -230,7 +249,7 @@ fn defaults(
     let mut taken = Taken::new(&[]);
     for (f, field) in held.iter().filter(|(f, _)| f.label != Label::Repeated) {
         let Some(default) = &f.default else { continue };
-        let getter = raw(&taken.take(format!("{}_or_default", f.name)));
+        let getter = raw(&taken.take(format!("{}_or_default", cx.field_name(&f.name))));
         let doc = format!(" `{}`, or the schema's default.", f.name);
         let scalar = cx.scalar(f.kind);
         let (ty, body) = match default {

@@ -18,7 +18,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     // Names of methods of every reader and table.
     let fixed = ["new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
     let mut taken = Taken::new(&fixed);
-    let methods: Vec<_> = message.fields.iter().map(|f| raw(&taken.take(f.name.clone()))).collect();
+    let method = |f: &Field| raw(&taken.take(cx.field_name(&f.name)));
+    let methods: Vec<_> = message.fields.iter().map(method).collect();
     let lines: Vec<_> = message
         .fields
         .iter()
@@ -51,7 +52,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     section(cx, &mut out, "one", &lines, |f| !repeated(f) && f.oneof.is_none());
     section(cx, &mut out, "many", &lines, repeated);
     for (at, oneof) in message.oneofs.iter().enumerate() {
-        let head = format!("oneof {}", raw(&taken.take(oneof.name.clone())));
+        let head = format!("oneof {}", raw(&taken.take(cx.field_name(&oneof.name))));
         section(cx, &mut out, &head, &lines, |f| f.oneof == Some(at));
     }
     out.push('}');

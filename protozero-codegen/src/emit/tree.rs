@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::aliases;
 use super::context::{cfg, path};
 use crate::Config;
 use crate::model::Schema;
@@ -51,6 +52,7 @@ struct Node {
 struct Tree<'a> {
     config: &'a Config,
     schema: &'a Schema,
+    names: &'a Names,
     /// The code of each file.
     paths: &'a [String],
 }
@@ -70,7 +72,7 @@ pub(crate) fn emit(
         }
         node.files.push(at);
     }
-    let tree = Tree { config, schema, paths };
+    let tree = Tree { config, schema, names, paths };
     let (items, modules) = (tree.root_items(&root), tree.children(&root, ""));
     quote! { #items #modules }
 }
@@ -132,7 +134,11 @@ impl Tree<'_> {
             let path = &self.paths[*at];
             quote! { #gate include!(#path); }
         });
-        quote! { #runtime #rt #heap #descriptors #(#files)* }
+        let aliases = self.config.prost_names.then(|| {
+            let beside = node.children.keys();
+            aliases::emit(self.config, self.schema, self.names, &node.files, beside)
+        });
+        quote! { #runtime #rt #heap #descriptors #(#files)* #aliases }
     }
 }
 

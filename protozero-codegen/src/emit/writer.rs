@@ -20,7 +20,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     }
     let names = cx.names.message(id);
     let mut taken = Taken::new(&["append_raw", "from_scope", "scope_mut"]);
-    let plain: Vec<_> = message.fields.iter().map(|f| taken.take(f.name.clone())).collect();
+    let plain: Vec<_> = message.fields.iter().map(|f| taken.take(cx.field_name(&f.name))).collect();
     let mut table = format!("rt::writer! {{ {}, \"{}\";\n", names.writer, message.path.full());
     let mut maps = TokenStream::new();
     for (f, name) in message.fields.iter().zip(plain) {

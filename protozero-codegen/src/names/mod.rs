@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use proc_macro2::Ident;
 
 pub(crate) use self::ident::{Taken, camel, entry, json, raw, snake};
-pub(crate) use self::rule::ROOT_ITEMS;
+pub(crate) use self::rule::{ROOT_ITEMS, is_reserved};
 use crate::model::{EnumId, Message, MessageId, Path, Schema, Service};
 use crate::{Config, Error};
 
@@ -163,7 +163,7 @@ fn clash(file: String, name: &str, one: &str, other: &str) -> Error {
 }
 
 impl MessageNames {
-    fn all(&self) -> impl Iterator<Item = &str> {
+    pub fn all(&self) -> impl Iterator<Item = &str> {
         let own = [&self.owned, &self.writer, &self.reader, &self.field, &self.table];
         own.into_iter().chain(&self.oneofs).map(String::as_str)
     }

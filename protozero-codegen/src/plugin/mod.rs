@@ -7,15 +7,16 @@
 //! Options, joined by commas:
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
-//! - `open_enums`, `lazy_utf8`, `compact` and `names` (on unless `names=false`), alone or with `=true` or `=false`;
+//! - `open_enums`, `lazy_utf8`, `prost_names`, `compact` and `names` (on unless `names=false`), alone or with
+//!   `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
 //! - `text_feature=NAME` and `reader_feature=NAME`: descriptors or readers are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
-//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `message_attribute=NAME:#[..]`,
-//!   `enum_attribute` and `field_attribute` as in [`Config`].
+//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `drop_unknown_fields=NAME`,
+//!   `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in [`Config`].
 //!
 //! A comma always ends an option, so an attribute that contains one works only on the command line and in build
 //! scripts.
@@ -123,6 +124,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "open_enums" => config.open_enums = switch(name, value)?,
         "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
+        "prost_names" => config.prost_names = switch(name, value)?,
         "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
         "root" if value.is_empty() || syn::parse_str::<syn::Path>(value).is_ok() => {
             config.root = value.to_owned();
@@ -157,10 +159,8 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "grpc_runtime" => {
             return Err(format!("grpc_runtime is a path such as ::sdk::tonic, not {value:?}"));
         }
-        "bytes" if value.is_empty() => {
-            return Err("bytes wants a name of the schema, or `.`".into());
-        }
-        "bytes" => config.bytes.push(value.into()),
+        "bytes" => config.bytes.push(declared(name, value)?),
+        "drop_unknown_fields" => config.drop_unknown_fields.push(declared(name, value)?),
         "message_attribute" => config.message_attributes.push(attribute(name, value)?),
         "enum_attribute" => config.enum_attributes.push(attribute(name, value)?),
         "field_attribute" => config.field_attributes.push(attribute(name, value)?),
@@ -186,6 +186,14 @@ fn grpc(value: &str) -> Result<Grpc, String> {
         }
     }
     Ok(grpc)
+}
+
+/// A name of the schema.
+fn declared(option: &str, value: &str) -> Result<String, String> {
+    match value {
+        "" => Err(format!("{option} wants a name of the schema, or `.`")),
+        _ => Ok(value.to_owned()),
+    }
 }
 
 /// A name of the schema, and its attributes.

@@ -121,6 +121,12 @@ fn options_and_errors_reach_protoc() {
     let nothing = "p.B.none:0:0: nothing in the schema has this name, to hold as Bytes";
     assert_eq!(error("root=x,bytes=p.B.none"), nothing);
     assert_eq!(error("root=x,bytes=.,bytes=p.B"), "");
+    assert_eq!(
+        error("drop_unknown_fields"),
+        "drop_unknown_fields wants a name of the schema, or `.`"
+    );
+    let nothing = "p.none:0:0: nothing in the schema has this name, to drop unknown fields of";
+    assert_eq!(error("root=x,drop_unknown_fields=p.none"), nothing);
     assert_eq!(error("open_enums=no"), "open_enums is true or false, not \"no\"");
     for root in ["1", "a b", "crate::", "x;y"] {
         assert!(error(&format!("root={root}")).starts_with("root is a module such as"), "{root}");

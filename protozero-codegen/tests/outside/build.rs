@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use protozero_codegen::{Build, BuildError, Grpc};
+use protozero_codegen::{ApiKinds, Build, BuildError, Grpc};
 
 /// A folder, and the API kinds in it.
 const MIXES: [(&str, &str); 9] = [
@@ -41,6 +41,12 @@ fn main() -> Result<(), BuildError> {
         }
         build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;
     }
+    // Names and structs as those of prost, for the same schemas.
+    let like_prost = Build::new().api_kinds(ApiKinds::ALL).prost_names(true);
+    like_prost
+        .drop_unknown_fields(["."])
+        .out_dir(out.join("like_prost"))
+        .compile(&protos, &["proto"])?;
     // The generator is built without its feature `grpc` here, and says what to add.
     let refused = Build::new().grpc(Grpc::ALL).compile(&["proto/greeter.proto"], &["proto"]);
     let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();

@@ -129,6 +129,15 @@ pub fn merge_known<K: ReadPacked>(
     merge_keeping_unknown::<K>(slot, Some(unknown), field)
 }
 
+/// [`merge_keeping_unknown`] for structs without unknown fields.
+pub fn merge_dropping<K: ReadPacked>(
+    slot: &mut Vec<K::Owned>,
+    field: &Field<'_>,
+    _: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    merge_keeping_unknown::<K>(slot, None, field)
+}
+
 /// Decodes a member of a oneof.
 #[inline]
 pub fn merge_oneof<'a, O: MergeOneof<'a>>(

@@ -37,8 +37,8 @@ pub use core::result::Result::Ok;
 pub use encoder::Encoder;
 pub use map::{Map, merge_map, put_map};
 pub use merge::{
-    drop_unknown, keep_unknown, merge_keeping_unknown, merge_known, merge_oneof, merge_optional,
-    merge_packed, merge_repeated, merge_single, merge_variant,
+    drop_unknown, keep_unknown, merge_dropping, merge_keeping_unknown, merge_known, merge_oneof,
+    merge_optional, merge_packed, merge_repeated, merge_single, merge_variant,
 };
 pub(crate) use nested::split_delimited;
 pub use nested::{Group, Nested};

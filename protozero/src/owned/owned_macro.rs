@@ -43,14 +43,35 @@
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 ///
+/// A struct without the field drops what it does not know:
+///
+/// ```
+/// use protozero::{Message, rt};
+///
+/// #[derive(Clone, PartialEq, Debug, Default)]
+/// struct Point {
+///     x: i32,
+/// }
+///
+/// rt::owned! {
+///     Point without unknown_fields;
+///     implicit x = 1 as Int32;
+/// }
+///
+/// let point = Point::decode(b"\x08\x07\x10\x09")?;
+/// assert_eq!((point.x, point.encode_to_vec().as_slice()), (7, &b"\x08\x07"[..]));
+/// # Ok::<(), protozero::DecodeError>(())
+/// ```
+///
 /// A line is `shape field = number as Kind;`. The type of the kind, if it has one, is in
 /// parentheses; a map has two kinds, and a oneof has several numbers and no kind. For a closed
-/// enumeration, `+ unknown_fields` before the number is the place for invalid elements.
+/// enumeration, `+ unknown_fields` before the number is the place for invalid elements. After
+/// `Polygon without unknown_fields;` the struct has no such field: what it does not know is dropped.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __owned {
     (
-        $name:ident;
+        $name:ident $(without $none:ident)?;
         $(
             $(#[$meta:meta])*
             $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal $(| $more:literal)*
@@ -60,7 +81,7 @@ macro_rules! __owned {
         impl $crate::rt::owned::Encode for $name {
             #[inline]
             fn encode_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
-                $crate::rt::owned::put_unknown(out, &self.unknown_fields);
+                $crate::rt::unknown!(put out, self $(without $none)?);
                 $(
                     $(#[$meta])*
                     $crate::rt::owned::owned_macro::$shape::put
@@ -87,11 +108,29 @@ macro_rules! __owned {
                     )*
                     _ => $crate::rt::owned::Ok(false),
                 };
-                $crate::rt::owned::keep_unknown(understood, &mut self.unknown_fields, &field)
+                $crate::rt::unknown!(keep understood, field, self $(without $none)?)
             }
         }
 
         impl $crate::Message for $name {}
+    };
+}
+
+/// What a message does with unknown fields: it writes or keeps them, or has none.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __unknown {
+    (put $out:ident, $message:ident) => {
+        $crate::rt::owned::put_unknown($out, &$message.unknown_fields)
+    };
+    (put $out:ident, $message:ident without $none:ident) => {
+        let _ = &$out;
+    };
+    (keep $understood:ident, $field:ident, $message:ident) => {
+        $crate::rt::owned::keep_unknown($understood, &mut $message.unknown_fields, &$field)
+    };
+    (keep $understood:ident, $field:ident, $message:ident without $none:ident) => {
+        $crate::rt::owned::drop_unknown($understood)
     };
 }
 
@@ -204,6 +243,10 @@ shapes! {
     packed_enums = put_packed, merge_known;
     /// `unpacked`, for enumerations.
     unpacked_enums = put_repeated, merge_known;
+    /// `packed_enums`; unknown numbers are dropped.
+    packed_enums_dropping = put_packed, merge_dropping;
+    /// `unpacked_enums`; unknown numbers are dropped.
+    unpacked_enums_dropping = put_repeated, merge_dropping;
     /// One field per entry.
     map = put_map, merge_map;
     /// The member that is set.

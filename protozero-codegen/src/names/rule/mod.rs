@@ -105,6 +105,11 @@ pub(super) fn module(part: &str) -> String {
     free(format!("{part}{}", "_".repeat(at_end)))
 }
 
+/// Whether generated code needs that name itself.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
 fn free(mut name: String) -> String {
     if RESERVED.contains(&name.trim_end_matches('_')) {
         name.push('_');

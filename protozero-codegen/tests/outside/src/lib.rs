@@ -15,7 +15,7 @@ macro_rules! mixes {
     )*};
 }
 
-mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all }
+mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all like_prost }
 
 /// The code that the two lines of the documentation generate.
 pub mod plain {

@@ -71,6 +71,50 @@ fn names_are_made_possible() {
     assert_eq!(stream.finish().unwrap(), [8, 1, 16, 2, 40, 3]);
 }
 
+/// The paths are prost's, and every field is named in the literal.
+#[test]
+fn code_that_used_prost_finds_its_names() {
+    use crate::like_prost::kitchen::three::{Plain, plain};
+    let old = Plain {
+        number: 5,
+        maybe: None,
+        text: "hi".into(),
+        blob: vec![1],
+        shade: plain::Shade::Dark,
+        inner: None,
+        reals: vec![0.5],
+        flags: vec![true],
+        shades: vec![plain::Shade::None],
+        inners: [(1, Plain::default())].into(),
+        any: None,
+        json: None,
+        boxed: None,
+        pick: Some(plain::Pick::Tone(plain::Shade::Dark)),
+    };
+    assert_eq!(Plain::decode(&old.encode_to_vec()), Ok(old));
+}
+
+#[test]
+fn unknown_fields_are_dropped_where_it_was_asked_for() {
+    use crate::{all, like_prost};
+    // A field with a number that the schema does not have.
+    let bytes = b"\x08\x05\xa0\x1f\x01";
+    let kept = all::kitchen::three::Plain::decode(bytes).unwrap();
+    assert_eq!(kept.encode_to_vec(), bytes);
+    let dropped = like_prost::kitchen::three::Plain::decode(bytes).unwrap();
+    assert_eq!(dropped.encode_to_vec(), b"\x08\x05");
+    // 9 is no value of the closed enum.
+    let bytes = b"\x0a\x02\x05\x09\x10\x09\x10\x06";
+    let kept = all::kitchen::edition::Lamps::decode(bytes).unwrap();
+    assert_eq!(kept.unknown_fields.iter().count(), 2);
+    let dropped = like_prost::kitchen::edition::Lamps::decode(bytes).unwrap();
+    assert_eq!(dropped.encode_to_vec(), b"\x0a\x01\x05\x10\x06");
+    // A message with extensions keeps them.
+    let bytes = b"\xa0\x06\x07";
+    let kept = like_prost::kitchen::edition::Chosen::decode(bytes).unwrap();
+    assert_eq!(kept.encode_to_vec(), bytes);
+}
+
 #[test]
 fn services_know_who_streams() {
     let flags = crate::all::kitchen::two::Kitchen::METHODS.map_flags();
