@@ -17,7 +17,7 @@ use super::on_demand::{Instance, NAME, cat, end, source, start};
 use super::{FOREVER, alone};
 
 /// The fields of a message.
-fn fields(message: &[u8]) -> Vec<(u32, Value<'_>)> {
+pub(super) fn fields(message: &[u8]) -> Vec<(u32, Value<'_>)> {
     let mut reader = Reader::new(message);
     let mut fields = Vec::new();
     while let Some(field) = reader.next_field().expect("a valid message") {
@@ -26,14 +26,14 @@ fn fields(message: &[u8]) -> Vec<(u32, Value<'_>)> {
     fields
 }
 
-fn number(message: &[u8], field: u32) -> Option<u64> {
+pub(super) fn number(message: &[u8], field: u32) -> Option<u64> {
     fields(message).into_iter().rev().find_map(|(number, value)| match value {
         Value::Varint(value) if number == field => Some(value),
         _ => None,
     })
 }
 
-fn bytes(message: &[u8], field: u32) -> Option<&[u8]> {
+pub(super) fn bytes(message: &[u8], field: u32) -> Option<&[u8]> {
     fields(message).into_iter().rev().find_map(|(number, value)| match value {
         Value::Len(value) if number == field => Some(value),
         _ => None,
@@ -46,9 +46,9 @@ const PACKET_STATS: u32 = 34;
 const BUNDLE_EVENT: u32 = 2;
 const EVENT_TIME: u32 = 1;
 const EVENT_PID: u32 = 2;
-const EVENT_PRINT: u32 = 3;
+pub(super) const EVENT_PRINT: u32 = 3;
 const EVENT_SWITCH: u32 = 4;
-const PRINT_TEXT: u32 = 2;
+pub(super) const PRINT_TEXT: u32 = 2;
 const SWITCH_PREV_PID: u32 = 2;
 const SWITCH_PREV_STATE: u32 = 4;
 const SWITCH_NEXT_PID: u32 = 6;
@@ -56,15 +56,15 @@ const SWITCH_NEXT_PRIO: u32 = 7;
 
 /// What a session has recorded.
 #[derive(Default)]
-struct Recorded {
+pub(super) struct Recorded {
     /// Whole bundles.
-    bundles: Vec<Vec<u8>>,
-    stats: Vec<FtraceStats>,
+    pub(super) bundles: Vec<Vec<u8>>,
+    pub(super) stats: Vec<FtraceStats>,
 }
 
 impl Recorded {
     /// Flushes, and takes what there is.
-    fn read(consumer: &mut Consumer) -> Self {
+    pub(super) fn read(consumer: &mut Consumer) -> Self {
         let mut recorded = Self::default();
         consumer.flush(FOREVER).expect("the sources flush");
         let read = consumer.read_buffers(FOREVER, |packet| {
@@ -88,7 +88,7 @@ impl Recorded {
     }
 
     /// All events, by processor.
-    fn events(&self) -> BTreeMap<u32, Vec<&[u8]>> {
+    pub(super) fn events(&self) -> BTreeMap<u32, Vec<&[u8]>> {
         let mut events: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (bundle, decoded) in self.bundles.iter().zip(self.decoded()) {
             let of_bundle = fields(bundle).into_iter().filter_map(|(number, value)| match value {
@@ -101,7 +101,7 @@ impl Recorded {
     }
 }
 
-fn session(
+pub(super) fn session(
     service: &daemon::in_process::InProcessService,
     set: impl FnOnce(&mut FtraceConfig),
 ) -> Consumer {
@@ -128,7 +128,7 @@ fn session(
     consumer
 }
 
-fn strings(names: &[&str]) -> Vec<String> {
+pub(super) fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 

@@ -6,6 +6,8 @@ mod hostile;
 mod on_demand;
 mod pages;
 mod restores;
+mod sessions;
+mod uprobes;
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;

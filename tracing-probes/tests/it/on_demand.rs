@@ -1,6 +1,7 @@
 //! Processes that ftrace sees, recorded by `linux.process_stats` of the same session; rings that are read when they fill.
 //! They need the right to use tracefs: without it, a test says that it was skipped.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -17,38 +18,57 @@ use protos::{
 };
 use protozero::Message;
 
+use super::restores::settings_with;
 use super::{FOREVER, alone};
 
 pub(super) const NAME: &str = "tracing_probes_demand";
 
-/// An instance of tracefs, which is removed at the end.
-pub(super) struct Instance(pub(super) String);
+/// An instance of tracefs, which is removed at the end. No other test on this machine uses tracefs until then; and at
+/// the end every setting is as it was at the begin.
+pub(super) struct Instance(pub(super) String, BTreeMap<String, String>, #[expect(dead_code)] File);
 
 impl Instance {
     fn new() -> io::Result<Self> {
         let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
         let root = roots.into_iter().find(|root| File::open(Path::new(root).join("trace")).is_ok());
         let root = root.ok_or_else(|| io::Error::other("there is no tracefs that can be read"))?;
+        // Tests of other programs take the same lock.
+        let lock = File::open(root)?;
+        lock.lock()?;
         let path = format!("{root}/instances/{NAME}");
         // One that a run before was killed with.
         _ = std::fs::remove_dir(&path);
         std::fs::create_dir(&path)?;
-        Ok(Self(path))
+        let found = settings_with(NAME);
+        Ok(Self(path, found, lock))
     }
 
     /// An instance for a test, which is told if there is none.
     pub(super) fn of_test(test: &str) -> Option<Self> {
         let instance = Self::new();
         if let Err(error) = &instance {
-            let text = format!("\nSKIPPED {test}: {error}\n");
-            io::stderr().write_all(text.as_bytes()).unwrap();
+            skip(test, &error.to_string());
         }
         instance.ok()
     }
 }
 
+/// Tells that a test was not run, also where the test passes and its output is not shown.
+pub(super) fn skip(test: &str, why: &str) {
+    io::stderr().write_all(format!("\nSKIPPED {test}: {why}\n").as_bytes()).unwrap();
+}
+
 impl Drop for Instance {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let mut now = settings_with(NAME);
+            // A ring that is used once stays expanded.
+            let mut is_same = |(file, was): &(&String, &String)| {
+                now.remove(*file).as_ref() == Some(was) || was.contains("expanded")
+            };
+            let changed: Vec<_> = self.1.iter().filter(|entry| !is_same(entry)).collect();
+            assert!(changed.is_empty(), "they were {changed:?} before the test");
+        }
         if let Err(error) = std::fs::remove_dir(&self.0) {
             assert!(std::thread::panicking(), "{}: {error}", self.0);
         }

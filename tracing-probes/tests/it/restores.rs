@@ -160,14 +160,14 @@ fn ftrace_config(random: &mut Random) -> FtraceConfig {
     config
 }
 
-/// All control files of the main instance and of the test's, the instances, and the setting for addresses.
-fn settings() -> BTreeMap<String, String> {
+/// All control files of the main instance and of another one, the instances, and the setting for addresses.
+pub(super) fn settings_with(instance: &str) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut read = |path: PathBuf| {
         let Ok(text) = fs::read_to_string(&path) else { return };
         settings.insert(path.display().to_string(), text.trim().to_owned());
     };
-    for base in [TRACEFS.to_owned(), format!("{TRACEFS}/instances/{INSTANCE}")] {
+    for base in [TRACEFS.to_owned(), format!("{TRACEFS}/instances/{instance}")] {
         let base = Path::new(&base);
         for file in [
             "tracing_on",
@@ -208,6 +208,10 @@ fn settings() -> BTreeMap<String, String> {
     settings
 }
 
+fn settings() -> BTreeMap<String, String> {
+    settings_with(INSTANCE)
+}
+
 /// What a folder has, sorted.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -217,14 +221,14 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Does another program record? It has pipes open.
-fn is_used() -> bool {
+pub(super) fn is_used() -> bool {
     let files =
         folders(Path::new("/proc")).into_iter().flat_map(|process| folders(&process.join("fd")));
     files.filter_map(|file| fs::read_link(file).ok()).any(|link| link.ends_with("trace_pipe_raw"))
 }
 
 /// Is anything set that sessions would find in use?
-fn is_set() -> bool {
+pub(super) fn is_set() -> bool {
     let text = |file: &str| fs::read_to_string(Path::new(TRACEFS).join(file)).unwrap_or_default();
     text("current_tracer").trim() != "nop" || !text("set_event").trim().is_empty()
 }
