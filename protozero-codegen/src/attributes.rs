@@ -5,7 +5,7 @@ use quote::quote;
 use syn::Attribute;
 use syn::parse::Parser as _;
 
-use crate::model::{Kind, Label, Schema};
+use crate::model::{Field, Kind, Label, Schema};
 use crate::{Config, Error};
 
 /// Parses attributes in Rust's syntax: `#[a] #[b(c)]`.
@@ -31,22 +31,24 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     }
     // `type_attribute` sets both lists with one name, so a name may match either messages or enums.
     let types = config.message_attributes.iter().chain(&config.enum_attributes);
-    let lost = types.clone().find(|(name, _)| !any(schema, name, false));
-    let lost = lost.or_else(|| config.field_attributes.iter().find(|(n, _)| !any(schema, n, true)));
+    let rule = if config.prost_names { like_prost } else { inside };
+    let lost = types.clone().find(|(name, _)| !any(schema, name, false, rule));
+    let lost =
+        lost.or_else(|| config.field_attributes.iter().find(|(n, _)| !any(schema, n, true, rule)));
     let nothing = |name: &String, what: &str| Error {
         file: name.clone(),
         line: 0,
         column: 0,
-        message: format!("nothing in the schema has this name, to {what}"),
+        message: format!("nothing in the schema has this name, to {what}{}", ends(schema, name)),
     };
     if let Some((name, _)) = lost {
         return Err(nothing(name, "stand attributes at"));
     }
-    match config.bytes.iter().find(|name| !any(schema, name, true)) {
+    match config.bytes.iter().find(|name| !any(schema, name, true, rule)) {
         None => {}
         Some(name) => return Err(nothing(name, "hold as Bytes")),
     }
-    match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false)) {
+    match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false, inside)) {
         None => {}
         Some(name) => return Err(nothing(name, "drop unknown fields of")),
     }
@@ -70,19 +72,50 @@ fn is_single_message(schema: &Schema, name: &str) -> bool {
 }
 
 /// Whether `name` matches a message, oneof or enum, or, with `fields`, a field.
-fn any(schema: &Schema, name: &str, fields: bool) -> bool {
+fn any(schema: &Schema, name: &str, fields: bool, rule: fn(&str, &str) -> bool) -> bool {
     if name.trim_start_matches('.').is_empty() {
         return true;
     }
     let types = schema.messages.iter().any(|message| {
         let full = message.path.full();
-        let within = |short: &str| inside(name, &format!("{full}.{short}"));
-        inside(name, &full)
+        let within = |short: &str| rule(name, &format!("{full}.{short}"));
+        let field = |field: &Field| {
+            let of = field.oneof.map(|at| format!("{}.{}", message.oneofs[at].name, field.name));
+            within(&field.name) || of.is_some_and(|member| within(&member))
+        };
+        rule(name, &full)
             || message.oneofs.iter().any(|oneof| within(&oneof.name))
             || fields && within("unknown_fields")
-            || fields && message.fields.iter().any(|field| within(&field.name))
+            || fields && message.fields.iter().any(field)
     });
-    types || schema.enums.iter().any(|e| inside(name, &e.path.full()))
+    types || schema.enums.iter().any(|e| rule(name, &e.path.full()))
+}
+
+/// A full name of a type or a field that ends with `name`, for a message.
+fn ends(schema: &Schema, name: &str) -> String {
+    let end = format!(".{}", name.trim_start_matches('.'));
+    let messages = schema.messages.iter().flat_map(|message| {
+        let full = message.path.full();
+        let fields = message.fields.iter().map(|f| format!("{full}.{}", f.name));
+        fields.chain([full.clone()]).collect::<Vec<_>>()
+    });
+    let mut all = messages.chain(schema.enums.iter().map(|e| e.path.full()));
+    let found = all.find(|full| full.ends_with(&end));
+    found.map(|full| format!("; names are full: {full}")).unwrap_or_default()
+}
+
+/// The rule of prost: a name that begins with a dot is full, and matches what is inside it. Another one is the end of a
+/// full name, and matches nothing else.
+fn like_prost(name: &str, full: &str) -> bool {
+    if name.is_empty() || name.starts_with('.') {
+        return inside(name, full);
+    }
+    full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Whether the configuration's `name` matches the element with the name `full`.
+pub(crate) fn matches(config: &Config, name: &str, full: &str) -> bool {
+    if config.prost_names { like_prost(name, full) } else { inside(name, full) }
 }
 
 /// Whether `full` is `name` or lies inside it.
@@ -93,8 +126,8 @@ pub(crate) fn inside(name: &str, full: &str) -> bool {
 }
 
 /// The attributes in `list` that match the name `full`, in their order there.
-pub(crate) fn of(list: &[(String, String)], full: &str) -> TokenStream {
-    let here = list.iter().filter(|(name, _)| inside(name, full));
+pub(crate) fn of(config: &Config, list: &[(String, String)], full: &str) -> TokenStream {
+    let here = list.iter().filter(|(name, _)| matches(config, name, full));
     let found = here.flat_map(|(_, text)| parse(text).unwrap_or_default());
     found.map(|attribute| quote! { #attribute }).collect()
 }

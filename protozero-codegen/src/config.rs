@@ -90,7 +90,10 @@ pub struct Config {
     /// extensions keep the field, which holds them.
     pub drop_unknown_fields: Vec<String>,
     /// Names as prost has them, for code that used prost: fields and oneofs are in snake case (`peerURLs` is
-    /// `peer_ur_ls`), and the types have aliases at the paths that prost gives them. See [Names](crate#names).
+    /// `peer_ur_ls`), oneofs are behind all other fields, and the types have aliases at the paths that prost gives
+    /// them. See [Names](crate#names). The names for attributes and `bytes` below are prost's, too: `.pkg.Order` also
+    /// matches what is inside, `v1.Order` is the end of a full name and matches nothing else, and a member of a oneof
+    /// is `pkg.Order.paid_by.card`.
     pub prost_names: bool,
     /// Full names of fields that are `Option<Arc<M>>` in owned messages instead of `Option<M>`: large messages that are
     /// passed on as they are. The code that drops such a message is then in few places. Only singular fields of
@@ -120,6 +123,8 @@ pub struct Config {
     /// Clients and servers for `tonic`, which imply `owned`. This crate needs its feature `grpc`, and the receiving
     /// crate depends on `protozero-tonic` and `tonic`.
     pub grpc: Grpc,
+    /// Cargo feature of the receiving crate for clients and servers. `None`: they are always compiled.
+    pub grpc_feature: Option<String>,
     /// Path by which generated code finds `protozero-tonic`, such as `::my_sdk::protozero_tonic`. Empty: the receiving
     /// crate depends on it under the name `protozero_tonic`.
     pub grpc_runtime: String,

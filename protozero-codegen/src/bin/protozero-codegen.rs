@@ -30,6 +30,7 @@ usage: protozero-codegen [options] FILE.proto...
       --root PATH         module that mod.rs becomes, such as crate::schema;
                           without it the code may be anywhere
       --text-feature F    compile descriptors only with the cargo feature F
+      --grpc-feature F    compile clients and servers only with F
       --reader-feature F  compile readers only with the cargo feature F
       --feature PREFIX:F  compile the code of files below PREFIX only with F; repeatable
       --extern PREFIX:M   the code of files below PREFIX is in module M of another
@@ -85,6 +86,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),
             Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),
+            Arg::Long("grpc-feature") => format!("grpc_feature={}", args.value()?.string()?),
             Arg::Long("reader-feature") => format!("reader_feature={}", args.value()?.string()?),
             Arg::Long("feature") => format!("feature={}", args.value()?.string()?),
             Arg::Long("extern") => format!("extern={}", args.value()?.string()?),

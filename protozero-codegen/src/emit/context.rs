@@ -151,22 +151,31 @@ impl Context<'_> {
 
     /// The configured attributes of a message or oneof.
     pub fn message_attributes(&self, full: &str) -> TokenStream {
-        attributes::of(&self.config.message_attributes, full)
+        attributes::of(self.config, &self.config.message_attributes, full)
     }
 
     /// The configured attributes of an enum.
     pub fn enum_attributes(&self, full: &str) -> TokenStream {
-        attributes::of(&self.config.enum_attributes, full)
+        attributes::of(self.config, &self.config.enum_attributes, full)
     }
 
     /// The configured attributes of a field.
     pub fn field_attributes(&self, full: &str) -> TokenStream {
-        attributes::of(&self.config.field_attributes, full)
+        attributes::of(self.config, &self.config.field_attributes, full)
+    }
+
+    /// The configured attributes of a member of a oneof.
+    pub fn member_attributes(&self, message: &str, oneof: &str, field: &str) -> TokenStream {
+        if self.config.prost_names {
+            self.field_attributes(&format!("{message}.{oneof}.{field}"))
+        } else {
+            self.field_attributes(&format!("{message}.{field}"))
+        }
     }
 
     /// Whether the configuration asks for `bytes::Bytes` as the type of this field.
     pub fn shares_bytes(&self, full: &str) -> bool {
-        self.config.bytes.iter().any(|name| attributes::inside(name, full))
+        self.config.bytes.iter().any(|name| attributes::matches(self.config, name, full))
     }
 
     /// The prefix of a path from the root.

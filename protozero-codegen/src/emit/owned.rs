@@ -23,7 +23,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let drops = cx.drops_unknown(message);
     let mut taken = Taken::new(if drops { &[] } else { &["unknown_fields"] });
     let mut done = vec![false; message.oneofs.len()];
-    let mut fields = TokenStream::new();
+    // prost's oneofs are behind all other members; the order shows in `Debug` and in JSON of serde.
+    let (mut fields, mut last) = (TokenStream::new(), TokenStream::new());
     let (mut lines, mut held) = (Vec::new(), Vec::new());
     for f in &message.fields {
         match f.oneof {
@@ -41,7 +42,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
                 lines.push((None, format!("oneof {name} = {};", numbers.join(" | "))));
                 let doc = docs_or(&oneof.comment, false, "At most one of these.");
                 let attributes = cx.field_attributes(&format!("{full}.{}", oneof.name));
-                fields.extend(quote! { #doc #attributes pub #name: Option<#ty>, });
+                let member = quote! { #doc #attributes pub #name: Option<#ty>, };
+                if cx.config.prost_names { &mut last } else { &mut fields }.extend(member);
             }
             Some(_) => {}
         }
@@ -64,6 +66,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         #attributes
         pub struct #name {
             #fields
+            #last
             #unknown
         }
         #table
@@ -221,7 +224,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
                 scalar
             };
             let gate = cx.gate(f);
-            let attributes = cx.field_attributes(&full);
+            let attributes = cx.member_attributes(&outer, &oneof.name, &f.name);
             quote! { #doc #gate #attributes #variant(#ty), }
         })
         .collect();

@@ -12,7 +12,8 @@
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
-//! - `text_feature=NAME` and `reader_feature=NAME`: descriptors or readers are behind the cargo feature NAME;
+//! - `text_feature=NAME`, `reader_feature=NAME` and `grpc_feature=NAME`: descriptors, readers, or clients and servers
+//!   are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
 //! - `extern=PREFIX:MODULE`, `runtime=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `drop_unknown_fields=NAME`,
@@ -131,6 +132,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         }
         "root" => return Err(format!("root is a module such as crate::schema, not {value:?}")),
         "text_feature" => config.text_feature = Some(cargo_feature(value)?),
+        "grpc_feature" => config.grpc_feature = Some(cargo_feature(value)?),
         "reader_feature" => config.reader_feature = Some(cargo_feature(value)?),
         "feature" => match value.split_once(':') {
             Some((prefix, "")) => config.features.push((prefix.into(), String::new())),

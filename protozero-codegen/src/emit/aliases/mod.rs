@@ -16,7 +16,7 @@ use quote::quote;
 
 use super::context::{cfg, ident};
 use crate::Config;
-use crate::model::{Path, Schema};
+use crate::model::{MessageId, Path, Schema};
 use crate::names::{Names, is_reserved, raw, snake};
 
 /// A module of aliases.
@@ -25,8 +25,10 @@ struct Module {
     /// Alias, and its type: the feature of the type, and its name in the module of the package.
     types: BTreeMap<String, (Option<String>, String)>,
     modules: BTreeMap<String, Module>,
-    /// What is re-exported from the module of the package.
+    /// What is re-exported from the module of the package: a client or a server.
     services: Vec<TokenStream>,
+    /// The features that it needs.
+    gates: Vec<String>,
 }
 
 impl Module {
@@ -53,7 +55,8 @@ impl Module {
         let modules = self.modules.iter().map(|(name, inner)| {
             let (id, items) = (raw(name), inner.tokens(depth + 1));
             let doc = format!(" Types at the paths of prost: inside `{name}`.");
-            quote! { #[doc = #doc] pub mod #id { #items } }
+            let gates = inner.gates.iter().map(|gate| cfg(Some(gate)));
+            quote! { #[doc = #doc] #(#gates)* pub mod #id { #items } }
         });
         let services = &self.services;
         quote! { #(#types)* #(pub use #up #services)* #(#modules)* }
@@ -102,19 +105,25 @@ pub(super) fn emit<'a>(
     package.tokens(0)
 }
 
-/// `greeter_client` and `greeter_server`. None in a schema with areas, where a service may lack its types.
+/// `greeter_client` and `greeter_server`. None for a service that uses types of another area, and may lack them.
 fn services(config: &Config, schema: &Schema, names: &Names, at: usize, package: &mut Module) {
-    if !config.features.is_empty() {
-        return;
-    }
+    let gate = config.feature(&schema.files[at].path).map(str::to_owned);
+    let far = |id: MessageId| {
+        let file = &schema.files[schema.messages[id.0].file];
+        config.feature(&file.path).is_some_and(|theirs| Some(theirs) != gate.as_deref())
+    };
     for (service, place) in schema.files[at].services.iter().zip(0..) {
         let short = service.path.parts.concat();
         let Some(alias) = upper(&short).filter(|_| short.starts_with(char::is_uppercase)) else {
             continue;
         };
+        if service.methods.iter().any(|m| far(m.request) || far(m.response)) {
+            continue;
+        }
         let module = ident(names.service(at, place));
         let mut add = |side: &str, ends: &[&str]| {
             let inside = package.modules.entry(format!("{}_{side}", snake(&short))).or_default();
+            inside.gates = gate.iter().chain(&config.grpc_feature).cloned().collect();
             let side = ident(side);
             inside.services.push(quote! { #module::#side::*; });
             for end in ends.iter().filter(|_| alias != short) {

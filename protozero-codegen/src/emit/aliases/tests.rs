@@ -2,6 +2,10 @@ use crate::{ApiKinds, Config, Source, generate};
 
 /// `mod.rs` for a schema in `package p`, without line breaks.
 fn check(text: &str, change: impl FnOnce(&mut Config)) -> String {
+    made("mod.rs", text, change).unwrap()
+}
+
+fn made(file: &str, text: &str, change: impl FnOnce(&mut Config)) -> Result<String, String> {
     let text = format!("syntax = \"proto3\"; package p; {text}");
     let mut config = Config {
         sources: vec![Source { path: "a.proto".into(), text }],
@@ -10,9 +14,9 @@ fn check(text: &str, change: impl FnOnce(&mut Config)) -> String {
         ..Config::default()
     };
     change(&mut config);
-    let files = generate(&config).unwrap();
-    let tree = files.into_iter().find(|file| file.path == "mod.rs").unwrap().text;
-    tree.split_whitespace().collect::<Vec<_>>().join(" ")
+    let files = generate(&config).map_err(|error| error.to_string())?;
+    let text = files.into_iter().find(|made| made.path == file).unwrap().text;
+    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[test]
@@ -52,4 +56,50 @@ fn a_taken_name_has_no_alias() {
     });
     assert_eq!(tree.matches("pub mod sub").count(), 1, "{tree}");
     assert!(!tree.contains("Sub_E"), "{tree}");
+}
+
+const ORDER: &str =
+    "message Order { oneof paid { string card = 1; } uint32 sum = 2; message Item {} }";
+
+#[test]
+fn attributes_are_where_prost_would_put_them() {
+    let attributes = |names: &[&str]| {
+        made("a.rs", ORDER, |config| {
+            let at = |name: &&str| ((*name).to_owned(), format!("#[at = {name:?}]"));
+            config.message_attributes = names.iter().map(at).collect();
+        })
+    };
+    let code = attributes(&[".p.Order", "Order"]).unwrap();
+    // A name with a dot in front matches what is inside, another one does not.
+    assert!(code.contains("#[at = \".p.Order\"] #[at = \"Order\"] pub struct Order {"), "{code}");
+    assert!(code.contains("#[at = \".p.Order\"] pub struct Order_Item"), "{code}");
+    assert!(code.contains("#[at = \".p.Order\"] pub enum Order_PaidOneof"), "{code}");
+    assert!(attributes(&["rder"]).unwrap_err().starts_with("rder:0:0: nothing in the schema"));
+    let members = |name: &str| {
+        let field = vec![(name.to_owned(), "#[at]".to_owned())];
+        made("a.rs", ORDER, |config| config.field_attributes = field)
+    };
+    assert!(members("Order.paid.card").unwrap().contains("{ #[at] Card(String), }"));
+    assert!(members("Order.paid").unwrap().contains("#[at] pub paid:"));
+    assert!(!members("Order.paid").unwrap().contains("#[at] Card"));
+}
+
+#[test]
+fn a_oneof_is_behind_the_other_fields() {
+    let at = |code: &str, part: &str| code.find(part).unwrap();
+    let code = made("a.rs", ORDER, |_| {}).unwrap();
+    assert!(at(&code, "pub sum:") < at(&code, "pub paid:"));
+    let code = made("a.rs", ORDER, |config| config.prost_names = false).unwrap();
+    assert!(at(&code, "pub paid:") < at(&code, "pub sum:"));
+}
+
+/// A name that is not full has the full one in its error.
+#[test]
+fn a_name_that_is_not_full_is_told() {
+    let error = made("a.rs", ORDER, |config| {
+        config.prost_names = false;
+        config.field_attributes = vec![("Order.sum".into(), "#[at]".into())];
+    });
+    let error = error.unwrap_err();
+    assert!(error.ends_with("; names are full: p.Order.sum"), "{error}");
 }

@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::quote;
 use tonic_build::CodeGenBuilder;
 
-use super::context::{Context, path};
+use super::context::{Context, cfg, path};
 use super::service::{below, gate};
 use crate::model::{Method, Service};
 use crate::names::{Taken, raw, snake};
@@ -78,7 +78,8 @@ pub(super) fn emit(cx: &Context<'_>, service: &Service) -> TokenStream {
     let runtime = path(runtime);
     // All methods are compiled, or none.
     let gates: BTreeSet<String> = service.methods.iter().map(|m| gate(cx, m).to_string()).collect();
-    let gates: TokenStream = gates.iter().map(|gate| path(gate)).collect();
+    let mut gates: TokenStream = gates.iter().map(|gate| path(gate)).collect();
+    gates.extend(cfg(cx.config.grpc_feature.as_deref()));
     let module = |name: &str, code: TokenStream| {
         let doc = format!(" The {name} of `{}`.", service.path.full());
         let (name, items) = (raw(name), items(code));

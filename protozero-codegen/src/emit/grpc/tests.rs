@@ -100,3 +100,10 @@ fn options_that_are_none_are_errors() {
     assert_eq!(error("grpc"), format!("\"\" is no part of gRPC; {parts}"));
     assert!(error("grpc_runtime=a b").starts_with("grpc_runtime is a path"));
 }
+
+#[test]
+fn clients_and_servers_can_be_behind_a_feature() {
+    let code = check(&["grpc=all", "grpc_feature=net"]);
+    assert_eq!(code.matches("#[cfg(feature = \"net\")] pub mod client {").count(), 2, "{code}");
+    assert_eq!(code.matches("#[cfg(feature = \"net\")] pub mod server {").count(), 2, "{code}");
+}
