@@ -62,7 +62,7 @@
 //! ```
 //!
 //! The expansion is safe code that only uses `::protozero` and `::core`, with one call per field in each direction.
-//! Fields are encoded in the order of declaration, unknown ones last.
+//! Fields are encoded in the order of their numbers, whatever the order of declaration, and unknown ones last.
 
 #![forbid(unsafe_code)]
 

@@ -20,8 +20,31 @@
 //! unknown fields there and writes them again; a struct without it drops them silently. A string
 //! declared `utf8` is an error instead ([`DecodeErrorKind::Utf8`](crate::DecodeErrorKind::Utf8)).
 //!
-//! The same value has the same bytes: fields in order of declaration, map entries in key order, and
-//! lengths in their shortest form.
+//! # Order
+//!
+//! Encoding is deterministic: equal values have equal bytes, on every machine and in every version
+//! with the same schema. All of these write the same bytes for the same value: generated and derived
+//! structs, dynamic messages, and the text and JSON parsers.
+//!
+//! - Fields have the order of their numbers, the member of a oneof included. The order of
+//!   declaration makes no difference.
+//! - Elements of a list keep their order. Entries of a map have the order of their keys: numbers by
+//!   value, `false` before `true`, text by its bytes. Each key occurs once; an entry always has its
+//!   key and its value, even a zero.
+//! - A field without presence is left out if it is zero (`-0.0` is not); a field with presence is
+//!   written if it is set.
+//! - Lengths and varints are in their shortest form; a list is packed if the schema says so.
+//! - Unknown fields come last in their message, unchanged, in the order in which they were decoded.
+//!   Extensions in a struct are unknown fields. A dynamic message with a schema of the extensions
+//!   sorts them among the other fields.
+//!
+//! C++ writes this order, too, when asked for deterministic output. prost differs where members of a
+//! oneof have numbers on both sides of another field (it takes the place of the lowest one), in maps
+//! (no order in a `HashMap`, and no zeros in entries), and drops unknown fields.
+//!
+//! Not promised: writers write in the order of the calls. Two programs with different schemas of one
+//! message may write it differently, because fields that only one of them knows come last in the
+//! other. So a signature should cover the bytes that were sent, not those of a decoded message.
 //!
 //! # Depth
 //!

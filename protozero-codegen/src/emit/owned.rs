@@ -1,6 +1,8 @@
 //! Owned structs and oneof enums: plain Rust types, and a table with a line per field that `rt::owned!` expands. They
 //! encode and decode as `#[derive(Message)]` does, without building the derive's parser.
 
+use core::cmp::Reverse;
+
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -32,14 +34,13 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
                 let name = raw(&taken.take(cx.field_name(&f.name)));
                 fields.extend(field(cx, &full, f, &name));
                 held.push((f, name.clone()));
-                lines.push(line(cx, message, f, &name));
+                lines.push((f.number, line(cx, message, f, &name)));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
                 let oneof = &message.oneofs[at];
                 let name = raw(&taken.take(cx.field_name(&oneof.name)));
                 let ty = ident(&names.oneofs[at]);
-                let numbers: Vec<_> = members(message, at).map(|f| f.number.to_string()).collect();
-                lines.push((None, format!("oneof {name} = {};", numbers.join(" | "))));
+                lines.extend(oneof_lines(message, at, &name));
                 let doc = docs_or(&oneof.comment, false, "At most one of these.");
                 let attributes = cx.field_attributes(&format!("{full}.{}", oneof.name));
                 let member = quote! { #doc #attributes pub #name: Option<#ty>, };
@@ -51,8 +52,9 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
     let defaults = defaults(cx, &held, &name);
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
-    // Fields are encoded from the last to the first.
-    lines.reverse();
+    // Fields are encoded in the order of their numbers, from the last to the first.
+    lines.sort_by_key(|(number, _)| Reverse(*number));
+    let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
     // The table of a compact message implements `Clone`.
     let (flavour, clone) =
         if cx.is_compact(message) { ("compact", None) } else { ("owned", Some(quote! { Clone, })) };
@@ -87,12 +89,33 @@ fn unknown(cx: &Context<'_>, full: &str) -> TokenStream {
     }
 }
 
-fn members(message: &Message, oneof: usize) -> impl Iterator<Item = &Field> {
-    message.fields.iter().filter(move |f| f.oneof == Some(oneof))
-}
-
 /// The feature that a line of a table needs, and the line.
 type Line<'a> = (Option<&'a str>, String);
+
+/// The lines of a oneof, each with its lowest number: one, or one per range of numbers if numbers of other fields are
+/// between those of its members.
+fn oneof_lines<'a>(
+    message: &Message,
+    oneof: usize,
+    name: &proc_macro2::Ident,
+) -> Vec<(u32, Line<'a>)> {
+    let mut all: Vec<_> = message.fields.iter().map(|f| (f.number, f.oneof)).collect();
+    all.sort_unstable();
+    let runs: Vec<_> = all
+        .chunk_by(|a, b| a.1 == b.1)
+        .filter(|run| run[0].1 == Some(oneof))
+        .map(|run| (run[0].0, run[run.len() - 1].0))
+        .collect();
+    if let [(first, _)] = runs[..] {
+        let members = message.fields.iter().filter(|f| f.oneof == Some(oneof));
+        let numbers: Vec<_> = members.map(|f| f.number.to_string()).collect();
+        return vec![(first, (None, format!("oneof {name} = {};", numbers.join(" | "))))];
+    }
+    let shapes = core::iter::once("oneof_low").chain(core::iter::repeat("oneof_high"));
+    let line =
+        |(shape, (first, last))| (first, (None, format!("{shape} {name} = {first}..={last};")));
+    shapes.zip(runs).map(line).collect()
+}
 
 /// `rt::NAME! { TYPE; lines }`.
 fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) -> TokenStream {

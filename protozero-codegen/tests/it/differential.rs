@@ -13,7 +13,7 @@ use crate::golden::cases::{self, ScalarsReaderField as S, TreeReaderField as T};
 use crate::sources::sources;
 
 /// Descriptors of the cases, from rust-protobuf's parser and reflection.
-fn descriptor(name: &str) -> MessageDescriptor {
+pub(crate) fn descriptor(name: &str) -> MessageDescriptor {
     let folder = tempfile::tempdir().unwrap();
     let mut parser = protobuf_parse::Parser::new();
     parser.pure().include(folder.path());
@@ -215,11 +215,20 @@ fn through_tree(bytes: &[u8]) -> Vec<u8> {
 
 fn differ(name: &str, ours: &dyn Fn(&[u8]) -> Vec<u8>) {
     let of = descriptor(name);
+    run(&|entropy| check(&of, entropy, ours));
+}
+
+/// Calls `check` with random messages of a type.
+pub(crate) fn any_message(of: &MessageDescriptor, check: fn(&[u8])) {
+    run(&|entropy| check(&Entropy(entropy).message(of, 0).write_to_bytes_dyn().unwrap()));
+}
+
+fn run(check: &dyn Fn(&[u8])) {
     let entropy = proptest::collection::vec(any::<u8>(), 0..400);
     let config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let outcome = runner.run(&entropy, |entropy| {
-        check(&of, &entropy, ours);
+        check(&entropy);
         Ok(())
     });
     if let Err(error) = outcome {

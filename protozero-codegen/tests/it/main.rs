@@ -14,6 +14,7 @@ mod differential;
 )]
 #[rustfmt::skip]
 mod golden;
+mod order;
 mod readers;
 mod semantics;
 mod sources;

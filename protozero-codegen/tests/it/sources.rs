@@ -11,7 +11,15 @@ pub(crate) fn here(path: &str) -> PathBuf {
 
 /// The sources of all cases, imported files first.
 pub(crate) fn sources() -> Vec<Source> {
-    ["scalars.proto", "nesting.proto", "proto3.proto", "extensions.proto", "deep/service.proto"]
+    let paths = [
+        "scalars.proto",
+        "nesting.proto",
+        "proto3.proto",
+        "order.proto",
+        "extensions.proto",
+        "deep/service.proto",
+    ];
+    paths
         .map(|path| Source {
             path: path.into(),
             text: fs::read_to_string(here("cases").join(path)).unwrap(),

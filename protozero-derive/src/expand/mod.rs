@@ -105,12 +105,18 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let (input, merge_generics) = input_lifetime(&oneof.generics, oneof.lifetime.as_ref());
     let (merge_generics, _, _) = merge_generics.split_for_impl();
     let numbers = ascending(oneof.variants.iter().map(|variant| variant.number));
+    let number = encode::number(oneof);
     let encode = encode::oneof(oneof);
     let merge = decode::oneof(oneof);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
             const NUMBERS: &'static [::core::primitive::u32] = &[#(#numbers),*];
+
+            #[inline]
+            fn number(&self) -> ::core::primitive::u32 {
+                match self { #number }
+            }
 
             #[inline]
             fn encode_member(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {

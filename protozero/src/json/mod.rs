@@ -82,7 +82,7 @@ pub fn write_bytes(
     print::to_writer(descriptor, bytes, options, out)
 }
 
-/// Parses a message of type `descriptor` and returns it encoded, with the fields in the order of the text.
+/// Parses a message of type `descriptor` and returns it encoded, in the [order](crate::message#order) of all messages.
 ///
 /// # Errors
 /// The first error.

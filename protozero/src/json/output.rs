@@ -33,7 +33,6 @@ impl Output {
         self.len = self.len.min(len);
     }
 
-    #[cfg(feature = "std")]
     pub(super) fn text(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }

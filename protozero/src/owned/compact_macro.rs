@@ -51,8 +51,8 @@ macro_rules! __compact {
         $name:ident;
         $(
             $(#[$meta:meta])*
-            $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal $(| $more:literal)*
-                $(as $($kind:ident $(($of:ty))?),+)?;
+            $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal
+                $(| $more:literal)* $(..= $last:literal)? $(as $($kind:ident $(($of:ty))?),+)?;
         )*
     ) => {
         impl ::core::clone::Clone for $name {
@@ -82,7 +82,7 @@ macro_rules! __compact {
                     $(#[$meta])*
                     $crate::rt::owned::compact_shapes::$shape::put
                         $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
-                        (out, $number, &self.$field);
+                        (out, $number, $($last,)? &self.$field);
                 )*
             }
 
@@ -96,7 +96,7 @@ macro_rules! __compact {
                 let understood = match field.number {
                     $(
                         $(#[$meta])*
-                        $number $(| $more)* => $crate::rt::owned::compact_shapes::$shape::merge
+                        $number $(| $more)* $(..= $last)? => $crate::rt::owned::compact_shapes::$shape::merge
                             $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
                             (&mut self.$field, $(&mut self.$unknown,)? field, context),
                     )*
@@ -150,6 +150,16 @@ macro_rules! __compact_oneof {
     ) => {
         impl $crate::rt::owned::Oneof for $name {
             const NUMBERS: &'static [u32] = &[$($(#[$meta])* $number,)*];
+
+            #[inline]
+            fn number(&self) -> u32 {
+                match *self {
+                    $(
+                        $(#[$meta])*
+                        Self::$variant(_) => $number,
+                    )*
+                }
+            }
 
             #[inline]
             fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {

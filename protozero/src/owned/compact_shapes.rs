@@ -136,3 +136,18 @@ pub mod oneof {
     pub use super::super::compact::copy_value as copy;
     pub use super::super::owned_macro::oneof::{merge, put};
 }
+
+/// [`oneof`], if its number is in the lowest of several ranges.
+pub mod oneof_low {
+    pub use super::super::compact::copy_value as copy;
+    pub use super::super::owned_macro::oneof_low::{merge, put};
+}
+
+/// [`oneof`], if its number is in one of the other ranges.
+pub mod oneof_high {
+    pub use super::super::owned_macro::oneof_high::{merge, put};
+
+    /// [`oneof_low`](super::oneof_low) copies the member.
+    #[inline]
+    pub fn copy<T>(_: &mut T, _: &T) {}
+}

@@ -44,6 +44,7 @@ pub(crate) use nested::split_delimited;
 pub use nested::{Group, Nested};
 pub use put::{
     put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
+    put_within,
 };
 pub use scalar::{
     Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadPacked, Sfixed32,
@@ -72,7 +73,8 @@ pub trait Encode: Sized {
     /// Evaluating this constant checks the oneofs: see [`check_oneof`].
     const ONEOFS: () = ();
 
-    /// Writes all fields, from the last to the first.
+    /// Writes all fields: the unknown ones first, then the others from the highest number to the lowest. The encoder
+    /// fills its buffer from the end, so the bytes have the opposite order.
     fn encode_fields(&self, out: &mut Encoder<'_>);
 }
 
@@ -112,6 +114,9 @@ pub trait Merge<'a>: Sized {
 pub trait Oneof: Sized {
     /// The field numbers of the members, ascending.
     const NUMBERS: &'static [u32];
+
+    /// The field number of the current member.
+    fn number(&self) -> u32;
 
     /// Writes the current member.
     fn encode_member(&self, out: &mut Encoder<'_>);

@@ -2,8 +2,8 @@
 //! instead of a derive, because building the derive's Rust parser takes longer than building a
 //! schema.
 
-/// Implements [`Message`](crate::Message) for a struct, from one line per field. The last field
-/// comes first, because encoding runs from the last field to the first. Unknown fields are kept in
+/// Implements [`Message`](crate::Message) for a struct, from one line per field. The field with the
+/// highest number comes first, because encoding runs from the last field to the first. Unknown fields are kept in
 /// `unknown_fields`.
 ///
 /// ```
@@ -65,7 +65,9 @@
 ///
 /// A line is `shape field = number as Kind;`. The type of the kind, if it has one, is in
 /// parentheses; a map has two kinds, and a oneof has several numbers and no kind. For a closed
-/// enumeration, `+ unknown_fields` before the number is the place for invalid elements. After
+/// enumeration, `+ unknown_fields` before the number is the place for invalid elements. A oneof has
+/// a line per range, as in `oneof_low paint = 4..=5; oneof_high paint = 8..=8;`, if numbers of other
+/// fields are between those of its members. No other field has a number in such a range. After
 /// `Polygon without unknown_fields;` the struct has no such field: what it does not know is dropped.
 #[doc(hidden)]
 #[macro_export]
@@ -74,8 +76,8 @@ macro_rules! __owned {
         $name:ident $(without $none:ident)?;
         $(
             $(#[$meta:meta])*
-            $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal $(| $more:literal)*
-                $(as $($kind:ident $(($of:ty))?),+)?;
+            $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal
+                $(| $more:literal)* $(..= $last:literal)? $(as $($kind:ident $(($of:ty))?),+)?;
         )*
     ) => {
         impl $crate::rt::owned::Encode for $name {
@@ -86,7 +88,7 @@ macro_rules! __owned {
                     $(#[$meta])*
                     $crate::rt::owned::owned_macro::$shape::put
                         $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
-                        (out, $number, &self.$field);
+                        (out, $number, $($last,)? &self.$field);
                 )*
             }
         }
@@ -102,7 +104,7 @@ macro_rules! __owned {
                 let understood = match field.number {
                     $(
                         $(#[$meta])*
-                        $number $(| $more)* => $crate::rt::owned::owned_macro::$shape::merge
+                        $number $(| $more)* $(..= $last)? => $crate::rt::owned::owned_macro::$shape::merge
                             $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
                             (&mut self.$field, $(&mut self.$unknown,)? &field, context),
                     )*
@@ -148,6 +150,16 @@ macro_rules! __oneof {
     ) => {
         impl $crate::rt::owned::Oneof for $name {
             const NUMBERS: &'static [u32] = &[$($(#[$meta])* $number,)*];
+
+            #[inline]
+            fn number(&self) -> u32 {
+                match *self {
+                    $(
+                        $(#[$meta])*
+                        Self::$variant(_) => $number,
+                    )*
+                }
+            }
 
             #[inline]
             fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
@@ -251,4 +263,8 @@ shapes! {
     map = put_map, merge_map;
     /// The member that is set.
     oneof = put_member, merge_oneof;
+    /// The member that is set, if its number is in the lowest of several ranges.
+    oneof_low = put_within, merge_oneof;
+    /// The member that is set, if its number is in one of the other ranges.
+    oneof_high = put_within, merge_oneof;
 }

@@ -59,6 +59,16 @@ pub fn put_member<O: Oneof>(out: &mut Encoder<'_>, _: u32, value: &Option<O>) {
     put_oneof(out, value);
 }
 
+/// Writes the current member, if there is one and its number is in `first..=last`.
+#[inline]
+pub fn put_within<O: Oneof>(out: &mut Encoder<'_>, first: u32, last: u32, value: &Option<O>) {
+    if let Some(value) = value
+        && (first..=last).contains(&value.number())
+    {
+        value.encode_member(out);
+    }
+}
+
 /// Writes the unknown fields unchanged.
 #[inline]
 pub fn put_unknown(out: &mut Encoder<'_>, fields: &UnknownFields) {

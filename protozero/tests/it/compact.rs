@@ -34,8 +34,9 @@ macro_rules! both {
             }
 
             rt::$message! { Node;
-                optional shared = 11 as Nested(Arc<Node>);
-                oneof pick = 8 | 9 | 10;
+                oneof_high pick = 11..=11;
+                optional shared = 10 as Nested(Arc<Node>);
+                oneof_low pick = 8..=9;
                 repeated children = 7 as Nested(Node);
                 optional child = 6 as Nested(Box<Node>);
                 repeated tags = 5 as Text;
@@ -48,7 +49,7 @@ macro_rules! both {
             rt::$oneof! { Pick;
                 Color = 8 as Fixed32;
                 Text = 9 as Text;
-                Node = 10 as Nested(Box<Node>);
+                Node = 11 as Nested(Box<Node>);
             }
         }
     };
@@ -85,6 +86,11 @@ fn wrapped(bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
+fn numbers(bytes: &[u8]) -> Vec<u32> {
+    let mut reader = protozero::Reader::new(bytes);
+    std::iter::from_fn(|| reader.next_field().unwrap()).map(|field| field.number).collect()
+}
+
 fn check(bytes: &[u8]) {
     let (plain, small) = (plain::Node::decode(bytes), small::Node::decode(bytes));
     match (plain, small) {
@@ -92,6 +98,10 @@ fn check(bytes: &[u8]) {
             assert_eq!(format!("{plain:?}"), format!("{small:?}"));
             assert_eq!(plain.encode_to_vec(), small.encode_to_vec());
             assert_eq!(small.clone(), small);
+            let bytes = small.encode_to_vec();
+            let known: Vec<u32> =
+                numbers(&bytes[..bytes.len() - small.unknown_fields.as_bytes().len()]);
+            assert!(known.is_sorted(), "{known:?}");
         }
         (plain, small) => assert_eq!(plain.err(), small.err()),
     }

@@ -298,7 +298,7 @@ fn merging() {
 #[test]
 fn generic_structs_and_single_variants() {
     check(
-        b"\x12\x02\x08\x01\x08\x02",
+        b"\x08\x02\x12\x02\x08\x01",
         Generic {
             inner: Some(Tree { value: Some(1), ..Tree::default() }),
             single: Some(Single::Only(2)),
@@ -397,6 +397,9 @@ fn memory_is_bounded() {
     // Implemented by hand, with a large struct.
     impl protozero::rt::owned::Oneof for Pad {
         const NUMBERS: &'static [u32] = &[2];
+        fn number(&self) -> u32 {
+            2
+        }
         fn encode_member(&self, _: &mut protozero::rt::owned::Encoder<'_>) {}
     }
     impl protozero::rt::owned::MergeOneof<'_> for Pad {

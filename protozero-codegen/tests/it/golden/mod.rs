@@ -25,6 +25,13 @@ pub mod cases {
         use protozero::descriptor as d;
         include!("extensions.rs");
     }
+    /// Package `cases.order`.
+    pub mod order {
+        use protozero::rt;
+        use protozero::rt::heap::*;
+        use protozero::descriptor as d;
+        include!("order.rs");
+    }
     /// Package `cases.three`.
     pub mod three {
         use protozero::rt;

@@ -70,7 +70,6 @@ pub struct Scalars {
 }
 
 rt::owned! { Scalars;
-    optional old = 18 as Int32;
     packed_enums p_level + unknown_fields = 536870911 as Enum(Level);
     packed p_bool = 2013 as Bool;
     packed p_float = 2011 as Float;
@@ -84,6 +83,7 @@ rt::owned! { Scalars;
     unpacked r_fixed32 = 107 as Fixed32;
     unpacked r_sint64 = 106 as Sint64;
     unpacked r_int32 = 101 as Int32;
+    optional old = 18 as Int32;
     optional must = 17 as Int32;
     optional a_level = 16 as Enum(Level);
     optional a_bytes = 15 as Bytes;

@@ -1,13 +1,14 @@
 //! JSON to wire bytes.
 //!
 //! ```text
-//!  {"a": 1, "b": {...}}     a member is written when it is read, so the fields have the order of the text
+//!  {"a": 1, "b": {...}}     a member is written when it is read; sorted at the `}` if the text has another order
 //!              └─▶ tag, one byte for the length, content; a longer length moves the content
 //! ```
 
 mod known;
 mod lexer;
 mod number;
+mod order;
 mod output;
 mod scalar;
 
@@ -26,6 +27,7 @@ use crate::text::error::{TextError, TextErrors, nearest, quote};
 use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
 use lexer::{Fault, Lexer, Parsed, number_len};
 use number::not_in_range;
+use order::Key;
 use output::Encoded;
 
 pub(super) fn parse(
@@ -172,6 +174,7 @@ impl<'t> Parser<'t> {
         let table = &self.schema.json[index as usize];
         let (mut seen, mut oneofs) = (Seen::default(), Seen::default());
         let mut expected = 0;
+        let (content, mut is_sorted) = (self.out.len(), true);
         loop {
             self.lexer.peek();
             let begin = self.lexer.position();
@@ -184,6 +187,7 @@ impl<'t> Parser<'t> {
                 match self.find(table, index, &key) {
                     _ if in_any && key == "@type" => self.skip(level)?,
                     Some(at) => {
+                        is_sorted &= at >= expected;
                         expected = at + 1;
                         self.member(table, at, (&mut seen, &mut oneofs), begin, level)?;
                     }
@@ -191,10 +195,14 @@ impl<'t> Parser<'t> {
                 }
             }
             if self.lexer.take(b'}') {
-                return Ok(());
+                break;
             }
             self.lexer.expect(b',', "or `}` behind a value")?;
         }
+        if !is_sorted {
+            order::sort_fields(self.out.since(content), table.form == Form::MessageSet);
+        }
+        Ok(())
     }
 
     /// Takes the name of a field and its colon, if it is one of the next two.
@@ -371,6 +379,8 @@ impl<'t> Parser<'t> {
         let (Some(key_field), Some(value_field)) = (part(1), part(2)) else {
             return self.fault("the schema has a map without keys or values");
         };
+        let entries = self.out.len();
+        let (mut last, mut is_sorted) = (None, true);
         self.object(|this, key, begin| {
             let entry = this.out.len();
             this.out.varint(field.tag.into());
@@ -380,9 +390,20 @@ impl<'t> Parser<'t> {
                 this.out.truncate(entry);
                 return Ok(());
             }
+            let len = this.out.len();
             this.out.end(content);
+            let content = content + (this.out.len() - len);
+            if let Some(last) = last.replace(content) {
+                let key = |at| Key::of(key_field.ty, this.out.get(at));
+                is_sorted &= key(last) < key(content);
+            }
             Ok(())
-        })
+        })?;
+        if !is_sorted {
+            let len = order::sort_entries(self.out.since(entries), key_field.ty);
+            self.out.truncate(entries + len);
+        }
+        Ok(())
     }
 
     /// Writes the key of an entry, which is text for all types.

@@ -22,6 +22,17 @@ impl Encoded {
         self.0.len()
     }
 
+    /// What was written behind `len` bytes.
+    pub(super) fn get(&self, len: usize) -> &[u8] {
+        self.0.text().get(len..).unwrap_or_default()
+    }
+
+    /// [`Encoded::get`], for changes.
+    pub(super) fn since(&mut self, len: usize) -> &mut [u8] {
+        let end = self.0.len();
+        self.0.bytes_mut().get_mut(len..end).unwrap_or_default()
+    }
+
     /// Takes back what was written behind `len` bytes.
     pub(super) fn truncate(&mut self, len: usize) {
         self.0.truncate(len);

@@ -345,6 +345,59 @@ fn fields_in_any_order() {
     assert_eq!(print(&map), r#"{"names":{"a":"RED","b":"BLUE"}}"#);
 }
 
+#[test]
+fn bytes_do_not_have_the_order_of_the_text() {
+    let everything = pool(EVERYTHING);
+    let known = pool(KNOWN);
+    let wire = |pool: &Pool, name, text: &str| {
+        let of = pool.message(name).expect(name);
+        let wire = super::parse(&of, text.as_bytes(), &ParseOptions::default());
+        let wire = wire.unwrap_or_else(|errors| panic!("{errors}"));
+        let message = DynamicMessage::decode(of, &wire).expect("a message");
+        assert_eq!(message.encode(), wire, "{text}");
+        wire
+    };
+    let long = "x".repeat(300);
+    for (text, same) in [
+        (r#"{"i64":"1","i32":2}"#, r#"{"i32":2,"i64":"1"}"#),
+        (
+            r#"{"children":[{"i64":1,"i32":2},{"u32":1}],"part":{"x":1},"numbers":[1,2],"packed":[1]}"#,
+            r#"{"part":{"x":1},"numbers":[1,2],"packed":[1],"children":[{"i32":2,"i64":1},{"u32":1}]}"#,
+        ),
+        (
+            r#"{"byId":{"5":{},"-5":{"u32":1,"i32":1},"-700":{}},"names":{"b":"RED","":"RED","a":"RED"}}"#,
+            r#"{"names":{"":"RED","a":"RED","b":"RED"},"byId":{"-700":{},"-5":{"i32":1,"u32":1},"5":{}}}"#,
+        ),
+        // Of two equal keys the last counts.
+        (r#"{"names":{"b":"RED","a":"RED","b":"BLUE"}}"#, r#"{"names":{"a":"RED","b":"BLUE"}}"#),
+        (r#"{"names":{"b":"RED","b":"BLUE"}}"#, r#"{"names":{"b":"BLUE"}}"#),
+        (r#"{"[e.ext]":1,"i32":2}"#, r#"{"i32":2,"[e.ext]":1}"#),
+        (
+            r#"{"any":{"text":"x","i32":1,"@type":"a/e.All"}}"#,
+            r#"{"any":{"@type":"a/e.All","i32":1,"text":"x"}}"#,
+        ),
+    ] {
+        assert_eq!(wire(&everything, "e.All", text), wire(&everything, "e.All", same), "{text}");
+    }
+    let text =
+        format!(r#"{{"byId":{{"2":{{"text":"{long}"}},"1":{{}}}},"text":"{long}","i32":1}}"#);
+    wire(&everything, "e.All", &text);
+    for (text, same) in [
+        (r#"{"value":{"b":{"d":1,"c":2},"a":1}}"#, r#"{"value":{"a":1,"b":{"c":2,"d":1}}}"#),
+        (r#"{"value":{"a":1,"a":2}}"#, r#"{"value":{"a":2}}"#),
+        (r#"{"number":1,"value":null}"#, r#"{"value":null,"number":1}"#),
+    ] {
+        assert_eq!(wire(&known, "m.M", text), wire(&known, "m.M", same), "{text}");
+    }
+    let sets = EVERYTHING.replace("enum_type {", "extension { name: 'low' extendee: '.e.Set' number: 7 type: TYPE_MESSAGE type_name: '.e.Member' } enum_type {");
+    let sets = pool(&sets);
+    let (text, same) = (
+        r#"{"[e.Member.of_set]":{"n":4},"[e.low]":{"n":5}}"#,
+        r#"{"[e.low]":{"n":5},"[e.Member.of_set]":{"n":4}}"#,
+    );
+    assert_eq!(wire(&sets, "e.Set", text), wire(&sets, "e.Set", same));
+}
+
 /// A map in a map: each level is printed a second time if that is found out too late, so all of them 2^60 times.
 #[test]
 fn unsorted_maps_in_maps_end() {

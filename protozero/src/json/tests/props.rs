@@ -65,7 +65,8 @@ fn parsing_ends(text: &[u8]) {
         let options = ParseOptions { ignore_unknown, ..ParseOptions::default() };
         match parse(&all(&pool), text, &options) {
             Ok(wire) => {
-                DynamicMessage::decode(all(&pool), &wire).expect("a message");
+                let message = DynamicMessage::decode(all(&pool), &wire).expect("a message");
+                assert_eq!(message.encode(), wire);
             }
             Err(errors) => assert_eq!(std::format!("{errors}").lines().count(), 3),
         }
@@ -105,6 +106,9 @@ proptest! {
         remove_unknown(&mut message);
         for text in [direct, by_tree] {
             let read = DynamicMessage::from_json(all(&pool), &text).unwrap();
+            // Whatever the order of the text.
+            let wire = parse(&all(&pool), text.as_bytes(), &ParseOptions::default()).unwrap();
+            prop_assert_eq!(read.encode(), wire, "{}", text);
             // Payloads of NaN are lost.
             prop_assert_eq!(read.to_json().unwrap(), message.to_json().unwrap(), "{}", text);
         }

@@ -144,8 +144,9 @@ rt::compact! { PerfEventsTimebase;
     unpacked_enums modifiers + unknown_fields = 12 as Enum(PerfEventsEventModifier);
     optional timestamp_clock = 11 as Enum(PerfEventsPerfClock);
     optional name = 10 as Text;
+    oneof_high interval = 6..=6;
     oneof event = 3 | 4 | 5;
-    oneof interval = 1 | 2 | 6;
+    oneof_low interval = 1..=2;
 }
 
 /// `perfetto.protos.PerfEvents.Timebase.interval`.

@@ -831,9 +831,10 @@ rt::compact! { CloneSessionRequest;
     optional clone_trigger_trusted_producer_uid = 7 as Int32;
     optional clone_trigger_producer_name = 6 as Text;
     optional clone_trigger_name = 5 as Text;
+    oneof_high selector = 4..=4;
     optional for_bugreport = 3 as Bool;
     optional skip_trace_filter = 2 as Bool;
-    oneof selector = 1 | 4;
+    oneof_low selector = 1..=1;
 }
 
 /// `perfetto.protos.CloneSessionRequest.selector`.

@@ -96,19 +96,28 @@ pub struct TracePacket {
 }
 
 rt::compact! { TracePacket;
+    oneof_high data = 99..=900;
     optional machine_id = 98 as Uint32;
+    oneof_high data = 89..=95;
     optional first_packet_on_sequence = 87 as Bool;
+    oneof_high data = 82..=86;
     optional trusted_pid = 79 as Int32;
+    oneof_high data = 60..=78;
     optional trace_packet_defaults = 59 as Nested(TracePacketDefaults);
     optional timestamp_clock_id = 58 as Uint32;
+    oneof_high data = 43..=57;
     optional previous_packet_dropped = 42 as Uint32;
     optional incremental_state_cleared = 41 as Bool;
+    oneof_high data = 33..=40;
     optional sequence_flags = 13 as Uint32;
     optional interned_data = 12 as Nested(InternedData);
+    oneof_high data = 11..=11;
     oneof optional_trusted_packet_sequence_id = 10;
+    oneof_high data = 9..=9;
     optional timestamp = 8 as Uint64;
+    oneof_high data = 4..=7;
     oneof optional_trusted_uid = 3;
-    oneof data = 1 | 2 | 4 | 5 | 6 | 7 | 9 | 11 | 33 | 34 | 35 | 36 | 37 | 38 | 39 | 40 | 43 | 44 | 45 | 46 | 47 | 48 | 49 | 50 | 51 | 52 | 53 | 54 | 57 | 60 | 61 | 62 | 63 | 64 | 65 | 66 | 67 | 68 | 69 | 70 | 71 | 72 | 73 | 74 | 75 | 77 | 78 | 82 | 83 | 84 | 86 | 89 | 90 | 91 | 95 | 99 | 100 | 101 | 102 | 103 | 107 | 109 | 110 | 111 | 113 | 115 | 117 | 118 | 119 | 120 | 122 | 123 | 124 | 125 | 126 | 127 | 128 | 129 | 130 | 131 | 132 | 133 | 134 | 135 | 900;
+    oneof_low data = 1..=2;
 }
 
 /// Content of the packet.

@@ -341,8 +341,9 @@ pub struct FtraceConfigPrintFilterRule {
 }
 
 rt::compact! { FtraceConfigPrintFilterRule;
+    oneof_high r#match = 3..=3;
     optional allow = 2 as Bool;
-    oneof r#match = 1 | 3;
+    oneof_low r#match = 1..=1;
 }
 
 /// `perfetto.protos.FtraceConfig.PrintFilter.Rule.match`.

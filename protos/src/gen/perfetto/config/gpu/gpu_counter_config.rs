@@ -40,8 +40,9 @@ pub struct GpuCounterConfig {
 
 rt::compact! { GpuCounterConfig;
     repeated counter_names = 6 as Text;
+    oneof_high instrumented_sampling_mode = 5..=5;
     optional fix_gpu_clock = 4 as Bool;
-    oneof instrumented_sampling_mode = 3 | 5;
+    oneof_low instrumented_sampling_mode = 3..=3;
     unpacked counter_ids = 2 as Uint32;
     optional counter_period_ns = 1 as Uint64;
 }

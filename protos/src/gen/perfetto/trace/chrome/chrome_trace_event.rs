@@ -255,8 +255,9 @@ pub struct ChromeTraceEventArg {
 }
 
 rt::compact! { ChromeTraceEventArg;
+    oneof_high value = 10..=10;
     optional name_index = 9 as Uint32;
-    oneof value = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 10;
+    oneof_low value = 2..=8;
     optional name = 1 as Text;
 }
 

@@ -212,11 +212,14 @@ pub struct CSwitchEtwEvent {
 }
 
 rt::compact! { CSwitchEtwEvent;
+    oneof_high old_thread_state_enum_or_int = 13..=13;
+    oneof_high old_thread_wait_mode_enum_or_int = 12..=12;
+    oneof_high old_thread_wait_reason_enum_or_int = 11..=11;
     optional new_thread_wait_time = 10 as Uint32;
     optional old_thread_wait_ideal_processor = 9 as Sint32;
-    oneof old_thread_state_enum_or_int = 8 | 13;
-    oneof old_thread_wait_mode_enum_or_int = 7 | 12;
-    oneof old_thread_wait_reason_enum_or_int = 6 | 11;
+    oneof_low old_thread_state_enum_or_int = 8..=8;
+    oneof_low old_thread_wait_mode_enum_or_int = 7..=7;
+    oneof_low old_thread_wait_reason_enum_or_int = 6..=6;
     optional previous_c_state = 5 as Uint32;
     optional old_thread_priority = 4 as Sint32;
     optional new_thread_priority = 3 as Sint32;
@@ -333,9 +336,11 @@ pub struct ReadyThreadEtwEvent {
 }
 
 rt::compact! { ReadyThreadEtwEvent;
-    oneof flag_enum_or_int = 4 | 6;
+    oneof_high flag_enum_or_int = 6..=6;
+    oneof_high adjust_reason_enum_or_int = 5..=5;
+    oneof_low flag_enum_or_int = 4..=4;
     optional adjust_increment = 3 as Sint32;
-    oneof adjust_reason_enum_or_int = 2 | 5;
+    oneof_low adjust_reason_enum_or_int = 2..=2;
     optional t_thread_id = 1 as Uint32;
 }
 

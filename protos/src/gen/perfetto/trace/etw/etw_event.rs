@@ -15,9 +15,10 @@ pub struct EtwTraceEvent {
 }
 
 rt::compact! { EtwTraceEvent;
+    oneof_high event = 6..=15;
     optional thread_id = 5 as Uint32;
     optional cpu = 4 as Uint32;
-    oneof event = 2 | 3 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15;
+    oneof_low event = 2..=3;
     optional timestamp = 1 as Uint64;
 }
 

@@ -51,9 +51,10 @@ pub struct GpuCounterEvent {
 }
 
 rt::compact! { GpuCounterEvent;
+    oneof_high desc = 4..=4;
     optional gpu_id = 3 as Int32;
     repeated counters = 2 as Nested(GpuCounterEventGpuCounter);
-    oneof desc = 1 | 4;
+    oneof_low desc = 1..=1;
 }
 
 /// `perfetto.protos.GpuCounterEvent.desc`.

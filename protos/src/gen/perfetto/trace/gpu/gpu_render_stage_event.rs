@@ -164,9 +164,10 @@ pub struct GpuRenderStageEvent {
 
 rt::compact! { GpuRenderStageEvent;
     optional launch = 21 as Nested(GpuRenderStageEventComputeKernelLaunch);
+    oneof_high name_field = 20..=20;
     optional kernel_iid = 19 as Uint64;
     unpacked event_wait_ids = 18 as Uint64;
-    oneof name_field = 17 | 20;
+    oneof_low name_field = 17..=17;
     optional render_pass_instance_id = 16 as Uint64;
     unpacked render_subpass_index_mask = 15 as Uint64;
     optional stage_iid = 14 as Uint64;

@@ -17,13 +17,15 @@ pub struct PerfettoMetatrace {
 }
 
 rt::compact! { PerfettoMetatrace;
+    oneof_high record_type = 11..=11;
     repeated interned_strings = 10 as Nested(PerfettoMetatraceInternedString);
+    oneof_high record_type = 8..=9;
     repeated args = 7 as Nested(PerfettoMetatraceArg);
     optional has_overruns = 6 as Bool;
     optional thread_id = 5 as Uint32;
     optional counter_value = 4 as Int32;
     optional event_duration_ns = 3 as Uint64;
-    oneof record_type = 1 | 2 | 8 | 9 | 11;
+    oneof_low record_type = 1..=2;
 }
 
 /// `perfetto.protos.PerfettoMetatrace.record_type`.
@@ -109,8 +111,10 @@ pub struct PerfettoMetatraceArg {
 }
 
 rt::compact! { PerfettoMetatraceArg;
-    oneof value_or_interned_value = 2 | 4;
-    oneof key_or_interned_key = 1 | 3;
+    oneof_high value_or_interned_value = 4..=4;
+    oneof_high key_or_interned_key = 3..=3;
+    oneof_low value_or_interned_value = 2..=2;
+    oneof_low key_or_interned_key = 1..=1;
 }
 
 /// `perfetto.protos.PerfettoMetatrace.Arg.key_or_interned_key`.

@@ -41,12 +41,15 @@ pub struct DebugAnnotation {
 }
 
 rt::compact! { DebugAnnotation;
+    oneof_high value = 17..=17;
+    oneof_high proto_type_descriptor = 16..=16;
     optional proto_value = 14 as Bytes;
-    oneof proto_type_descriptor = 13 | 16;
+    oneof_low proto_type_descriptor = 13..=13;
     repeated array_values = 12 as Nested(DebugAnnotation);
     repeated dict_entries = 11 as Nested(DebugAnnotation);
-    oneof value = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 17;
-    oneof name_field = 1 | 10;
+    oneof_high name_field = 10..=10;
+    oneof_low value = 2..=9;
+    oneof_low name_field = 1..=1;
 }
 
 /// Its name, or the name's number. Elements of an array have none.

@@ -128,8 +128,10 @@ rt::compact! { TrackDescriptor;
     oneof sibling_merge_key_field = 16 | 17;
     optional sibling_merge_behavior = 15 as Enum(TrackDescriptorSiblingMergeBehavior);
     optional description = 14 as Text;
+    oneof_high static_or_dynamic_name = 13..=13;
     optional sibling_order_rank = 12 as Int32;
     optional child_ordering = 11 as Enum(TrackDescriptorChildTracksOrdering);
+    oneof_high static_or_dynamic_name = 10..=10;
     optional disallow_merging_with_system_tracks = 9 as Bool;
     optional counter = 8 as Nested(CounterDescriptor);
     #[cfg(feature = "chrome")] optional chrome_thread = 7 as Nested(ChromeThreadDescriptor);
@@ -137,7 +139,7 @@ rt::compact! { TrackDescriptor;
     optional parent_uuid = 5 as Uint64;
     optional thread = 4 as Nested(ThreadDescriptor);
     optional process = 3 as Nested(ProcessDescriptor);
-    oneof static_or_dynamic_name = 2 | 10 | 13;
+    oneof_low static_or_dynamic_name = 2..=2;
     optional uuid = 1 as Uint64;
 }
 
