@@ -95,6 +95,24 @@ fn a_reader_does_not_touch_pages_that_were_never_written() {
     assert_eq!(provided(), 8);
 }
 
+/// A large page has data, and says that it has chunks where its peer never wrote.
+#[test]
+fn a_reader_does_not_touch_chunks_that_were_never_written() {
+    const PAGE: usize = 32 * 1024;
+    let region = create(PAGE).unwrap();
+    let file = File::from(region.fd().unwrap().try_clone_to_owned().unwrap());
+    let provided = || file.metadata().unwrap().blocks();
+    let theirs = adopt(file.try_clone().unwrap().into()).unwrap();
+    let mut reader = Smb::new(theirs, PageSize::new(PAGE).unwrap()).unwrap().reader().unwrap();
+    // Two chunks, both complete (`shared_memory_abi.h`).
+    assert!(store(&region, 0, &(2_u32 << 28 | 0b1111).to_le_bytes()));
+    assert_eq!(provided(), 8);
+    assert_eq!(reader.header_in_use(0, 1), None);
+    let mut payload = Vec::new();
+    assert_eq!(reader.scrape_chunk(0, 1, &mut payload), None);
+    assert_eq!((provided(), payload.len()), (8, 0));
+}
+
 #[test]
 fn nobody_can_resize_it() {
     let region = create(4096).unwrap();

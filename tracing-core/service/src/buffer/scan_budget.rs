@@ -15,6 +15,7 @@ pub(super) struct ScanBudget {
 impl ScanBudget {
     /// A budget of `max` fragments, at least one.
     pub(super) const fn new(max: u32) -> Self {
+        let max = if max == 0 { 1 } else { max };
         Self { max, left: max, ended: false }
     }
 

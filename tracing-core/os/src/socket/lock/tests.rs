@@ -12,7 +12,11 @@ struct Dir(PathBuf);
 
 impl Dir {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("lock-test-{}-{name}", std::process::id()));
+        Self::in_folder(&std::env::temp_dir(), name)
+    }
+
+    fn in_folder(folder: &Path, name: &str) -> Self {
+        let path = folder.join(format!("lock-test-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o1777)).unwrap();
         Self(path)
@@ -64,6 +68,19 @@ fn the_file_of_a_killed_daemon_is_taken() {
     let lock = Lock::take(&dir.socket()).unwrap();
     assert!(lock.is_held());
     assert_eq!(Lock::take(&dir.socket()).unwrap_err(), LockError::Held);
+}
+
+/// A file of this user that the system does not open: the error says why.
+#[test]
+fn a_file_that_cannot_be_opened_is_an_error_of_the_system() {
+    // The kernel lets nobody write to a program that runs.
+    let program = std::env::current_exe().unwrap();
+    let dir = Dir::in_folder(program.parent().unwrap(), "busy");
+    std::fs::hard_link(&program, dir.file()).unwrap();
+    let refused = Lock::take(&dir.socket()).unwrap_err();
+    let LockError::Os(error) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().contains("sock.lock"), "{error}");
+    assert!(dir.file().exists());
 }
 
 #[test]
