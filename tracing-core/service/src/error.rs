@@ -28,6 +28,7 @@ pub(crate) enum ConfigError {
     TargetOutOfBounds { source: String, index: usize, count: usize },
     DataSourceTooLarge { source: String, bytes: usize, max: usize },
     TooManyRegexes { max: usize },
+    TooManySemaphores { count: usize, max: usize },
     RegexInvalid { field: &'static str, text: String, reason: String },
     RegexesTooLarge { max_kib: usize },
     Priority(Boost),
@@ -69,6 +70,9 @@ impl fmt::Display for ConfigError {
             Self::DuplicateBuffer(name) => write!(f, "Duplicate buffer name: {name:?}"),
             Self::TooManyRegexes { max } => {
                 write!(f, "too many regular expressions, at most {max} are allowed")
+            }
+            Self::TooManySemaphores { count, max } => {
+                write!(f, "too many session_semaphores: {count}, at most {max} are allowed")
             }
             Self::RegexInvalid { field, text, reason } => {
                 let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();

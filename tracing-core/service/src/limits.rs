@@ -149,6 +149,8 @@ pub const WORK_PER_TRIGGER: u64 = 16 * 1024;
 pub const TRIGGERS_AT_ONCE: usize = 16;
 /// What a step of matching a regular expression counts for.
 pub const WORK_PER_REGEX_STEP: u64 = 8;
+/// What a byte of a regular expression counts for that is compiled.
+pub const WORK_PER_COMPILED_BYTE: u64 = 32;
 /// What a byte of an answer that is encoded counts for ...
 pub const WORK_PER_ENCODED_BYTE: u64 = 8;
 /// ... and the histograms of one writer in the statistics of a session.
@@ -243,6 +245,8 @@ pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
 pub const REGEX_STEPS_PER_USER_MAX: u64 = 64 * 1024 * 1024;
 /// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
 pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;
+/// Semaphores of one session. They are compared with those of all other sessions.
+pub const SEMAPHORES_PER_SESSION_MAX: usize = 256;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
 /// Bytes of the name of a producer, and of a session in events of other traces: names are kept with each

@@ -16,6 +16,8 @@ use abi::time::BootTime;
 pub struct SessionView {
     /// The user it belongs to.
     pub uid: u32,
+    /// The connection it belongs to.
+    pub consumer: Option<ClientId>,
     /// (least, most significant half). Clones share the first with their source.
     pub uuid: (i64, i64),
     /// As `TracingServiceState` spells it.
@@ -255,6 +257,7 @@ impl Service {
         let session = self.sessions.get(id)?;
         Some(SessionView {
             uid: session.uid,
+            consumer: session.consumer,
             uuid: session.uuid,
             state: session.state().name(),
             is_being_made: session.is_being_made(),

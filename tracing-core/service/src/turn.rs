@@ -24,6 +24,8 @@ pub(crate) struct Turn {
     pub(crate) match_steps: RegexBudget,
     /// What all turns cost so far; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
     pub(crate) work: u64,
+    /// The part of it that sessions were charged: a peer that led to it is not.
+    pub(crate) session_work: u64,
     /// The part of it that was for packets that were read, and for answers: windows bound it.
     pub(crate) read_work: u64,
     /// What users hold.
@@ -40,6 +42,7 @@ impl Turn {
             random: Random { state: config.seed, fixed_draw: None },
             accounts: Accounts::new(config.uid, config.seed),
             work: 0,
+            session_work: 0,
             read_work: 0,
             config,
             now: Now::default(),
@@ -57,6 +60,11 @@ impl Turn {
     /// Counts work of this turn.
     pub(crate) fn spend(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
+    }
+
+    /// All work that no session was charged.
+    pub(crate) fn peer_work(&self) -> u64 {
+        self.work.saturating_sub(self.session_work)
     }
 
     /// Counts work of reading packets, or of an answer.

@@ -24,7 +24,8 @@ use crate::error::SessionError;
 use crate::limits;
 use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
-use crate::session::flush_request::FlushThen;
+use crate::session::checking::Checking;
+use crate::session::flush_request::{BufferGroup, FlushThen};
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::BlockSet;
 
@@ -38,6 +39,8 @@ pub(crate) enum Todo {
     Leave(Option<Uncommitted>),
     /// A request of a consumer, with its file.
     Ask(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
+    /// The config of a session that a consumer asked for is checked.
+    Check(Box<Checking>),
     /// A consumer left.
     Part,
     /// A consumer has taken what was sent to it: its answers and its packets go on.
@@ -52,6 +55,9 @@ pub(crate) enum Todo {
     Stop(Option<(ProducerId, InstanceId)>),
     /// A session whose instances stopped is separated from its consumer, for this reason.
     Release(Option<SessionError>),
+    /// The buffers of a group are taken for a clone of a session, from the one at this index on; whether their flush
+    /// succeeded.
+    CloneGroup(u64, BufferGroup, bool, usize),
     /// A new data source is set up for all sessions.
     Match(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.

@@ -93,6 +93,7 @@ names!(command, COMMANDS, Cmd {
 
 /// Events that are no variant of an enum.
 const EVENTS: &[&str] = &[
+    "a session came after its config was checked in pieces",
     "a clone contains its trigger",
     "a file was full",
     "a gap with its mark",

@@ -175,9 +175,13 @@ impl TraceBuffer {
     /// Memory of the written part and of the index, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let index =
-            on_buffer!(&self.inner, b => b.index_bytes(), w => return w.inner().memory_bytes());
-        self.used_bytes().saturating_add(index)
+        self.used_bytes().saturating_add(self.index_bytes())
+    }
+
+    /// Memory of the index, bytes.
+    #[must_use]
+    pub fn index_bytes(&self) -> usize {
+        on_buffer!(&self.inner, b => b.index_bytes(), w => w.inner().index_bytes())
     }
 
     /// Bytes of the written part, which takes memory.

@@ -4,6 +4,7 @@ use super::Service;
 use crate::error::SessionError;
 use crate::port::ConsumerRequest as Request;
 use crate::session::admission::RequestFile;
+use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushFlags, FlushThen};
 use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
@@ -26,14 +27,13 @@ impl Service {
             consumer.work.todo.push_back(Todo::Ask(call, Box::new(request), file.take()));
             return self.line_up(waiter);
         }
-        if let Some(consumer) = self.consumers.get_mut(client) {
-            // It may take all at once, whatever is left: it waits afterwards.
-            consumer.work.left(self.turn.now.boot_ns, self.line.per_peer);
-        }
-        let before = self.turn.work;
-        self.run_consumer_request(client, call, request, file);
+        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        // Most requests take all at once, whatever is left: it waits afterwards.
+        let left = self.consumers.get_mut(client).map_or(0, |c| c.work.left(now_ns, per_peer));
+        let before = self.turn.peer_work();
+        self.run_consumer_request(client, call, request, file, left);
         self.run_steps();
-        self.settle(waiter, self.turn.work.saturating_sub(before));
+        self.settle(waiter, self.turn.peer_work().saturating_sub(before));
     }
 
     /// A consumer has taken what was sent to it. What goes on waits in line as its requests do.
@@ -48,10 +48,10 @@ impl Service {
             return;
         }
         work.left(now_ns, per_peer);
-        let before = self.turn.work;
+        let before = self.turn.peer_work();
         self.continue_streams(client);
         self.run_steps();
-        self.settle(Waiter::Consumer(client), self.turn.work.saturating_sub(before));
+        self.settle(Waiter::Consumer(client), self.turn.peer_work().saturating_sub(before));
     }
 
     /// Goes on with answers and packets that were not sent because enough was in flight.
@@ -66,8 +66,17 @@ impl Service {
     pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
         let mut consumer = self.consumers.get_mut(client);
         if let Some(consumer) = &mut consumer {
-            // Nobody takes it any more.
-            consumer.work.todo.retain(|todo| !matches!(todo, Todo::Continue));
+            let out = &mut self.turn.out;
+            // Nobody takes it any more. A session that is not made yet is not made: else those who come and go at once
+            // would leave configs behind faster than they are checked.
+            consumer.work.todo.retain_mut(|todo| match todo {
+                Todo::Continue => false,
+                Todo::Check(job) => {
+                    RequestFile::new(job.file.take()).close(out);
+                    false
+                }
+                _ => true,
+            });
         }
         match consumer {
             // What it sent before its end is done first.
@@ -95,6 +104,7 @@ impl Service {
         call: Option<CallId>,
         request: Request,
         file: RequestFile,
+        left: u64,
     ) {
         let turn = &mut self.turn;
         turn.spend(limits::WORK_PER_REQUEST);
@@ -105,8 +115,12 @@ impl Service {
         let session = consumer.session;
         match request {
             Request::EnableTracing(r) => {
-                let parts = (&mut self.consumers, &mut self.producers, &self.sessions);
-                return enable::request(client, call, r, file, turn, parts);
+                let (consumers, producers) = (&mut self.consumers, &mut self.producers);
+                let job = enable::request(client, call, r, file, turn, consumers, producers);
+                if let Some(job) = job {
+                    self.check_config(client, job, left);
+                }
+                return;
             }
             Request::CloneSession(r) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
@@ -153,6 +167,18 @@ impl Service {
                 self.change_request(client, call, session, &r.trace_config.unwrap_or_default());
             }
         }
+    }
+
+    /// Checks the config of a session that a consumer asked for, as far as `left` allows.
+    pub(super) fn check_config(&mut self, client: ClientId, mut job: Box<Checking>, left: u64) {
+        let turn = &mut self.turn;
+        let checked = job.go_on(left, turn.config.codecs, &mut turn.work);
+        if let Ok(None) = checked
+            && let Some(consumer) = self.consumers.get_mut(client)
+        {
+            return consumer.work.todo.push_front(Todo::Check(job));
+        }
+        enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, turn);
     }
 
     fn flush_request(

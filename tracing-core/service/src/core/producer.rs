@@ -40,10 +40,10 @@ impl Service {
             return producer.work.todo.push_back(Todo::Request(call, Box::new(request)));
         }
         let left = producer.work.left(turn.now.boot_ns, self.line.per_peer);
-        let before = turn.work;
+        let before = turn.peer_work();
         self.run_request(id, call, request, left);
         self.run_steps();
-        self.settle(Waiter::Producer(id), self.turn.work.saturating_sub(before));
+        self.settle(Waiter::Producer(id), self.turn.peer_work().saturating_sub(before));
     }
 
     /// Does what a producer asks for, as far as `left` allows.

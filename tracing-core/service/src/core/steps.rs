@@ -48,8 +48,12 @@ impl Service {
                 let Some(mut producer) = self.producers.forget(id, &mut turn.out) else { return };
                 flush::acked(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, turn);
             }
-            Step::CloneGroup { .. }
-            | Step::CopyPiece
+            Step::CloneGroup { clone, group, success } => {
+                if let Some(source) = self.clones.source_of(clone) {
+                    self.add_session_work(source, Todo::CloneGroup(clone, group, success, 0));
+                }
+            }
+            Step::CopyPiece
             | Step::FinishClone(_)
             | Step::EndClone { .. }
             | Step::FailClonesOf { .. }
@@ -123,9 +127,6 @@ impl Service {
         let (turn, clones, buffers) = (&mut self.turn, &mut self.clones, &mut self.buffers);
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
         match step {
-            Step::CloneGroup { clone, group, success } => {
-                clones.take_group(clone, (group, success), sessions, consumers, buffers, turn);
-            }
             Step::CopyPiece => clones.copy_piece(buffers, turn),
             Step::FinishClone(clone) => clones.finish(clone, sessions, consumers, buffers, turn),
             Step::EndClone { clone, error } => clones.end(clone, error, consumers, buffers, turn),

@@ -4,6 +4,7 @@ use super::Service;
 use crate::limits;
 use crate::scrape::Uncommitted;
 use crate::session::admission::RequestFile;
+use crate::session::flush_request::BufferGroup;
 use crate::session::instance::InstanceKey;
 use crate::session::state::{EndError, SetUpWait};
 use crate::session::{flush, set_up, start, stop};
@@ -101,13 +102,17 @@ impl Service {
             && !self.waits_for_session(waiter)
             && let Some(todo) = self.work_of(waiter).and_then(|work| work.todo.pop_front())
         {
-            let before = self.turn.work;
+            let (before, before_of_peer) = (self.turn.work, self.turn.peer_work());
             self.run_todo(waiter, todo, left.min(end.saturating_sub(before)));
             self.run_steps();
             let cost = self.turn.work.saturating_sub(before).max(limits::WORK_PER_ENTRY);
             left = left.saturating_sub(cost);
+            let charge = match waiter {
+                Waiter::Session(_) => cost,
+                _ => self.turn.peer_work().saturating_sub(before_of_peer),
+            };
             if let Some(work) = self.work_of(waiter) {
-                work.spend(cost);
+                work.spend(charge.max(limits::WORK_PER_ENTRY));
             }
         }
         if let Some(work) = self.work_of(waiter) {
@@ -135,14 +140,18 @@ impl Service {
             }
             (Waiter::Producer(id), Todo::Leave(found)) => self.leave(id, found, left),
             (Waiter::Consumer(client), Todo::Ask(call, request, file)) => {
-                self.run_consumer_request(client, call, *request, RequestFile::new(file));
+                self.run_consumer_request(client, call, *request, RequestFile::new(file), left);
             }
+            (Waiter::Consumer(client), Todo::Check(job)) => self.check_config(client, job, left),
             (Waiter::Consumer(client), Todo::Part) => self.part(client),
             (Waiter::Consumer(client), Todo::Continue) => self.continue_streams(client),
             (Waiter::Session(id), Todo::Scrape(scrape)) => self.scrape(id, scrape, left),
             (Waiter::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
             (Waiter::Session(id), Todo::Start(after)) => self.start_instances(id, after, left),
             (Waiter::Session(id), Todo::Stop(after)) => self.stop_instances(id, after, left),
+            (Waiter::Session(id), Todo::CloneGroup(clone, group, success, from)) => {
+                self.take_for_clone(id, (clone, group, success), from, left);
+            }
             (Waiter::Session(id), Todo::Release(reason)) => self.release(id, reason),
             (Waiter::Producer(id), Todo::Match(call, at)) => {
                 self.match_registration(id, call, at, left);
@@ -170,6 +179,7 @@ impl Service {
             let before = self.turn.work;
             self.run_todo(Waiter::Session(id), todo, left);
             let cost = self.turn.work.saturating_sub(before);
+            self.turn.session_work = self.turn.session_work.saturating_add(cost);
             return self.settle(Waiter::Session(id), cost);
         }
         self.line_up(Waiter::Session(id));
@@ -237,6 +247,26 @@ impl Service {
         let next = start::instances(session, after, end, producers, consumers, &mut self.turn);
         if next.is_some() {
             session.work.todo.push_front(Todo::Start(next));
+        }
+    }
+
+    /// Takes the buffers of a group for a clone of a session, as far as `left` allows.
+    fn take_for_clone(
+        &mut self,
+        id: SessionId,
+        (clone, group, success): (u64, BufferGroup, bool),
+        from: usize,
+        left: u64,
+    ) {
+        let range = (from, self.turn.work.saturating_add(left));
+        let (clones, buffers) = (&mut self.clones, &mut self.buffers);
+        let (sessions, consumers) = (&self.sessions, &self.consumers);
+        let (what, turn) = ((clone, group, success), &mut self.turn);
+        let next = clones.take_group(what, range, sessions, consumers, buffers, turn);
+        if let Some(next) = next
+            && let Some(session) = self.sessions.get_mut(id)
+        {
+            session.work.todo.push_front(Todo::CloneGroup(clone, group, success, next));
         }
     }
 

@@ -88,6 +88,35 @@ pub struct TraceFilter {
     stats: FilterStats,
 }
 
+/// The rules for strings of a filter while they are compiled, one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct FilterRules {
+    strings: StringFilter,
+    /// How many of the config are compiled.
+    count: usize,
+}
+
+impl FilterRules {
+    /// Compiles the next rule. Returns the memory of its expression, bytes; none if that were all.
+    pub(crate) fn compile_next(
+        &mut self,
+        config: &TraceConfigTraceFilter,
+    ) -> Result<Option<usize>, FilterConfigError> {
+        let chain = config.string_filter_chain.as_ref().map_or(&[][..], |chain| &chain.rules);
+        let newer = config.string_filter_chain_v54.as_ref().map_or(&[][..], |chain| &chain.rules);
+        let left = self.strings.bytes_left();
+        if let Some(rule) = chain.get(self.count) {
+            self.strings.add(string_rule(rule)?)?;
+        } else if let Some(rule) = newer.get(self.count.saturating_sub(chain.len())) {
+            self.strings.replace_or_add(string_rule(rule)?)?;
+        } else {
+            return Ok(None);
+        }
+        self.count = self.count.saturating_add(1);
+        Ok(Some(left.saturating_sub(self.strings.bytes_left())))
+    }
+}
+
 /// The field of `Trace` that holds a packet: the service filters packets, programs describe traces.
 const TRACE_PACKET: u32 = 1;
 
@@ -101,15 +130,17 @@ impl TraceFilter {
     /// # Errors
     /// The rule or the word of the program that is wrong.
     pub fn from_config(config: &TraceConfigTraceFilter) -> Result<Self, FilterConfigError> {
-        let mut strings = StringFilter::default();
-        let chain = config.string_filter_chain.iter().flat_map(|chain| &chain.rules);
-        for rule in chain {
-            strings.add(string_rule(rule)?)?;
-        }
-        let newer = config.string_filter_chain_v54.iter().flat_map(|chain| &chain.rules);
-        for rule in newer {
-            strings.replace_or_add(string_rule(rule)?)?;
-        }
+        let mut rules = FilterRules::default();
+        while rules.compile_next(config)?.is_some() {}
+        Self::with_rules(config, rules)
+    }
+
+    /// The same with the rules for strings compiled before.
+    pub(crate) fn with_rules(
+        config: &TraceConfigTraceFilter,
+        rules: FilterRules,
+    ) -> Result<Self, FilterConfigError> {
+        let strings = rules.strings;
         let v2 = config.bytecode_v2.as_deref().filter(|code| !code.is_empty());
         let code = v2.or(config.bytecode.as_deref()).unwrap_or_default();
         let overlay = config.bytecode_overlay_v54.as_deref().filter(|code| !code.is_empty());

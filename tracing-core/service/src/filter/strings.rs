@@ -165,6 +165,11 @@ impl StringFilter {
         Ok(())
     }
 
+    /// Memory left for expressions and their automata, bytes.
+    pub(super) fn bytes_left(&self) -> usize {
+        self.program_bytes.saturating_add(self.automata_bytes)
+    }
+
     fn compile(&mut self, rule: &StringRule<'_>) -> Result<Compiled, RuleError> {
         let made = Compiled::new(rule, &mut self.automata_bytes)?;
         let left = self.program_bytes.checked_sub(made.regex.bytes());

@@ -224,42 +224,60 @@ impl Clones {
         }
     }
 
-    /// The flush of one group is over: takes its buffers as they are now.
+    /// The session that a clone is taken of, whose work that is.
+    pub(crate) fn source_of(&self, token: u64) -> Option<SessionId> {
+        self.pending.get(&token).map(|clone| clone.source)
+    }
+
+    /// The flush of one group is over: takes its buffers as they are now, from the one at `from` on, until the work of
+    /// `turn` is `end`. Returns the one to go on with, if there are more.
     pub(crate) fn take_group(
         &mut self,
-        token: u64,
-        (group, success): (BufferGroup, bool),
+        (token, group, success): (u64, BufferGroup, bool),
+        (from, end): (usize, u64),
         sessions: &Sessions,
         consumers: &Consumers,
         buffers: &mut Buffers,
         turn: &mut Turn,
-    ) {
+    ) -> Option<usize> {
         let at_ns = turn.now.boot_ns;
-        let Some(clone) = self.pending.get_mut(&token) else { return };
-        clone.flush_failed |= !success;
-        clone.groups_left = clone.groups_left.saturating_sub(1);
-        let Some(source) = sessions.get(clone.source) else { return };
-        for (index, (config, id)) in source.config.buffers.iter().zip(&source.buffers).enumerate() {
+        let clone = self.pending.get_mut(&token)?;
+        let source = sessions.get(clone.source)?;
+        let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
+        for (index, (config, id)) in all.skip(from) {
             if BufferGroup::of(config) != group {
                 continue;
             }
+            if turn.work >= end && index > from {
+                return Some(index);
+            }
+            turn.spend(limits::WORK_PER_REQUEST);
             let part = match group {
-                BufferGroup::Copied => Part::begin_copy(*id, at_ns, buffers),
+                BufferGroup::Copied => {
+                    turn.spend(buffers.get(*id).map_or(0, TraceBuffer::index_bytes) as u64);
+                    Part::begin_copy(*id, at_ns, buffers)
+                }
                 BufferGroup::Transferred => Part::take(*id, config, at_ns, buffers),
             };
             let Some(part) = part else {
                 let error = Some(CloneError::NoMemory);
-                return turn.then(Step::EndClone { clone: token, error });
+                turn.then(Step::EndClone { clone: token, error });
+                return None;
             };
             clone.parts.insert(index, part);
         }
+        clone.flush_failed |= !success;
+        clone.groups_left = clone.groups_left.saturating_sub(1);
         if clone.groups_left == 0 {
+            let sequences = source.sequences.len() as u64;
+            turn.spend(sequences.saturating_mul(WORK_PER_SEQUENCE));
             let uid = consumers.uid(clone.client).unwrap_or(0);
             clone.session = Some(Box::new(take_session(source, clone, uid, turn)));
             clone.trigger = None;
         }
         turn.then(Step::CopyPiece);
         turn.then(Step::FinishClone(token));
+        None
     }
 
     /// Continues what is copied, as far as one turn may.
@@ -452,6 +470,9 @@ impl Clones {
         all.filter(move |(_, clone)| clone.source == source)
     }
 }
+
+/// The number of a sequence is copied, with its place in a map.
+const WORK_PER_SEQUENCE: u64 = 32;
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.
 pub(crate) fn copy_too_slow(clone: u64, turn: &mut Turn) {

@@ -1,14 +1,16 @@
-//! Checks of a trace config that need nothing but the config.
+//! Checks of a trace config that need nothing but the config; those that take long are made one by one
+//! ([`super::checking`]).
 //!
 //! They run in upstream's order (`TracingServiceImpl::EnableTracing`), because it decides which of two errors a user
 //! sees first.
 
-use protos::TraceConfig;
+use protos::{DataSourceConfig, TraceConfig, TraceConfigDataSource, TraceConfigTriggerConfig};
 use protozero::Message as _;
 
 use super::trigger_config::Triggers;
 use crate::compress::{Codec, Codecs};
 use crate::error::ConfigError;
+use crate::filter::{FilterConfigError, TraceFilter};
 use crate::limits;
 use crate::matching::{MatchCost, NameRegex};
 
@@ -22,6 +24,29 @@ pub(crate) struct SourceFilter {
 }
 
 impl SourceFilter {
+    /// That of a data source, whose expressions are not compiled yet.
+    pub(crate) fn without_expressions(source: &TraceConfigDataSource, all_machines: bool) -> Self {
+        Self {
+            names: source.producer_name_filter.clone(),
+            regexes: Vec::new(),
+            machines: source.machine_name_filter.clone(),
+            all_machines,
+        }
+    }
+
+    /// Compiles the next expression. False: there is none.
+    pub(crate) fn compile_next(
+        &mut self,
+        source: &TraceConfigDataSource,
+        regexes: &mut Regexes,
+    ) -> Result<bool, ConfigError> {
+        let Some(text) = source.producer_name_regex_filter.get(self.regexes.len()) else {
+            return Ok(false);
+        };
+        self.regexes.push(regexes.compile("producer_name_regex_filter", text)?);
+        Ok(true)
+    }
+
     /// Whether the data source is for a producer of that name. Without a filter it is for all.
     pub(crate) fn wants_producer(&self, name: &str, cost: &mut MatchCost<'_>) -> bool {
         if self.names.is_empty() && self.regexes.is_empty() {
@@ -45,28 +70,24 @@ impl SourceFilter {
 pub(crate) struct Checked {
     pub(crate) filters: Vec<SourceFilter>,
     pub(crate) triggers: Triggers,
+    /// That of the packets. What is wrong with it is said later.
+    pub(crate) filter: Option<Result<TraceFilter, FilterConfigError>>,
     pub(crate) notes: Vec<String>,
 }
 
-/// Checks 2 to 17 of EnableTracing, and the compilation of its expressions.
+/// The first checks of EnableTracing, from the second one on: those that take no time.
 ///
 /// # Errors
 /// The first check that fails.
-pub(crate) fn check(config: &TraceConfig, codecs: Codecs) -> Result<Checked, ConfigError> {
+pub(crate) fn check_values(config: &TraceConfig) -> Result<(), ConfigError> {
     check_duration(config)?;
     check_triggers(config)?;
     check_guardrails(config)?;
-    check_buffers(config)?;
-    check_targets(config)?;
-    let mut regexes = Regexes::default();
-    let all_machines = config.trace_all_machines.unwrap_or(false);
-    let sources = config.data_sources.iter();
-    let filters = sources
-        .map(|source| compile_filter(source, all_machines, &mut regexes))
-        .collect::<Result<_, ConfigError>>()?;
-    let triggers =
-        Triggers::from_config(config, |text| regexes.compile("producer_name_regex", text))?;
-    Ok(Checked { filters, triggers, notes: notes(config, codecs) })
+    let (count, max) = (config.session_semaphores.len(), limits::SEMAPHORES_PER_SESSION_MAX);
+    if count > max {
+        return Err(ConfigError::TooManySemaphores { count, max });
+    }
+    check_buffers(config)
 }
 
 fn guarded(config: &TraceConfig) -> bool {
@@ -92,7 +113,8 @@ fn check_duration(config: &TraceConfig) -> Result<(), ConfigError> {
 }
 
 fn check_triggers(config: &TraceConfig) -> Result<(), ConfigError> {
-    let trigger = config.trigger_config.clone().unwrap_or_default();
+    let none = TraceConfigTriggerConfig::default();
+    let trigger = config.trigger_config.as_ref().unwrap_or(&none);
     let mode = trigger.trigger_mode.map_or(0, |m| m.0);
     let clone_if_available = trigger.use_clone_snapshot_if_available.unwrap_or(false);
     let timeout = u64::from(trigger.trigger_timeout_ms.unwrap_or(0));
@@ -214,17 +236,20 @@ pub(crate) fn target_buffer(
     Ok(resolved)
 }
 
-fn check_targets(config: &TraceConfig) -> Result<(), ConfigError> {
-    for source in &config.data_sources {
-        let source = source.config.clone().unwrap_or_default();
-        target_buffer(config, &source)?;
-        let (bytes, max) = (source.encode_to_vec().len(), limits::DATA_SOURCE_CONFIG_BYTES_MAX);
-        if bytes > max {
-            let source = source.name.unwrap_or_default();
-            return Err(ConfigError::DataSourceTooLarge { source, bytes, max });
-        }
+/// Checks where a data source writes to, and how long its config is. Returns that.
+pub(crate) fn check_target(
+    config: &TraceConfig,
+    source: &TraceConfigDataSource,
+) -> Result<usize, ConfigError> {
+    let none = DataSourceConfig::default();
+    let source = source.config.as_ref().unwrap_or(&none);
+    target_buffer(config, source)?;
+    let (bytes, max) = (source.encoded_len(), limits::DATA_SOURCE_CONFIG_BYTES_MAX);
+    if bytes > max {
+        let source = source.name.clone().unwrap_or_default();
+        return Err(ConfigError::DataSourceTooLarge { source, bytes, max });
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Compiles the expressions of one config, up to a number of them.
@@ -232,12 +257,18 @@ fn check_targets(config: &TraceConfig) -> Result<(), ConfigError> {
 pub(crate) struct Regexes {
     count: usize,
     bytes: usize,
+    /// What compiling them took.
+    pub(crate) work: u64,
 }
 
 impl Regexes {
     /// The whole text must match, as with `std::regex_match`. An invalid expression is an error here; upstream
     /// aborts.
-    fn compile(&mut self, field: &'static str, text: &str) -> Result<NameRegex, ConfigError> {
+    pub(crate) fn compile(
+        &mut self,
+        field: &'static str,
+        text: &str,
+    ) -> Result<NameRegex, ConfigError> {
         self.count = self.count.saturating_add(1);
         let max = limits::REGEXES_PER_SESSION_MAX;
         if self.count > max {
@@ -247,7 +278,12 @@ impl Regexes {
             field,
             text: text.to_owned(),
             reason,
-        })?;
+        });
+        // One that is too large is found out when it has taken as much as it may.
+        let bytes = made.as_ref().map_or(limits::REGEX_BYTES_MAX, NameRegex::bytes);
+        let work = (bytes as u64).saturating_mul(limits::WORK_PER_COMPILED_BYTE);
+        self.work = self.work.saturating_add(work);
+        let made = made?;
         self.bytes = self.bytes.saturating_add(made.bytes());
         let max = limits::REGEX_BYTES_PER_SESSION_MAX;
         if self.bytes > max {
@@ -259,21 +295,17 @@ impl Regexes {
 
 /// Compiles the filters of one data source.
 pub(crate) fn compile_filter(
-    source: &protos::TraceConfigDataSource,
+    source: &TraceConfigDataSource,
     all_machines: bool,
     regexes: &mut Regexes,
 ) -> Result<SourceFilter, ConfigError> {
-    let texts = source.producer_name_regex_filter.iter();
-    let compiled = texts.map(|text| regexes.compile("producer_name_regex_filter", text));
-    Ok(SourceFilter {
-        names: source.producer_name_filter.clone(),
-        regexes: compiled.collect::<Result<_, ConfigError>>()?,
-        machines: source.machine_name_filter.clone(),
-        all_machines,
-    })
+    let mut filter = SourceFilter::without_expressions(source, all_machines);
+    while filter.compile_next(source, regexes)? {}
+    Ok(filter)
 }
 
-fn notes(config: &TraceConfig, codecs: Codecs) -> Vec<String> {
+/// What has no effect here.
+pub(crate) fn notes(config: &TraceConfig, codecs: Codecs) -> Vec<String> {
     let mut notes = Vec::new();
     let of_source = |source: &protos::TraceConfigDataSource| {
         source.config.as_ref().is_some_and(|config| config.protovm_config.is_some())

@@ -11,7 +11,8 @@
 use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
 
 use super::admission::{Admission, RequestFile};
-use super::config;
+use super::checking::Checking;
+use super::config::Checked;
 use super::events::SessionState;
 use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
@@ -23,7 +24,6 @@ use crate::buffers::Buffers;
 use crate::consumers::Consumers;
 use crate::data_sources::Sources;
 use crate::error::{ConfigError, SessionError};
-use crate::filter::TraceFilter;
 use crate::input::FileError;
 use crate::limits;
 use crate::producers::Producers;
@@ -34,16 +34,20 @@ use crate::work::SetUp;
 use abi::ids::{CallId, ClientId, FileId, SessionId};
 use abi::sync::Arc;
 
-/// A consumer asks for a session, or to be told of the end of the one it has.
+/// A consumer asks for a session, or to be told of the end of the one it has. Returns what is to be checked.
 pub(crate) fn request(
     client: ClientId,
     call: Option<CallId>,
     request: EnableTracingRequest,
-    file: RequestFile,
+    mut file: RequestFile,
     turn: &mut Turn,
-    (consumers, producers, sessions): (&mut Consumers, &mut Producers, &Sessions),
-) {
-    let Some(consumer) = consumers.get_mut(client) else { return file.close(&mut turn.out) };
+    consumers: &mut Consumers,
+    producers: &mut Producers,
+) -> Option<Box<Checking>> {
+    let Some(consumer) = consumers.get_mut(client) else {
+        file.close(&mut turn.out);
+        return None;
+    };
     // Only one call can be answered at the end.
     let older = consumer.replace_enable_call(call);
     turn.out.reject(client, older);
@@ -52,7 +56,7 @@ pub(crate) fn request(
         if let Some(id) = consumer.session {
             turn.then(Step::ReportEnd(id));
         }
-        return;
+        return None;
     }
     let (uid, attached) = (consumer.peer.uid, consumer.session.is_some());
     let config = request.trace_config.unwrap_or_default();
@@ -62,7 +66,30 @@ pub(crate) fn request(
         Some(Lockdown::LOCKDOWN_CLEAR) => producers.lockdown = false,
         _ => {}
     }
-    match check(&config, attached, sessions, turn) {
+    if attached {
+        file.close(&mut turn.out);
+        refuse(client, &SessionError::AlreadyActive, consumers, turn);
+        return None;
+    }
+    Some(Box::new(Checking::new((uid, uuid), config, file.take())))
+}
+
+/// The checks that need nothing but the config are done: goes on with those that look at other sessions.
+pub(crate) fn checked(
+    client: ClientId,
+    job: Checking,
+    checked: Result<Option<Checked>, ConfigError>,
+    sessions: &Sessions,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Checking { uid, uuid, config, file, .. } = job;
+    let file = RequestFile::new(file);
+    let checked = checked.map_err(SessionError::from).and_then(|checked| {
+        check_exclusive(&config, sessions, turn)?;
+        Ok(checked.unwrap_or_default())
+    });
+    match checked {
         Ok(checked) => {
             let admission = Admission { client, uid, uuid, config, checked, file };
             turn.then(Step::Admit(Box::new(admission)));
@@ -74,17 +101,12 @@ pub(crate) fn request(
     }
 }
 
-/// Checks 1 to 19. Sessions that an exclusive one displaces end by steps.
-fn check(
+/// Checks 18 and 19. Sessions that an exclusive one displaces end by steps.
+fn check_exclusive(
     config: &TraceConfig,
-    attached: bool,
     sessions: &Sessions,
     turn: &mut Turn,
-) -> Result<config::Checked, SessionError> {
-    if attached {
-        return Err(SessionError::AlreadyActive);
-    }
-    let checked = config::check(config, turn.config.codecs)?;
+) -> Result<(), SessionError> {
     let asked = config.exclusive_prio.unwrap_or(0);
     let highest =
         sessions.reachable().map(|s| s.config.exclusive_prio.unwrap_or(0)).max().unwrap_or(0);
@@ -98,7 +120,7 @@ fn check(
         }
         turn.then(Step::FailAllClones(reason));
     }
-    Ok(checked)
+    Ok(())
 }
 
 /// Tells a consumer that it gets no session.
@@ -155,8 +177,7 @@ fn make_session(
 ) -> Result<Session, SessionError> {
     let config = &admission.config;
     check_others(config, admission.uid, sessions, turn)?;
-    let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose();
-    let filter = filter.map_err(ConfigError::Filter)?;
+    let filter = admission.checked.filter.take().transpose().map_err(ConfigError::Filter)?;
     let boost = priority::requested_boost(config)?;
     if boost.is_some() && !turn.config.may_boost(admission.uid) {
         return Err(ConfigError::PriorityOfOther { uid: admission.uid }.into());
@@ -301,12 +322,15 @@ fn choose_uuid(config: &TraceConfig, turn: &mut Turn) -> (i64, i64) {
     (turn.random.next() as i64, turn.random.next() as i64)
 }
 
+/// A name is compared.
+const WORK_PER_NAME: u64 = 16;
+
 /// Checks 20 to 24: those that look at other sessions.
 fn check_others(
     config: &TraceConfig,
     uid: u32,
     sessions: &mut Sessions,
-    turn: &Turn,
+    turn: &mut Turn,
 ) -> Result<(), SessionError> {
     let name = config.unique_session_name.as_deref().unwrap_or_default();
     let recording = || sessions.reachable().filter(|s| s.state() != SessionState::ClonedReadOnly);
@@ -319,6 +343,7 @@ fn check_others(
         let mut count = 0u64;
         for other in recording().filter(|s| s.state() != SessionState::Disabled) {
             let mut held = other.config.session_semaphores.iter();
+            turn.spend((held.len() as u64).saturating_mul(WORK_PER_NAME));
             if let Some(held) = held.find(|s| s.name.as_deref().unwrap_or_default() == wanted) {
                 count = count.saturating_add(1);
                 max = max.min(held.max_other_session_count.unwrap_or(0));

@@ -8,7 +8,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `admission`, `config`, `trigger_config` | a request, the checks of its config |
+//! | `admission`, `checking`, `config`, `trigger_config` | a request, the checks of its config |
 //! | `instance`, `events`, `file`, `flush_request`, `sequence` | what a session is made of |
 //! | `state` | the session, and all sessions |
 //! | `enable`, `priority`, `set_up`, `start` | from the request to data that flows |
@@ -19,6 +19,7 @@
 //! | `detach` | sessions without a connection |
 
 pub(crate) mod admission;
+pub(crate) mod checking;
 pub(crate) mod clone;
 pub(crate) mod clone_request;
 pub(crate) mod compressing;

@@ -362,10 +362,15 @@ pub(crate) fn change_trace_config(
             }
             None => problems.push(SessionError::SourceMissing(wanted.to_owned())),
         }
-        filters.push(compile_filter(source, all_machines, &mut regexes)?);
+        let before = regexes.work;
+        let filter = compile_filter(source, all_machines, &mut regexes);
+        turn.spend(regexes.work.saturating_sub(before));
+        filters.push(filter?);
     }
     // Their bytes, not their fields: that needs no code of its own.
-    if changed.encode_to_vec() != asked.encode_to_vec() {
+    let asked = asked.encode_to_vec();
+    turn.spend((asked.len() as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
+    if changed.encode_to_vec() != asked {
         problems.push(SessionError::OnlyFiltersChange);
     }
     session.config = Arc::new(changed);

@@ -108,9 +108,6 @@ pub(crate) fn instances(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) -> Option<InstanceKey> {
-    if !session.records() && !session.is_being_made() {
-        return None;
-    }
     while let Some(next) = session.instances.next_after(after) {
         let key = next.key();
         if turn.work >= end {
@@ -142,7 +139,7 @@ fn wait_for_stop(session: &mut Session, turn: &mut Turn) {
     turn.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
 }
 
-/// Tells one instance to stop, if it was not told before.
+/// Tells one instance to stop. One that was told before has stopped now: the second round does not wait.
 fn stop_instance(
     session: &mut Session,
     key: InstanceKey,
@@ -152,8 +149,7 @@ fn stop_instance(
 ) {
     let Some(was) = session.instances.get(&key).map(Instance::state) else { return };
     let at_once = session.stops_at_once;
-    let is_told = matches!(was, InstanceState::Stopping | InstanceState::Stopped);
-    if was == InstanceState::Stopped || is_told && !at_once {
+    if was == InstanceState::Stopped {
         return;
     }
     let stopped = |instance: &Instance| {
@@ -163,7 +159,7 @@ fn stop_instance(
     };
     let Some(instance) = session.instances.set_state(key, stopped) else { return };
     turn.spend(limits::WORK_PER_REQUEST);
-    if !is_told {
+    if was != InstanceState::Stopping {
         let command = Command::Instance(session.id, instance.id, Change::Stop);
         producers.command(instance.producer, &mut turn.out, command);
     }

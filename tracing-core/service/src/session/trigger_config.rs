@@ -1,6 +1,6 @@
 //! The triggers that a session waits for.
 
-use protos::TraceConfig;
+use protos::{TraceConfig, TraceConfigTriggerConfigTrigger};
 
 use crate::error::ConfigError;
 use crate::matching::NameRegex;
@@ -53,25 +53,28 @@ pub(crate) struct Triggers {
 }
 
 impl Triggers {
-    /// Reads them from a config whose other checks passed; `compile` makes an expression of a producer name.
+    /// Those of a config, none of which is added yet.
+    pub(crate) fn of_mode(config: &TraceConfig) -> Self {
+        Self { mode: TriggerMode::of(config), by_name: BlockMap::new() }
+    }
+
+    /// Adds one of a config; `compile` makes an expression of a producer name.
     ///
     /// # Errors
     /// Those of `compile`.
-    pub(crate) fn from_config(
-        config: &TraceConfig,
-        mut compile: impl FnMut(&str) -> Result<NameRegex, ConfigError>,
-    ) -> Result<Self, ConfigError> {
-        let mut by_name = BlockMap::new();
-        for trigger in config.trigger_config.iter().flat_map(|t| &t.triggers) {
-            let regex = trigger.producer_name_regex.as_deref().unwrap_or_default();
-            let made = Trigger {
-                producers: (!regex.is_empty()).then(|| compile(regex)).transpose()?,
-                delay_ms: trigger.stop_delay_ms.unwrap_or(0).into(),
-                max_per_day: trigger.max_per_24_h.unwrap_or(0),
-                skip_probability: trigger.skip_probability.unwrap_or(0.0),
-            };
-            by_name.insert(trigger.name.as_deref().unwrap_or_default().into(), made);
-        }
-        Ok(Self { mode: TriggerMode::of(config), by_name })
+    pub(crate) fn add(
+        &mut self,
+        trigger: &TraceConfigTriggerConfigTrigger,
+        compile: impl FnOnce(&str) -> Result<NameRegex, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let regex = trigger.producer_name_regex.as_deref().unwrap_or_default();
+        let made = Trigger {
+            producers: (!regex.is_empty()).then(|| compile(regex)).transpose()?,
+            delay_ms: trigger.stop_delay_ms.unwrap_or(0).into(),
+            max_per_day: trigger.max_per_24_h.unwrap_or(0),
+            skip_probability: trigger.skip_probability.unwrap_or(0.0),
+        };
+        self.by_name.insert(trigger.name.as_deref().unwrap_or_default().into(), made);
+        Ok(())
     }
 }

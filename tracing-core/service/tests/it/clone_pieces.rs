@@ -355,3 +355,71 @@ fn small_clones_are_made_at_once() {
         assert_eq!(payloads(&clone.read(&mut shell)), text);
     }
 }
+
+/// What each buffer has is settled when it is taken. That is done in pieces, and the session pays for it.
+#[test]
+fn many_buffers_are_taken_in_pieces() {
+    const BUFFERS: usize = 128;
+    let mut shell = Shell::new();
+    let names: Vec<String> = (0..BUFFERS).map(|n| format!("ds{n}")).collect();
+    let mut config = config(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    config.buffers = vec![buffer(16); BUFFERS];
+    for (index, source) in config.data_sources.iter_mut().enumerate() {
+        source.config.as_mut().unwrap().target_buffer = Some(index as u32);
+    }
+    let mut source = MockConsumer::connect(&mut shell, 0);
+    source.enable(&mut shell, config, None);
+    let mut producer = producer(&mut shell, "p");
+    for name in &names {
+        producer.register_name(&mut shell, name);
+    }
+    producer.commands(&mut shell);
+    for number in 1..=BUFFERS as u16 {
+        let text = payload(&format!("in {number}"));
+        producer.write(&mut shell, WriterId::new(number), BufferId::new(number), &[text]);
+    }
+    let (clone, call) = ask(&mut shell, 0, None);
+    shell.advance_ms(1000);
+    shell.work_waits = true;
+    let before = shell.service.work();
+    producer.ack_flush(&mut shell, 2);
+    let cost = shell.service.work() - before;
+    assert!(cost <= 2 * service::limits::WORK_PER_PEER, "{cost} at once");
+    assert_eq!(clone.cloned(&mut shell, call), None);
+    // The one who acknowledged its flush does not pay.
+    assert!(shell.service.is_busy(source.client) && !shell.service.is_busy(producer.client));
+    while shell.service.has_work() || shell.service.copies_clones() {
+        shell.turn();
+    }
+    let cost = shell.service.work() - before;
+    assert!(cost >= BUFFERS as u64 * service::limits::WORK_PER_REQUEST, "{cost}");
+    assert_eq!(clone.cloned(&mut shell, call).unwrap().success, Some(true));
+    shell.work_waits = false;
+    assert_eq!(payloads(&clone.read(&mut shell)).len(), BUFFERS);
+}
+
+/// The index of a buffer, which is copied at once, costs its bytes.
+#[test]
+fn the_begin_of_a_copy_costs_what_the_index_has() {
+    let mut costs = Vec::new();
+    for chunks in [1, 1000] {
+        let mut shell = Shell::new();
+        let mut config = config(&["ds"]);
+        config.buffers[0].size_kb = Some(4 * 1024);
+        let (mut producer, _source) = recording(&mut shell, config);
+        for _ in 0..chunks {
+            producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+        }
+        let (clone, call) = ask(&mut shell, 0, None);
+        shell.advance_ms(1000);
+        let before = shell.service.work();
+        producer.ack_flush(&mut shell, 2);
+        costs.push(shell.service.work() - before);
+        while shell.service.copies_clones() {
+            shell.turn();
+        }
+        assert_eq!(clone.cloned(&mut shell, call).unwrap().success, Some(true));
+    }
+    // An offset has four bytes.
+    assert!(costs[1] >= costs[0] + 4 * 999, "{costs:?}");
+}

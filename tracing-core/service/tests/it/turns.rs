@@ -452,6 +452,29 @@ fn instances_that_do_not_acknowledge_their_stop_are_given_up_in_pieces() {
     assert_eq!((set_up.len(), stopped), (COUNT, set_up));
 }
 
+/// Those that stopped before are not told, and nobody is told of them, again.
+#[test]
+fn an_instance_that_has_stopped_is_left_alone() {
+    let mut shell = Shell::new();
+    let (mut offering, consumer) = session_of_many(&mut shell, 1000, false);
+    let silent = producer(&mut shell, "silent");
+    let descriptor = protos::DataSourceDescriptor {
+        will_notify_on_stop: Some(true),
+        no_flush: Some(true),
+        ..crate::descriptor("ds")
+    };
+    silent.register(&mut shell, descriptor);
+    consumer.disable(&mut shell);
+    shell.advance_ms(4999);
+    let before = shell.service.work();
+    shell.advance_ms(1);
+    let cost = shell.service.work() - before;
+    assert!(cost < 1000 * limits::WORK_PER_ENTRY + UNCUT, "{cost}");
+    let (set_up, stopped) = set_up_and_stopped(&mut shell, &mut offering);
+    assert_eq!(stopped, set_up);
+    assert!(shell.service.footprint().sessions == 1 && !shell.service.has_work());
+}
+
 /// A consumer that leaves, or that leaves while its instances are stopped: they do not wait for an acknowledgement.
 #[test]
 fn the_instances_of_a_session_that_is_freed_are_stopped_in_pieces() {
@@ -525,7 +548,11 @@ fn a_session_without_producers_is_set_up_in_pieces() {
     let mut shell = Shell::new();
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     shell.work_waits = true;
-    consumer.enable(&mut shell, config(&["ds"; 20_000]), None);
+    bounded(&mut shell, |shell| consumer.enable(shell, config(&["ds"; 20_000]), None));
+    // First its config is checked.
+    while shell.service.session_of(consumer.client).is_none() {
+        shell.turn();
+    }
     let id = shell.service.session_of(consumer.client).unwrap();
     assert!(shell.service.view(id).unwrap().is_being_made);
     assert!(turns(&mut shell) > 1);

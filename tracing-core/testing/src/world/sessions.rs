@@ -69,6 +69,8 @@ impl Facts {
 pub(super) struct Sessions {
     by_id: BTreeMap<u64, Facts>,
     last: u64,
+    /// What each consumer asked for last.
+    asked: BTreeMap<ClientId, Arc<TraceConfig>>,
     /// The session that each buffer was created for.
     owners: BTreeMap<BufferId, u64>,
     /// User ids of producers, and buffers that they were told to write into.
@@ -79,8 +81,8 @@ pub(super) struct Sessions {
 
 /// The relevant part of an input, for after the service has handled it.
 pub(super) enum Seen {
-    /// A consumer asked for a session.
-    Enabled(Arc<TraceConfig>),
+    /// A consumer asked for a session, which may come later.
+    Enabled(ClientId, Arc<TraceConfig>),
     /// A client introduces itself as a producer.
     Hello(ClientId),
     Nothing,
@@ -89,8 +91,8 @@ pub(super) enum Seen {
 impl Seen {
     pub(super) fn of(service: &Service, input: &Input) -> Self {
         match input {
-            Input::ConsumerRequest { request: Request::EnableTracing(request), .. } => {
-                Self::Enabled(request.trace_config.clone().unwrap_or_default())
+            Input::ConsumerRequest { client, request: Request::EnableTracing(request), .. } => {
+                Self::Enabled(*client, request.trace_config.clone().unwrap_or_default())
             }
             Input::ProducerRequest { client, request, .. } => match request {
                 protos::producer_port::Request::InitializeConnection(_)
@@ -139,11 +141,14 @@ impl Sessions {
         marks: &mut Marks,
     ) -> Result<(), String> {
         match seen {
-            Seen::Enabled(config) => match config.lockdown_mode {
-                Some(Lockdown::LOCKDOWN_SET) => self.lockdown = true,
-                Some(Lockdown::LOCKDOWN_CLEAR) => self.lockdown = false,
-                _ => {}
-            },
+            Seen::Enabled(client, config) => {
+                match config.lockdown_mode {
+                    Some(Lockdown::LOCKDOWN_SET) => self.lockdown = true,
+                    Some(Lockdown::LOCKDOWN_CLEAR) => self.lockdown = false,
+                    _ => {}
+                }
+                self.asked.insert(*client, config.clone());
+            }
             Seen::Hello(client) if self.lockdown => {
                 marks.event("a producer came during a lockdown");
                 if let Some(uid) = service.uid_of_producer(*client) {
@@ -156,7 +161,8 @@ impl Sessions {
         for id in self.last + 1..=last {
             let Some(view) = service.view(SessionId::new(id)) else { continue };
             let source = self.by_id.values().find(|facts| facts.uuid.0 == view.uuid.0);
-            let (origin, config) = match (source, seen) {
+            let asked = view.consumer.and_then(|client| self.asked.get(&client));
+            let (origin, config) = match (source, asked) {
                 (Some(source), _) => {
                     if view.uid != 0 && view.uid != source.uid {
                         let (uid, of) = (view.uid, source.uid);
@@ -164,8 +170,13 @@ impl Sessions {
                     }
                     (source.origin, source.config.clone())
                 }
-                (None, Seen::Enabled(config)) => (id, (**config).clone()),
-                (None, _) => return Err(format!("session {id} was created without a request")),
+                (None, Some(config)) => {
+                    if !matches!(seen, Seen::Enabled(..)) {
+                        marks.event("a session came after its config was checked in pieces");
+                    }
+                    (id, (**config).clone())
+                }
+                (None, None) => return Err(format!("session {id} was created without a request")),
             };
             if origin == id {
                 self.owners.extend(view.buffers.iter().map(|buffer| (*buffer, id)));
