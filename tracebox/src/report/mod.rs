@@ -24,7 +24,7 @@ pub struct SnapshotResults {
 pub struct SourceReport {
     /// No producer registered them.
     pub absent: Vec<String>,
-    /// Their producers went away.
+    /// Those of the machine whose producers went away.
     pub stopped: Vec<StoppedSource>,
 }
 

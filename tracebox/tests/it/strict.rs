@@ -79,11 +79,15 @@ impl DataSource for Mute {
 }
 
 fn producer(world: &World, source: impl DataSource + 'static) -> Producer {
+    producer_of(world, "flood", source)
+}
+
+fn producer_of(world: &World, name: &str, source: impl DataSource + 'static) -> Producer {
     let mut options = ProducerOptions::new("flood");
     options.address = Some(Address::parse(world.path("producer")).unwrap());
     let producer = Producer::connect(options).unwrap();
     let descriptor =
-        DataSourceDescriptor { name: Some("flood".into()), ..DataSourceDescriptor::default() };
+        DataSourceDescriptor { name: Some(name.into()), ..DataSourceDescriptor::default() };
     producer.register(descriptor, source).unwrap();
     assert!(producer.sync(std::time::Duration::MAX));
     producer
@@ -97,13 +101,14 @@ const CONFIG: &str =
 fn a_producer_that_goes_away_while_attached() {
     let world = World::new();
     let _traced = world.traced();
-    let producer = producer(&world, Flood(1));
-    world.write("c", &format!("{} write_into_file: true", CONFIG.replace("duration_ms: 300", "")));
+    let producer = producer_of(&world, "linux.flood", Flood(1));
+    let config = CONFIG.replace("duration_ms: 300", "").replace("flood", "linux.flood");
+    world.write("c", &format!("{config} write_into_file: true"));
     world.run("perfetto -c c --txt -o trace --detach=k").good();
     let mut perfetto = world.start("perfetto --attach=k --strict");
     perfetto.read_until("waiting for its end");
     drop(producer);
-    perfetto.read_until("flood stopped at ");
+    perfetto.read_until("linux.flood stopped at ");
     perfetto.signal(Signal::INT);
     perfetto.end().failed(3, "data was lost, and --strict was asked for");
 }
@@ -194,24 +199,28 @@ fn sources_that_do_not_record() {
     assert!(ran.stderr.contains("Not recorded, because no producer offers it: flood"), "{ran:?}");
     world.run("perfetto -c c --txt -o trace --strict").failed(3, "no producer offers flood");
 
-    world.write("c", &CONFIG.replace("duration_ms: 300", ""));
-    for strict in ["", " --strict"] {
-        let first = producer(&world, Flood(1));
+    // A source of the machine is asked to record all the time; a program has recorded all that it did.
+    for (name, strict) in
+        [("linux.flood", ""), ("linux.flood", " --strict"), ("flood", ""), ("flood", " --strict")]
+    {
+        world.write("c", &CONFIG.replace("duration_ms: 300", "").replace("flood", name));
+        let first = producer_of(&world, name, Flood(1));
         let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
         perfetto.read_until("starting tracing");
         perfetto.wait_for(&world, |state| {
             state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
         });
         drop(first);
-        let told = perfetto.read_until("flood stopped at ");
+        let told = perfetto.read_until(&format!("{name} stopped at "));
         assert!(told.ends_with(" s: its producer went away\n"), "{told:?}");
         // A producer that connects later and stays is no loss.
-        let _second = producer(&world, Flood(1));
+        let _second = producer_of(&world, name, Flood(1));
         perfetto.signal(Signal::INT);
         let ran = perfetto.end();
-        assert!(ran.stderr.contains("Lost: flood stopped at "), "{ran:?}");
-        match strict {
-            "" => ran.good(),
+        let lost = if name == "flood" { "Lost: 0\n" } else { "Lost: linux.flood stopped at " };
+        assert!(ran.stderr.contains(lost), "{ran:?}");
+        match (name, strict) {
+            ("flood", _) | (_, "") => ran.good(),
             _ => ran.failed(3, "data was lost, and --strict was asked for"),
         };
     }

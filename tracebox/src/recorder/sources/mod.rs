@@ -55,6 +55,12 @@ pub fn wanted(config: &TraceConfig) -> BTreeSet<String> {
 /// loss: what it wrote is in the trace, or in the ledger of the session.
 pub const TRACK_EVENT: &str = "track_event";
 
+/// Whether a data source records the machine: it should do so all the time. A program that offers any other one has
+/// recorded all that it did when it ends; what it left unfinished is in the ledger of the session.
+fn is_of_machine(name: &str) -> bool {
+    ["linux.", "android."].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Names of the data sources that producers have registered.
 #[must_use]
 pub fn registered(state: &TracingServiceState) -> BTreeSet<String> {
@@ -120,7 +126,7 @@ impl SourceWatch {
     }
 
     /// Handles `changes` that came `elapsed` after the session began. `state` is the state of the service now.
-    /// Returns the data sources that stopped because their producer went away.
+    /// Returns the data sources that stopped because their producer went away; those of the machine are in the report.
     pub fn handle_changes(
         &mut self,
         changes: &[InstanceChange],
@@ -139,7 +145,7 @@ impl SourceWatch {
             .into_iter()
             .map(|offer| StoppedSource { name: offer.source.0.clone(), after: elapsed })
             .collect();
-        self.stopped.extend(stopped.iter().cloned());
+        self.stopped.extend(stopped.iter().filter(|source| is_of_machine(&source.name)).cloned());
         // The producer has gone since these changes, and the change that tells of it is on its way.
         let mut recording = self.recording.clone();
         let leaving = leaving.into_iter().filter(|offer| {

@@ -36,19 +36,31 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_producer_that_goes_away() {
-    let mut watched = source_watch(&["a", "b"], &[("a", 1), ("b", 1), ("a", 2), ("c", 3)], true);
-    let told =
-        watched.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
-    assert_eq!(told, [StoppedSource { name: "a".into(), after: SECOND }]);
+    let mut watched = source_watch(
+        &["linux.a", "linux.b"],
+        &[("linux.a", 1), ("linux.b", 1), ("linux.a", 2), ("c", 3)],
+        true,
+    );
+    let told = watched.handle_changes(
+        &[change("linux.a", STOPPED)],
+        &state(&[("linux.a", 1), ("linux.b", 1)]),
+        SECOND,
+    );
+    assert_eq!(told, [StoppedSource { name: "linux.a".into(), after: SECOND }]);
     // It comes back under another id, and goes away again.
-    let back = state(&[("a", 1), ("b", 1), ("a", 4)]);
-    assert!(watched.handle_changes(&[change("a", STARTED)], &back, SECOND).is_empty());
-    let told =
-        watched.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
+    let back = state(&[("linux.a", 1), ("linux.b", 1), ("linux.a", 4)]);
+    assert!(watched.handle_changes(&[change("linux.a", STARTED)], &back, SECOND).is_empty());
+    let told = watched.handle_changes(
+        &[change("linux.a", STOPPED)],
+        &state(&[("linux.a", 1), ("linux.b", 1)]),
+        SECOND,
+    );
     assert_eq!(told.len(), 1);
     // The end of the session: all instances stop, and their producers are there.
-    let end = [change("a", STOPPED), change("b", STOPPED)];
-    assert!(watched.handle_changes(&end, &state(&[("a", 1), ("b", 1)]), SECOND).is_empty());
+    let end = [change("linux.a", STOPPED), change("linux.b", STOPPED)];
+    assert!(
+        watched.handle_changes(&end, &state(&[("linux.a", 1), ("linux.b", 1)]), SECOND).is_empty()
+    );
     let report = watched.into_report();
     assert_eq!((report.absent.len(), report.stopped.len()), (0, 2));
 }
@@ -108,6 +120,17 @@ fn a_program_that_ends() {
         watched.handle_changes(&[change(TRACK_EVENT, STOPPED)], &state(&[]), SECOND).is_empty()
     );
     assert_eq!(watched.into_report(), SourceReport::default());
+}
+
+/// So has any other program. It is told, and is no loss: that is in the ledger of the session, if there is one.
+#[test]
+fn a_program_without_track_events_that_ends() {
+    let mut watched = source_watch(&["a", "linux.b"], &[("a", 1), ("linux.b", 2)], true);
+    let told = watched.handle_changes(&[change("a", STOPPED)], &state(&[("linux.b", 2)]), SECOND);
+    assert_eq!(told, [StoppedSource { name: "a".into(), after: SECOND }]);
+    let told = watched.handle_changes(&[change("linux.b", STOPPED)], &state(&[]), SECOND);
+    assert_eq!(told, [StoppedSource { name: "linux.b".into(), after: SECOND }]);
+    assert_eq!(watched.into_report().stopped, told);
 }
 
 #[test]
