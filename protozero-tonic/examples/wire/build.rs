@@ -18,6 +18,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .option("grpc_runtime=crate::again::tonic_of_ours")?
         .out_dir(out.join("clients"))
         .compile(&["proto/root.proto"], &["proto"])?;
+    // Names that those of prost are aliases of, also for schemas that need care.
+    Build::new().prost_names(true).grpc(Grpc::ALL).out_dir(out.join("like_prost")).compile(
+        &["hello.proto", "awkward.proto", "root.proto"],
+        &["../hello-world/proto", "proto"],
+    )?;
     let set = protox::compile(["echo.proto"], ["../echo/proto"])?;
     tonic_prost_build::configure().compile_fds(set)?;
     Ok(())

@@ -16,6 +16,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/lengths.md",
     "docs/protozero.md",
     "docs/record.md",
+    "docs/replacing-prost.md",
     "docs/sdk.md",
     "docs/sdk-tracing.md",
     "docs/synthetic.md",

@@ -10,6 +10,11 @@ pub mod again {
     include!(concat!(env!("OUT_DIR"), "/clients/mod.rs"));
 }
 
+/// With the names of prost.
+pub mod like_prost {
+    include!(concat!(env!("OUT_DIR"), "/like_prost/mod.rs"));
+}
+
 /// The echo, by prost and tonic's own generator.
 #[allow(clippy::all)]
 pub mod theirs {

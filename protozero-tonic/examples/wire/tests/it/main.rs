@@ -4,4 +4,5 @@ mod between;
 mod limits;
 mod names;
 mod refused;
+mod rows;
 mod served;

@@ -1,0 +1,42 @@
+//! Rows of docs/coming-from.md that are options of the build step: see src/rows.rs.
+
+use std::path::PathBuf;
+
+use protozero_codegen::{ApiKinds, Build, BuildError, Grpc};
+
+fn main() -> Result<(), BuildError> {
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    let protos = ["proto/otel.proto", "proto/pkg.proto"];
+    // row: `prost-build` with `protoc`
+    protozero_codegen::compile(&protos, &["proto"])?;
+    // row: `pbjson` and `serde_json`
+    let json = Build::new().api_kinds(ApiKinds::ALL);
+    // row: unknown fields are dropped
+    let like_prost = json.clone().prost_names(true).drop_unknown_fields(["."]);
+    // row: `file_descriptor_set_path`, `prost-reflect`
+    let like_prost = like_prost.file_descriptor_set_path(out.join("set.bin"));
+    like_prost.out_dir(out.join("like_prost")).compile(&protos, &["proto"])?;
+    // row: `prost_path("::sdk::prost")`, `#[prost(prost_path = "..")]`
+    let elsewhere = json.runtime("::sdk::protozero");
+    // row: `type_attribute`, `message_attribute`, `enum_attribute`, `field_attribute`
+    // Beside `drop_unknown_fields` and `prost_names(true)`.
+    let with_serde = protozero_codegen::Build::new()
+        .type_attribute("pkg", "#[derive(serde::Serialize)]")
+        .message_attribute("pkg.Blob", "#[derive(Eq)]")
+        .enum_attribute("pkg.Kind", "#[must_use]")
+        .field_attribute("pkg.Order.unknown_fields", "#[serde(skip)]")
+        .field_attribute("pkg.Blob.unknown_fields", "#[serde(skip)]");
+    with_serde.out_dir(out.join("with_serde")).compile(&protos, &["proto"])?;
+    // row: `bytes(["."])`
+    let elsewhere = elsewhere.bytes(["pkg.Blob.data"]);
+    // row: `extern_path(".google.protobuf", "::common")`
+    let elsewhere = elsewhere.extern_path("google/protobuf/", "::common::schema");
+    // row: `tonic-prost`, `tonic-prost-build`
+    let _ = Build::grpc;
+    // row: `build_server(false)`
+    let _ = Grpc { client: true, connect: true, ..Grpc::default() };
+    // row: `client_mod_attribute` and `server_mod_attribute` with a Cargo feature
+    let elsewhere = elsewhere.option("grpc_feature=net").unwrap_or_default();
+    // row: end
+    elsewhere.out_dir(out.join("elsewhere")).compile(&protos, &["proto"])
+}
