@@ -108,7 +108,10 @@ pub(crate) fn instances(
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) -> Option<InstanceKey> {
-    while let Some(next) = session.instances.next_after(after) {
+    // All may have acknowledged it meanwhile: then the session is over.
+    while (session.records() || session.is_being_made())
+        && let Some(next) = session.instances.next_after(after)
+    {
         let key = next.key();
         if turn.work >= end {
             wait_for_stop(session, turn);
@@ -118,10 +121,13 @@ pub(crate) fn instances(
         stop_instance(session, key, producers, consumers, turn);
         after = Some(key);
     }
-    if !session.instances.are_all(InstanceState::Stopped) {
-        wait_for_stop(session, turn);
-    } else if session.records() {
+    if !session.records() {
+        return None;
+    }
+    if session.instances.are_all(InstanceState::Stopped) {
         turn.then(Step::Finalise(session.id));
+    } else {
+        wait_for_stop(session, turn);
     }
     None
 }

@@ -452,6 +452,34 @@ fn instances_that_do_not_acknowledge_their_stop_are_given_up_in_pieces() {
     assert_eq!((set_up.len(), stopped), (COUNT, set_up));
 }
 
+/// The last one acknowledges its stop after all, while the others are looked at again.
+#[test]
+fn a_session_may_end_while_its_instances_are_given_up() {
+    let mut shell = Shell::new();
+    let (_offering, mut consumer) = session_of_many(&mut shell, 1000, false);
+    let silent = producer(&mut shell, "silent");
+    let descriptor = protos::DataSourceDescriptor {
+        will_notify_on_stop: Some(true),
+        no_flush: Some(true),
+        ..crate::descriptor("ds")
+    };
+    silent.register(&mut shell, descriptor);
+    consumer.disable(&mut shell);
+    shell.advance_ms(4999);
+    shell.work_waits = true;
+    shell.service.set_work(16 * 1024, 16 * 1024);
+    shell.now_ns += 1_000_000;
+    shell.turn();
+    assert!(shell.service.has_work());
+    let request =
+        protos::NotifyDataSourceStoppedRequest { data_source_id: Some(1001), ..Default::default() };
+    silent.call(&mut shell, Request::NotifyDataSourceStopped(request));
+    let id = shell.service.session_of(consumer.client).unwrap();
+    assert_eq!(shell.service.view(id).unwrap().state, "DISABLED");
+    turns(&mut shell);
+    assert_eq!(consumer.ended(&mut shell), Some(String::new()));
+}
+
 /// Those that stopped before are not told, and nobody is told of them, again.
 #[test]
 fn an_instance_that_has_stopped_is_left_alone() {
