@@ -295,6 +295,7 @@ fn doc(ctx: &Ctx) -> Outcome {
 /// No area of the schema, each of them alone, some together, and all at once. The schema is one crate, and to check
 /// it takes one processor: as many are checked at a time as there are, each in a folder of its own.
 fn areas(ctx: &Ctx) -> Outcome {
+    without_events_of_ftrace(ctx)?;
     let manifest = read(&ctx.root().join("protos/Cargo.toml"))?;
     let all = manifest.split_once("\nfull = [").and_then(|(_, rest)| rest.split_once(']'));
     let (all, _) = all.ok_or("protos/Cargo.toml has no feature `full`")?;
@@ -309,6 +310,25 @@ fn areas(ctx: &Ctx) -> Outcome {
         cargo.args([command, "--package", "tracebox-protos", "--features", features]);
         ctx.run(cargo.env("CARGO_TARGET_DIR", target))
     })
+}
+
+/// The messages of single events of the kernel take longer to compile than all others together. The programs need
+/// none: the data source has a table of them.
+fn without_events_of_ftrace(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    command.args(["tree", "--package", "tracebox", "--edges", "normal", "--prefix", "none"]);
+    let tree = ctx.output(command.args(["--format", "{p}: {f}"]))?;
+    let schema = tree.lines().find(|line| line.starts_with("tracebox-protos "));
+    let (_, features) = schema
+        .and_then(|line| line.rsplit_once(": "))
+        .ok_or("cargo tree: tracebox without tracebox-protos")?;
+    let features = features.trim_end_matches(" (*)");
+    if features.split(',').any(|feature| matches!(feature, "ftrace" | "full")) {
+        return Err(format!(
+            "tracebox compiles the events of ftrace, with {features}: see `tracing-probes`"
+        ));
+    }
+    Ok(())
 }
 
 /// All features but `small`, which replaces code instead of adding some. The names are read from the manifest, so

@@ -56,7 +56,7 @@ pub fn install(ctx: &Ctx, packages: &[&str]) -> Outcome {
     apt(&arguments)
 }
 
-const TRACEFS: &str = "/sys/kernel/tracing";
+pub const TRACEFS: &str = "/sys/kernel/tracing";
 
 /// The folder of tracefs, mounted when missing.
 ///

@@ -105,6 +105,15 @@ pub(super) fn session(
     service: &daemon::in_process::InProcessService,
     set: impl FnOnce(&mut FtraceConfig),
 ) -> Consumer {
+    let mut consumer = service.consumer();
+    enable(&mut consumer, set);
+    // The answer comes when all have started.
+    consumer.flush(FOREVER).expect("the sources flush");
+    consumer
+}
+
+/// Asks for a session, and waits for nothing.
+pub(super) fn enable(consumer: &mut Consumer, set: impl FnOnce(&mut FtraceConfig)) {
     let mut ftrace = FtraceConfig {
         instance_name: Some(NAME.to_owned()),
         // Only flushes read the rings.
@@ -121,11 +130,7 @@ pub(super) fn session(
     let buffer = TraceConfigBufferConfig { size_kb: Some(32 * 1024), ..Default::default() };
     let config =
         TraceConfig { buffers: vec![buffer], data_sources: vec![ftrace], ..Default::default() };
-    let mut consumer = service.consumer();
     consumer.enable_tracing(&config, None).expect("the service is there");
-    // The answer comes when all have started.
-    consumer.flush(FOREVER).expect("the sources flush");
-    consumer
 }
 
 pub(super) fn strings(names: &[&str]) -> Vec<String> {

@@ -3,13 +3,13 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use client::consumer::Consumer;
-use protos::{FtraceConfig, FtraceStats, FtraceStatsPhase as Phase};
+use client::consumer::{Consumer, Waited};
+use protos::{FtraceConfig, FtraceStats, FtraceStatsPhase as Phase, ObservableEventsType};
 
-use super::alone;
-use super::contents::{EVENT_PRINT, PRINT_TEXT, Recorded, bytes, session, strings};
-use super::on_demand::{Instance, skip, start};
-use super::restores::{is_set, is_used};
+use super::contents::{EVENT_PRINT, PRINT_TEXT, Recorded, bytes, enable, session, strings};
+use super::on_demand::{Instance, NAME, skip, start};
+use super::restores::{is_set, is_used, settings_with};
+use super::{FOREVER, alone};
 
 fn write(folder: &str, text: &str) {
     let marker = OpenOptions::new().write(true).open(format!("{folder}/trace_marker"));
@@ -35,6 +35,42 @@ fn refused(consumer: &mut Consumer) -> FtraceStats {
     let [stats] = &recorded.stats[..] else { panic!("one packet: {:?}", recorded.stats) };
     assert_eq!(stats.phase, Some(Phase::START_OF_TRACE));
     stats.clone()
+}
+
+/// A session has started when the kernel records, and has ended when tracefs is as it was found.
+#[test]
+fn what_is_acknowledged_is_done() {
+    let _alone = alone();
+    let test = "what_is_acknowledged_is_done";
+    let Some(instance) = Instance::of_test(test) else { return };
+    let found = settings_with(NAME);
+    let (service, producer) = start();
+    for symbols in [false, true] {
+        let mut consumer = service.consumer();
+        consumer
+            .observe_events(&[ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED])
+            .expect("the service is there");
+        enable(&mut consumer, |config| {
+            config.ftrace_events = strings(&["ftrace/print", "sched/sched_switch"]);
+            config.symbolize_ksyms = Some(symbols);
+        });
+        let Waited::Event(event) = consumer.wait(Some(FOREVER)).expect("it records") else {
+            panic!("no event")
+        };
+        assert_eq!(event.all_data_sources_started, Some(true));
+        write(&instance.0, "sessions: at once");
+        assert_ne!(settings_with(NAME), found);
+        assert_eq!(markers(&Recorded::read(&mut consumer)), ["at once"]);
+        consumer.disable_tracing().expect("the service is there");
+        assert_eq!(consumer.wait(Some(FOREVER)).expect("it records"), Waited::Ended);
+        let now = settings_with(NAME);
+        let is_same = |(file, was): &(&String, &String)| {
+            now.get(*file) == Some(was) || was.contains("expanded")
+        };
+        let changed: Vec<_> = found.iter().filter(|entry| !is_same(entry)).collect();
+        assert!(changed.is_empty(), "they were {changed:?}");
+    }
+    drop(producer);
 }
 
 #[test]

@@ -6,10 +6,11 @@
 //! Track events of the SDKs are read twice, by `interop/events.py` with the official schema and by our reader, and
 //! compared with the lists in `interop/*.txt`; `--bless` writes these. `peer` fetches the C++ programs.
 //! In addition, `tests` and `life` run our tests with the C++ service, and `scenario` compares the output of both
-//! services for one script.
+//! services for one script. `kernel` compares the shape of what both probes write of the kernel's events.
 
 mod against;
 mod cell;
+mod kernel;
 pub mod peer;
 mod place;
 mod play;
@@ -27,6 +28,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Instant;
 
+/// The name of what [`kernel`] compares.
+const KERNEL: &str = "kernel";
+
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let keep = arguments.iter().any(|a| a == "--keep");
     let names: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
@@ -36,6 +40,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         .collect();
     let others: Vec<&str> = against::NAMES
         .into_iter()
+        .chain([KERNEL])
         .filter(|n| names.is_empty() || names.iter().any(|name| name == n))
         .collect();
     if arguments.iter().any(|a| a == "--list") {
@@ -50,7 +55,11 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     place.is_blessing = arguments.iter().any(|a| a == "--bless");
     let mut failures = run_cells(ctx, &place, cells, keep);
     for name in others {
-        if let Err(error) = against::run(ctx, &place, name) {
+        let outcome = match name {
+            KERNEL => kernel::run(ctx, &place),
+            name => against::run(ctx, &place, name),
+        };
+        if let Err(error) = outcome {
             failures.push(format!("{name}: {error}"));
         }
     }

@@ -4,7 +4,9 @@ use abi::ids::InstanceId;
 use abi::sync::Arc;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::write::BufferExhaustedPolicy;
-use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy};
+use protos::{
+    DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy, FtraceConfig,
+};
 
 use super::FtraceSource;
 use super::system::release;
@@ -37,6 +39,45 @@ fn without_tracefs_all_is_answered() {
     assert!(all_done.recv().is_err(), "all acknowledgements are gone");
     let log = world.log();
     assert!(log.iter().any(|line| line.contains("linux.ftrace cannot read tracefs")), "{log:?}");
+}
+
+/// A start returns when the kernel records, and the end is acknowledged when it does not any more.
+#[test]
+fn acknowledgements_come_when_all_is_done() {
+    let world = World::new();
+    let switch = "sys/kernel/tracing/tracing_on";
+    for (file, text) in [
+        ("trace", ""),
+        ("tracing_on", "0"),
+        ("current_tracer", "nop"),
+        ("trace_clock", "[boot]"),
+        ("buffer_size_kb", "8192"),
+        ("set_event", ""),
+        ("events/enable", "0"),
+        ("events/sched/sched_switch/enable", "0"),
+        (
+            "events/sched/sched_switch/format",
+            "name: sched_switch\nID: 9\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n",
+        ),
+        ("per_cpu/cpu0/stats", ""),
+        ("per_cpu/cpu0/trace_pipe_raw", ""),
+    ] {
+        world.put(&format!("sys/kernel/tracing/{file}"), text);
+    }
+    let mut source = FtraceSource::new(&world.root, &Arc::default());
+    for id in 0..3 {
+        let ftrace_events = vec!["sched/sched_switch".to_owned()];
+        let ftrace = FtraceConfig { ftrace_events, ..Default::default() };
+        let config = DataSourceConfig { ftrace_config: Some(ftrace), ..Default::default() };
+        let instance = Instance::detached(InstanceId::new(id), config);
+        source.start(&instance);
+        let state = || world.root.read_line(switch);
+        assert_eq!(state().as_deref(), Some("1"), "{:?}", world.log());
+        let (root, (ended, has_ended)) = (world.root.clone(), channel());
+        let done = Ack::new(move || ended.send(root.read_line(switch)).expect("it is awaited"));
+        source.stop(&instance, done);
+        assert_eq!(has_ended.recv().expect("an answer").as_deref(), Some("0"));
+    }
 }
 
 /// Upstream: a config that was refused was never acknowledged, and each session with it ended five seconds late.

@@ -1,0 +1,114 @@
+"""Compares what the C++ probes and ours write of the kernel's events for one config.
+
+usage: kernel.py CONFIG CPP_TRACE OUR_TRACE
+
+The events themselves differ, as they happened at different times. Their shape must not: which fields a bundle, an
+event of each kind, the statistics and the descriptors of generic events have. Prints one line and exits with 0, or
+says every difference and exits with 1.
+"""
+
+import collections
+import sys
+
+from google.protobuf import descriptor_pb2
+from google.protobuf.unknown_fields import UnknownFieldSet
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
+
+# Kinds of events of which so many are in one trace must be in the other.
+MANY = 50
+
+
+def names(message):
+    return {field.name for field, _ in message.ListFields()}
+
+
+class Shape:
+    def __init__(self, path):
+        trace = schema.Trace()
+        with open(path, "rb") as file:
+            trace.ParseFromString(file.read())
+        # Part of the trace: the fields that it has.
+        self.fields = collections.defaultdict(set)
+        self.counts = collections.Counter()
+        self.generic = {}
+        self.switches = 0
+        for packet in trace.packet:
+            if packet.HasField("ftrace_events"):
+                self.add_bundle(packet.ftrace_events)
+            if packet.HasField("ftrace_stats"):
+                self.add_stats(packet.ftrace_stats)
+            if packet.interned_data.kernel_symbols:
+                self.counts["kernel symbols"] += len(packet.interned_data.kernel_symbols)
+                self.fields["kernel symbols"] |= names(packet.interned_data.kernel_symbols[0])
+
+    def add_bundle(self, bundle):
+        is_empty = not bundle.event and not bundle.HasField("compact_sched")
+        if is_empty:
+            return
+        self.fields["bundle"] |= names(bundle) - {"event", "compact_sched", "generic_event_descriptors", "lost_events"}
+        if bundle.HasField("compact_sched"):
+            columns = bundle.compact_sched
+            self.fields["columns"] |= names(columns)
+            self.counts["columns"] += len(columns.switch_timestamp) + len(columns.waking_timestamp)
+            for of in ["switch_prev_state", "switch_next_pid", "switch_next_prio", "switch_next_comm_index"]:
+                assert len(getattr(columns, of)) == len(columns.switch_timestamp), of
+        for event in bundle.event:
+            fields = names(event) - {"timestamp", "pid", "common_flags"}
+            self.fields["event"] |= names(event) & {"timestamp", "pid", "common_flags"}
+            for kind in fields:
+                self.counts[kind] += 1
+                self.fields[kind] |= names(getattr(event, kind))
+            # Generic events: their numbers are beyond the schema.
+            for field in UnknownFieldSet(event):
+                self.counts["generic"] += 1
+                self.fields["generic"].add(field.wire_type)
+        for described in bundle.generic_event_descriptors:
+            message = descriptor_pb2.DescriptorProto.FromString(described.event_descriptor)
+            fields = {(field.name, field.type) for field in message.field}
+            self.generic[(described.group_name, message.name)] = fields
+
+    def add_stats(self, stats):
+        phase = "start" if stats.phase == schema.FtraceStats.START_OF_TRACE else "end"
+        self.counts[phase] += 1
+        self.fields[phase] |= names(stats)
+        for cpu in stats.cpu_stats:
+            self.fields["statistics of a cpu"] |= names(cpu)
+        assert not stats.ftrace_parse_errors, stats.ftrace_parse_errors
+        self.missing = (sorted(stats.unknown_ftrace_events), sorted(stats.failed_ftrace_events))
+
+
+def compare(config, cpp, ours):
+    faults = []
+    for part in sorted(set(cpp.fields) | set(ours.fields)):
+        if part not in cpp.fields or part not in ours.fields:
+            side, other = (cpp, "ours") if part in cpp.fields else (ours, "cpp")
+            if side.counts[part] >= MANY or part in ["bundle", "event", "start", "end"]:
+                faults.append(f"{part} ({side.counts[part]} times) is not in the trace of {other}")
+            continue
+        for name in sorted(cpp.fields[part] ^ ours.fields[part]):
+            side = "cpp" if name in cpp.fields[part] else "ours"
+            faults.append(f"{part}: {name} is in the trace of {side} alone")
+    for event in sorted(set(cpp.generic) | set(ours.generic)):
+        if cpp.generic.get(event) != ours.generic.get(event):
+            faults.append(f"{event}: {cpp.generic.get(event)} and {ours.generic.get(event)}")
+    for side in [cpp, ours]:
+        if side.counts["generic"] and not side.generic:
+            faults.append("generic events without a descriptor")
+    if cpp.missing != ours.missing:
+        faults.append(f"unknown and failed: {cpp.missing} and {ours.missing}")
+    events = sum(ours.counts.values())
+    if events < MANY:
+        faults.append(f"{events} events show nothing")
+    if faults:
+        print("\n".join(f"{config}: {fault}" for fault in faults))
+        sys.exit(1)
+    kinds = sum(part in cpp.fields and part in ours.fields for part in ours.fields)
+    print(f"{config}: {events} events and statistics, {kinds} parts with the same fields")
+
+
+def main():
+    config, cpp, ours = sys.argv[1:]
+    compare(config, Shape(cpp), Shape(ours))
+
+
+main()
