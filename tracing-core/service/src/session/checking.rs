@@ -73,19 +73,19 @@ impl Checking {
         work: &mut u64,
     ) -> Result<Option<Checked>, ConfigError> {
         let end = work.saturating_add(left);
-        loop {
+        let mut is_first = true;
+        while !matches!(self.stage, Stage::Checked) {
+            if *work >= end && !is_first {
+                return Ok(None);
+            }
+            is_first = false;
             let before = self.regexes.work;
             let cost = self.step(codecs);
             let compiled = self.regexes.work.saturating_sub(before);
             *work = work.saturating_add(compiled).saturating_add(limits::WORK_PER_ENTRY);
             *work = work.saturating_add(cost?);
-            if matches!(self.stage, Stage::Checked) {
-                return Ok(Some(std::mem::take(&mut self.checked)));
-            }
-            if *work >= end {
-                return Ok(None);
-            }
         }
+        Ok(Some(std::mem::take(&mut self.checked)))
     }
 
     /// Does one thing. Returns what it took beside an entry and expressions.
