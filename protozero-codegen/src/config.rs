@@ -113,6 +113,13 @@ pub struct Config {
     /// `mod.rs`, such as `::common::schema`. The longest prefix decides. No code is generated for them here. That crate
     /// must have been generated with the same API kinds, and the same [`Config::flat`] for their packages.
     pub externs: Vec<(String, String)>,
+    /// Generate code for the well-known types (`google.protobuf.Timestamp`, ...) that a schema uses. Otherwise the code
+    /// uses the types of the crate `pbzero-types`, which the receiving crate then depends on under the name
+    /// `protozero_types`: messages of all crates have the same types, with conversions. See
+    /// [Well-known types](crate#well-known-types).
+    pub generate_well_known: bool,
+    /// Path by which generated code finds the crate of the well-known types. Empty: `::protozero_types`.
+    pub types: String,
     /// Packages whose types are at the root, with names in one piece: `TraceConfig.BufferConfig` is
     /// `TraceConfigBufferConfig`, and values of enums keep their names. Full names; `.` is every package. Two names may
     /// then be equal, which is an error: only for schemas that you can change. See [Names](crate#names).

@@ -25,7 +25,22 @@
 //!
 //! `google/protobuf/*.proto` need not be among the sources: `any`, `api`, `compiler/plugin`,
 //! `cpp_features`, `descriptor`, `duration`, `empty`, `field_mask`, `java_features`, `source_context`,
-//! `struct`, `timestamp`, `type` and `wrappers` are built in. Code is generated for those that are used.
+//! `struct`, `timestamp`, `type` and `wrappers` are built in.
+//!
+//! # Well-known types
+//!
+//! Code is not generated for `any`, `api`, `duration`, `empty`, `field_mask`, `source_context`, `struct`, `timestamp`,
+//! `type` and `wrappers`: generated code uses the types of the crate `pbzero-types`, so a `Timestamp` is the same type
+//! in all crates, and has conversions. A crate whose schema imports one of these files depends on it:
+//!
+//! ```toml
+//! [dependencies]
+//! pbzero = "0.1"
+//! pbzero-types = "0.1"
+//! ```
+//!
+//! [`Config::generate_well_known`] generates them with the schema instead, where they follow the schema's options: with
+//! attributes, as `Bytes`, at the root. Code is generated for the other files of `google/protobuf` that are used.
 //!
 //! # Names
 //!

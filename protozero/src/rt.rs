@@ -43,7 +43,7 @@ pub mod heap {
 #[cfg(feature = "alloc")]
 pub use crate::{
     __compact as compact, __compact_oneof as compact_oneof, __extendable as extendable,
-    __oneof as oneof, __owned as owned, __unknown as unknown,
+    __inside_compact as inside_compact, __oneof as oneof, __owned as owned, __unknown as unknown,
 };
 
 /// Declares a writer from one line per field.

@@ -170,6 +170,21 @@ impl Build {
         self
     }
 
+    /// Whether to generate code for the well-known types instead of using the crate `pbzero-types`: see
+    /// [`Config::generate_well_known`].
+    #[must_use]
+    pub fn generate_well_known(mut self, generate: bool) -> Self {
+        self.config.generate_well_known = generate;
+        self
+    }
+
+    /// Where generated code finds `protozero_types`: see [`Config::types`].
+    #[must_use]
+    pub fn types(mut self, path: &str) -> Self {
+        self.config.types = path.into();
+        self
+    }
+
     /// Where generated code finds `protozero`: see [`Config::runtime`].
     #[must_use]
     pub fn runtime(mut self, path: &str) -> Self {
@@ -281,8 +296,22 @@ impl Build {
             write_changed(path, &crate::descriptor_set(&sources)?)?;
         }
         self.config.sources = sources;
-        write(&out, &generate(&self.config)?)
+        let code = generate(&self.config)?;
+        let manifest = env::var_os("CARGO_MANIFEST_PATH").and_then(|path| fs::read(path).ok());
+        if self.cargo && manifest.is_some_and(|text| lacks_types(&text, &code)) {
+            println!(
+                "cargo:warning=the schema uses well-known types of google.protobuf: run `cargo add pbzero-types`"
+            );
+        }
+        write(&out, &code)
     }
+}
+
+/// Whether the code needs the crate of the well-known types, and the manifest of the package does not name it.
+fn lacks_types(manifest: &[u8], code: &[OutputFile]) -> bool {
+    let manifest = String::from_utf8_lossy(manifest);
+    code.iter().any(|file| file.text.contains("::protozero_types::"))
+        && !["pbzero-types", "protozero_types"].iter().any(|name| manifest.contains(name))
 }
 
 /// The path by which other files import `proto`.

@@ -81,3 +81,17 @@ fn imports_do_not_leave_the_folders() {
         assert!(error.to_string().starts_with(&start), "{error}");
     }
 }
+
+#[test]
+fn a_manifest_without_the_well_known_types_is_noticed() {
+    let code = |import: &str, field: &str| {
+        let text = format!("syntax = \"proto3\"; {import} message M {{ {field} }}");
+        let sources = vec![Source { path: "m.proto".into(), text }];
+        generate(&Config { sources, ..Config::default() }).unwrap()
+    };
+    let uses = code("import \"google/protobuf/any.proto\";", "google.protobuf.Any any = 1;");
+    assert!(lacks_types(b"[dependencies]\npbzero = \"1\"", &uses));
+    assert!(!lacks_types(b"[dependencies]\npbzero-types = \"1\"", &uses));
+    assert!(!lacks_types(b"[dependencies.protozero_types]", &uses));
+    assert!(!lacks_types(b"", &code("", "")));
+}

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::format::format;
 use crate::model::{File, Schema, Service, reach};
 use crate::names::Names;
-use crate::{Config, OutputFile, attributes};
+use crate::{Config, OutputFile, attributes, wellknown};
 
 /// Generates all files of `config`.
 pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFile>, Error> {
@@ -37,7 +37,8 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
         let file = schema.files.first().map(|f| f.path.clone()).unwrap_or_default();
         return Err(Error { file, line: 0, column: 0, message: message.into() });
     }
-    reach::assign_externs(&mut schema, &config.externs);
+    let externs = [config.externs.clone(), wellknown::externs(config)].concat();
+    reach::assign_externs(&mut schema, &externs);
     let schema = &schema;
     let names = &Names::new(config, schema)?;
     attributes::check(config, schema)?;

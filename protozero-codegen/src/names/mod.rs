@@ -15,7 +15,7 @@ use proc_macro2::Ident;
 pub(crate) use self::ident::{Taken, camel, entry, json, raw, snake};
 pub(crate) use self::rule::{ROOT_ITEMS, is_reserved};
 use crate::model::{EnumId, Message, MessageId, Path, Schema, Service};
-use crate::{Config, Error};
+use crate::{Config, Error, wellknown};
 
 /// Types that generated code uses without a path, and modules; a flat name may be none of them.
 const RESERVED_FLAT: &[&str] = &[
@@ -178,6 +178,10 @@ enum Style {
 
 impl Style {
     fn of(config: &Config, package: &str) -> Self {
+        // The names of the crate of well-known types.
+        if package == wellknown::PACKAGE && !config.generate_well_known {
+            return Self::Packages;
+        }
         let is = |name: &String| name == "." || name.trim_start_matches('.') == package;
         if config.flat.iter().any(is) { Self::Flat } else { Self::Packages }
     }

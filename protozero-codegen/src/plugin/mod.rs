@@ -7,8 +7,8 @@
 //! Options, joined by commas:
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
-//! - `open_enums`, `lazy_utf8`, `prost_names`, `compact` and `names` (on unless `names=false`), alone or with
-//!   `=true` or `=false`;
+//! - `open_enums`, `lazy_utf8`, `prost_names`, `compact`, `generate_well_known` and `names` (on unless
+//!   `names=false`), alone or with `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
@@ -16,8 +16,8 @@
 //!   are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
-//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `drop_unknown_fields=NAME`,
-//!   `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in [`Config`].
+//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `bytes=NAME`,
+//!   `drop_unknown_fields=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in [`Config`].
 //!
 //! A comma always ends an option, so an attribute that contains one works only on the command line and in build
 //! scripts.
@@ -123,6 +123,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         }
         "grpc" => config.grpc = grpc(value)?,
         "open_enums" => config.open_enums = switch(name, value)?,
+        "generate_well_known" => config.generate_well_known = switch(name, value)?,
         "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
         "prost_names" => config.prost_names = switch(name, value)?,
@@ -151,16 +152,9 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             return Err("flat wants the full name of a package, or `.`".into());
         }
         "flat" => config.flat.push(value.into()),
-        "runtime" if syn::parse_str::<syn::Path>(value).is_ok() => config.runtime = value.into(),
-        "runtime" => {
-            return Err(format!("runtime is a path such as ::sdk::protozero, not {value:?}"));
-        }
-        "grpc_runtime" if syn::parse_str::<syn::Path>(value).is_ok() => {
-            config.grpc_runtime = value.into();
-        }
-        "grpc_runtime" => {
-            return Err(format!("grpc_runtime is a path such as ::sdk::tonic, not {value:?}"));
-        }
+        "runtime" => config.runtime = path(name, value, "::sdk::protozero")?,
+        "grpc_runtime" => config.grpc_runtime = path(name, value, "::sdk::tonic")?,
+        "types" => config.types = path(name, value, "::sdk::types")?,
         "bytes" => config.bytes.push(declared(name, value)?),
         "drop_unknown_fields" => config.drop_unknown_fields.push(declared(name, value)?),
         "message_attribute" => config.message_attributes.push(attribute(name, value)?),
@@ -195,6 +189,14 @@ fn declared(option: &str, value: &str) -> Result<String, String> {
     match value {
         "" => Err(format!("{option} wants a name of the schema, or `.`")),
         _ => Ok(value.to_owned()),
+    }
+}
+
+/// The path of a crate, as generated code names it.
+fn path(option: &str, value: &str, example: &str) -> Result<String, String> {
+    match syn::parse_str::<syn::Path>(value) {
+        Ok(_) => Ok(value.to_owned()),
+        Err(_) => Err(format!("{option} is a path such as {example}, not {value:?}")),
     }
 }
 

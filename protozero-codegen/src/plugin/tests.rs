@@ -81,6 +81,9 @@ fn a_switch_can_be_turned_off() {
 #[test]
 fn a_set_gives_the_same_as_a_request() {
     let files = generate_set(&config(), &set().write_to_bytes().unwrap()).unwrap();
+    assert!(!files.iter().any(|f| f.path.starts_with("google/")));
+    let all = Config { generate_well_known: true, ..config() };
+    let files = generate_set(&all, &set().write_to_bytes().unwrap()).unwrap();
     assert!(files.iter().any(|f| f.path == "google/protobuf/any.rs"));
     assert!(files.iter().any(|f| f.text.contains("group")));
     let odd = generate_set(&config(), b"\xff").unwrap_err().to_string();
@@ -92,7 +95,7 @@ fn options_and_errors_reach_protoc() {
     let mut request = CodeGeneratorRequest::new();
     request.proto_file = set().file;
     request.file_to_generate = vec!["three.proto".into()];
-    request.set_parameter("api_kinds=writer,root=crate::x,open_enums".into());
+    request.set_parameter("api_kinds=writer,root=crate::x,open_enums,generate_well_known".into());
     let response = ask(&request);
     let names: Vec<_> = response.file.iter().map(|f| f.name()).collect();
     // What it uses of other files is made as well.
@@ -100,11 +103,17 @@ fn options_and_errors_reach_protoc() {
     let two = response.file[1].content();
     assert!(two.contains("crate::x::google::protobuf::AnyWriter"), "{two}");
     assert!(!two.contains("protozero::Message"));
+    request.set_parameter("api_kinds=writer,types=crate::known".into());
+    let response = ask(&request);
+    let names: Vec<_> = response.file.iter().map(|f| f.name()).collect();
+    assert_eq!(names, ["two.rs", "three.rs", "mod.rs"]);
+    let two = response.file[0].content();
+    assert!(two.contains("crate::known::google::protobuf::AnyWriter"), "{two}");
     let mut text = |parameter: &str| {
         request.set_parameter(parameter.into());
         let response = ask(&request);
         assert_eq!(response.error(), "", "{parameter}");
-        response.file[2].content().to_owned()
+        response.file[1].content().to_owned()
     };
     assert_eq!(text("api_kinds=writer,reader,root=x"), text("root=x,api_kinds=writer+reader"));
     assert_ne!(text("api_kinds=writer,reader,root=x"), text("root=x,api_kinds=writer"));
@@ -115,6 +124,7 @@ fn options_and_errors_reach_protoc() {
         ask(&request).error().to_owned()
     };
     assert_eq!(error("colour"), "option colour is not known");
+    assert_eq!(error("types=1"), "types is a path such as ::sdk::types, not \"1\"");
     assert!(error("api_kinds=owned+all+x").starts_with("\"x\" is not an API kind; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
     assert_eq!(error("bytes"), "bytes wants a name of the schema, or `.`");

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::Source;
 use crate::parse::Parsed;
+use crate::{Config, Source};
 
 macro_rules! files {
     ($($path:literal)*) => {
@@ -22,6 +22,35 @@ const FILES: &[(&str, &str)] = files! {
     "duration.proto" "empty.proto" "field_mask.proto" "java_features.proto" "source_context.proto"
     "struct.proto" "timestamp.proto" "type.proto" "wrappers.proto"
 };
+
+/// The files whose code is in the crate of well-known types.
+const SHARED: &[&str] = &[
+    "google/protobuf/any.proto",
+    "google/protobuf/api.proto",
+    "google/protobuf/duration.proto",
+    "google/protobuf/empty.proto",
+    "google/protobuf/field_mask.proto",
+    "google/protobuf/source_context.proto",
+    "google/protobuf/struct.proto",
+    "google/protobuf/timestamp.proto",
+    "google/protobuf/type.proto",
+    "google/protobuf/wrappers.proto",
+];
+
+/// The package of all these files.
+pub(crate) const PACKAGE: &str = "google.protobuf";
+
+/// For each file of the crate of well-known types, the module there, unless the configuration names another.
+pub(crate) fn externs(config: &Config) -> Vec<(String, String)> {
+    if config.generate_well_known {
+        return Vec::new();
+    }
+    let types = if config.types.is_empty() { "::protozero_types" } else { &config.types };
+    let is_elsewhere =
+        |path: &str| config.externs.iter().any(|(prefix, _)| path.starts_with(prefix.as_str()));
+    let shared = SHARED.iter().filter(|path| !is_elsewhere(path));
+    shared.map(|path| ((*path).to_owned(), types.to_owned())).collect()
+}
 
 /// The built-in file with that path.
 pub(crate) fn source(path: &str) -> Option<Source> {

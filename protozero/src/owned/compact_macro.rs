@@ -137,6 +137,34 @@ macro_rules! __compact {
     };
 }
 
+/// Lets messages of [`__owned`](crate::__owned) be fields of compact ones, which call the same functions.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __inside_compact {
+    ($($name:ident)*) => {$(
+        impl $crate::rt::owned::compact::Compact for $name {
+            #[inline]
+            fn copy_fields(&self, new: &mut Self) {
+                ::core::clone::Clone::clone_from(new, self);
+            }
+
+            #[inline]
+            fn put_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
+                $crate::rt::owned::Encode::encode_fields(self, out);
+            }
+
+            #[inline]
+            fn merge_one(
+                &mut self,
+                field: &$crate::rt::Field<'_>,
+                context: $crate::rt::DecodeContext<'_>,
+            ) -> $crate::rt::owned::Merged {
+                $crate::rt::owned::Merge::merge_field(self, *field, context)
+            }
+        }
+    )*};
+}
+
 /// As [`__oneof`](crate::__oneof), for a message of [`__compact`](crate::__compact).
 #[doc(hidden)]
 #[macro_export]

@@ -1,8 +1,8 @@
-//! `cargo xtask codegen [--check | --time]`: generates `protos/src/gen/**/*.rs` from `protos/perfetto/**/*.proto`, and
-//! the table of ftrace's events in `tracing-probes`.
+//! `cargo xtask codegen [--check | --time]`: generates `protos/src/gen/**/*.rs` from `protos/perfetto/**/*.proto`, the
+//! well-known types in `protozero-types/src/gen`, and the table of ftrace's events in `tracing-probes`.
 //!
 //! Generated files are committed, so that a build needs no generator. They must always equal the generator's output,
-//! and `protos/src/gen` must contain no other files.
+//! and these folders must contain no other files.
 
 mod ftrace;
 
@@ -19,6 +19,24 @@ const COMMAND: &str = "cargo xtask codegen";
 
 /// The folder of the code.
 const GEN: &str = "protos/src/gen";
+
+/// The folder of the well-known types' code, and that of their files.
+const TYPES: &str = "protozero-types/src/gen";
+const WELL_KNOWN: &str = "protozero-codegen/src/wellknown";
+
+/// Those of these files that have code.
+const WELL_KNOWN_FILES: [&str; 10] = [
+    "any",
+    "api",
+    "duration",
+    "empty",
+    "field_mask",
+    "source_context",
+    "struct",
+    "timestamp",
+    "type",
+    "wrappers",
+];
 
 /// The whole schema as a descriptor set.
 const SET: &str = "protos/src/gen/schema.binpb";
@@ -150,9 +168,11 @@ fn root() -> PathBuf {
 
 /// The generated files that are there, and all others in the folder of the code.
 fn present(root: &Path) -> Result<Files, String> {
-    let found = read_all(&root.join(GEN), &["rs", "binpb"])?;
-    let mut present: Files =
-        found.into_iter().map(|(path, bytes)| (format!("{GEN}/{path}"), bytes)).collect();
+    let mut present = Files::new();
+    for folder in [GEN, TYPES] {
+        let found = read_all(&root.join(folder), &["rs", "binpb"])?;
+        present.extend(found.into_iter().map(|(path, bytes)| (format!("{folder}/{path}"), bytes)));
+    }
     match fs::read(root.join(ftrace::PATH)) {
         Ok(bytes) => drop(present.insert(ftrace::PATH.into(), bytes)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -169,6 +189,8 @@ fn wanted(root: &Path) -> Result<Files, String> {
         files.into_iter().map(|f| (format!("{GEN}/{}", f.path), f.text.into_bytes())).collect();
     let set = descriptor_set(&config.sources).map_err(|e| format!("protos/{e}"))?;
     wanted.insert(SET.into(), set);
+    let types = generate(&well_known(root)?).map_err(|e| e.to_string())?;
+    wanted.extend(types.into_iter().map(|f| (format!("{TYPES}/{}", f.path), f.text.into_bytes())));
     let rows = rows(&config.sources).map_err(|e| format!("protos/{e}"))?;
     wanted.insert(ftrace::PATH.into(), ftrace::table(&rows, COMMAND)?.into_bytes());
     Ok(wanted)
@@ -197,6 +219,23 @@ fn config(root: &Path) -> Result<Config, String> {
         // It comes for every few chunks.
         not_compact: vec!["perfetto.protos.CommitDataRequest".into()],
         shared: SHARED.iter().map(|name| format!("perfetto.protos.{name}")).collect(),
+        ..Config::default()
+    })
+}
+
+/// The well-known types.
+fn well_known(root: &Path) -> Result<Config, String> {
+    let source = |name: &&str| {
+        let file = root.join(format!("{WELL_KNOWN}/{name}.proto"));
+        let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(Source { path: format!("google/protobuf/{name}.proto"), text })
+    };
+    Ok(Config {
+        sources: WELL_KNOWN_FILES.iter().map(source).collect::<Result<_, String>>()?,
+        api_kinds: ApiKinds { service: false, ..ApiKinds::ALL },
+        command: COMMAND.into(),
+        root: "crate".into(),
+        generate_well_known: true,
         ..Config::default()
     })
 }

@@ -39,6 +39,7 @@ const CRATES: &[&str] = &[
     "protozero-derive",
     "protozero-codegen",
     "protozero-tonic",
+    "protozero-types",
     "protos",
     "tracing-core",
     "tracing-file",

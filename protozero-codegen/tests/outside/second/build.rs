@@ -5,7 +5,7 @@ use protozero_codegen::{Build, BuildError};
 fn main() -> Result<(), BuildError> {
     Build::new()
         .extern_path("three.proto", "::outside::plain")
-        .extern_path("google/protobuf/", "::outside::plain")
+        .types("::outside::protozero_types")
         .runtime("::outside::protozero")
         .bytes(["second.Blob"])
         .message_attribute("second.Order", "#[derive(Eq, Hash)]")

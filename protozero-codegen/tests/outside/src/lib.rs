@@ -5,6 +5,7 @@
 
 /// For crates that use this schema.
 pub use protozero;
+pub use protozero_types;
 
 macro_rules! mixes {
     ($($mix:ident)*) => {$(
@@ -15,7 +16,7 @@ macro_rules! mixes {
     )*};
 }
 
-mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all like_prost }
+mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all compact alone like_prost }
 
 /// The code that the two lines of the documentation generate.
 pub mod plain {

@@ -19,6 +19,22 @@ fn a_message_goes_around() {
 }
 
 #[test]
+fn well_known_types_are_shared_unless_they_are_generated() {
+    use protozero_types::Timestamp;
+
+    let time = Timestamp { seconds: 7, ..Timestamp::default() };
+    let time_of = |bytes: &[u8]| {
+        let shared = Everything::decode(bytes).unwrap().when;
+        let compact = crate::compact::kitchen::two::Everything::decode(bytes).unwrap().clone().when;
+        let alone = crate::alone::kitchen::two::Everything::decode(bytes).unwrap().when;
+        let alone: Option<crate::alone::google::protobuf::Timestamp> = alone;
+        (shared, compact, alone.map(|time| time.seconds))
+    };
+    let message = Everything { when: Some(time.clone()), ..Everything::default() };
+    assert_eq!(time_of(&message.encode_to_vec()), (Some(time.clone()), Some(time), Some(7)));
+}
+
+#[test]
 fn messages_know_their_names() {
     // Without descriptors, and with them.
     assert_eq!(Plain::FULL_NAME, "kitchen.three.Plain");
@@ -134,7 +150,7 @@ impl Flags for [protozero::rt::MethodInfo] {
 #[test]
 fn names_that_generated_code_needs_are_nobodys() {
     use crate::all::awkward::{AT, Awkward, Box___, Constants, FnOnce, IntoIterator, OF};
-    use crate::all::google::protobuf::Timestamp;
+    use protozero_types::Timestamp;
     let names = Awkward::default();
     assert_eq!(names.unknown_fields_or_default(), 5);
     assert_eq!((names.a_or_default(), names.a_or_default_or_default()), (1, 2));

@@ -10,6 +10,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("pbzero-derive", &[]),
     ("pbzero-codegen", &[]),
     ("pbzero-tonic", &["pbzero"]),
+    ("pbzero-types", &["pbzero"]),
     ("tracebox-protos", &["pbzero", "pbzero-derive"]),
     ("tracebox-abi", &["pbzero", "tracebox-protos"]),
     ("tracebox-os", &["tracebox-abi"]),

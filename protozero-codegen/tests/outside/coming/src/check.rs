@@ -21,6 +21,7 @@ const NO_CODE: &[&str] = &[
     "mod.rs",
     "ignore_unknown_fields",
     "pbzero-tonic",
+    "pbzero-types",
     "protoc",
     "protos",
     "small",

@@ -229,6 +229,13 @@ fn generated_messages_and_prost() {
     assert!(options.ignore_unknown, "ParseOptions::ignore_unknown, `json`");
     let text = r#"{"new": 1, "data": "AQ=="}"#;
     assert_eq!(json::from_str_with::<M>(text, &options).unwrap(), message);
+    // row: `prost::Name`, `enable_type_names()`
+    assert_eq!(<M as protozero::Named>::FULL_NAME, "pkg.Blob");
+    // row: `prost-types`
+    let created = protozero_types::Timestamp::new(1, 2).unwrap(); // of `pbzero-types`
+    // row: `prost_types::Any::from_msg`, `to_msg`
+    let any = protozero_types::Any::pack(&created).unwrap();
+    assert_eq!(any.unpack(), Ok(created));
     // row: end
 }
 
