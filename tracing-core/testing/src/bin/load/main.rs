@@ -59,6 +59,9 @@ fn main() -> ExitCode {
         ["--honest", producers, consumers, time_ms] => {
             return end(siege::honest::process(producers, consumers, time_ms));
         }
+        ["--ask", producers, consumers, time_ms] => {
+            return end(siege::honest::asker::process(producers, consumers, time_ms));
+        }
         ["--leave", producers, source, scraping] => {
             return end(siege::honest::leaver::process(producers, source, scraping));
         }

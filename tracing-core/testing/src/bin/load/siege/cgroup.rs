@@ -67,23 +67,35 @@ impl Drop for Cgroup {
     }
 }
 
-/// A group of processes that has the same share of the processors as each other one; removed when it is dropped.
+/// What a group gets of the processors in relation to other groups, in systemd's units (`CPUWeight`).
+#[derive(Clone, Copy)]
+pub struct CpuWeight(pub u32);
+
+impl CpuWeight {
+    /// What systemd gives where nothing is said.
+    pub const DEFAULT: Self = Self(100);
+}
+
+/// A group of processes with a share of the processors; removed when it is dropped.
 pub struct CpuShare {
     folder: PathBuf,
 }
 
-/// The folders of groups with shares of the processors. Where all groups are in one tree, the root must hand the shares
-/// on.
-const CPU_ROOTS: [(&str, bool); 2] = [("/sys/fs/cgroup/cpu", false), ("/sys/fs/cgroup", true)];
+/// The folders of groups with shares of the processors, the file with the share, and what it has for
+/// [`CpuWeight::DEFAULT`]. Where all groups are in one tree, the root must hand the shares on.
+const CPU_ROOTS: [(&str, &str, u32, bool); 2] = [
+    ("/sys/fs/cgroup/cpu", "cpu.shares", 1024, false),
+    ("/sys/fs/cgroup", "cpu.weight", 100, true),
+];
 
 impl CpuShare {
     /// Makes one and moves process `pid` into it. The threads and processes that it starts from now on are in it, too.
     ///
     /// # Errors
     /// This process may not, or the kernel has no such groups.
-    pub fn give(pid: u32) -> Outcome<Self> {
+    pub fn give(pid: u32, weight: CpuWeight) -> Outcome<Self> {
         let mut reason = String::new();
-        for (root, hands_on) in CPU_ROOTS {
+        for (root, file, default, hands_on) in CPU_ROOTS {
             let root = Path::new(root);
             let folder = root.join(format!("siege-cpu-{pid}"));
             let made = match hands_on {
@@ -95,7 +107,10 @@ impl CpuShare {
                 continue;
             }
             let group = Self { folder };
-            match fs::write(group.folder.join("cgroup.procs"), pid.to_string()) {
+            let share = (weight.0 * default / CpuWeight::DEFAULT.0).to_string();
+            let written = fs::write(group.folder.join(file), share)
+                .and_then(|()| fs::write(group.folder.join("cgroup.procs"), pid.to_string()));
+            match written {
                 Ok(()) => return Ok(group),
                 Err(error) => reason = format!("{}: {error}", group.folder.display()),
             }

@@ -8,8 +8,8 @@
 //!
 //! Each user is a process of its own ([`honest`], [`mod@attack`]), over real sockets. Honest users check every byte of
 //! what they get back, and measure how long they wait for answers. As root each process has a user of its own, and the
-//! daemon and each user have the same share of the processors, as systemd's units and slices of users have; otherwise
-//! all are one user, whose accounts they share, and only the data is checked.
+//! daemon and each user have shares of the processors, as systemd gives them to our unit and to slices of users;
+//! otherwise all are one user, whose accounts they share, and only the data is checked.
 
 pub mod attack;
 mod cgroup;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use crate::daemon::{Daemon, Limits, Resources, wait_until};
 use crate::{Outcome, Plan};
-use cgroup::{Cgroup, CpuShare};
+use cgroup::{Cgroup, CpuShare, CpuWeight};
 use honest::Report;
 
 /// Honest users. Two, as what one user loses another one must not.
@@ -39,6 +39,8 @@ const EXTRA_BYTES: u64 = 64 << 20;
 const SLACK_KB: u64 = 16 * 1024;
 /// Threads of the daemon that close what peers passed: once started, they stay (`CLOSER_THREADS_MAX`).
 const CLOSERS: usize = 32;
+/// What the daemon gets of the processors: `CPUWeight` of `traced.service`.
+const DAEMON_WEIGHT: CpuWeight = CpuWeight(500);
 /// Longest time for the 999th of 1000 answers, and how many times that of the quiet run.
 const ANSWER_MAX: Duration = Duration::from_millis(100);
 const ANSWER_TIMES_MAX: u32 = 10;
@@ -62,7 +64,7 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
         cgroup: cgroup.as_ref().ok().map(Cgroup::processes),
     };
     let daemon = Daemon::start(program, &limits)?;
-    let share = CpuShare::give(daemon.pid());
+    let share = CpuShare::give(daemon.pid(), DAEMON_WEIGHT);
     if let Err(reason) = &share {
         println!(
             "no share of the processors ({reason}): every thread competes with every other one"
@@ -94,7 +96,8 @@ fn besiege(daemon: &Daemon, plan: &Plan, cgroup: Option<&Cgroup>) -> Outcome<(Re
 /// Honest users beside hostile ones for `time`.
 fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
     let attackers = hostile_users(daemon)?;
-    let shares: Vec<_> = attackers.iter().map(|it| CpuShare::give(it.id())).collect();
+    let shares: Vec<_> =
+        attackers.iter().map(|it| CpuShare::give(it.id(), CpuWeight::DEFAULT)).collect();
     let report = honest_users(daemon, time);
     let during = daemon.resources();
     for mut attacker in attackers {
@@ -157,15 +160,16 @@ fn process(uid: u32, words: &[String]) -> Command {
 
 /// Honest users at work for `time`: what all of them report.
 fn honest_users(daemon: &Daemon, time: Duration) -> Outcome<Report> {
-    let start = |&uid: &u32| {
-        let words = ["--honest", &daemon.producers.to_string(), &daemon.consumers.to_string()]
-            .map(str::to_owned);
-        let mut words = words.to_vec();
-        words.push(time.as_millis().to_string());
+    let (producers, consumers) = (daemon.producers.to_string(), daemon.consumers.to_string());
+    let start = |(uid, what): (u32, &str)| {
+        let words =
+            [what, &producers, &consumers, &time.as_millis().to_string()].map(str::to_owned);
         process(uid, &words).spawn().map_err(|error| format!("an honest user: {error}"))
     };
-    let children = HONEST.iter().map(start).collect::<Outcome<Vec<Child>>>()?;
-    let _shares: Vec<_> = children.iter().map(|it| CpuShare::give(it.id())).collect();
+    let both = HONEST.iter().flat_map(|&uid| [(uid, "--honest"), (uid, "--ask")]);
+    let children = both.map(start).collect::<Outcome<Vec<Child>>>()?;
+    let _shares: Vec<_> =
+        children.iter().map(|it| CpuShare::give(it.id(), CpuWeight::DEFAULT)).collect();
     let mut all = Report::default();
     let mut failed = None;
     for child in children {

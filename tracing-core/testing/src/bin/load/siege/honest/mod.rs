@@ -1,10 +1,11 @@
-//! An honest user: a producer and a consumer, which check every byte, and measure how long answers take.
+//! An honest user: a producer and a consumer, which check every byte, and a process that asks ([`asker`]).
 //!
 //! Rounds follow each other: a session starts, two writers write numbered packets whose bytes follow from their number,
 //! the session stops, and the consumer reads. Each packet is there, or a mark in the trace says that some are missing.
 //! There are as many marks as times that writers began to drop packets, and the service has counted as many at least.
 //! Between the rounds a process is killed ([`leaver`]).
 
+pub mod asker;
 pub mod leaver;
 
 use std::collections::BTreeMap;
@@ -19,15 +20,12 @@ use client::data_source::{Ack, DataSource, Instance};
 use client::producer::{Producer, ProducerOptions};
 use client::write::BufferExhaustedPolicy;
 use os::socket::Address;
-use protos::producer_port::Request;
 use protos::{
-    LossLedgerEntry, SyncRequest, TestEventField, TraceField, TracePacketField, TraceReader,
-    TraceStats,
+    LossLedgerEntry, TestEventField, TraceField, TracePacketField, TraceReader, TraceStats,
 };
 
 use crate::Outcome;
 use crate::daemon::FOREVER;
-use crate::latency::{answer, idle_producer};
 use crate::producers::{config, descriptor};
 
 /// Descriptors of the daemon for one honest user: connections and shared memory.
@@ -94,42 +92,10 @@ impl Report {
 /// `--honest PRODUCERS CONSUMERS MILLISECONDS`: works for that time and prints a report.
 pub fn process(producers: &str, consumers: &str, time_ms: &str) -> Outcome {
     let parse = |text| Address::parse(text).map_err(|error| error.to_string());
-    let (producers, consumers) = (parse(producers)?, parse(consumers)?);
-    let time_ms = time_ms.parse().map_err(|_| "MILLISECONDS")?;
-    let end = Instant::now() + Duration::from_millis(time_ms);
-    let (report, answers) = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&producers, &consumers, end));
-        let worked = work(&producers, &consumers, end);
-        (worked, asking.join().unwrap_or(Err("panicked".into())))
-    });
-    let (mut report, mut answers) = (report?, answers?);
-    answers.sort_unstable();
-    let at = |part: usize| {
-        let index = answers.len() * part / 1000;
-        answers.get(index.min(answers.len().saturating_sub(1))).copied().unwrap_or_default()
-    };
-    report.answers = answers.len() as u64;
-    (report.p50, report.p999, report.most) = (at(500), at(999), at(1000));
+    let end = Instant::now() + Duration::from_millis(time_ms.parse().map_err(|_| "MILLISECONDS")?);
+    let report = work(&parse(producers)?, &parse(consumers)?, end)?;
     println!("{}", report.line());
     Ok(())
-}
-
-/// Asks on both ports until `end`. Returns how long each answer took.
-fn ask(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Vec<Duration>> {
-    let mut consumer = Consumer::connect(consumers).map_err(|error| error.to_string())?;
-    let mut producer = idle_producer(producers, 0)?;
-    let mut answers = Vec::new();
-    while Instant::now() < end {
-        let since = Instant::now();
-        consumer.query_capabilities().map_err(|error| format!("a question: {error}"))?;
-        answers.push(since.elapsed());
-        let since = Instant::now();
-        answer(&mut producer, Request::Sync(SyncRequest::default()))?;
-        answers.push(since.elapsed());
-        // The rate of requests. Nothing waits for this.
-        std::thread::park_timeout(Duration::from_millis(2));
-    }
-    Ok(answers)
 }
 
 /// Counts of the writers.
