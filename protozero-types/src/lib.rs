@@ -19,8 +19,8 @@
 //! | `Empty`, `SourceContext`, `Type`, `Api`, ... | nothing: [`google::protobuf`] has them all |
 //!
 //! Each message has an owned struct, a writer and a reader, and knows its name and its fields
-//! ([`Named`](protozero::Named)). With its feature `json`, `protozero` prints and parses them in the forms that protobuf
-//! gives them.
+//! ([`Named`](protozero::Named)). With its feature `json`, `protozero` prints and parses them in the forms that
+//! protobuf gives them.
 //!
 //! ```
 //! use protozero_types::{Any, Struct, Timestamp, Value};

@@ -24,8 +24,9 @@ pub fn copiers(files: &[String]) -> String {
 
 fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
     let Some((head, body)) = reader.split_once(';') else { return };
-    let Some(name) = head.split([':', ',']).nth(1) else { return };
-    let message = name.trim().trim_end_matches("Reader");
+    let mut names = head.split([':', ',']).skip(1).map(str::trim);
+    let (Some(name), Some(fields)) = (names.next(), names.next()) else { return };
+    let message = name.trim_end_matches("Reader");
     // Map entries are read like messages, but written by the setter of the map.
     if !text.contains(&format!("rt::writer! {{ {message}Writer,")) {
         return;
@@ -45,6 +46,7 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
         // A type of another file has its whole path. All functions are in one module.
         let of = of.trim().rsplit("::").next().unwrap_or_default().trim_end_matches("<'a>");
         let nested = of.strip_suffix("Reader").unwrap_or_default();
+        let entry = fields_of(text, of).unwrap_or_default();
         // A reader has methods that a writer lacks; a field with such a name gets an underscore in the reader.
         let setter = setter.trim();
         let takes = |setter: &str| setters.get(&(message.to_owned(), setter.to_owned())).cloned();
@@ -61,19 +63,25 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
                 "{{\n                let mut done = Ok(());\n                \
                  to.{setter}(v.key()?.unwrap_or_default(), |to| for field in v {{\n                    \
                  done = done.and(match field {{\n                        \
-                 Ok({nested}Field::Value(v)) => copy_{value}(v, to),\n                        \
+                 Ok({entry}::Value(v)) => copy_{value}(v, to),\n                        \
                  Ok(_) => Ok(()),\n                        Err(error) => Err(error),\n                    \
                  }});\n                }});\n                done?;\n            }}"
             ),
             None => format!("compile_error!(\"no setter {setter} in {message}\")"),
         };
-        let _ = writeln!(out, "            {message}Field::{variant}(v) => {copy},");
+        let _ = writeln!(out, "            {fields}::{variant}(v) => {copy},");
     }
     let _ = writeln!(
         out,
-        "            {message}Field::Unknown(f) => rt::raw(rt::Writer::scope_mut(to), f.raw),\n        \
+        "            {fields}::Unknown(f) => rt::raw(rt::Writer::scope_mut(to), f.raw),\n        \
          }}\n    }}\n    Ok(())\n}}\n"
     );
+}
+
+/// The name of the enum with the fields that `reader` reads.
+fn fields_of<'t>(text: &'t str, reader: &str) -> Option<&'t str> {
+    let (_, names) = text.split_once(&format!(": {reader},"))?;
+    names.split(',').next().map(str::trim)
 }
 
 /// Arguments of setters, by message and name.

@@ -7,9 +7,12 @@ use protozero_codegen::{ApiKinds, Build};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+/// The generated files of the well-known types, which schemas share.
+const WELL_KNOWN: &str = "../../protozero-types/src/gen";
+
 /// Compiles `proto`, found below `include`, into `OUT_DIR/name` and returns the text of a module
 /// `name` at the path `root`. In it is a module `copy`: for each message `X` a function
-/// `copy_X(XReader, &mut XWriter)`.
+/// `copy_X(XReader, &mut XWriter)`; also for the well-known types, if the schema uses them.
 ///
 /// # Errors
 /// The schema is invalid, or a file cannot be written.
@@ -31,7 +34,12 @@ pub fn module(
     let copy = out.join("copy.rs");
     let mut texts = Vec::new();
     read(&out, &mut texts)?;
-    std::fs::write(copy, copier::copiers(&texts))?;
+    let mut text = String::new();
+    if texts.iter().any(|text| text.contains("protozero_types::")) {
+        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(WELL_KNOWN), &mut texts)?;
+        text += "use protozero_types::google::protobuf::*;\n";
+    }
+    std::fs::write(copy, text + &copier::copiers(&texts))?;
     let include = |file: &str| format!("include!(concat!(env!(\"OUT_DIR\"), \"/{name}/{file}\"));");
     let lines = [
         format!("pub mod {name} {{"),
