@@ -1,7 +1,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Build, import_path};
+use super::{Build, import_path, lacks_types};
+use crate::{ApiKinds, Config, Source, generate};
 
 /// Folders `a` and `b`, and `b/x/p.proto` that imports `q.proto` of `a`.
 fn folders() -> tempfile::TempDir {
@@ -87,7 +88,7 @@ fn a_manifest_without_the_well_known_types_is_noticed() {
     let code = |import: &str, field: &str| {
         let text = format!("syntax = \"proto3\"; {import} message M {{ {field} }}");
         let sources = vec![Source { path: "m.proto".into(), text }];
-        generate(&Config { sources, ..Config::default() }).unwrap()
+        generate(&Config { sources, api_kinds: ApiKinds::ALL, ..Config::default() }).unwrap()
     };
     let uses = code("import \"google/protobuf/any.proto\";", "google.protobuf.Any any = 1;");
     assert!(lacks_types(b"[dependencies]\npbzero = \"1\"", &uses));

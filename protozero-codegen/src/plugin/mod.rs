@@ -17,7 +17,8 @@
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
 //! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `bytes=NAME`,
-//!   `drop_unknown_fields=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in [`Config`].
+//!   `drop_unknown_fields=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in
+//!   [`Config`].
 //!
 //! A comma always ends an option, so an attribute that contains one works only on the command line and in build
 //! scripts.
