@@ -29,7 +29,7 @@ pub fn reader(bytes: &[u8]) {
 }
 
 /// Two decoders may differ only in their limits.
-fn costs(error: DecodeError) -> bool {
+fn costs(error: &DecodeError) -> bool {
     matches!(
         error.kind,
         DecodeErrorKind::TooLarge
@@ -50,7 +50,7 @@ fn both<M: Message>(descriptor: MessageDescriptor, bytes: &[u8]) -> Option<M> {
             return Some(owned);
         }
         (Err(_), Err(_)) => {}
-        (Err(error), _) | (_, Err(error)) => assert!(costs(error), "{error}"),
+        (Err(error), _) | (_, Err(error)) => assert!(costs(&error), "{error}"),
     }
     None
 }

@@ -1,17 +1,108 @@
-//! One error type for reading and one for writing. Both are small and comparable, and neither
-//! allocates.
+//! The errors of readers, of decoding whole messages, and of writers.
+//!
+//! ```text
+//!  Reader ──▶ ReadError { kind, offset }            two registers, no allocation
+//!                 │
+//!  Message::decode ──▶ DecodeError { kind, offset, path }    the path is found after the failure
+//! ```
 
+#[cfg(feature = "alloc")]
+use alloc::boxed::Box;
 use core::fmt;
 
-/// Why a message could not be decoded, and where.
+/// Why a reader could not read a field, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct DecodeError {
+pub struct ReadError {
     /// What is wrong.
     pub kind: DecodeErrorKind,
     /// Offset in bytes of the malformed field (its tag) or packed element, from the start of the
     /// reader's input.
     pub offset: usize,
+}
+
+/// Why a message could not be decoded, and where.
+///
+/// ```
+/// # #[cfg(feature = "derive")] {
+/// use protozero::Message;
+///
+/// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// struct Order {
+///     #[pb(message, 1, repeated)]
+///     lines: Vec<Line>,
+/// }
+///
+/// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// struct Line {
+///     #[pb(string, 1, utf8)]
+///     name: String,
+/// }
+///
+/// let error = Order::decode(b"\x0a\0\x0a\x03\x0a\x01\xff").unwrap_err();
+/// assert_eq!(error.path(), "Order.lines[1].name");
+/// assert_eq!(error.to_string(), "Order.lines[1].name: string is not UTF-8 at byte 4");
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct DecodeError {
+    /// What is wrong.
+    pub kind: DecodeErrorKind,
+    /// Offset in bytes of the malformed field (its tag) or packed element, from the start of the
+    /// input.
+    pub offset: usize,
+    #[cfg(feature = "alloc")]
+    path: Box<str>,
+}
+
+impl DecodeError {
+    /// Finds the path, which starts with the full name of the message.
+    #[cfg(feature = "alloc")]
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(error: ReadError, path: Box<str>) -> Self {
+        Self { kind: error.kind, offset: error.offset, path }
+    }
+
+    /// The malformed field: the full name of the message (of a struct without a schema, its name in Rust), and the
+    /// names of the fields, with the index of an element and the key of a map's entry. A field without a name is its
+    /// number. Empty if the error is not of a message, but of bytes around it.
+    ///
+    /// A path is for people. Its form may change.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        #[cfg(feature = "alloc")]
+        return &self.path;
+        #[cfg(not(feature = "alloc"))]
+        return "";
+    }
+
+    /// The same error in an input with `bytes` more bytes before the message.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn after(self, bytes: usize) -> Self {
+        Self { offset: bytes.saturating_add(self.offset), ..self }
+    }
+}
+
+/// Without a path.
+impl From<ReadError> for DecodeError {
+    #[cold]
+    fn from(error: ReadError) -> Self {
+        Self {
+            kind: error.kind,
+            offset: error.offset,
+            #[cfg(feature = "alloc")]
+            path: Box::default(),
+        }
+    }
+}
+
+/// Drops the path.
+impl From<DecodeError> for ReadError {
+    fn from(error: DecodeError) -> Self {
+        error.kind.at(error.offset)
+    }
 }
 
 /// What can be wrong with the bytes of a message.
@@ -52,8 +143,8 @@ pub enum DecodeErrorKind {
 impl DecodeErrorKind {
     /// This kind of error at `offset`.
     #[must_use]
-    pub const fn at(self, offset: usize) -> DecodeError {
-        DecodeError { kind: self, offset }
+    pub const fn at(self, offset: usize) -> ReadError {
+        ReadError { kind: self, offset }
     }
 }
 
@@ -78,8 +169,19 @@ impl fmt::Display for DecodeErrorKind {
     }
 }
 
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.kind, self.offset)
+    }
+}
+
+impl core::error::Error for ReadError {}
+
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path().is_empty() {
+            write!(f, "{}: ", self.path())?;
+        }
         write!(f, "{} at byte {}", self.kind, self.offset)
     }
 }

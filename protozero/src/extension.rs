@@ -38,7 +38,7 @@ use core::marker::PhantomData;
 
 use crate::decode::{DecodeContext, Field};
 use crate::encode::Scope;
-use crate::error::{DecodeError, WriteError};
+use crate::error::{ReadError, WriteError};
 use crate::message::{GROWTH_FREE, GROWTH_MAX};
 use crate::owned::{self, Encode, Encoder, Kind, Packable, Read, ReadPacked, encoded};
 use crate::unknown::UnknownFields;
@@ -84,12 +84,12 @@ impl<E, S: Shape> Extension<E, S> {
     /// fields with another wire type.
     ///
     /// # Errors
-    /// [`DecodeError`] if a field contains a malformed message, packed field or string. The offset
+    /// [`ReadError`] if a field contains a malformed message, packed field or string. The offset
     /// counts from the start of that field.
     pub fn read<'a>(
         &self,
         fields: impl IntoIterator<Item = Field<'a>>,
-    ) -> Result<S::Value, DecodeError> {
+    ) -> Result<S::Value, ReadError> {
         let mut value = S::Value::default();
         let left = Cell::new(GROWTH_FREE);
         for field in fields.into_iter().filter(|field| field.number == self.number) {
@@ -154,7 +154,7 @@ pub trait Extendable: Sized {
     ///
     /// # Errors
     /// As [`Extension::read`].
-    fn extension<S: Shape>(&self, extension: &Extension<Self, S>) -> Result<S::Value, DecodeError> {
+    fn extension<S: Shape>(&self, extension: &Extension<Self, S>) -> Result<S::Value, ReadError> {
         extension.read(self.unknown_fields().iter())
     }
 
@@ -198,7 +198,7 @@ pub trait Shape {
         value: &mut Self::Value,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError>;
+    ) -> Result<(), ReadError>;
 
     /// Writes a value.
     fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Set);
@@ -228,7 +228,7 @@ impl<K: for<'a> Read<'a>> Shape for Single<K> {
         value: &mut Self::Value,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         owned::merge_optional::<K>(value, field, context).map(drop)
     }
 
@@ -245,7 +245,7 @@ impl<K: for<'a> Read<'a>> Shape for Repeated<K> {
         value: &mut Self::Value,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         owned::merge_repeated::<K>(value, field, context).map(drop)
     }
 
@@ -264,7 +264,7 @@ macro_rules! runs {
                 value: &mut Self::Value,
                 field: &Field<'_>,
                 context: DecodeContext<'_>,
-            ) -> Result<(), DecodeError> {
+            ) -> Result<(), ReadError> {
                 owned::merge_packed::<K>(value, field, context).map(drop)
             }
 

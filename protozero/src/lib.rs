@@ -113,6 +113,7 @@ mod options;
 #[cfg(feature = "alloc")]
 #[doc(hidden)]
 pub mod owned;
+mod path;
 #[cfg(all(feature = "text", feature = "std"))]
 mod reflect;
 #[cfg(all(feature = "text", feature = "std"))]
@@ -135,7 +136,7 @@ pub use decode::FrameReader;
 pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
 pub use enumeration::{Enumeration, UnknownName, UnknownNumber};
-pub use error::{DecodeError, DecodeErrorKind, WriteError};
+pub use error::{DecodeError, DecodeErrorKind, ReadError, WriteError};
 #[cfg(feature = "alloc")]
 pub use extension::{Extendable, Extension};
 #[cfg(feature = "alloc")]
@@ -143,6 +144,7 @@ pub use message::{Append, Message, MessageView};
 pub use named::Named;
 #[cfg(feature = "alloc")]
 pub use options::DecodeOptions;
+pub use path::FieldPath;
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
 #[cfg(all(feature = "text", feature = "std"))]

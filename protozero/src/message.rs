@@ -65,11 +65,17 @@ use crate::decode::DecodeContext;
 pub(crate) use crate::decode::limits::{GROWTH_FREE, GROWTH_MAX, growth};
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
-use crate::error::{DecodeError, WriteError};
+use crate::error::{DecodeError, ReadError, WriteError};
 use crate::owned::{Encode, Merge, count, encoded, split_delimited, to_front, to_vec};
+use crate::path::path_of;
 
 /// An output to which encoded messages are appended: a vector, a stream, or with feature `bytes`
 /// every `bytes::BufMut`.
+#[diagnostic::on_unimplemented(
+    message = "encoded messages cannot be appended to a `{Self}`",
+    note = "`Vec<u8>`, a stream and, with the feature `bytes`, every `BufMut` grow; for a slice there is \
+            `encode_to_slice`"
+)]
 pub trait Append {
     /// Appends one encoded message.
     ///
@@ -245,7 +251,7 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
         bytes: &[u8],
         context: DecodeContext<'_>,
     ) -> Result<(), DecodeError> {
-        self.merge_fields(bytes, context)
+        self.merge_fields(bytes, context).map_err(|error| failed::<Self>(error, bytes))
     }
 
     /// Reads a length (a varint) and a message of that length from the start of `bytes`, and
@@ -267,7 +273,7 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
     fn merge_length_delimited(&mut self, bytes: &mut &[u8]) -> Result<(), DecodeError> {
         let (body, rest) = split_delimited(bytes)?;
         let start = bytes.len() - rest.len() - body.len();
-        self.merge(body).map_err(|error| error.kind.at(start + error.offset))?;
+        self.merge(body).map_err(|error| error.after(start))?;
         *bytes = rest;
         Ok(())
     }
@@ -319,9 +325,17 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
         let growth = Cell::new(growth(bytes));
         self.merge_fields(bytes, DecodeContext::new().with_growth(&growth))
+            .map_err(|error| failed::<Self>(error, bytes))
     }
 
     encoding!();
+}
+
+/// Adds the path to an error in `bytes`, a message of type `M`.
+#[cold]
+#[inline(never)]
+fn failed<M: Encode>(error: ReadError, bytes: &[u8]) -> DecodeError {
+    DecodeError::new(error, path_of(M::about(), bytes, error.offset))
 }
 
 /// Panics, because no decoder would accept the message.

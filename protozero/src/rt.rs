@@ -15,7 +15,7 @@ pub use crate::decode::{
 };
 pub use crate::encode::Scope;
 pub use crate::enumeration::{debug_enum, enum_from_number, enum_from_str};
-pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
+pub use crate::error::{DecodeErrorKind, ReadError, WriteError};
 pub use crate::field::{
     bool, bytes, bytes_gather, double, enumeration, fixed32, fixed64, float, group, group_raw,
     int32, int64, message, message_raw, packed_bool, packed_double, packed_enumeration,

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use crate::error::DecodeError;
+use crate::error::{DecodeError, ReadError};
 
 /// Why a call could not be dispatched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
     /// The service has no method with this id.
@@ -28,5 +28,11 @@ impl core::error::Error for CallError {}
 impl From<DecodeError> for CallError {
     fn from(error: DecodeError) -> Self {
         Self::Decode(error)
+    }
+}
+
+impl From<ReadError> for CallError {
+    fn from(error: ReadError) -> Self {
+        Self::Decode(error.into())
     }
 }

@@ -4,6 +4,10 @@ use crate::decode::Field;
 use crate::encode::Scope;
 
 /// A generated writer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the writer of a message",
+    note = "generate it with the API kind `writer`: the writer of `Order` is `OrderWriter<'_>`"
+)]
 pub trait Writer<'w>: Sized {
     /// Full name of the message, without a leading dot.
     const NAME: &'static str;

@@ -80,9 +80,9 @@ pub mod writer {
 
 pub mod reader {
     use super::generated::*;
-    use protozero::DecodeError;
+    use protozero::ReadError;
 
-    fn every_field(m: EveryFieldReader<'_>) -> Result<u64, DecodeError> {
+    fn every_field(m: EveryFieldReader<'_>) -> Result<u64, ReadError> {
         let mut sum = 0u64;
         for field in m {
             sum = sum.wrapping_add(match field? {
@@ -100,7 +100,7 @@ pub mod reader {
         Ok(sum)
     }
 
-    fn note(m: DebugAnnotationReader<'_>) -> Result<u64, DecodeError> {
+    fn note(m: DebugAnnotationReader<'_>) -> Result<u64, ReadError> {
         let mut sum = 0u64;
         for field in m {
             sum = sum.wrapping_add(match field? {
@@ -112,7 +112,7 @@ pub mod reader {
         Ok(sum)
     }
 
-    fn event(m: TrackEventReader<'_>) -> Result<u64, DecodeError> {
+    fn event(m: TrackEventReader<'_>) -> Result<u64, ReadError> {
         let mut sum = 0u64;
         for field in m {
             sum = sum.wrapping_add(match field? {
@@ -127,7 +127,7 @@ pub mod reader {
         Ok(sum)
     }
 
-    fn packet(m: TracePacketReader<'_>) -> Result<u64, DecodeError> {
+    fn packet(m: TracePacketReader<'_>) -> Result<u64, ReadError> {
         let mut sum = 0u64;
         for field in m {
             sum = sum.wrapping_add(match field? {
@@ -140,7 +140,7 @@ pub mod reader {
         Ok(sum)
     }
 
-    fn patch(m: PatchReader<'_>) -> Result<u64, DecodeError> {
+    fn patch(m: PatchReader<'_>) -> Result<u64, ReadError> {
         let mut sum = 0u64;
         for field in m {
             sum = sum.wrapping_add(match field? {
@@ -152,7 +152,7 @@ pub mod reader {
         Ok(sum)
     }
 
-    fn commit(m: CommitDataRequestReader<'_>) -> Result<u64, DecodeError> {
+    fn commit(m: CommitDataRequestReader<'_>) -> Result<u64, ReadError> {
         let mut sum = 0u64;
         for field in m {
             match field? {

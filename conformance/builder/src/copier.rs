@@ -10,8 +10,7 @@ use std::fmt::Write as _;
 /// `pub fn copy_X(from: XReader, to: &mut XWriter)` for each message `X` in the generated `files`,
 /// for a module beside them.
 pub fn copiers(files: &[String]) -> String {
-    let mut out =
-        String::from("use super::*;\nuse protozero::DecodeError;\nuse protozero::rt;\n\n");
+    let mut out = String::from("use super::*;\nuse protozero::ReadError;\nuse protozero::rt;\n\n");
     for file in files {
         let text = without_comments(file);
         let setters = setters(&text);
@@ -35,7 +34,7 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
     let _ = writeln!(
         out,
         "pub fn copy_{message}(from: {message}Reader<'_>, to: &mut {message}Writer<'_>) \
-         -> Result<(), DecodeError> {{\n    for field in from {{\n        match field? {{"
+         -> Result<(), ReadError> {{\n    for field in from {{\n        match field? {{"
     );
     for line in body.split([';', '{', '}']) {
         // `Variant(Type) setter = tag as Kind`, and names of sections between them.

@@ -262,7 +262,7 @@ proptest! {
         }
         if cases::Scalars::decode(&bytes).is_ok() {
             let wrong = cases::ScalarsReader::new(&bytes).iter().find_map(Result::err);
-            let utf8 = |e: &protozero::DecodeError| e.kind == protozero::DecodeErrorKind::Utf8;
+            let utf8 = |e: &protozero::ReadError| e.kind == protozero::DecodeErrorKind::Utf8;
             prop_assert!(wrong.as_ref().is_none_or(utf8), "{wrong:?} {bytes:02x?}");
         }
     }

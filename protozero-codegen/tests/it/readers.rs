@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use protozero::extension::Extendable;
-use protozero::{DecodeError, Message};
+use protozero::{Message, ReadError};
 use protozero_codegen::{ApiKinds, Config, Source, generate};
 
 use crate::golden::cases::Level;
@@ -40,7 +40,7 @@ fn base() -> Base {
 }
 
 #[test]
-fn groups_and_maps() -> Result<(), DecodeError> {
+fn groups_and_maps() -> Result<(), ReadError> {
     let base = base();
     let bytes = base.encode_to_vec();
     let reader = BaseReader::new(&bytes);
@@ -69,7 +69,7 @@ fn groups_and_maps() -> Result<(), DecodeError> {
 }
 
 #[test]
-fn oneofs_have_the_last_member() -> Result<(), DecodeError> {
+fn oneofs_have_the_last_member() -> Result<(), ReadError> {
     let bytes = base().encode_to_vec();
     let reader = BaseReader::new(&bytes);
     let other = reader.other()?.expect("the member that is set");
@@ -86,7 +86,7 @@ fn oneofs_have_the_last_member() -> Result<(), DecodeError> {
 }
 
 #[test]
-fn extensions_are_among_the_unknown_fields() -> Result<(), DecodeError> {
+fn extensions_are_among_the_unknown_fields() -> Result<(), ReadError> {
     let base = base();
     let bytes = base.encode_to_vec();
     let reader = BaseReader::new(&bytes);
@@ -104,7 +104,7 @@ fn extensions_are_among_the_unknown_fields() -> Result<(), DecodeError> {
 }
 
 #[test]
-fn what_is_absent_without_presence_is_none() -> Result<(), DecodeError> {
+fn what_is_absent_without_presence_is_none() -> Result<(), ReadError> {
     let three = Three { numbers: vec![0, 1, 2], ..Three::default() };
     let bytes = three.encode_to_vec();
     let table = ThreeReader::new(&bytes).table()?;

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod enumeration;
 mod getters;
+mod names;
 mod oneofs;
 mod parts;
 
@@ -44,10 +45,12 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
     let (oneofs, checked) = oneofs::checks(message);
     let evaluation = oneofs::evaluation(message);
     let extendable = extendable(message);
+    let about = names::about(message);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Encode for #ident #type_generics #where_clause {
             #oneofs
+            #about
             #[inline]
             fn encode_fields(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
                 #evaluation
@@ -108,10 +111,15 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let number = encode::number(oneof);
     let encode = encode::oneof(oneof);
     let merge = decode::oneof(oneof);
+    let rows = names::members(oneof);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
             const NUMBERS: &'static [::core::primitive::u32] = &[#(#numbers),*];
+            const ROWS: &'static [::protozero::rt::owned::Row] = {
+                use ::protozero::rt::owned as __pb;
+                &[#rows]
+            };
 
             #[inline]
             fn number(&self) -> ::core::primitive::u32 {

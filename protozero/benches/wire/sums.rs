@@ -1,10 +1,10 @@
 //! Reads every field of a message and adds the values, so that the compiler can remove nothing.
 
-use protozero::DecodeError;
+use protozero::ReadError;
 
 use super::messages::*;
 
-type Sum = Result<u64, DecodeError>;
+type Sum = Result<u64, ReadError>;
 
 pub fn every_field(m: EveryFieldReader<'_>) -> Sum {
     let mut x = 0u64;

@@ -1,10 +1,10 @@
 //! The same sums, read from tables.
 
-use protozero::DecodeError;
+use protozero::ReadError;
 
 use super::messages::*;
 
-type Sum = Result<u64, DecodeError>;
+type Sum = Result<u64, ReadError>;
 
 pub fn every_field(m: EveryFieldReader<'_>) -> Sum {
     let t = m.table()?;

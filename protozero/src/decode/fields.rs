@@ -17,7 +17,7 @@ use super::group::group;
 use super::reader::field;
 use super::take::{self, Taken};
 use super::utf8::utf8;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::tag::{self, VARINT};
 use crate::wire::zigzag;
 
@@ -128,7 +128,7 @@ impl<'a> Fields<'a> {
     /// Call this after [`Malformed`]: returns the reason, and the offset of the field. No fields
     /// follow, unless the reason is a string that is not UTF-8.
     #[inline(always)]
-    pub fn fail(&mut self) -> DecodeError {
+    pub fn fail(&mut self) -> ReadError {
         let kind = diagnose(self.start, self.rest, self.element);
         if kind != DecodeErrorKind::Utf8 {
             self.rest = &[];

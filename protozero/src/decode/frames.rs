@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use super::limits::DEPTH_MAX;
 use super::take;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::tag;
 
 /// Default maximum length of a frame's body (`proto_ring_buffer.h`: kMaxMsgSize).
@@ -70,7 +70,7 @@ pub struct FrameReader {
     /// Number of skipped fields.
     skipped: u64,
     /// The first error. It is final: the position of the next frame is unknown after it.
-    error: Option<DecodeError>,
+    error: Option<ReadError>,
     /// A [`Frames`] of this stream exists.
     has_frames: bool,
 }
@@ -173,7 +173,7 @@ impl FrameReader {
     /// # Errors
     /// [`DecodeErrorKind::Truncated`] at the offset of an incomplete frame, or the earlier error of
     /// the stream.
-    pub fn finish(&self) -> Result<(), DecodeError> {
+    pub fn finish(&self) -> Result<(), ReadError> {
         match self.error {
             Some(error) => Err(error),
             None if self.pending() == 0 && self.groups.is_empty() => Ok(()),
@@ -254,7 +254,7 @@ impl FrameReader {
     }
 
     #[cold]
-    fn fail(&mut self, kind: DecodeErrorKind) -> DecodeError {
+    fn fail(&mut self, kind: DecodeErrorKind) -> ReadError {
         let error = kind.at(self.position);
         self.error = Some(error);
         self.kept = Vec::new();
@@ -283,7 +283,7 @@ impl<'r> Frames<'r> {
     /// [`TooLarge`](DecodeErrorKind::TooLarge), at the offset of the frame in the stream. If other
     /// fields are skipped, the errors of groups and wire types replace the first of these. Every
     /// later call returns the same error.
-    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, DecodeError> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
         let borrowed_len = core::mem::take(&mut self.borrowed_len);
         self.stream.remove_front(borrowed_len);
         if let Some(error) = self.stream.error {

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use super::field::{Field, Value};
 use super::limits::{BYTES_MAX, DEPTH_MAX};
 use super::reader::Reader;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 
 /// Limits for reading a message and the messages in it.
 ///
@@ -62,7 +62,7 @@ impl Budget {
     ///
     /// # Errors
     /// [`DecodeErrorKind::TooLarge`].
-    pub fn reader<'a>(&self, bytes: &'a [u8]) -> Result<LimitedReader<'a, '_>, DecodeError> {
+    pub fn reader<'a>(&self, bytes: &'a [u8]) -> Result<LimitedReader<'a, '_>, ReadError> {
         if bytes.len() > self.limits.bytes_max {
             return Err(DecodeErrorKind::TooLarge.at(0));
         }
@@ -87,7 +87,7 @@ impl<'a, 'b> LimitedReader<'a, 'b> {
     /// # Errors
     /// Those of [`Reader::next_field`], and [`DecodeErrorKind::TooManyElements`]. Offsets count
     /// from the start of the outermost message.
-    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
+    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, ReadError> {
         if self.reader.is_empty() {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ impl<'a, 'b> LimitedReader<'a, 'b> {
     /// # Errors
     /// [`DecodeErrorKind::TooDeep`] or [`DecodeErrorKind::WireTypeMismatch`], at the current
     /// position.
-    pub fn nested(&self, field: &Field<'a>) -> Result<Self, DecodeError> {
+    pub fn nested(&self, field: &Field<'a>) -> Result<Self, ReadError> {
         let (Value::Len(body) | Value::Group(body)) = field.value else {
             return Err(DecodeErrorKind::WireTypeMismatch.at(self.position()));
         };

@@ -14,7 +14,7 @@
 //! unknown field: its encoded bytes are available and can be copied. Readers do not merge: the last
 //! occurrence of a singular field counts. Readers accept all enum numbers, with or without a name.
 //!
-//! Malformed input ends with a [`DecodeError`](crate::DecodeError), which contains the offset of
+//! Malformed input ends with a [`ReadError`](crate::ReadError), which contains the offset of
 //! the malformed or incomplete field. No fields follow, except after a string that is not UTF-8.
 
 mod field;

@@ -19,7 +19,7 @@ use super::field::Field;
 use super::fields::{Fields, Malformed, Span};
 use super::kind::{Kind, Read};
 use super::typed::TypedField;
-use crate::error::DecodeError;
+use crate::error::ReadError;
 use crate::wire::tag::LEN;
 
 /// The elements of a repeated field, packed or unpacked, in wire order. Iterating decodes them.
@@ -62,7 +62,7 @@ impl<'a, T: Read<'a, K>, K: Kind> Repeated<'a, T, K> {
 }
 
 impl<'a, T: Read<'a, K>, K: Kind> IntoIterator for Repeated<'a, T, K> {
-    type Item = Result<T, DecodeError>;
+    type Item = Result<T, ReadError>;
     type IntoIter = Elements<'a, T, K>;
 
     #[inline]
@@ -72,7 +72,7 @@ impl<'a, T: Read<'a, K>, K: Kind> IntoIterator for Repeated<'a, T, K> {
 }
 
 impl<'a, T: Read<'a, K>, K: Kind> IntoIterator for &Repeated<'a, T, K> {
-    type Item = Result<T, DecodeError>;
+    type Item = Result<T, ReadError>;
     type IntoIter = Elements<'a, T, K>;
 
     #[inline]
@@ -107,7 +107,7 @@ impl<'a, T: Read<'a, K>, K: Kind> Elements<'a, T, K> {
 }
 
 impl<'a, T: Read<'a, K>, K: Kind> Iterator for Elements<'a, T, K> {
-    type Item = Result<T, DecodeError>;
+    type Item = Result<T, ReadError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -155,7 +155,7 @@ impl<'a, F: TypedField<'a>> Unknown<'a, F> {
 }
 
 impl<'a, F: TypedField<'a>> IntoIterator for Unknown<'a, F> {
-    type Item = Result<Field<'a>, DecodeError>;
+    type Item = Result<Field<'a>, ReadError>;
     type IntoIter = UnknownIter<'a, F>;
 
     #[inline]
@@ -165,7 +165,7 @@ impl<'a, F: TypedField<'a>> IntoIterator for Unknown<'a, F> {
 }
 
 impl<'a, F: TypedField<'a>> IntoIterator for &Unknown<'a, F> {
-    type Item = Result<Field<'a>, DecodeError>;
+    type Item = Result<Field<'a>, ReadError>;
     type IntoIter = UnknownIter<'a, F>;
 
     #[inline]
@@ -193,7 +193,7 @@ impl<'a, F: TypedField<'a>> UnknownIter<'a, F> {
 }
 
 impl<'a, F: TypedField<'a>> Iterator for UnknownIter<'a, F> {
-    type Item = Result<Field<'a>, DecodeError>;
+    type Item = Result<Field<'a>, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.advance() {
@@ -217,9 +217,9 @@ pub trait Table<'a>: Default {
 /// Decodes the message `bytes` into a table, in one pass.
 ///
 /// # Errors
-/// [`DecodeError`] if `bytes` is not a valid message, or a singular string is not UTF-8.
+/// [`ReadError`] if `bytes` is not a valid message, or a singular string is not UTF-8.
 #[inline]
-pub fn table<'a, T: Table<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
+pub fn table<'a, T: Table<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     let mut fields = Fields::new(bytes);
     let mut table = T::default();
     let mut pass = || {
@@ -237,12 +237,12 @@ pub fn table<'a, T: Table<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
 /// The last field with `tag`.
 ///
 /// # Errors
-/// [`DecodeError`] if `bytes` is not a valid message, or the field is a string that is not UTF-8.
+/// [`ReadError`] if `bytes` is not a valid message, or the field is a string that is not UTF-8.
 #[inline]
 pub fn last<'a, T: Read<'a, K>, K: Kind>(
     bytes: &'a [u8],
     tag: u32,
-) -> Result<Option<T>, DecodeError> {
+) -> Result<Option<T>, ReadError> {
     last_of(bytes, |other| other == tag, |fields, tag| T::read(fields, tag).map(Some))
 }
 
@@ -255,7 +255,7 @@ pub fn last_of<'a, T>(
     bytes: &'a [u8],
     any: impl Fn(u32) -> bool,
     read: impl Fn(&mut Fields<'a>, u32) -> Result<Option<T>, Malformed>,
-) -> Result<Option<T>, DecodeError> {
+) -> Result<Option<T>, ReadError> {
     let mut fields = Fields::new(bytes);
     let mut found = None;
     let mut pass = || {

@@ -2,7 +2,7 @@
 //! error.
 
 use super::take;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 
 /// The varints of a packed field, without a type: the caller converts each (`v as i32`,
 /// [`zigzag`](crate::wire::zigzag)). Offsets of errors count from the start of the packed elements.
@@ -29,7 +29,7 @@ impl<'a> PackedVarint<'a> {
 }
 
 impl Iterator for PackedVarint<'_> {
-    type Item = Result<u64, DecodeError>;
+    type Item = Result<u64, ReadError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Fields, PackedVarint, Reader, Value};
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 
 fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, DecodeErrorKind> {
     let mut value = 0u128;
@@ -55,7 +55,7 @@ fn slow_group(
 }
 
 /// Fields as (number, value, start, end).
-type Slow<'a> = (Vec<(u32, Value<'a>, usize, usize)>, Option<DecodeError>);
+type Slow<'a> = (Vec<(u32, Value<'a>, usize, usize)>, Option<ReadError>);
 
 fn slow(bytes: &[u8]) -> Slow<'_> {
     let mut fields = Vec::new();

@@ -8,7 +8,7 @@
 use super::field::{Field, Value};
 use super::group::group;
 use super::take;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::tag;
 
 /// Reads the fields of one message.
@@ -53,18 +53,18 @@ impl<'a> Reader<'a> {
     /// The next field, or `None` at the end.
     ///
     /// # Errors
-    /// [`DecodeError`] with the offset of the malformed field: it is incomplete, has an unknown
+    /// [`ReadError`] with the offset of the malformed field: it is incomplete, has an unknown
     /// wire type, has a field number of 0 or above 2^29-1, or is a group with a malformed field, a
     /// wrong end tag or too many levels.
     #[inline]
-    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
+    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, ReadError> {
         self.advance()
     }
 
     /// The inlined [`Reader::next_field`], for loops that use the members of the field immediately:
     /// the compiler keeps them in registers.
     #[inline(always)]
-    pub(crate) fn advance(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
+    pub(crate) fn advance(&mut self) -> Result<Option<Field<'a>>, ReadError> {
         let start = self.rest;
         if start.is_empty() {
             return Ok(None);

@@ -94,7 +94,7 @@ macro_rules! __reader {
             /// # Errors
             /// If this is not a valid message, or a singular string is not UTF-8.
             #[inline]
-            pub fn table(&self) -> ::core::result::Result<$table<'a>, $crate::rt::DecodeError> {
+            pub fn table(&self) -> ::core::result::Result<$table<'a>, $crate::rt::ReadError> {
                 $crate::rt::table(self.bytes)
             }
 
@@ -111,7 +111,7 @@ macro_rules! __reader {
                 pub fn $one(
                     &self,
                 ) -> ::core::result::Result<
-                    ::core::option::Option<$one_type>, $crate::rt::DecodeError
+                    ::core::option::Option<$one_type>, $crate::rt::ReadError
                 > {
                     $crate::rt::last::<$one_type, $crate::rt::kind::$one_kind>(
                         self.bytes, $one_tag,
@@ -135,7 +135,7 @@ macro_rules! __reader {
                 pub fn $oneof(
                     &self,
                 ) -> ::core::result::Result<
-                    ::core::option::Option<$field<'a>>, $crate::rt::DecodeError
+                    ::core::option::Option<$field<'a>>, $crate::rt::ReadError
                 > {
                     $crate::rt::last_of(
                         self.bytes,
@@ -153,7 +153,7 @@ macro_rules! __reader {
                     pub fn $of(
                         &self,
                     ) -> ::core::result::Result<
-                        ::core::option::Option<$of_type>, $crate::rt::DecodeError
+                        ::core::option::Option<$of_type>, $crate::rt::ReadError
                     > {
                         ::core::result::Result::Ok(match self.$oneof()? {
                             ::core::option::Option::Some($field::$Of(value)) => {
@@ -176,7 +176,7 @@ macro_rules! __reader {
         }
 
         impl<'a> ::core::iter::IntoIterator for $reader<'a> {
-            type Item = ::core::result::Result<$field<'a>, $crate::rt::DecodeError>;
+            type Item = ::core::result::Result<$field<'a>, $crate::rt::ReadError>;
             type IntoIter = $crate::rt::TypedFields<'a, $field<'a>>;
 
             #[inline]

@@ -15,7 +15,7 @@ use super::group::{self, Source as _};
 use super::pieces::Pieces;
 use super::reader::field;
 use super::take;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::tag;
 
 /// A field of a message in several slices.
@@ -140,7 +140,7 @@ impl<'s, 'a> ScatteredReader<'s, 'a> {
     /// # Errors
     /// Those of [`Reader::next_field`](super::Reader::next_field) for the same bytes.
     #[inline]
-    pub fn next_field(&mut self) -> Result<Option<ScatteredField<'s, 'a>>, DecodeError> {
+    pub fn next_field(&mut self) -> Result<Option<ScatteredField<'s, 'a>>, ReadError> {
         let start = self.rest.head();
         if start.is_empty() {
             return Ok(None);
@@ -212,7 +212,7 @@ pub struct ScatteredVarints<'s, 'a> {
 }
 
 impl Iterator for ScatteredVarints<'_, '_> {
-    type Item = Result<u64, DecodeError>;
+    type Item = Result<u64, ReadError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {

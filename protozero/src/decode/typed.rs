@@ -10,7 +10,7 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
 use super::fields::{Fields, Malformed};
-use crate::error::DecodeError;
+use crate::error::ReadError;
 
 /// An enum with one variant per field of a message.
 pub trait TypedField<'a>: Sized {
@@ -49,7 +49,7 @@ impl<'a, F> TypedFields<'a, F> {
 }
 
 impl<'a, F: TypedField<'a>> Iterator for TypedFields<'a, F> {
-    type Item = Result<F, DecodeError>;
+    type Item = Result<F, ReadError>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {

@@ -15,7 +15,7 @@ use core::mem::size_of;
 use super::DynamicMessage;
 use super::value::Value;
 use crate::decode::DecodeContext;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::unknown::UnknownFields;
 
 /// Approximate maximum memory of a message from [`DynamicMessage::decode`]: 512 MiB.
@@ -28,12 +28,12 @@ pub const MEMORY_MAX: usize = if cfg!(test) { 16 << 20 } else { 512 << 20 };
 const NODE: (usize, usize) = (11, 5);
 
 /// Subtracts `bytes` from the budget.
-pub(super) fn charge(context: DecodeContext<'_>, bytes: usize) -> Result<(), DecodeError> {
+pub(super) fn charge(context: DecodeContext<'_>, bytes: usize) -> Result<(), ReadError> {
     context.grow(bytes).map_err(|_| DecodeErrorKind::TooLarge.at(0))
 }
 
 /// The budget for one level below.
-pub(super) fn enter(context: DecodeContext<'_>) -> Result<DecodeContext<'_>, DecodeError> {
+pub(super) fn enter(context: DecodeContext<'_>) -> Result<DecodeContext<'_>, ReadError> {
     context.enter().map_err(|kind| kind.at(0))
 }
 

@@ -17,9 +17,9 @@ use super::fault::{offset_in, too_deep};
 use super::pool::MessageDescriptor;
 use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
-use super::{DynamicMessage, message_set};
+use super::{DynamicMessage, message_set, names};
 use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeError, DecodeErrorKind, ReadError};
 use crate::wire::zigzag;
 
 impl DynamicMessage {
@@ -80,6 +80,7 @@ impl DynamicMessage {
     ) -> Result<(), DecodeError> {
         let pool = self.descriptor.pool.clone();
         self.merge_all(&pool.0, bytes, context)
+            .map_err(|error| names::failed(&pool.0, self.descriptor.index, bytes, error))
     }
 
     pub(super) fn merge_all(
@@ -87,7 +88,7 @@ impl DynamicMessage {
         schema: &Schema,
         bytes: &[u8],
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         let data = schema.message(self.descriptor.index);
         let mut reader = Reader::new(bytes);
         loop {
@@ -108,7 +109,7 @@ impl DynamicMessage {
         schema: &Schema,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         let before = self.fields.len();
         let understood = match schema.field_by_number(self.descriptor.index, field.number) {
             None => false,
@@ -141,9 +142,9 @@ impl DynamicMessage {
         data: &FieldData,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         let Some(body) = body(data, field.value) else { return Ok(false) };
-        let nested = |error: DecodeError| error.kind.at(offset_in(field, body) + error.offset);
+        let nested = |error: ReadError| error.kind.at(offset_in(field, body) + error.offset);
         let inner = enter(context)?;
         if data.repeated() {
             let Type::Message(index) = data.ty else { return Ok(false) };
@@ -166,7 +167,7 @@ impl DynamicMessage {
         data: &FieldData,
         value: Value,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         match self.fields.get_mut(&data.number) {
             Some(Value::List(values)) => {
                 if values.len() == values.capacity() {
@@ -188,7 +189,7 @@ impl DynamicMessage {
         data: &FieldData,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         let run = match field.value {
             Wire::Len(run) if data.ty.packable() => run,
             alone => {
@@ -226,7 +227,7 @@ impl DynamicMessage {
         data: &FieldData,
         wire: Wire<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         match (scalar(schema, data, wire, context)?, wire) {
             (Some(value), _) => self.element(data, value, context),
             (None, Wire::Varint(bits)) => {
@@ -244,7 +245,7 @@ impl DynamicMessage {
         data: &FieldData,
         field: &Field<'_>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         let (Wire::Len(bytes), Some(entry)) = (field.value, data.entry()) else { return Ok(false) };
         let (Some(key_data), Some(value_data)) =
             (schema.field_by_number(entry, 1), schema.field_by_number(entry, 2))
@@ -266,7 +267,7 @@ impl DynamicMessage {
         let mut reader = Reader::new(bytes);
         loop {
             let start = offset + reader.position();
-            let at = |error: DecodeError| error.kind.at(start + error.offset);
+            let at = |error: ReadError| error.kind.at(start + error.offset);
             let next = reader.next_field().map_err(|e| e.kind.at(offset + e.offset))?;
             let Some(part) = next else { break };
             match (part.number, &mut value) {
@@ -275,7 +276,7 @@ impl DynamicMessage {
                 }
                 (2, Some(Value::Message(message))) => {
                     if let Some(body) = body(value_data, part.value) {
-                        let inner = |e: DecodeError| e.kind.at(offset_in(&part, body) + e.offset);
+                        let inner = |e: ReadError| e.kind.at(offset_in(&part, body) + e.offset);
                         let context = enter(context).map_err(at)?;
                         message.merge_all(schema, body, context).map_err(|e| at(inner(e)))?;
                     }
@@ -324,7 +325,7 @@ fn scalar(
     data: &FieldData,
     wire: Wire<'_>,
     context: DecodeContext<'_>,
-) -> Result<Option<Value>, DecodeError> {
+) -> Result<Option<Value>, ReadError> {
     if !has_wire_type_of(data.ty, wire) {
         return Ok(None);
     }

@@ -2,10 +2,10 @@
 
 use super::message::SetError;
 use crate::decode::Field;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 
 /// A field of the schema accepts its own type, so the only possible error is the depth.
-pub(super) fn too_deep(_: SetError) -> DecodeError {
+pub(super) fn too_deep(_: SetError) -> ReadError {
     DecodeErrorKind::TooDeep.at(0)
 }
 

@@ -11,7 +11,7 @@ use super::cost::{self, charge, enter};
 use super::fault::{offset_in, too_deep};
 use super::schema::{Schema, Type};
 use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
-use crate::error::DecodeError;
+use crate::error::ReadError;
 
 pub(super) const ITEM: u32 = 1;
 pub(super) const TYPE_ID: u32 = 2;
@@ -23,7 +23,7 @@ pub(super) fn merge_item(
     schema: &Schema,
     field: &Field<'_>,
     context: DecodeContext<'_>,
-) -> Result<(), DecodeError> {
+) -> Result<(), ReadError> {
     let (ITEM, Wire::Group(item)) = (field.number, field.value) else {
         return set.merge_field(schema, field, context);
     };

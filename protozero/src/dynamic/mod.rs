@@ -40,6 +40,7 @@ mod generated;
 mod kind;
 mod message;
 mod message_set;
+mod names;
 mod path;
 pub(crate) mod pool;
 #[cfg(feature = "dynamic")]

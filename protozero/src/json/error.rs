@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use crate::error::{DecodeError, WriteError};
+use crate::error::{DecodeError, ReadError, WriteError};
 
 /// Why a message cannot be printed as JSON.
 #[derive(Debug)]
@@ -32,6 +32,13 @@ impl PrintError {
 impl From<DecodeError> for PrintError {
     fn from(error: DecodeError) -> Self {
         Self::Decode(error)
+    }
+}
+
+impl From<ReadError> for PrintError {
+    #[cold]
+    fn from(error: ReadError) -> Self {
+        Self::Decode(error.into())
     }
 }
 

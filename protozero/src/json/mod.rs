@@ -34,6 +34,7 @@ mod known;
 mod options;
 mod output;
 mod parse;
+mod place;
 mod print;
 mod scan;
 mod table;

@@ -107,6 +107,17 @@ macro_rules! __compact {
         }
 
         impl $crate::rt::owned::Encode for $name {
+            // Without a table: a path has the numbers of the fields, unless there is a descriptor.
+            fn about() -> $crate::rt::owned::About {
+                #[allow(unused_imports, reason = "not for types that have a name")]
+                use $crate::rt::owned::Unnamed as _;
+                $crate::rt::owned::About::new(
+                    ::core::stringify!($name),
+                    $crate::rt::owned::Named::<$name>::NAMES,
+                    &[],
+                )
+            }
+
             #[inline]
             fn encode_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
                 $crate::rt::owned::compact::put_all(self, out);

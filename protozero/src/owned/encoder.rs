@@ -120,6 +120,9 @@ impl<'b> Encoder<'b> {
     #[cold]
     #[inline(never)]
     fn raw_in_next(&mut self, bytes: &[u8]) {
+        if self.is_counted() {
+            return self.count_more(bytes.len());
+        }
         let spill = || {
             let spill = self.spill.take()?;
             spill.resize(SPILL_LEN, 0);
@@ -141,6 +144,12 @@ impl<'b> Encoder<'b> {
         self.free = &mut [];
     }
 
+    /// [`Encoder::count`] after the first call of it.
+    #[inline(always)]
+    fn count_more(&mut self, len: usize) {
+        self.len_outside = self.len_outside.saturating_add(len);
+    }
+
     /// Writes the low `len` bytes of `word`. `len` is at most eight, and the bytes above must be
     /// zero.
     #[inline(always)]
@@ -157,6 +166,9 @@ impl<'b> Encoder<'b> {
     /// [`Encoder::word`] with less than eight free bytes.
     #[inline(never)]
     fn word_slow(&mut self, word: u64, len: usize) {
+        if self.is_counted() {
+            return self.count_more(len);
+        }
         self.raw(&word.to_le_bytes()[..len]);
     }
 
@@ -197,6 +209,9 @@ impl<'b> Encoder<'b> {
             let (word, len) = varint::word_long(value);
             return self.word(word << 8 | u64::from(tag), len + 1);
         }
+        if self.is_counted() {
+            return self.count_more(varint::len(value) + 1);
+        }
         self.tagged_widest(tag, value);
     }
 
@@ -224,8 +239,8 @@ impl<'b> Encoder<'b> {
 
     #[inline(never)]
     fn tagged_slow(&mut self, tag: u8, value: u64) {
-        if self.capacity == 0 {
-            return self.count(varint::len(value) + 1);
+        if self.is_counted() {
+            return self.count_more(varint::len(value) + 1);
         }
         self.bare_varint(value);
         self.byte(tag);

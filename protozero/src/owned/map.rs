@@ -12,7 +12,7 @@ use super::merge::is_large;
 use super::nested::within;
 use super::{Encoder, Kind, Read};
 use crate::decode::{DecodeContext, Field, Reader, Value};
-use crate::error::DecodeError;
+use crate::error::ReadError;
 
 const KEY: u32 = 1;
 const VALUE: u32 = 2;
@@ -93,7 +93,7 @@ pub fn merge_map<'a, K: Read<'a>, V: Read<'a>>(
     map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     if is_large::<V::Owned>() {
         merge_large::<K, V>(map, field, context)
     } else {
@@ -106,7 +106,7 @@ fn merge_small<'a, K: Read<'a>, V: Read<'a>>(
     map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
     let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
     if understood {
@@ -121,7 +121,7 @@ fn merge_large<'a, K: Read<'a>, V: Read<'a>>(
     map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     let (mut key, mut value) = (K::Owned::default(), boxed::<V::Owned>());
     let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
     if understood {
@@ -147,7 +147,7 @@ fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
     (key, value): (&mut K::Owned, &mut V::Owned),
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     let Value::Len(body) = field.value else { return Ok(false) };
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
@@ -157,7 +157,7 @@ fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
         let start = reader.position();
         let next = reader.next_field().map_err(|error| within(field, body, error))?;
         let Some(part) = next else { break };
-        let at = |error: DecodeError| within(field, body, error.kind.at(start + error.offset));
+        let at = |error: ReadError| within(field, body, error.kind.at(start + error.offset));
         match part.number {
             KEY if K::merge(key, &part, context).map_err(at)? => invalid_key = false,
             KEY => invalid_key |= K::is_invalid(&part.value),

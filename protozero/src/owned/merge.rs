@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::scalar::ReadPacked;
 use super::{Kind, MergeOneof, Read};
 use crate::decode::{DecodeContext, Field};
-use crate::error::DecodeError;
+use crate::error::ReadError;
 use crate::unknown::UnknownFields;
 
 /// Numbers need no charge: their size is in proportion to their encoding.
@@ -13,13 +13,13 @@ const UNCHARGED_BYTES_MAX: usize = 8;
 
 /// Charges the memory of a struct, which it takes even without fields.
 #[inline]
-fn charge<K: Kind>(context: DecodeContext<'_>) -> Result<(), DecodeError> {
+fn charge<K: Kind>(context: DecodeContext<'_>) -> Result<(), ReadError> {
     charge_bytes(K::FOOTPRINT, context)
 }
 
 /// Charges a struct of so many bytes.
 #[inline]
-pub(super) fn charge_bytes(bytes: usize, context: DecodeContext<'_>) -> Result<(), DecodeError> {
+pub(super) fn charge_bytes(bytes: usize, context: DecodeContext<'_>) -> Result<(), ReadError> {
     if bytes > UNCHARGED_BYTES_MAX {
         context.grow(bytes).map_err(|kind| kind.at(0))
     } else {
@@ -33,7 +33,7 @@ pub fn merge_single<'a, K: Read<'a>>(
     slot: &mut K::Owned,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     K::merge(slot, field, context)
 }
 
@@ -43,7 +43,7 @@ pub fn merge_optional<'a, K: Read<'a>>(
     slot: &mut Option<K::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     if let Some(old) = slot {
         return K::merge(old, field, context);
     }
@@ -61,7 +61,7 @@ pub fn merge_repeated<'a, K: Read<'a>>(
     slot: &mut Vec<K::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     charge::<K>(context)?;
     append(slot);
     let Some(last) = slot.last_mut() else { return Ok(false) };
@@ -97,7 +97,7 @@ pub fn merge_packed<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     field: &Field<'_>,
     _: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     // An error removes the elements of this field.
     let before = slot.len();
     K::merge_elements(slot, field.value).map_err(|error| {
@@ -111,7 +111,7 @@ pub fn merge_keeping_unknown<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     unknown: Option<&mut UnknownFields>,
     field: &Field<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     let before = slot.len();
     K::merge_keeping_unknown(slot, unknown, field).map_err(|error| {
         slot.truncate(before);
@@ -125,7 +125,7 @@ pub fn merge_known<K: ReadPacked>(
     unknown: &mut UnknownFields,
     field: &Field<'_>,
     _: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     merge_keeping_unknown::<K>(slot, Some(unknown), field)
 }
 
@@ -134,7 +134,7 @@ pub fn merge_dropping<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     field: &Field<'_>,
     _: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     merge_keeping_unknown::<K>(slot, None, field)
 }
 
@@ -144,7 +144,7 @@ pub fn merge_oneof<'a, O: MergeOneof<'a>>(
     slot: &mut Option<O>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     O::merge_member(slot, field, context)
 }
 
@@ -156,7 +156,7 @@ pub fn merge_variant<'a, K: Read<'a>, O>(
     wrap: impl FnOnce(K::Owned) -> O,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     if let Some(old) = slot.as_mut().and_then(open) {
         return K::merge(old, field, context);
     }
@@ -172,10 +172,10 @@ pub fn merge_variant<'a, K: Read<'a>, O>(
 /// Keeps `field` if it was not understood.
 #[inline]
 pub fn keep_unknown(
-    understood: Result<bool, DecodeError>,
+    understood: Result<bool, ReadError>,
     unknown: &mut UnknownFields,
     field: &Field<'_>,
-) -> Result<(), DecodeError> {
+) -> Result<(), ReadError> {
     if !understood? {
         keep_unknown_slow(unknown, field.raw);
     }
@@ -190,6 +190,6 @@ fn keep_unknown_slow(unknown: &mut UnknownFields, raw: &[u8]) {
 
 /// Drops a field that was not understood.
 #[inline]
-pub fn drop_unknown(understood: Result<bool, DecodeError>) -> Result<(), DecodeError> {
+pub fn drop_unknown(understood: Result<bool, ReadError>) -> Result<(), ReadError> {
     understood.map(drop)
 }

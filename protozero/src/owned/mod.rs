@@ -22,6 +22,7 @@ mod merge;
 mod nested;
 pub mod owned_macro;
 mod put;
+mod rows;
 mod scalar;
 mod text;
 mod whole;
@@ -29,8 +30,9 @@ mod whole;
 use core::mem::size_of;
 
 use crate::decode::{DecodeContext, Field, Reader, Value};
-use crate::error::DecodeError;
+use crate::error::ReadError;
 
+pub use crate::path::{About, Holds, Key, Named, Row, Unnamed};
 pub use core::option::Option::{None, Some};
 pub use core::result::Result::Ok;
 
@@ -46,6 +48,7 @@ pub use put::{
     put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
     put_within,
 };
+pub use rows::{row_map, row_numbers, row_oneof, row_oneof_of, row_repeated, row_single};
 pub use scalar::{
     Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadPacked, Sfixed32,
     Sfixed64, Sint32, Sint64, Uint32, Uint64,
@@ -56,10 +59,10 @@ pub use text::{
 pub(crate) use whole::{count, encoded, to_front, to_vec};
 
 /// Result of decoding a field into a struct.
-pub type Merged = Result<(), DecodeError>;
+pub type Merged = Result<(), ReadError>;
 
 /// Whether a field was understood.
-pub type Understood = Result<bool, DecodeError>;
+pub type Understood = Result<bool, ReadError>;
 
 /// A struct that can be encoded.
 #[diagnostic::on_unimplemented(
@@ -73,6 +76,12 @@ pub trait Encode: Sized {
     /// Evaluating this constant checks the oneofs: see [`check_oneof`].
     const ONEOFS: () = ();
 
+    /// The names that errors have.
+    #[must_use]
+    fn about() -> About {
+        About::NONE
+    }
+
     /// Writes all fields: the unknown ones first, then the others from the highest number to the lowest. The encoder
     /// fills its buffer from the end, so the bytes have the opposite order.
     fn encode_fields(&self, out: &mut Encoder<'_>);
@@ -83,13 +92,13 @@ pub trait Merge<'a>: Sized {
     /// Decodes one field.
     ///
     /// # Errors
-    /// [`DecodeError`] if the field contains a malformed message or packed field. Its offset counts
+    /// [`ReadError`] if the field contains a malformed message or packed field. Its offset counts
     /// from the start of `field.raw`.
     fn merge_field(
         &mut self,
         field: Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError>;
+    ) -> Result<(), ReadError>;
 
     /// Decodes all fields of `bytes`.
     ///
@@ -118,6 +127,9 @@ pub trait Oneof: Sized {
     /// The field number of the current member.
     fn number(&self) -> u32;
 
+    /// The names of the members.
+    const ROWS: &'static [Row] = &[];
+
     /// Writes the current member.
     fn encode_member(&self, out: &mut Encoder<'_>);
 }
@@ -132,7 +144,7 @@ pub trait MergeOneof<'a>: Oneof {
         slot: &mut Option<Self>,
         field: &Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError>;
+    ) -> Result<bool, ReadError>;
 }
 
 /// Checks at compile time that a struct lists every member of its oneof. `listed` are the numbers
@@ -165,6 +177,9 @@ pub trait Kind {
     /// Size of a new value in memory.
     const FOOTPRINT: usize = size_of::<Self::Owned>();
 
+    /// What a path says of it.
+    const HOLDS: Holds = Holds::Value(Key::Other);
+
     /// Writes one value as field `number`.
     fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Owned);
 }
@@ -179,7 +194,7 @@ pub trait Read<'a>: Kind {
         slot: &mut Self::Owned,
         field: &Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError>;
+    ) -> Result<bool, ReadError>;
 
     /// Whether [`Read::merge`] refused `value` because of its content, not its wire type.
     #[must_use]

@@ -6,11 +6,11 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::size_of;
 
-use super::{Encode, Encoder, Kind, Merge, Merged, Read};
+use super::{About, Encode, Encoder, Holds, Kind, Merge, Merged, Read};
 use crate::decode::{DecodeContext, Field, Value};
-use crate::error::DecodeError;
 #[cfg(doc)]
 use crate::error::DecodeErrorKind;
+use crate::error::ReadError;
 use crate::wire::{hostile, tag};
 
 /// A message with a length.
@@ -24,6 +24,7 @@ pub struct Group<M>(PhantomData<M>);
 impl<M: Encode + Default> Kind for Nested<M> {
     type Owned = M;
     const FOOTPRINT: usize = M::FOOTPRINT;
+    const HOLDS: Holds = Holds::Message(M::about);
 
     fn put(out: &mut Encoder<'_>, number: u32, value: &M) {
         let Some(end) = out.open() else { return };
@@ -37,7 +38,7 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Nested<M> {
         slot: &mut M,
         field: &Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         let Value::Len(body) = field.value else { return Ok(false) };
         merge_body(slot, field, body, context)
     }
@@ -46,6 +47,7 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Nested<M> {
 impl<M: Encode + Default> Kind for Group<M> {
     type Owned = M;
     const FOOTPRINT: usize = M::FOOTPRINT;
+    const HOLDS: Holds = Holds::Message(M::about);
 
     fn put(out: &mut Encoder<'_>, number: u32, value: &M) {
         if out.open().is_none() {
@@ -62,7 +64,7 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Group<M> {
         slot: &mut M,
         field: &Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         let Value::Group(body) = field.value else { return Ok(false) };
         merge_body(slot, field, body, context)
     }
@@ -71,6 +73,10 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Group<M> {
 /// Recursive messages need a box.
 impl<M: Encode> Encode for Box<M> {
     const FOOTPRINT: usize = size_of::<Self>() + M::FOOTPRINT;
+
+    fn about() -> About {
+        M::about()
+    }
 
     #[inline]
     fn encode_fields(&self, out: &mut Encoder<'_>) {
@@ -84,7 +90,7 @@ impl<'a, M: Merge<'a>> Merge<'a> for Box<M> {
         &mut self,
         field: Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         M::merge_field(self, field, context)
     }
 
@@ -100,6 +106,10 @@ impl<M: Encode> Encode for Arc<M> {
     // The pointer, two counters and the message.
     const FOOTPRINT: usize = 3 * size_of::<Self>() + M::FOOTPRINT;
 
+    fn about() -> About {
+        M::about()
+    }
+
     #[inline]
     fn encode_fields(&self, out: &mut Encoder<'_>) {
         M::encode_fields(self, out);
@@ -113,7 +123,7 @@ impl<'a, M: Merge<'a> + Clone> Merge<'a> for Arc<M> {
         &mut self,
         field: Field<'a>,
         context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         Self::make_mut(self).merge_field(field, context)
     }
 
@@ -128,14 +138,14 @@ fn merge_body<'a, M: Merge<'a>>(
     field: &Field<'a>,
     body: &'a [u8],
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError> {
+) -> Result<bool, ReadError> {
     let context = context.enter().map_err(|kind| kind.at(0))?;
     slot.merge_fields(body, context).map_err(|error| within(field, body, error))?;
     Ok(true)
 }
 
 /// Converts an `error` in the body of `field` to an error in `field`.
-pub(super) fn within(field: &Field<'_>, body: &[u8], error: DecodeError) -> DecodeError {
+pub(super) fn within(field: &Field<'_>, body: &[u8], error: ReadError) -> ReadError {
     let start = body.as_ptr().addr().saturating_sub(field.raw.as_ptr().addr());
     error.kind.at(start.saturating_add(error.offset))
 }
@@ -144,6 +154,6 @@ pub(super) fn within(field: &Field<'_>, body: &[u8], error: DecodeError) -> Deco
 ///
 /// # Errors
 /// [`DecodeErrorKind::Truncated`] or [`DecodeErrorKind::VarintTooLong`].
-pub(crate) fn split_delimited(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
+pub(crate) fn split_delimited(bytes: &[u8]) -> Result<(&[u8], &[u8]), ReadError> {
     hostile::delimited(bytes).map_err(|kind| kind.at(0))
 }

@@ -81,6 +81,19 @@ macro_rules! __owned {
         )*
     ) => {
         impl $crate::rt::owned::Encode for $name {
+            fn about() -> $crate::rt::owned::About {
+                #[allow(unused_imports, reason = "not for types that have a name")]
+                use $crate::rt::owned::Unnamed as _;
+                $crate::rt::owned::About::new(
+                    ::core::stringify!($name),
+                    $crate::rt::owned::Named::<$name>::NAMES,
+                    &const { [$(
+                        $(#[$meta])*
+                        $crate::__row!($name $shape $field $number $($($kind $(($of))?)+)?),
+                    )*] },
+                )
+            }
+
             #[inline]
             fn encode_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
                 $crate::rt::unknown!(put out, self $(without $none)?);
@@ -150,6 +163,10 @@ macro_rules! __oneof {
     ) => {
         impl $crate::rt::owned::Oneof for $name {
             const NUMBERS: &'static [u32] = &[$($(#[$meta])* $number,)*];
+            const ROWS: &'static [$crate::rt::owned::Row] = &[$(
+                $(#[$meta])*
+                $crate::__row!($name optional $variant $number $kind $(($of))?),
+            )*];
 
             #[inline]
             fn number(&self) -> u32 {
@@ -211,6 +228,21 @@ macro_rules! __oneof {
     };
 }
 
+/// The name of a field in errors.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __row {
+    // A oneof: all others have kinds.
+    ($name:ident $shape:ident $field:ident $number:literal) => {
+        $crate::rt::owned::row_oneof_of(|message: &$name| &message.$field)
+    };
+    ($name:ident $shape:ident $field:ident $number:literal $($kind:ident $(($of:ty))?)+) => {
+        $crate::rt::owned::owned_macro::$shape::row::<
+            $($crate::rt::owned::$kind $(::<$of>)?),+
+        >($number, ::core::stringify!($field))
+    };
+}
+
 /// Declares that a message can have extensions, in its `unknown_fields`.
 #[doc(hidden)]
 #[macro_export]
@@ -232,39 +264,39 @@ macro_rules! __extendable {
 /// One module per shape in [`__owned`](crate::__owned), with the functions that encode and decode
 /// it.
 macro_rules! shapes {
-    ($($(#[$doc:meta])* $shape:ident = $put:ident, $merge:ident;)*) => {$(
+    ($($(#[$doc:meta])* $shape:ident = $put:ident, $merge:ident, $row:ident;)*) => {$(
         $(#[$doc])*
         pub mod $shape {
-            pub use super::super::{$put as put, $merge as merge};
+            pub use super::super::{$merge as merge, $put as put, $row as row};
         }
     )*};
 }
 
 shapes! {
     /// Always has a value; the default is not encoded.
-    implicit = put_implicit, merge_single;
+    implicit = put_implicit, merge_single, row_single;
     /// May be missing.
-    optional = put_optional, merge_optional;
+    optional = put_optional, merge_optional, row_single;
     /// One field per element.
-    repeated = put_repeated, merge_repeated;
+    repeated = put_repeated, merge_repeated, row_repeated;
     /// One packed field for all elements. Decoding accepts both encodings.
-    packed = put_packed, merge_packed;
+    packed = put_packed, merge_packed, row_numbers;
     /// One field per element, of a kind that can be packed. Decoding accepts both encodings.
-    unpacked = put_repeated, merge_packed;
+    unpacked = put_repeated, merge_packed, row_numbers;
     /// `packed`, for enumerations.
-    packed_enums = put_packed, merge_known;
+    packed_enums = put_packed, merge_known, row_numbers;
     /// `unpacked`, for enumerations.
-    unpacked_enums = put_repeated, merge_known;
+    unpacked_enums = put_repeated, merge_known, row_numbers;
     /// `packed_enums`; unknown numbers are dropped.
-    packed_enums_dropping = put_packed, merge_dropping;
+    packed_enums_dropping = put_packed, merge_dropping, row_numbers;
     /// `unpacked_enums`; unknown numbers are dropped.
-    unpacked_enums_dropping = put_repeated, merge_dropping;
+    unpacked_enums_dropping = put_repeated, merge_dropping, row_numbers;
     /// One field per entry.
-    map = put_map, merge_map;
+    map = put_map, merge_map, row_map;
     /// The member that is set.
-    oneof = put_member, merge_oneof;
+    oneof = put_member, merge_oneof, row_oneof;
     /// The member that is set, if its number is in the lowest of several ranges.
-    oneof_low = put_within, merge_oneof;
+    oneof_low = put_within, merge_oneof, row_oneof;
     /// The member that is set, if its number is in one of the other ranges.
-    oneof_high = put_within, merge_oneof;
+    oneof_high = put_within, merge_oneof, row_oneof;
 }

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::{Encoder, Implicit, Kind, Read};
+use super::{Encoder, Holds, Implicit, Key, Kind, Read};
 use crate::decode::{DecodeContext, Field, Value};
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::message::Enumeration;
 use crate::unknown::UnknownFields;
 use crate::wire::zigzag;
@@ -19,7 +19,7 @@ pub trait Packable: Kind {
 /// Kinds that are decoded from packed fields.
 pub trait ReadPacked: Packable {
     /// Decodes one value or a packed field; returns false if `value` is neither.
-    fn merge_elements(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, DecodeError>;
+    fn merge_elements(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, ReadError>;
 
     /// Decodes a whole field. Each invalid number of a closed enumeration goes to `unknown`, as
     /// protobuf requires; without `unknown` it is dropped.
@@ -27,7 +27,7 @@ pub trait ReadPacked: Packable {
         into: &mut Vec<Self::Owned>,
         _unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         Self::merge_elements(into, field.value)
     }
 }
@@ -61,7 +61,7 @@ macro_rules! for_each_element {
 }
 
 macro_rules! scalars {
-    ($($marker:ident $type:ty, $get:ident, $all:ident |$w:ident| $from:expr,
+    ($($marker:ident $type:ty as $key:ident, $get:ident, $all:ident |$w:ident| $from:expr,
         $put:ident, $bare:ident |$v:ident| $into:expr, |$d:ident| $default:expr;)*) => {$(
         #[doc = concat!("`", stringify!($get), "`.")]
         #[derive(Debug)]
@@ -69,6 +69,7 @@ macro_rules! scalars {
 
         impl Kind for $marker {
             type Owned = $type;
+            const HOLDS: Holds = Holds::Value(Key::$key);
 
             #[inline]
             fn put(out: &mut Encoder<'_>, number: u32, value: &$type) {
@@ -83,7 +84,7 @@ macro_rules! scalars {
                 slot: &mut $type,
                 field: &Field<'_>,
                 _: DecodeContext<'_>,
-            ) -> Result<bool, DecodeError> {
+            ) -> Result<bool, ReadError> {
                 let Ok(value) = field.value.$get() else { return Ok(false) };
                 *slot = value;
                 Ok(true)
@@ -107,7 +108,7 @@ macro_rules! scalars {
         }
 
         impl ReadPacked for $marker {
-            fn merge_elements(into: &mut Vec<$type>, value: Value<'_>) -> Result<bool, DecodeError> {
+            fn merge_elements(into: &mut Vec<$type>, value: Value<'_>) -> Result<bool, ReadError> {
                 for_each_element!($all, value, |$w| into.push($from))
             }
         }
@@ -117,22 +118,22 @@ macro_rules! scalars {
 // Signed numbers are sign-extended, so a negative one takes ten bytes. Only positive zero is the
 // default of a float: -0.0 is a different value.
 scalars! {
-    Int32 i32, int32, varints |w| w as i32, varint, bare_varint |v| i64::from(v) as u64, |v| v == 0;
-    Int64 i64, int64, varints |w| w as i64, varint, bare_varint |v| v as u64, |v| v == 0;
-    Uint32 u32, uint32, varints |w| w as u32, varint, bare_varint |v| u64::from(v), |v| v == 0;
-    Uint64 u64, uint64, varints |w| w, varint, bare_varint |v| v, |v| v == 0;
-    Sint32 i32, sint32, varints |w| zigzag::decode32(w as u32),
+    Int32 i32 as Signed, int32, varints |w| w as i32, varint, bare_varint |v| i64::from(v) as u64, |v| v == 0;
+    Int64 i64 as Signed, int64, varints |w| w as i64, varint, bare_varint |v| v as u64, |v| v == 0;
+    Uint32 u32 as Unsigned, uint32, varints |w| w as u32, varint, bare_varint |v| u64::from(v), |v| v == 0;
+    Uint64 u64 as Unsigned, uint64, varints |w| w, varint, bare_varint |v| v, |v| v == 0;
+    Sint32 i32 as Zigzag, sint32, varints |w| zigzag::decode32(w as u32),
         varint, bare_varint |v| u64::from(zigzag::encode32(v)), |v| v == 0;
-    Sint64 i64, sint64, varints |w| zigzag::decode64(w),
+    Sint64 i64 as Zigzag, sint64, varints |w| zigzag::decode64(w),
         varint, bare_varint |v| zigzag::encode64(v), |v| v == 0;
-    Bool bool, bool, varints |w| w != 0, varint, bare_varint |v| u64::from(v), |v| !v;
-    Fixed32 u32, fixed32, fixed32s |w| w, fixed32, bare_fixed32 |v| v, |v| v == 0;
-    Sfixed32 i32, sfixed32, fixed32s |w| w as i32, fixed32, bare_fixed32 |v| v as u32, |v| v == 0;
-    Float f32, float, fixed32s |w| f32::from_bits(w),
+    Bool bool as Bool, bool, varints |w| w != 0, varint, bare_varint |v| u64::from(v), |v| !v;
+    Fixed32 u32 as Unsigned, fixed32, fixed32s |w| w, fixed32, bare_fixed32 |v| v, |v| v == 0;
+    Sfixed32 i32 as Signed, sfixed32, fixed32s |w| w as i32, fixed32, bare_fixed32 |v| v as u32, |v| v == 0;
+    Float f32 as Other, float, fixed32s |w| f32::from_bits(w),
         fixed32, bare_fixed32 |v| v.to_bits(), |v| v.to_bits() == 0;
-    Fixed64 u64, fixed64, fixed64s |w| w, fixed64, bare_fixed64 |v| v, |v| v == 0;
-    Sfixed64 i64, sfixed64, fixed64s |w| w as i64, fixed64, bare_fixed64 |v| v as u64, |v| v == 0;
-    Double f64, double, fixed64s |w| f64::from_bits(w),
+    Fixed64 u64 as Unsigned, fixed64, fixed64s |w| w, fixed64, bare_fixed64 |v| v, |v| v == 0;
+    Sfixed64 i64 as Signed, sfixed64, fixed64s |w| w as i64, fixed64, bare_fixed64 |v| v as u64, |v| v == 0;
+    Double f64 as Other, double, fixed64s |w| f64::from_bits(w),
         fixed64, bare_fixed64 |v| v.to_bits(), |v| v.to_bits() == 0;
 }
 
@@ -150,7 +151,7 @@ impl<E: Enumeration> Kind for Enum<E> {
 }
 
 impl<E: Enumeration> Read<'_> for Enum<E> {
-    fn merge(slot: &mut E, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+    fn merge(slot: &mut E, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
         let Ok(number) = field.value.int32() else { return Ok(false) };
         let Some(value) = E::try_from_i32(number) else { return Ok(false) };
         *slot = value;
@@ -178,7 +179,7 @@ impl<E: Enumeration> Packable for Enum<E> {
 
 /// Ignores invalid numbers of a closed enumeration.
 impl<E: Enumeration> ReadPacked for Enum<E> {
-    fn merge_elements(into: &mut Vec<E>, value: Value<'_>) -> Result<bool, DecodeError> {
+    fn merge_elements(into: &mut Vec<E>, value: Value<'_>) -> Result<bool, ReadError> {
         for_each_element!(varints, value, |v| into.extend(E::try_from_i32(v as i32)))
     }
 
@@ -186,7 +187,7 @@ impl<E: Enumeration> ReadPacked for Enum<E> {
         into: &mut Vec<E>,
         unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<bool, ReadError> {
         let Ok(run) = field.value.varints() else { return Ok(false) };
         let mut strangers = Vec::new();
         for number in run {

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 
 use super::{Encoder, Implicit, Kind, Read};
 use crate::decode::{DecodeContext, Field, Value};
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 
 /// A type that can hold a copy of a `string`.
 #[diagnostic::on_unimplemented(
@@ -161,7 +161,7 @@ pub struct Bytes<T = Vec<u8>>(PhantomData<T>);
 #[derive(Debug)]
 pub struct BytesView<T>(PhantomData<T>);
 
-fn text<'a, const CHECKED: bool>(field: &Field<'a>) -> Result<Option<&'a str>, DecodeError> {
+fn text<'a, const CHECKED: bool>(field: &Field<'a>) -> Result<Option<&'a str>, ReadError> {
     match field.value.string() {
         Ok(text) => Ok(Some(text)),
         Err(DecodeErrorKind::Utf8) if CHECKED => Err(DecodeErrorKind::Utf8.at(0)),
@@ -199,7 +199,7 @@ kinds! {
 }
 
 impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
-    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
         let text = text::<CHECKED>(field)?;
         Ok(text.map(|text| slot.set_text(text)).is_some())
     }
@@ -210,7 +210,7 @@ impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
 }
 
 impl<'a, T: TextBorrow<'a>, const CHECKED: bool> Read<'a> for TextView<T, CHECKED> {
-    fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+    fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
         let text = text::<CHECKED>(field)?;
         Ok(text.map(|text| slot.borrow_text(text)).is_some())
     }
@@ -221,7 +221,7 @@ impl<'a, T: TextBorrow<'a>, const CHECKED: bool> Read<'a> for TextView<T, CHECKE
 }
 
 impl<T: BytesValue> Read<'_> for Bytes<T> {
-    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
         let Value::Len(bytes) = field.value else { return Ok(false) };
         slot.set_bytes(bytes);
         Ok(true)
@@ -229,7 +229,7 @@ impl<T: BytesValue> Read<'_> for Bytes<T> {
 }
 
 impl<'a, T: BytesBorrow<'a>> Read<'a> for BytesView<T> {
-    fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+    fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
         let Value::Len(bytes) = field.value else { return Ok(false) };
         slot.borrow_bytes(bytes);
         Ok(true)

@@ -2,7 +2,7 @@
 
 use super::scan::{self, Next};
 use crate::encode::Scope;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::{hostile, tag, varint};
 
 /// A message in pieces, only one of which must be in memory at a time.
@@ -108,7 +108,7 @@ impl<I: Input> Source<I> {
     }
 
     /// Reads a varint. `at` is the offset of its field.
-    pub(super) fn varint(&mut self, at: usize) -> Result<Varint, DecodeError> {
+    pub(super) fn varint(&mut self, at: usize) -> Result<Varint, ReadError> {
         let mut varint = Varint::default();
         while let Some(place) = varint.bytes.get_mut(varint.len) {
             *place = self.byte().ok_or(DecodeErrorKind::Truncated.at(at))?;
@@ -124,7 +124,7 @@ impl<I: Input> Source<I> {
     }
 
     /// Reads the tag at `at`, which may lie in several pieces.
-    pub(super) fn tag(&mut self, at: usize) -> Result<(Next, Varint), DecodeError> {
+    pub(super) fn tag(&mut self, at: usize) -> Result<(Next, Varint), ReadError> {
         let varint = self.varint(at)?;
         Ok((scan::classify(varint.value, 0), varint))
     }
@@ -135,7 +135,7 @@ impl<I: Input> Source<I> {
         scope: &mut Scope<'_>,
         wire_type: u32,
         at: usize,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         let len = match wire_type {
             tag::FIXED32 => 4,
             tag::FIXED64 => 8,
@@ -157,7 +157,7 @@ impl<I: Input> Source<I> {
         scope: &mut Scope<'_>,
         to: usize,
         at: usize,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         while self.offset < to {
             let left = to - self.offset;
             let chunk = self.chunk();

@@ -25,7 +25,7 @@ pub use input::{Input, Slices};
 
 use crate::decode::limits::DEPTH_MAX;
 use crate::encode::Scope;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::{tag, varint};
 use input::{Source, Varint};
 use scan::Next;
@@ -52,11 +52,11 @@ mod tests;
 /// ```
 ///
 /// # Errors
-/// [`DecodeError`] if `input` is malformed: it is truncated, has an end tag without a begin tag,
+/// [`ReadError`] if `input` is malformed: it is truncated, has an end tag without a begin tag,
 /// has too many levels, or has any other error of a [`Reader`](crate::Reader). The offset is that
 /// of the field, or of the group without an end. The fields before are written; discard the
 /// message. Errors of the output are reported by the stream.
-pub fn groups_to_lengths(input: impl Input, scope: &mut Scope<'_>) -> Result<(), DecodeError> {
+pub fn groups_to_lengths(input: impl Input, scope: &mut Scope<'_>) -> Result<(), ReadError> {
     Rewriter::new(input, true, |_: &[u32]| false).run(scope)
 }
 
@@ -84,7 +84,7 @@ pub fn lengths_to_groups(
     input: impl Input,
     scope: &mut Scope<'_>,
     is_message: impl FnMut(&[u32]) -> bool,
-) -> Result<(), DecodeError> {
+) -> Result<(), ReadError> {
     Rewriter::new(input, false, is_message).run(scope)
 }
 
@@ -115,12 +115,12 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         Self { source: Source::new(input), lengths, is_message, path, depth: 0 }
     }
 
-    fn run(mut self, scope: &mut Scope<'_>) -> Result<(), DecodeError> {
+    fn run(mut self, scope: &mut Scope<'_>) -> Result<(), ReadError> {
         self.fields(scope, End::Input)
     }
 
     /// Rewrites the fields up to `end`.
-    fn fields(&mut self, scope: &mut Scope<'_>, end: End) -> Result<(), DecodeError> {
+    fn fields(&mut self, scope: &mut Scope<'_>, end: End) -> Result<(), ReadError> {
         // The innermost length limits all content, groups included.
         let outer = self.source.limit;
         if let End::At(at) = end {
@@ -173,7 +173,7 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
     }
 
     /// Rewrites the group whose begin tag was read.
-    fn group(&mut self, scope: &mut Scope<'_>, number: u32, at: usize) -> Result<(), DecodeError> {
+    fn group(&mut self, scope: &mut Scope<'_>, number: u32, at: usize) -> Result<(), ReadError> {
         self.enter(number, at)?;
         if self.lengths {
             let Some(mut nested) = scope.nested_by_number(number) else {
@@ -196,7 +196,7 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         number: u32,
         tag: &Varint,
         at: usize,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         let len = self.source.varint(at)?;
         // The length of the input is unknown, so only `copy` can detect a length beyond its end.
         let to =
@@ -225,7 +225,7 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         (self.is_message)(path)
     }
 
-    fn enter(&mut self, number: u32, at: usize) -> Result<(), DecodeError> {
+    fn enter(&mut self, number: u32, at: usize) -> Result<(), ReadError> {
         if self.depth >= DEPTH_MAX as usize {
             return Err(DecodeErrorKind::TooDeep.at(at));
         }

@@ -3,7 +3,7 @@ use std::vec::Vec;
 
 use super::{Slices, groups_to_lengths, lengths_to_groups};
 use crate::decode::limits::DEPTH_MAX;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::sink::HeapSink;
 
 fn hex(text: &str) -> Vec<u8> {
@@ -12,7 +12,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-pub(super) fn to_lengths(input: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
+pub(super) fn to_lengths(input: &[u8], piece: usize) -> Result<Vec<u8>, ReadError> {
     let mut stream = HeapSink::stream();
     groups_to_lengths(Slices::new(input.chunks(piece.max(1))), &mut stream.root())?;
     Ok(stream.finish().unwrap())
@@ -22,7 +22,7 @@ pub(super) fn to_groups(
     input: &[u8],
     piece: usize,
     is_message: impl FnMut(&[u32]) -> bool,
-) -> Result<Vec<u8>, DecodeError> {
+) -> Result<Vec<u8>, ReadError> {
     let mut stream = HeapSink::stream();
     let pieces = Slices::new(input.chunks(piece.max(1)));
     lengths_to_groups(pieces, &mut stream.root(), is_message)?;

@@ -13,7 +13,7 @@
 
 use crate::decode::{Field, Reader};
 use crate::encode::Scope;
-use crate::error::DecodeError;
+use crate::error::ReadError;
 
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
@@ -42,12 +42,12 @@ impl Scope<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] if `bytes` is not a valid message; the fields before the error are appended.
+    /// [`ReadError`] if `bytes` is not a valid message; the fields before the error are appended.
     pub fn append_fields(
         &mut self,
         bytes: &[u8],
         mut keep: impl FnMut(&Field<'_>) -> bool,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), ReadError> {
         let mut reader = Reader::new(bytes);
         while let Some(field) = reader.next_field()? {
             if keep(&field) {

@@ -22,6 +22,11 @@ pub struct TextError {
     pub column: usize,
     /// What is wrong, and what would be right.
     pub message: String,
+    /// The field to which the place belongs, from the full name of the message on: `shop.Order.lines[3].price`. In JSON
+    /// with the names of the text. Empty if it belongs to no field.
+    pub path: String,
+    /// Offset in the text.
+    start: usize,
     /// The line, or the part of it around `column`.
     shown: String,
     /// Number of characters before the caret in `shown`.
@@ -49,10 +54,17 @@ impl TextError {
             line,
             column: before + 1,
             message,
+            path: String::new(),
+            start,
             width: width.min(LINE_MAX - (before - skipped)),
             before: before - skipped,
             shown,
         }
+    }
+
+    /// Adds the path, which `find` returns for the offset in the text.
+    pub(crate) fn with_path(self, find: impl FnOnce(usize) -> String) -> Self {
+        Self { path: find(self.start), ..self }
     }
 }
 
@@ -72,7 +84,7 @@ impl TextErrors {
 }
 
 /// For each error: `file:line:col error: message`, the source line, and a line that marks the
-/// position.
+/// position, with the path of the field if there is one.
 impl fmt::Display for TextErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, error) in self.errors.iter().enumerate() {
@@ -94,6 +106,9 @@ impl fmt::Display for TextErrors {
             // A position after the end of the line has no character.
             let missing = error.before.saturating_sub(error.shown.chars().count());
             write!(f, "{pad}{}^{}", " ".repeat(missing), "~".repeat(error.width - 1))?;
+            if !error.path.is_empty() {
+                write!(f, " in {}", error.path)?;
+            }
         }
         Ok(())
     }

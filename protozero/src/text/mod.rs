@@ -29,6 +29,7 @@ mod lexer;
 pub(crate) mod literal;
 mod options;
 mod parser;
+mod place;
 mod print;
 #[cfg(test)]
 mod props;

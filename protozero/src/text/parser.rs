@@ -12,6 +12,7 @@ use super::error::{ERRORS_MAX, TextError, TextErrors, nearest, quote};
 use super::lexer::{self, LexError, Lexer, Token};
 use super::literal;
 use super::options::Options;
+use super::place;
 use super::scalar::{self, Scalar, Target, ValueError};
 use crate::decode::limits::DEPTH_MAX;
 use crate::dynamic::schema::{FieldData, Schema, Symbol, Type};
@@ -76,10 +77,14 @@ pub(super) fn parse(
         dialect,
         errors: Vec::new(),
     };
+    let root = descriptor.index;
     let mut message = DynamicMessage::new(descriptor);
     let end = parser.take().and_then(|_| parser.message(Some(&mut message), None, 0));
     if end.is_err() || !parser.errors.is_empty() {
-        return Err(TextErrors::new(options.file, parser.errors));
+        let multiline = dialect == Dialect::Perfetto;
+        let path = |at| place::path(&pool.0, root, text, at, multiline);
+        let errors = parser.errors.into_iter().map(|error| error.with_path(path)).collect();
+        return Err(TextErrors::new(options.file, errors));
     }
     Ok(message)
 }

@@ -119,10 +119,13 @@ fn messages() {
         ],
         b"\x92\x01\x02\x18\x01\x92\x01\0",
     );
-    fails("child {\n  u32: 1\n", "f:1:7 error: this has no closing `}`\nchild {\n      ^");
+    fails(
+        "child {\n  u32: 1\n",
+        "f:1:7 error: this has no closing `}`\nchild {\n      ^ in test.Node.child",
+    );
     fails(
         "child { u32: 1 >",
-        "f:1:16 error: expected a field name, found `>`\nchild { u32: 1 >\n               ^",
+        "f:1:16 error: expected a field name, found `>`\nchild { u32: 1 >\n               ^ in test.Node.child",
     );
     fails("u32: 1 }", "f:1:8 error: this has no matching opening brace\nu32: 1 }\n       ^");
     refused("child: 5", "`child` is a message: write `child { ... }`, not `5`");
@@ -135,7 +138,10 @@ fn lists() {
     all(&["numbers: [1, 2, 3]", "numbers [1,2,3]", "numbers: 1 numbers: [2, 3]"], wire);
     all(&["names: ['a' \"b\", 'c']", "names: 'ab' names: 'c'"], b"\xa2\x01\x02ab\xa2\x01\x01c");
     check("numbers: []", b"");
-    fails("u32: [1]", "f:1:6 error: `u32` holds one value, not a list\nu32: [1]\n     ^");
+    fails(
+        "u32: [1]",
+        "f:1:6 error: `u32` holds one value, not a list\nu32: [1]\n     ^ in test.Node.u32",
+    );
     refused("numbers: [1 2]", "expected `,` or `]`, found `2`");
     refused("numbers: [1,", "expected a value, found the end of the text");
     refused("numbers: [1,]", "expected a value, found `]`");
@@ -245,7 +251,7 @@ fn strings() {
     check("name: 'é'", "\x72\x02é".as_bytes());
     fails(
         "blob: 'ab\\q'",
-        "f:1:10 error: `\\q` is not an escape sequence\nblob: 'ab\\q'\n         ^~",
+        "f:1:10 error: `\\q` is not an escape sequence\nblob: 'ab\\q'\n         ^~ in test.Node.blob",
     );
     refused(r"blob: '\400'", "an octal escape must not exceed \\377");
     refused(r"blob: '\xg'", "\\x needs one or two hex digits");
@@ -258,7 +264,7 @@ fn strings() {
     refused("name: abc", "`name` is a string: put `abc` in quotes");
     fails(
         "name: 'abc\nu32: 1",
-        "f:1:7 error: this string has no closing quote\nname: 'abc\n      ^",
+        "f:1:7 error: this string has no closing quote\nname: 'abc\n      ^ in test.Node.name",
     );
     refused(r"name: '\", "this string has no closing quote");
     refused(r"name: '\'", "this string has no closing quote");
@@ -325,12 +331,12 @@ fn repeated_singular_fields() {
 fn several_errors_at_once() {
     fails(
         "u32: -1\n\tnope: 'x'\nchild { policy: WHAT u32: 99999999999 }\nname 'ok' }\nu32: 5",
-        "f:1:6 error: `-1` does not fit a uint32: 0 to 4294967295\nu32: -1\n     ^~\n\
+        "f:1:6 error: `-1` does not fit a uint32: 0 to 4294967295\nu32: -1\n     ^~ in test.Node.u32\n\
          f:2:2 error: no field named `nope` in `test.Node`\n\tnope: 'x'\n\t^~~~\n\
          f:3:17 error: `WHAT` is not a value of `test.Policy`; the values are UNSPECIFIED, RING_BUFFER, DISCARD, NEGATIVE\n\
-         child { policy: WHAT u32: 99999999999 }\n                ^~~~\n\
+         child { policy: WHAT u32: 99999999999 }\n                ^~~~ in test.Node.child.policy\n\
          f:3:27 error: `99999999999` does not fit a uint32: 0 to 4294967295\n\
-         child { policy: WHAT u32: 99999999999 }\n                          ^~~~~~~~~~~\n\
+         child { policy: WHAT u32: 99999999999 }\n                          ^~~~~~~~~~~ in test.Node.child.u32\n\
          f:4:11 error: this has no matching opening brace\nname 'ok' }\n          ^",
     );
     let errors = parse(&NODE, "nope: 1\n".repeat(1000).as_bytes(), &Options::default());
@@ -347,8 +353,14 @@ fn places() {
     // Line breaks of Windows.
     fails("u32: 1\r\nbad: 1\r\n", "f:2:1 error: no field named `bad` in `test.Node`\nbad: 1\n^~~");
     // The end of the text is a position.
-    fails("u32:", "f:1:5 error: expected a value, found the end of the text\nu32:\n    ^");
-    fails("u32:\n", "f:2:1 error: expected a value, found the end of the text\n\n^");
+    fails(
+        "u32:",
+        "f:1:5 error: expected a value, found the end of the text\nu32:\n    ^ in test.Node.u32",
+    );
+    fails(
+        "u32:\n",
+        "f:2:1 error: expected a value, found the end of the text\n\n^ in test.Node.u32",
+    );
     // A long line is shortened to a part around the position.
     let long = format!("{}bad: 1{}", "flags: 1 ".repeat(1000), " ".repeat(1000));
     for error in read(long.as_bytes(), false).unwrap_err().lines() {
@@ -357,6 +369,30 @@ fn places() {
     // Control characters are replaced.
     let report = read(b"bad\x1b[31m: 1", false).unwrap_err();
     assert!(!report.contains('\x1b'), "{report}");
+}
+
+/// Each error in `text` is at this path.
+fn check_paths(text: &str, expected: &[&str]) {
+    let errors = parse(&NODE, text.as_bytes(), &Options::default()).expect_err(text).errors;
+    let paths: Vec<&str> = errors.iter().map(|error| &*error.path).collect();
+    assert_eq!(paths, expected, "{text}");
+}
+
+#[test]
+fn an_error_has_the_path_of_its_field() {
+    check_paths("u32: 'a' name: 5", &["test.Node.u32", "test.Node.name"]);
+    check_paths("children {} children { child < u32: x > }", &["test.Node.children[1].child.u32"]);
+    check_paths(
+        "children: [{}, { u32: -1 }, { bad: 1 }]",
+        &["test.Node.children[1].u32", "test.Node.children[2]"],
+    );
+    check_paths("numbers: 1 numbers: [2, x]", &["test.Node.numbers[2]"]);
+    check_paths("names: ['a' 'b', 5], u32: -1", &["test.Node.names[1]", "test.Node.u32"]);
+    // The second string of a value, and the field after a value.
+    check_paths("name: 'a' '\\u12'", &["test.Node.name"]);
+    check_paths("child { u32: 1 } bad: 1 u32: - 1", &["", "test.Node.u32"]);
+    check_paths("child { } }", &[""]);
+    check_paths("child { # }\n u32: 1; name: 5 }", &["test.Node.child.name"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use protozero::{Message, UnknownFields, rt};
+use protozero::{Message, ReadError, UnknownFields, rt};
 
 /// The same message with either macro.
 macro_rules! both {
@@ -103,7 +103,10 @@ fn check(bytes: &[u8]) {
                 numbers(&bytes[..bytes.len() - small.unknown_fields.as_bytes().len()]);
             assert!(known.is_sorted(), "{known:?}");
         }
-        (plain, small) => assert_eq!(plain.err(), small.err()),
+        // Their paths differ: a compact message has no names.
+        (plain, small) => {
+            assert_eq!(plain.err().map(ReadError::from), small.err().map(ReadError::from));
+        }
     }
 }
 

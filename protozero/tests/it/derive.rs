@@ -1,7 +1,8 @@
 //! Owned messages through the derive macros: decoding and encoding.
 
 use protozero::{
-    DecodeContext, DecodeErrorKind, DecodeOptions, Enumeration, Message, Oneof, UnknownFields,
+    DecodeContext, DecodeErrorKind, DecodeOptions, Enumeration, Message, Oneof, ReadError,
+    UnknownFields,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -166,7 +167,7 @@ pub(crate) fn decodes<M: Message>(bytes: &[u8], message: M) {
 
 #[track_caller]
 pub(crate) fn fails<M: Message>(bytes: &[u8], kind: DecodeErrorKind, offset: usize) {
-    assert_eq!(M::decode(bytes), Err(kind.at(offset)));
+    assert_eq!(M::decode(bytes).map_err(ReadError::from), Err(kind.at(offset)));
 }
 
 #[test]
@@ -407,7 +408,7 @@ fn memory_is_bounded() {
             _: &mut Option<Self>,
             _: &protozero::Field<'_>,
             _: protozero::DecodeContext<'_>,
-        ) -> Result<bool, protozero::DecodeError> {
+        ) -> Result<bool, protozero::ReadError> {
             Ok(false)
         }
     }

@@ -2,7 +2,7 @@
 
 use protozero::extension::{Enum, Int32, Nested, Packed, Repeated, Single, Sint64, Text, Unpacked};
 use protozero::{
-    DecodeErrorKind, Enumeration, Extendable, Extension, FixedSink, HeapSink, Message,
+    DecodeErrorKind, Enumeration, Extendable, Extension, FixedSink, HeapSink, Message, ReadError,
     UnknownFields, WriteError,
 };
 
@@ -140,7 +140,8 @@ fn lengths_in_front() {
         (b"\x03\x12\x01\x08\x01", DecodeErrorKind::Truncated.at(3)),
     ] {
         let before = bytes;
-        assert_eq!(Node::decode_length_delimited(&mut bytes), Err(error));
+        let decoded = Node::decode_length_delimited(&mut bytes);
+        assert_eq!(decoded.map_err(ReadError::from), Err(error));
         assert_eq!(bytes, before);
     }
 }

@@ -33,7 +33,8 @@ fn text_and_binary_are_told_apart() {
     let broken = parse("f", b"\x0a\x7f", ConfigFormat::Binary).unwrap_err();
     assert_eq!(
         broken.text,
-        "the config f is not a binary TraceConfig (is it text? add --txt): the input ends inside a field at byte 0"
+        "the config f is not a binary TraceConfig (is it text? add --txt): \
+         TraceConfig.1: the input ends inside a field at byte 0"
     );
 }
 
@@ -44,7 +45,7 @@ fn mistakes_have_their_place() {
         failure.text,
         "the config is not valid\n\
          my.pbtx:2:3 error: no field named `size_kbs` in `perfetto.protos.TraceConfig.BufferConfig`: did you mean `size_kb`?\n  \
-         size_kbs: 64\n  ^~~~~~~~"
+         size_kbs: 64\n  ^~~~~~~~ in perfetto.protos.TraceConfig.buffers[0]"
     );
     let lossy = ConfigFormat::Text { lossy: true };
     assert!(parse("f", b"nope: 1 buffers { size_kb: 1 nope {} }", lossy).is_ok());

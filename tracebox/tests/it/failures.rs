@@ -77,7 +77,8 @@ fn bad_configs() {
     assert_eq!(
         ran.stderr,
         "perfetto: the config is not valid\n\
-         c:2:12 error: `size_kb` is a uint32, `1x` is not\n  size_kb: 1x\n           ^~\n\
+         c:2:12 error: `size_kb` is a uint32, `1x` is not\n  size_kb: 1x\n           \
+         ^~ in perfetto.protos.TraceConfig.buffers[0].size_kb\n\
          c:4:1 error: no field named `nope` in `perfetto.protos.TraceConfig`\nnope: 1\n^~~~\n"
     );
     world.write("c", "duration_ms: 5");

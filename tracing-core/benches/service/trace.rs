@@ -35,7 +35,7 @@ impl Trace {
         Ok(trace)
     }
 
-    fn count(&mut self, bytes: &[u8]) -> Result<(), protozero::DecodeError> {
+    fn count(&mut self, bytes: &[u8]) -> Result<(), protozero::ReadError> {
         let mut packets = Reader::new(bytes);
         while let Some(packet) = packets.next_field()? {
             let Value::Len(packet) = packet.value else { continue };

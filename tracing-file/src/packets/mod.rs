@@ -39,7 +39,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
-use protozero::DecodeError;
+use protozero::ReadError as FrameReadError;
 use protozero::decode::FrameReader;
 
 use crate::compressed;
@@ -100,7 +100,7 @@ pub enum ReadError {
         /// The place of the first byte that is in no packet.
         place: Place,
         /// The reason why it is in no packet.
-        error: DecodeError,
+        error: FrameReadError,
     },
     /// The file ends within a packet.
     CutOff {
@@ -284,7 +284,7 @@ impl<R: Read> Packets<R> {
 
 enum FrameError {
     Io(usize, io::Error),
-    Wire(DecodeError),
+    Wire(FrameReadError),
     CutOff(usize),
 }
 

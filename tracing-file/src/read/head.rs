@@ -1,6 +1,6 @@
 //! The fields of a packet and of an event that a reader acts on.
 
-use protozero::{DecodeError, Reader, Value};
+use protozero::{ReadError, Reader, Value};
 
 use super::sequence::SequenceId;
 
@@ -25,7 +25,7 @@ pub(super) struct Head<'p> {
 }
 
 impl<'p> Head<'p> {
-    pub(super) fn read(packet: &'p [u8]) -> Result<Self, DecodeError> {
+    pub(super) fn read(packet: &'p [u8]) -> Result<Self, ReadError> {
         let mut head = Self::default();
         let mut reader = Reader::new(packet);
         while let Some(field) = reader.next_field()? {
@@ -70,7 +70,7 @@ pub(super) struct EventHead<'p> {
     pub(super) packed: Option<u32>,
     /// A field from the range of extensions.
     pub(super) extension: Option<u32>,
-    pub(super) error: Option<DecodeError>,
+    pub(super) error: Option<ReadError>,
 }
 
 impl<'p> EventHead<'p> {

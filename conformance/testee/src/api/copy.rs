@@ -2,7 +2,7 @@
 
 use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
-use protozero::{DecodeError, HeapSink, Scope, Writer as _};
+use protozero::{HeapSink, ReadError, Scope, Writer as _};
 
 pub fn convert(name: &str, input: &Input<'_>, _: &Output) -> Result<Vec<u8>, Failure> {
     /// The copy function of a module, for a message.
@@ -14,7 +14,7 @@ pub fn convert(name: &str, input: &Input<'_>, _: &Output) -> Result<Vec<u8>, Fai
             }
         };
     }
-    let copy: fn(&[u8], Scope<'_>) -> Result<(), DecodeError> =
+    let copy: fn(&[u8], Scope<'_>) -> Result<(), ReadError> =
         match name.strip_prefix("protobuf_test_messages.").unwrap_or_default() {
             "proto2.TestAllTypesProto2" => copy!(
                 proto2,

@@ -6,10 +6,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::decode::FrameReader;
-use crate::error::DecodeError;
 use crate::error::DecodeErrorKind::{self, *};
+use crate::error::ReadError;
 
-type Read = (Vec<(u32, Vec<u8>)>, Result<(), DecodeError>);
+type Read = (Vec<(u32, Vec<u8>)>, Result<(), ReadError>);
 
 /// Reads the frames of `blocks`, at most `take` of each block, and returns them and the result of
 /// `finish`.

@@ -139,7 +139,7 @@ fn packed_and_unpacked_read_alike() {
 
 /// Reads the numbers of field 3, packed or unpacked, and the texts of field 4, like a generated
 /// reader.
-fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<Result<&str, crate::DecodeError>>, usize) {
+fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<Result<&str, crate::ReadError>>, usize) {
     let mut fields = Fields::new(bytes);
     let (mut numbers, mut texts, mut unknown) = (Vec::new(), Vec::new(), 0);
     loop {

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::super::props;
 use crate::decode::{Field, Reader, Value};
-use crate::error::DecodeError;
 use crate::error::DecodeErrorKind::*;
+use crate::error::ReadError;
 use crate::rt;
 
 rt::reader! {
@@ -37,8 +37,8 @@ struct Plain<'a> {
     count: Option<u64>,
     name: Option<&'a str>,
     lazy: Option<&'a [u8]>,
-    steps: Vec<Result<i32, DecodeError>>,
-    marks: Vec<Result<u32, DecodeError>>,
+    steps: Vec<Result<i32, ReadError>>,
+    marks: Vec<Result<u32, ReadError>>,
     inner: Vec<&'a [u8]>,
     outer: Vec<&'a [u8]>,
     number: Option<u32>,
@@ -46,7 +46,7 @@ struct Plain<'a> {
     unknown: Vec<Field<'a>>,
 }
 
-fn plain(bytes: &[u8]) -> Result<Plain<'_>, DecodeError> {
+fn plain(bytes: &[u8]) -> Result<Plain<'_>, ReadError> {
     let mut out = Plain::default();
     let mut reader = Reader::new(bytes);
     loop {

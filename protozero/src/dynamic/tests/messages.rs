@@ -8,7 +8,7 @@ use std::{format, vec};
 
 use super::{EVERYTHING, decode, new, pool, read};
 use crate::dynamic::{DynamicMessage, MapKey, SetError, Value};
-use crate::{DecodeErrorKind, Reader, WriteError};
+use crate::{DecodeErrorKind, ReadError, Reader, WriteError};
 
 /// `wire` is decoded to `text`, and encoded as `canonical`.
 #[track_caller]
@@ -97,7 +97,7 @@ fn checked_strings() {
         (b"\x1a\x05\x12\x03\x0a\x01\xff", 4),
     ] {
         let error = DynamicMessage::decode(pool.message("M").unwrap(), wire).unwrap_err();
-        assert_eq!(error, DecodeErrorKind::Utf8.at(offset), "{wire:x?}");
+        assert_eq!(ReadError::from(error), DecodeErrorKind::Utf8.at(offset), "{wire:x?}");
     }
 }
 
@@ -128,10 +128,10 @@ fn repeated_fields_packed_or_not() {
     check_as("e.All", b"\x82\x02\0", "", b"");
     let cut =
         DynamicMessage::decode(pool(EVERYTHING).message("e.All").unwrap(), b"\x82\x02\x03\0\0\0");
-    assert_eq!(cut.unwrap_err(), DecodeErrorKind::PackedLength.at(0));
+    assert_eq!(ReadError::from(cut.unwrap_err()), DecodeErrorKind::PackedLength.at(0));
     let cut =
         DynamicMessage::decode(pool(EVERYTHING).message("e.All").unwrap(), b"\xfa\x01\x02\x01\x80");
-    assert_eq!(cut.unwrap_err(), DecodeErrorKind::Truncated.at(4));
+    assert_eq!(ReadError::from(cut.unwrap_err()), DecodeErrorKind::Truncated.at(4));
 }
 
 #[test]

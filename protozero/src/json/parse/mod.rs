@@ -18,6 +18,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::options::ParseOptions;
+use super::place;
 use super::print::Seen;
 use super::table::{Field, Form, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
@@ -47,7 +48,10 @@ pub(super) fn parse(
         Ok(()) => Ok(parser.out.into_bytes()),
         Err(fault) => {
             let Fault { span, message } = *fault;
-            Err(failed(span, message))
+            let error = TextError::new(text, span, message);
+            let root = &schema.message(descriptor.index).full_name;
+            let error = error.with_path(|at| place::path(root, utf8, at));
+            Err(TextErrors::new(options.file, [error].into()))
         }
     }
 }

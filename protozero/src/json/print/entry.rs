@@ -2,7 +2,7 @@
 
 use crate::decode::{Fields, Value as Wire};
 use crate::dynamic::schema::Type;
-use crate::error::DecodeError;
+use crate::error::ReadError;
 use crate::json::table::{Field, Table};
 use crate::wire::tag::{LEN, VARINT};
 use crate::wire::zigzag;
@@ -72,7 +72,7 @@ impl<'s> EntryType<'s> {
 
     /// Reads an entry. None if its key or its value occurs twice.
     #[inline]
-    pub(super) fn read<'b>(&self, bytes: &'b [u8]) -> Result<Option<Entry<'b>>, DecodeError> {
+    pub(super) fn read<'b>(&self, bytes: &'b [u8]) -> Result<Option<Entry<'b>>, ReadError> {
         let mut entry = Entry { key: None, value: None };
         let mut fields = Fields::new(bytes);
         while let Some(tag) = next_tag(&mut fields)? {
@@ -99,6 +99,6 @@ impl<'s> EntryType<'s> {
 
 /// The tag of the next field.
 #[inline]
-pub(super) fn next_tag(fields: &mut Fields<'_>) -> Result<Option<u32>, DecodeError> {
+pub(super) fn next_tag(fields: &mut Fields<'_>) -> Result<Option<u32>, ReadError> {
     fields.next_tag().map_err(|_| fields.fail())
 }

@@ -27,7 +27,7 @@ use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{DecodeContext, Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::wire::tag::LEN;
 use entry::next_tag;
 pub(super) use order::Seen;
@@ -108,9 +108,9 @@ impl From<PrintError> for Box<Stop> {
     }
 }
 
-impl From<DecodeError> for Box<Stop> {
+impl From<ReadError> for Box<Stop> {
     #[cold]
-    fn from(error: DecodeError) -> Self {
+    fn from(error: ReadError) -> Self {
         PrintError::from(error).into()
     }
 }

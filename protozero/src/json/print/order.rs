@@ -8,7 +8,7 @@ use alloc::collections::BTreeSet;
 use super::entry::{EntryType, next_tag};
 use crate::decode::{Fields, PackedFixed32, PackedFixed64, PackedVarint, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
-use crate::error::DecodeError;
+use crate::error::ReadError;
 use crate::json::table::Shape;
 
 /// Numbers, most of them small.
@@ -38,7 +38,7 @@ impl Seen {
     }
 }
 
-pub(super) fn is_ordered(schema: &Schema, index: u32, bytes: &[u8]) -> Result<bool, DecodeError> {
+pub(super) fn is_ordered(schema: &Schema, index: u32, bytes: &[u8]) -> Result<bool, ReadError> {
     let table = &schema.json[index as usize];
     let mut seen = Seen::default();
     let mut last = None;
@@ -70,7 +70,7 @@ pub(super) fn is_ordered(schema: &Schema, index: u32, bytes: &[u8]) -> Result<bo
 }
 
 /// Calls `each` with every element of a packed field.
-pub(super) fn elements<E: From<DecodeError>>(
+pub(super) fn elements<E: From<ReadError>>(
     ty: Type,
     run: &[u8],
     mut each: impl FnMut(Wire<'_>) -> Result<(), E>,

@@ -80,6 +80,27 @@ fn refused(pool: &Pool, name: &str, text: &str) -> String {
 }
 
 #[test]
+fn an_error_has_the_path_of_its_value() {
+    let pool = pool(EVERYTHING);
+    let check = |text: &str, path: &str| {
+        let message = DynamicMessage::from_json(pool.message("e.All").expect("a type"), text);
+        assert_eq!(message.expect_err(text).errors[0].path, path, "{text}");
+    };
+    check(r#"{"i32":1,"text":5}"#, "e.All.text");
+    check(r#"{"children":[{},{"flag":1}]}"#, "e.All.children[1].flag");
+    check(r#"{"children":[{"flag":true},{"bad":1}]}"#, "e.All.children[1]");
+    check(r#"{"names":{"a b":"RED","x\"y":7.5}}"#, r#"e.All.names["x\\\"y"]"#);
+    check(r#"{"names":{"a":true}}"#, "e.All.names.a");
+    check(r#"{"byId":{"-1":{},"2":[]}}"#, "e.All.byId[\"2\"]");
+    check(r#"{"packed":[1,2,"x"]}"#, "e.All.packed[2]");
+    check(r#"{"i32":1"#, "e.All.i32");
+    check("[]", "");
+    check("{} {}", "");
+    let long = "k".repeat(50);
+    check(&format!(r#"{{"names":{{"{long}":true}}}}"#), &format!("e.All.names.{}...", &long[..40]));
+}
+
+#[test]
 fn fields_of_every_type() {
     let pool = pool(EVERYTHING);
     let all = |json, text| check(&pool, "e.All", json, text);

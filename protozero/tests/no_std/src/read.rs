@@ -4,9 +4,7 @@ use core::cell::Cell;
 
 use protozero::decode::{Limits, Pieces, Repeated, ScatteredReader, ScatteredValue, Text, kind};
 use protozero::wire::{hostile, tag, trusted, varint, write, zigzag};
-use protozero::{
-    CallError, DecodeContext, DecodeError, DecodeErrorKind, Enumeration, Reader, Value,
-};
+use protozero::{CallError, DecodeContext, DecodeErrorKind, Enumeration, ReadError, Reader, Value};
 
 use crate::schema::kinds::{Colour, KindsReader, KindsReaderField};
 
@@ -21,7 +19,7 @@ fn text(text: &[u8]) -> Sum {
 ///
 /// # Errors
 /// The input is not a valid message.
-pub fn fields(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
+pub fn fields(bytes: &[u8], depth: u32) -> Result<Sum, ReadError> {
     let mut sum: Sum = 0;
     let mut reader = Reader::new(bytes);
     while let Some(field) = reader.next_field()? {
@@ -52,7 +50,7 @@ pub fn fields(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
 ///
 /// # Errors
 /// The input is not a valid message.
-pub fn kinds(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
+pub fn kinds(bytes: &[u8], depth: u32) -> Result<Sum, ReadError> {
     let mut sum: Sum = 0;
     for field in KindsReader::new(bytes) {
         let number = match field? {
@@ -88,7 +86,7 @@ pub fn enumeration(text: &str, number: i32) -> i32 {
 ///
 /// # Errors
 /// The input is not a valid message.
-pub fn table(bytes: &[u8]) -> Result<Sum, DecodeError> {
+pub fn table(bytes: &[u8]) -> Result<Sum, ReadError> {
     let reader = KindsReader::new(bytes);
     let table = reader.table()?;
     let mut sum = table.a_uint64.unwrap_or(0).wrapping_add(reader.a_sint64()?.unwrap_or(0) as Sum);
@@ -115,7 +113,7 @@ pub fn table(bytes: &[u8]) -> Result<Sum, DecodeError> {
 ///
 /// # Errors
 /// The input is not a valid message, or exceeds the limits.
-pub fn limited(bytes: &[u8]) -> Result<Sum, DecodeError> {
+pub fn limited(bytes: &[u8]) -> Result<Sum, ReadError> {
     let budget = Limits { fields_max: 1000, ..Limits::default() }.budget();
     let mut reader = budget.reader(bytes)?;
     let mut sum: Sum = 0;
@@ -132,7 +130,7 @@ pub fn limited(bytes: &[u8]) -> Result<Sum, DecodeError> {
 ///
 /// # Errors
 /// The input is not a valid message.
-pub fn scattered(slices: &[&[u8]]) -> Result<Sum, DecodeError> {
+pub fn scattered(slices: &[&[u8]]) -> Result<Sum, ReadError> {
     let mut sum: Sum = 0;
     let mut reader = ScatteredReader::new(slices);
     while let Some(field) = reader.next_field()? {

@@ -1,6 +1,6 @@
 //! Binding: the client learns the number of a service and of its methods.
 
-use protozero::{DecodeError, Reader, Value};
+use protozero::{ReadError, Reader, Value};
 
 use super::wire;
 
@@ -32,7 +32,7 @@ pub struct Method {
 }
 
 impl Bind {
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, ReadError> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
         while let Some(field) = wire::next(&mut reader)? {
@@ -49,7 +49,7 @@ impl Bind {
 }
 
 impl BindReply {
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, ReadError> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
         while let Some(field) = wire::next(&mut reader)? {
@@ -81,7 +81,7 @@ impl BindReply {
 }
 
 impl Method {
-    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    fn decode(bytes: &[u8]) -> Result<Self, ReadError> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
         while let Some(field) = wire::next(&mut reader)? {

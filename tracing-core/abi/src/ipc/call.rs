@@ -9,7 +9,7 @@
 //! | no such service or method, arguments that do not parse | `32 02 08 00` | yes |
 //! | rejected by the service | `32 02 10 00` | no |
 
-use protozero::{DecodeError, Reader, Value};
+use protozero::{ReadError, Reader, Value};
 
 use super::wire;
 
@@ -43,7 +43,7 @@ pub enum InvokeReply<'a> {
 }
 
 impl<'a> Invoke<'a> {
-    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, ReadError> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
         while let Some(field) = wire::next(&mut reader)? {
@@ -68,7 +68,7 @@ impl<'a> Invoke<'a> {
 }
 
 impl<'a> InvokeReply<'a> {
-    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, ReadError> {
         let (mut success, mut more, mut body) = (None, false, &[][..]);
         let mut reader = Reader::new(bytes);
         while let Some(field) = wire::next(&mut reader)? {

@@ -13,7 +13,7 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
 #![deny(clippy::cast_possible_truncation)]
 
-use protozero::{DecodeError, Reader, Value};
+use protozero::{ReadError, Reader, Value};
 
 use super::bind::{Bind, BindReply};
 use super::call::{Invoke, InvokeReply};
@@ -114,7 +114,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// When it is not protobuf. The connection can go on: the next frame may be valid.
-    pub fn decode(frame: &'a [u8]) -> Result<Self, DecodeError> {
+    pub fn decode(frame: &'a [u8]) -> Result<Self, ReadError> {
         let mut this = Self { request_id: 0, body: None };
         let mut reader = Reader::new(frame);
         while let Some(field) = wire::next(&mut reader)? {
@@ -187,7 +187,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn decode_error_text(bytes: &[u8]) -> Result<String, DecodeError> {
+fn decode_error_text(bytes: &[u8]) -> Result<String, ReadError> {
     let mut text = String::new();
     let mut reader = Reader::new(bytes);
     while let Some(field) = wire::next(&mut reader)? {
@@ -215,7 +215,7 @@ impl PeerIdentity {
         u32::try_from(hash & 0xffff_ffff).unwrap_or(0).max(1)
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    fn decode(bytes: &[u8]) -> Result<Self, ReadError> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
         while let Some(field) = wire::next(&mut reader)? {

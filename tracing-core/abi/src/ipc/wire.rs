@@ -2,7 +2,7 @@
 
 pub(super) use protozero::wire::write::append_head as put_head;
 use protozero::wire::{tag, write};
-use protozero::{DecodeError, Reader, Value};
+use protozero::{ReadError, Reader, Value};
 
 /// The next field: its number and its value.
 ///
@@ -10,7 +10,7 @@ use protozero::{DecodeError, Reader, Value};
 /// The field is malformed.
 // Compiled once, not once for each message.
 #[inline(never)]
-pub(super) fn next<'a>(reader: &mut Reader<'a>) -> Result<Option<(u32, Value<'a>)>, DecodeError> {
+pub(super) fn next<'a>(reader: &mut Reader<'a>) -> Result<Option<(u32, Value<'a>)>, ReadError> {
     Ok(reader.next_field()?.map(|field| (field.number, field.value)))
 }
 

@@ -117,8 +117,8 @@ impl From<ConnectionError> for ConsumerError {
     }
 }
 
-impl From<DecodeError> for ConsumerError {
-    fn from(error: DecodeError) -> Self {
-        Self::Malformed { method: "a query", error }
+impl From<protozero::ReadError> for ConsumerError {
+    fn from(error: protozero::ReadError) -> Self {
+        Self::Malformed { method: "a query", error: error.into() }
     }
 }

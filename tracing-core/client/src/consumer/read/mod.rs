@@ -18,7 +18,7 @@ use std::time::Duration;
 use protos::ReadBuffersRequest;
 use protos::consumer_port::Request;
 use protozero::wire::{tag, trusted, varint};
-use protozero::{DecodeError, Reader, Value};
+use protozero::{ReadError as WireError, Reader, Value};
 
 use super::{Attachment, Consumer, ConsumerError};
 use abi::ids::CallId;
@@ -172,7 +172,7 @@ fn whole_packet(reply: &[u8]) -> Option<(ReadPacket<'_>, &[u8])> {
 #[non_exhaustive]
 pub enum ReadError {
     /// The reply is not a `ReadBuffersResponse`.
-    Malformed(DecodeError),
+    Malformed(WireError),
     /// The function that takes the packets failed.
     Taking(io::Error),
 }
@@ -194,8 +194,8 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-impl From<DecodeError> for ReadError {
-    fn from(error: DecodeError) -> Self {
+impl From<WireError> for ReadError {
+    fn from(error: WireError) -> Self {
         Self::Malformed(error)
     }
 }
@@ -203,7 +203,9 @@ impl From<DecodeError> for ReadError {
 impl From<ReadError> for ConsumerError {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Malformed(error) => Self::Malformed { method: "ReadBuffers", error },
+            ReadError::Malformed(error) => {
+                Self::Malformed { method: "ReadBuffers", error: error.into() }
+            }
             ReadError::Taking(error) => Self::Output(error),
         }
     }
@@ -346,7 +348,7 @@ impl<W: Write> TraceFileWriter<W> {
 }
 
 /// `ReadBuffersResponse.Slice`: its data, and whether the packet ends with it.
-fn parse_slice(bytes: &[u8]) -> Result<(&[u8], bool), DecodeError> {
+fn parse_slice(bytes: &[u8]) -> Result<(&[u8], bool), WireError> {
     let (mut data, mut last) = (&[][..], false);
     let mut reader = Reader::new(bytes);
     while let Some(field) = reader.next_field()? {

@@ -1,0 +1,55 @@
+//! The names that errors have: a table with a row for each field.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+
+use super::parts::{each_variant, literal, marker};
+use crate::kind::Kind;
+use crate::model::{self, Shape, What, types::span_of};
+
+/// The function `about` of a message.
+pub(super) fn about(message: &model::Message) -> TokenStream {
+    let mut rows = TokenStream::new();
+    for member in &message.members {
+        let name = member.ident.to_string();
+        let span = span_of(&member.ty);
+        rows.extend(match &member.what {
+            What::Field { held, number, shape, .. } => {
+                let call = format_ident!("{}", function(*shape, held.kind));
+                let (marker, number) = (marker(held), literal(*number));
+                quote_spanned!(span=> __pb::#call::<#marker>(#number, #name),)
+            }
+            What::Map { key, value, number } => {
+                let (key, value, number) = (marker(key), marker(value), literal(*number));
+                quote_spanned!(span=> __pb::row_map::<#key, #value>(#number, #name),)
+            }
+            What::Oneof { inner, .. } => quote_spanned!(span=> __pb::row_oneof::<#inner>(),),
+            What::Unknown { .. } => TokenStream::new(),
+        });
+    }
+    let name = message.ident.to_string();
+    quote! {
+        fn about() -> ::protozero::rt::owned::About {
+            use ::protozero::rt::owned as __pb;
+            #[allow(unused_imports)]
+            use ::protozero::rt::owned::Unnamed as _;
+            __pb::About::new(#name, __pb::Named::<Self>::NAMES, &const { [#rows] })
+        }
+    }
+}
+
+fn function(shape: Shape, kind: Kind) -> &'static str {
+    match shape {
+        Shape::Implicit | Shape::Required | Shape::Optional => "row_single",
+        Shape::Repeated if !kind.packable() => "row_repeated",
+        Shape::Repeated | Shape::Packed => "row_numbers",
+    }
+}
+
+/// The rows of the members of a oneof.
+pub(super) fn members(oneof: &model::Oneof) -> TokenStream {
+    each_variant(oneof, |ident, marker, number, span| {
+        let name = ident.to_string().to_token_stream();
+        quote_spanned!(span=> __pb::row_single::<#marker>(#number, #name),)
+    })
+}
