@@ -27,6 +27,11 @@ pub struct ApiKinds {
 }
 
 impl ApiKinds {
+    /// Owned messages alone, which is what the build script, the command and the plugin generate unless they are told
+    /// otherwise. `ApiKinds { writer: true, ..ApiKinds::OWNED }` adds writers.
+    pub const OWNED: Self =
+        Self { owned: true, writer: false, reader: false, service: false, descriptor: false };
+
     /// Everything.
     pub const ALL: Self =
         Self { owned: true, writer: true, reader: true, service: true, descriptor: true };

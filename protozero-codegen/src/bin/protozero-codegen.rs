@@ -14,7 +14,7 @@ usage: protozero-codegen [options] FILE.proto...
   -I, --include DIR       where files and their imports are found; repeatable [.]
   -o, --out DIR           where to write [.]
       --api-kinds A+B     of owned, writer, reader, service, descriptor; or all
-                          [owned+writer+reader+service]
+                          [owned]
       --grpc A+B          code for tonic: of client, connect, server; or all (this program
                           needs the feature grpc)
       --grpc-runtime PATH where that code finds protozero_tonic

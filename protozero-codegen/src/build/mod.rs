@@ -100,11 +100,11 @@ impl Default for Build {
 }
 
 impl Build {
-    /// The default: writers, readers, owned messages and services; enums are open or closed as the schema says.
+    /// The default: owned messages; enums are open or closed as the schema says.
     #[must_use]
     pub fn new() -> Self {
         let config = Config {
-            api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
+            api_kinds: ApiKinds::OWNED,
             command: "protozero-codegen".into(),
             names: true,
             ..Config::default()
@@ -112,7 +112,8 @@ impl Build {
         Self { config, out_dir: None, descriptor_set: None, cargo: true }
     }
 
-    /// Which code to generate. The functions that use descriptors need protozero's feature `text` or `json`.
+    /// Which code to generate; owned messages unless this is called. The functions that use descriptors need
+    /// protozero's feature `text` or `json`.
     #[must_use]
     pub fn api_kinds(mut self, api_kinds: ApiKinds) -> Self {
         self.config.api_kinds = api_kinds;

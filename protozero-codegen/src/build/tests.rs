@@ -52,6 +52,26 @@ fn imports_are_read_and_files_written_once() {
     assert_eq!(build().unwrap_err().to_string(), missing);
 }
 
+/// Each API kind is more code to compile, so only owned messages are generated unasked.
+#[test]
+fn owned_messages_are_the_default() {
+    let root = folders();
+    let out = root.path().join("out");
+    let includes: Vec<PathBuf> = ["a", "b"].iter().map(|f| root.path().join(f)).collect();
+    let files = |build: Build| {
+        build.cargo(false).out_dir(&out).compile(&["x/p.proto"], &includes).unwrap();
+        let text = |path: &str| fs::read_to_string(out.join(path)).unwrap();
+        ["q.rs", "x/p.rs"].map(text).concat()
+    };
+    let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
+    let others = ["rt::writer!", "rt::reader!", "d::describe!"];
+    let lean = files(Build::new());
+    assert!(has(&lean, &["rt::owned!"]) && !has(&lean, &others), "{lean}");
+    let more = files(Build::new().api_kinds(ApiKinds { writer: true, ..ApiKinds::OWNED }));
+    assert!(has(&more, &["rt::owned!"]) && has(&more, &others[..1]), "{more}");
+    assert!(!has(&more, &others[1..]), "{more}");
+}
+
 #[test]
 fn the_schema_is_written_as_a_descriptor_set() {
     let root = folders();

@@ -69,7 +69,7 @@ fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
     let request = CodeGeneratorRequest::parse_from_bytes(request)
         .map_err(|e| format!("not a request of protoc: {e}"))?;
     let mut config = Config {
-        api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
+        api_kinds: ApiKinds::OWNED,
         command: "protoc-gen-protozero".into(),
         names: true,
         ..Config::default()

@@ -47,6 +47,7 @@ fn a_request_of_protoc_gives_what_the_text_gives() {
     let mut request = CodeGeneratorRequest::new();
     request.proto_file = set().file;
     request.file_to_generate = sources().into_iter().map(|s| s.path).collect();
+    request.set_parameter("api_kinds=owned+writer+reader+service".into());
     let response = ask(&request);
     assert_eq!((response.error(), response.supported_features()), ("", 3));
     let files: Vec<_> = response.file.iter().map(|f| (f.name(), f.content())).collect();

@@ -51,13 +51,16 @@ fn main() -> Result<(), BuildError> {
     let refused = Build::new().grpc(Grpc::ALL).compile(&["proto/greeter.proto"], &["proto"]);
     let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refused.contains("add its feature `grpc`"), "{refused:?}");
+    let protos = ["proto/three.proto", "proto/greeter.proto"];
+    let more = ApiKinds { descriptor: false, ..ApiKinds::ALL };
     // With types of another crate in compact messages, and with these types in the same output.
-    let compact = Build::new().compact(true).out_dir(out.join("compact"));
+    let compact = Build::new().api_kinds(more).compact(true).out_dir(out.join("compact"));
     compact.compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
-    let alone = Build::new().option("generate_well_known").unwrap_or_default();
+    let alone = Build::new().option("generate_well_known").unwrap_or_default().api_kinds(more);
     alone
         .out_dir(out.join("alone"))
         .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
+    Build::new().api_kinds(more).out_dir(out.join("plain")).compile(&protos, &["proto"])?;
     // A project needs only this.
-    protozero_codegen::compile(&["proto/three.proto", "proto/greeter.proto"], &["proto"])
+    protozero_codegen::compile(&protos, &["proto"])
 }

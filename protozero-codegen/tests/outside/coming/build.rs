@@ -9,6 +9,9 @@ fn main() -> Result<(), BuildError> {
     let protos = ["proto/otel.proto", "proto/pkg.proto"];
     // row: `prost-build` with `protoc`
     protozero_codegen::compile(&protos, &["proto"])?;
+    // Writers and readers, too, which other rows need.
+    let more = ApiKinds { descriptor: false, ..ApiKinds::ALL };
+    Build::new().api_kinds(more).compile(&protos, &["proto"])?;
     // row: `pbjson` and `serde_json`
     let json = Build::new().api_kinds(ApiKinds::ALL);
     // row: unknown fields are dropped

@@ -1,9 +1,10 @@
 //! A schema that imports another crate's, which is not made again.
 
-use protozero_codegen::{Build, BuildError};
+use protozero_codegen::{ApiKinds, Build, BuildError};
 
 fn main() -> Result<(), BuildError> {
     Build::new()
+        .api_kinds(ApiKinds { descriptor: false, ..ApiKinds::ALL })
         .extern_path("three.proto", "::outside::plain")
         .types("::outside::protozero_types")
         .runtime("::outside::protozero")

@@ -19,8 +19,13 @@ macro_rules! mixes {
 mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all compact alone like_prost }
 
 /// The code that the two lines of the documentation generate.
-pub mod plain {
+pub mod lean {
     include!(concat!(env!("OUT_DIR"), "/mod.rs"));
+}
+
+/// The same with writers, readers and services.
+pub mod plain {
+    include!(concat!(env!("OUT_DIR"), "/plain/mod.rs"));
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct Schema<'a> {
     pub folders: &'a [&'a str],
     /// Folders that imports start from.
     pub includes: &'a [&'a str],
-    /// What is generated, if not all that is by default.
+    /// What is generated, if not all but descriptors.
     pub api_kinds: Option<&'a str>,
 }
 
@@ -80,7 +80,9 @@ impl Found {
         }
         protos.sort();
         let includes = schema.includes.iter().map(|folder| root.join(folder)).collect();
-        let api_kinds = schema.api_kinds.map(str::to_owned);
+        // More than the default, so that the corpus compiles it.
+        let api_kinds = schema.api_kinds.unwrap_or("owned+writer+reader+service");
+        let api_kinds = Some(api_kinds.to_owned());
         Ok(Self { name: schema.name.to_owned(), api_kinds, protos, includes, out })
     }
 
