@@ -25,6 +25,7 @@ impl fmt::Display for CallError {
 
 impl core::error::Error for CallError {}
 
+#[cfg(feature = "alloc")]
 impl From<DecodeError> for CallError {
     fn from(error: DecodeError) -> Self {
         Self::Decode(error)
