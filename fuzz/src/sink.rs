@@ -48,7 +48,7 @@ pub struct Sink {
     pub double: Option<f64>,
     #[pb(bool, 13)]
     pub bool: Option<bool>,
-    #[pb(string, 14, utf8)]
+    #[pb(string, 14)]
     pub string: Option<String>,
     #[pb(bytes, 15)]
     pub bytes: Option<Vec<u8>>,
@@ -58,7 +58,7 @@ pub struct Sink {
     pub closed: Option<Closed>,
     #[pb(uint32, 18)]
     pub plain: u32,
-    #[pb(string, 19, utf8)]
+    #[pb(string, 19)]
     pub plain_string: String,
     #[pb(message, 20, boxed)]
     pub child: Option<Box<Sink>>,
@@ -76,11 +76,11 @@ pub struct Sink {
     pub doubles: Vec<f64>,
     #[pb(enumeration, 27, packed)]
     pub closeds: Vec<Closed>,
-    #[pb(string, 28, utf8, repeated)]
+    #[pb(string, 28, repeated)]
     pub strings: Vec<String>,
     #[pb(oneof, 30, 31, 32, 33, 34)]
     pub choice: Option<Choice>,
-    #[pb(map(string, int32), 40, utf8)]
+    #[pb(map(string, int32), 40)]
     pub counts: BTreeMap<String, i32>,
     #[pb(map(int32, message), 41)]
     pub sinks: BTreeMap<i32, Sink>,
@@ -96,7 +96,7 @@ pub struct Sink {
 pub enum Choice {
     #[pb(uint32, 30)]
     Number(u32),
-    #[pb(string, 31, utf8)]
+    #[pb(string, 31)]
     Text(String),
     #[pb(message, 32, boxed)]
     Message(Box<Sink>),

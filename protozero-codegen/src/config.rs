@@ -145,6 +145,11 @@ pub struct Config {
     /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.
     /// Decoding copies the bytes once. Extensions are read as `Vec<u8>`.
     pub bytes: Vec<String>,
+    /// Messages, oneofs and enums derive `Serialize` and `Deserialize` of `serde`, with Rust's names of fields. An enum
+    /// is its number, a missing field has its default, and **unknown fields are left out**. The crate depends on
+    /// `serde` with its feature `derive`. Types of other crates need the derives there: with well-known types in the
+    /// schema, set `generate_well_known`, too. This is not the JSON of protobuf: that is `protozero::json`.
+    pub serde: bool,
     /// Attributes of messages: a full name in the schema, and attributes in Rust's syntax. `pkg.Order` matches the
     /// struct, the messages inside it, and the enums of its oneofs (`pkg.Order.paid` is one of them); `pkg` matches the
     /// package, `.` everything. They follow the derives that are always there: `PartialEq, Debug`, `Default` for

@@ -46,7 +46,7 @@ pub(crate) struct Flags {
     pub(crate) packed: Option<Span>,
     pub(crate) boxed: Option<Span>,
     pub(crate) required: Option<Span>,
-    pub(crate) utf8: Option<Span>,
+    pub(crate) or_unknown: Option<Span>,
     pub(crate) default: Option<Expr>,
 }
 
@@ -187,7 +187,7 @@ fn flags(input: ParseStream<'_>) -> syn::Result<Flags> {
             "packed" => flags.packed.replace(word.span()).is_some(),
             "boxed" => flags.boxed.replace(word.span()).is_some(),
             "required" => flags.required.replace(word.span()).is_some(),
-            "utf8" => flags.utf8.replace(word.span()).is_some(),
+            "or_unknown" => flags.or_unknown.replace(word.span()).is_some(),
             "default" => {
                 if !input.peek(Token![=]) {
                     let message = "a default has a value, as in `default = 7`";
@@ -209,8 +209,9 @@ fn unknown_flag(name: &str) -> String {
     match name {
         "optional" => "write `Option<T>` instead of `optional`".into(),
         "tag" => "write the number without `tag`, as in #[pb(uint32, 3)]".into(),
+        "utf8" => "delete `utf8`: a string that is not UTF-8 is an error without a word".into(),
         _ => format!(
-            "`{name}` is not one of `repeated`, `packed`, `boxed`, `required`, `utf8`, `default = ...`"
+            "`{name}` is not one of `repeated`, `packed`, `boxed`, `required`, `or_unknown`, `default = ...`"
         ),
     }
 }
@@ -226,6 +227,17 @@ pub(crate) fn find(attrs: &[Attribute], owner: &Ident, what: &str) -> syn::Resul
             Err(syn::Error::new(owner.span(), message))
         }
     }
+}
+
+/// Where the `#[pb(...)]` of a struct says `skip_unknown`, if it does.
+pub(crate) fn skips_unknown(attrs: &[Attribute], owner: &Ident) -> syn::Result<Option<Span>> {
+    let Some(attr) = one(attrs, owner, "struct")? else { return Ok(None) };
+    let word: Ident = attr.parse_args()?;
+    if word != "skip_unknown" {
+        let message = format!("`{word}` is none of `crate = ...`, `skip_unknown`");
+        return Err(syn::Error::new(word.span(), message));
+    }
+    Ok(Some(word.span()))
 }
 
 /// The `#[pb(...)]` among `attrs`, if there is one.

@@ -32,6 +32,11 @@ impl Diagnostics {
         result.map_err(|error| self.push(error)).ok()
     }
 
+    /// Whether there was no error.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
     /// `value`, if there were no errors.
     pub(crate) fn finish<T>(self, value: T) -> syn::Result<T> {
         match self.first {

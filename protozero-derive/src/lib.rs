@@ -14,13 +14,14 @@
 //! #[pb(KIND, NUMBER, repeated)]  Vec<T>: one field an element
 //! #[pb(KIND, NUMBER, packed)]    Vec<T>: one field for all; numbers, bools and enumerations only
 //! #[pb(KIND, NUMBER, default = EXPR)]  Option<T>, and a getter `field_or_default`
-//! #[pb(string, NUMBER, utf8)]    what is not UTF-8 is an error; else it is unknown
+//! #[pb(string, NUMBER, or_unknown)]  what is not UTF-8 is an unknown field; else it is an error
 //! #[pb(message, NUMBER, boxed)]  Option<Box<T>>: for messages that contain themselves
 //! #[pb(group, NUMBER)]           a message between two tags instead of behind a length
 //! #[pb(map(KIND, KIND), NUMBER)] BTreeMap<K, V> or HashMap<K, V>
 //! #[pb(oneof, NUMBER, ...)]      Option<E> where E derives Oneof and has no other numbers
 //! #[pb(unknown)]                 protozero::UnknownFields: what the struct does not know, verbatim
 //! #[pb(unknown, extensions)]     the same, of a message that is open to extensions
+//! #[pb(skip_unknown)]            above a struct without that field: what it does not know is dropped
 //!
 //! KIND = int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64
 //!        float double bool string bytes enumeration message group
@@ -31,10 +32,12 @@
 //! borrow from the input.
 //!
 //! A field is unknown if the struct does not list its number, if its wire type is not that of its kind, if a closed
-//! enumeration lacks its number, if it is a string that is not UTF-8 without the flag `utf8`, or if it is a map entry
-//! with one of these. An unknown field is not an error. The field `#[pb(unknown)]` keeps it, and it is encoded again;
-//! **a struct without that field drops it silently**. The field it was meant for reads as absent. To check text as
-//! prost does, add `utf8` to each string.
+//! enumeration lacks its number, if it is a string that is not UTF-8 and says `or_unknown`, or if it is a map entry
+//! with one of these. An unknown field is not an error. The field it was meant for reads as absent.
+//!
+//! Nothing is lost unless the struct says so. The field `#[pb(unknown)]` keeps unknown fields, and they are encoded
+//! again. A struct without it has `#[pb(skip_unknown)]` above, and drops them; one with neither does not compile. A
+//! string that is not UTF-8 is an error, as in prost; `or_unknown` is for proto2, where C++ does not check strings.
 //!
 //! Each variant of a oneof holds one value and has an attribute `#[pb(KIND, NUMBER)]`, with `boxed` if the value is a
 //! `Box`. The macro takes presence from the type as written: its last path segment must be `Option`, `Vec`, `Box` and
@@ -57,7 +60,7 @@
 //!
 //! ```text
 //! #[derive(my_sdk::protozero::Message)]
-//! #[pb(crate = my_sdk::protozero)]         before other words, if any: crate = .., values(..)
+//! #[pb(crate = my_sdk::protozero)]         before other words, if any: crate = .., skip_unknown
 //! struct Order { ... }
 //! ```
 //!

@@ -28,14 +28,16 @@ pub struct ReadError {
 /// use protozero::Message;
 ///
 /// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// #[pb(skip_unknown)]
 /// struct Order {
 ///     #[pb(message, 1, repeated)]
 ///     lines: Vec<Line>,
 /// }
 ///
 /// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// #[pb(skip_unknown)]
 /// struct Line {
-///     #[pb(string, 1, utf8)]
+///     #[pb(string, 1)]
 ///     name: String,
 /// }
 ///

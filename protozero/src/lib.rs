@@ -176,6 +176,7 @@ mod guide {
     ///     #[pb(int32, 1)] One(i32),
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
     /// struct Listed { #[pb(oneof, 1, 3, 2)] choice: Option<Choice> }
     /// ```
     ///
@@ -186,6 +187,7 @@ mod guide {
     ///     #[pb(int32, 1)] One(i32),
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
     /// struct Listed { #[pb(oneof, 1, 3)] choice: Option<Choice> }
     /// ```
     ///
@@ -197,6 +199,7 @@ mod guide {
     ///     #[pb(string, 2)] Two(&'a str),
     /// }
     /// #[derive(protozero::MessageView, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
     /// struct Listed<'a> { #[pb(oneof, 1, 3)] choice: Option<Choice<'a>> }
     /// ```
     ///
@@ -206,11 +209,13 @@ mod guide {
     ///     #[pb(int32, 2)] Two(i32),
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
     /// struct Listed<T: protozero::Message> {
     ///     #[pb(oneof, 1)] choice: Option<Choice>,
     ///     #[pb(message, 3)] nested: Option<T>,
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
     /// struct Empty {}
     /// let _ = protozero::Message::encode_to_vec(&Listed::<Empty>::default());
     /// ```

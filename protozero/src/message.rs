@@ -15,10 +15,12 @@
 //!
 //! Where protobuf leaves a choice, a field that does not fit is unknown and not an error: a known
 //! number with another wire type, a number without a value in a closed enumeration, a `string` that
-//! is not UTF-8 (the C++ tools never check strings of proto2), and a whole map entry that contains
-//! one of these. A struct with a field `#[pb(unknown)]`, which generated structs have, keeps
-//! unknown fields there and writes them again; a struct without it drops them silently. A string
-//! declared `utf8` is an error instead ([`DecodeErrorKind::Utf8`](crate::DecodeErrorKind::Utf8)).
+//! is not UTF-8 in proto2 (the C++ tools never check those), and a whole map entry that contains one
+//! of these. A struct with a field `#[pb(unknown)]`, which generated structs have, keeps unknown
+//! fields there and writes them again. A struct without it must say `#[pb(skip_unknown)]`, and drops
+//! them. A string that is not UTF-8 is an error
+//! ([`DecodeErrorKind::Utf8`](crate::DecodeErrorKind::Utf8)) in generated code for proto3, and in
+//! derived structs where the field does not say `or_unknown`.
 //!
 //! # Order
 //!
@@ -201,6 +203,7 @@ macro_rules! encoding {
 /// use protozero::Message;
 ///
 /// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// #[pb(skip_unknown)]
 /// struct Point {
 ///     #[pb(sint32, 1)]
 ///     x: i32,
@@ -294,6 +297,7 @@ impl<M: Message + Clone> Message for Arc<M> {}
 /// use protozero::MessageView;
 ///
 /// #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+/// #[pb(skip_unknown)]
 /// struct Line<'a> {
 ///     #[pb(string, 1)]
 ///     text: &'a str,

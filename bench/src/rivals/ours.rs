@@ -216,6 +216,7 @@ pub mod view {
         use protozero::MessageView;
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct EveryField<'a> {
             #[pb(int32, 1)]
             pub field_int32: Option<i32>,
@@ -232,6 +233,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct DebugAnnotation<'a> {
             #[pb(uint64, 1)]
             pub name_iid: Option<u64>,
@@ -242,6 +244,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct TrackEvent<'a> {
             #[pb(uint64, 3, repeated)]
             pub category_iids: Vec<u64>,
@@ -256,6 +259,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct TracePacket<'a> {
             #[pb(uint64, 8)]
             pub timestamp: Option<u64>,
@@ -266,6 +270,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+        #[pb(skip_unknown)]
         pub struct ChunksToMove {
             #[pb(uint32, 1)]
             pub page: Option<u32>,
@@ -276,6 +281,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct Patch<'a> {
             #[pb(uint32, 1)]
             pub offset: Option<u32>,
@@ -284,6 +290,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct ChunkToPatch<'a> {
             #[pb(uint32, 1)]
             pub target_buffer: Option<u32>,
@@ -298,6 +305,7 @@ pub mod view {
         }
 
         #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        #[pb(skip_unknown)]
         pub struct CommitDataRequest<'a> {
             #[pb(message, 1, repeated)]
             pub chunks_to_move: Vec<ChunksToMove>,

@@ -24,6 +24,7 @@ usage: protozero-codegen [options] FILE.proto...
       --drop-unknown-fields NAME
                           structs without unknown_fields: in the message or package NAME
                           (. is everything); repeatable
+      --serde             derive Serialize and Deserialize
       --lazy-utf8         readers check strings on conversion to str, not on reading
       --flat PACKAGE      put the types of a package at the root, with nested names in
                           one piece (. is every package); repeatable
@@ -82,6 +83,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("drop-unknown-fields") => {
                 format!("drop_unknown_fields={}", args.value()?.string()?)
             }
+            Arg::Long("serde") => "serde".into(),
             Arg::Long("flat") => format!("flat={}", args.value()?.string()?),
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),

@@ -200,6 +200,13 @@ impl Build {
         self
     }
 
+    /// Derives `Serialize` and `Deserialize` everywhere: see [`Config::serde`].
+    #[must_use]
+    pub fn serde(mut self) -> Self {
+        self.config.serde = true;
+        self
+    }
+
     /// Attributes of messages, their oneofs and enums: [`Self::message_attribute`] and
     /// [`Self::enum_attribute`] at once.
     #[must_use]

@@ -173,6 +173,17 @@ impl Context<'_> {
         }
     }
 
+    /// The derives of `serde`, if the configuration asks for them.
+    pub fn serde(&self) -> Option<TokenStream> {
+        self.config.serde.then(|| quote! { #[derive(::serde::Serialize, ::serde::Deserialize)] })
+    }
+
+    /// `#[serde(WORD)]`, if the configuration asks for `serde`.
+    pub fn serde_word(&self, word: &str) -> Option<TokenStream> {
+        let word = ident(word);
+        self.config.serde.then(|| quote! { #[serde(#word)] })
+    }
+
     /// Whether the configuration asks for `bytes::Bytes` as the type of this field.
     pub fn shares_bytes(&self, full: &str) -> bool {
         self.config.bytes.iter().any(|name| attributes::matches(self.config, name, full))

@@ -11,7 +11,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     let name = ident(cx.names.enumeration(id));
     let full = e.path.full();
     let doc = docs_or(&e.comment, e.deprecated, &format!("`{full}`."));
-    let attributes = cx.enum_attributes(&full);
+    let (serde, attributes) = (cx.serde(), cx.enum_attributes(&full));
     let constants = e.values.iter().zip(cx.names.constants(id)).map(|(v, name)| {
         let (doc, name) = (docs(&v.comment, v.deprecated), ident(name));
         let number = proc_macro2::Literal::i32_unsuffixed(v.number);
@@ -25,6 +25,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     quote! {
         #doc
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #serde
         #attributes
         pub struct #name(pub i32);
         impl #name { #(#constants)* }

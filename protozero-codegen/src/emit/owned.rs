@@ -62,9 +62,12 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let table = table(cx, flavour, &format!("{}{without}", names.owned), &lines);
     let unknown = (!drops).then(|| unknown(cx, &full));
     let extensions = extension::nested(cx, message, &name);
+    let (serde, serde_default) = (cx.serde(), cx.serde_word("default"));
     quote! {
         #doc
         #[derive(#clone PartialEq, Debug, Default)]
+        #serde
+        #serde_default
         #attributes
         pub struct #name {
             #fields
@@ -82,8 +85,10 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
 /// The field for unknown ones.
 fn unknown(cx: &Context<'_>, full: &str) -> TokenStream {
     let attributes = cx.field_attributes(&format!("{full}.unknown_fields"));
+    let serde_skip = cx.serde_word("skip");
     quote! {
         /// Fields this build does not know, verbatim.
+        #serde_skip
         #attributes
         pub unknown_fields: protozero::UnknownFields,
     }
@@ -255,10 +260,11 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
     let flavour = if cx.is_compact(message) { "compact_oneof" } else { "oneof" };
     let table = table(cx, flavour, name, &lines);
-    let name = ident(name);
+    let (name, serde) = (ident(name), cx.serde());
     quote! {
         #doc
         #[derive(Clone, PartialEq, Debug)]
+        #serde
         #attributes
         pub enum #name { #variants }
         #table

@@ -7,7 +7,7 @@
 //! Options, joined by commas:
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
-//! - `open_enums`, `lazy_utf8`, `prost_names`, `compact`, `generate_well_known` and `names` (on unless
+//! - `open_enums`, `lazy_utf8`, `prost_names`, `compact`, `serde`, `generate_well_known` and `names` (on unless
 //!   `names=false`), alone or with `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `root=crate::schema`;
@@ -128,6 +128,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
         "prost_names" => config.prost_names = switch(name, value)?,
+        "serde" => config.serde = switch(name, value)?,
         "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
         "root" if value.is_empty() || syn::parse_str::<syn::Path>(value).is_ok() => {
             config.root = value.to_owned();

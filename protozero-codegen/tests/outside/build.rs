@@ -61,6 +61,11 @@ fn main() -> Result<(), BuildError> {
         .out_dir(out.join("alone"))
         .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
     Build::new().api_kinds(more).out_dir(out.join("plain")).compile(&protos, &["proto"])?;
+    // Messages that serde reads and writes, with the well-known types in the same output.
+    let serde = Build::new().serde().option("generate_well_known").unwrap_or_default();
+    serde
+        .out_dir(out.join("serde"))
+        .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
     // A project needs only this.
     protozero_codegen::compile(&protos, &["proto"])
 }

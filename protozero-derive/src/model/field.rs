@@ -20,8 +20,11 @@ pub(super) fn single(
     let (shape, inner) = shape(kind, &flags, ty, diag)?;
     check_boxed(kind, &flags, &inner, diag);
     check(kind, &inner, view, diag);
-    if let Some(span) = flags.utf8.filter(|_| kind != Kind::String) {
-        diag.at_span(span, "only strings are checked to be UTF-8");
+    if let Some(span) = flags.or_unknown.filter(|_| kind != Kind::String) {
+        diag.at_span(
+            span,
+            "only strings can be `or_unknown`: what is not UTF-8 is an unknown field",
+        );
     }
     if let Some(default) = &flags.default {
         if kind.nested() {
@@ -36,7 +39,7 @@ pub(super) fn single(
 
 fn held(kind: Kind, ty: Type, flags: &Flags, view: bool) -> Held {
     let borrows = view && borrows(&ty);
-    Held { kind, ty, checked: flags.utf8.is_some(), borrows }
+    Held { kind, ty, checked: flags.or_unknown.is_none(), borrows }
 }
 
 /// A map.
@@ -50,13 +53,16 @@ pub(super) fn map(
 ) -> Option<What> {
     let words = [flags.repeated, flags.packed, flags.boxed, flags.required];
     for span in words.into_iter().flatten() {
-        diag.at_span(span, "a map allows no flag except `utf8`");
+        diag.at_span(span, "a map allows no flag except `or_unknown`");
     }
     if let Some(default) = &flags.default {
-        diag.at(default, "a map allows no flag except `utf8`");
+        diag.at(default, "a map allows no flag except `or_unknown`");
     }
-    if let Some(span) = flags.utf8.filter(|_| key != Kind::String && value != Kind::String) {
-        diag.at_span(span, "only strings are checked to be UTF-8");
+    if let Some(span) = flags.or_unknown.filter(|_| key != Kind::String && value != Kind::String) {
+        diag.at_span(
+            span,
+            "only strings can be `or_unknown`: what is not UTF-8 is an unknown field",
+        );
     }
     let found = arguments(ty, "BTreeMap").or_else(|| arguments(ty, "HashMap"));
     let Some([key_ty, value_ty, ..]) = found.as_deref() else {

@@ -9,6 +9,7 @@ pub(crate) mod types;
 
 use std::collections::BTreeMap;
 
+use proc_macro2::Span;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Lifetime, Type, Visibility};
 
 use crate::attrs::{self, Number, Pb};
@@ -39,7 +40,7 @@ impl Message {
     pub(crate) fn new(input: DeriveInput, view: bool) -> syn::Result<Self> {
         let name = if view { "MessageView" } else { "Message" };
         let lifetime = if view { Some(view_lifetime(&input)?) } else { None };
-        let DeriveInput { ident, generics, data, .. } = input;
+        let DeriveInput { ident, generics, data, attrs, .. } = input;
         let fields = match data {
             Data::Struct(data) => data.fields,
             Data::Enum(_) => {
@@ -60,6 +61,7 @@ impl Message {
             }
         };
         let mut diag = Diagnostics::default();
+        let skips = diag.take(attrs::skips_unknown(&attrs, &ident)).flatten();
         let mut numbers = Numbers::default();
         let mut unknown: Option<Ident> = None;
         let mut members = Vec::new();
@@ -97,12 +99,36 @@ impl Message {
             };
             members.extend(what.map(|what| Member { ident, vis, ty, what }));
         }
+        check_unknown(&ident, skips, unknown.as_ref(), &mut diag);
         diag.finish(Message { ident, generics, lifetime, members })
     }
 
     /// The field for unknown fields.
     pub(crate) fn unknown(&self) -> Option<&Member> {
         self.members.iter().find(|member| matches!(member.what, What::Unknown { .. }))
+    }
+}
+
+/// Checks that the struct says what becomes of fields that it does not list.
+fn check_unknown(
+    name: &Ident,
+    skips: Option<Span>,
+    keeper: Option<&Ident>,
+    diag: &mut Diagnostics,
+) {
+    match (skips, keeper) {
+        (Some(span), Some(keeper)) => {
+            diag.at_span(span, format!("unknown fields are kept in `{keeper}`, not skipped"));
+        }
+        // Other mistakes come first: one of them may be in the attribute of that field.
+        (None, None) if diag.is_empty() => {
+            let message = format!(
+                "`{name}` would lose fields that it does not list: keep them in a field \
+                 `#[pb(unknown)] rest: protozero::UnknownFields`, or say `#[pb(skip_unknown)]` above the struct"
+            );
+            diag.at(name, message);
+        }
+        _ => {}
     }
 }
 

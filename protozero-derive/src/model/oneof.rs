@@ -69,8 +69,11 @@ fn variant(
     if let Some(default) = &flags.default {
         diag.at(default, "a variant of a oneof has no default");
     }
-    if let Some(span) = flags.utf8.filter(|_| kind != Kind::String) {
-        diag.at_span(span, "only strings are checked to be UTF-8");
+    if let Some(span) = flags.or_unknown.filter(|_| kind != Kind::String) {
+        diag.at_span(
+            span,
+            "only strings can be `or_unknown`: what is not UTF-8 is an unknown field",
+        );
     }
     let ty = match variant.fields {
         Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
@@ -84,6 +87,6 @@ fn variant(
     check_boxed(kind, &flags, &ty, diag);
     check(kind, &ty, view, diag);
     let borrows = view && borrows(&ty);
-    let held = Held { kind, ty, checked: flags.utf8.is_some(), borrows };
+    let held = Held { kind, ty, checked: flags.or_unknown.is_none(), borrows };
     Some(Variant { ident, held, number: number.value })
 }

@@ -1,2 +1,3 @@
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub struct Empty {}

@@ -1,6 +1,6 @@
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 pub struct Place<M: protozero::Message> {
-    #[pb(map(string, message), 1, utf8)]
+    #[pb(map(string, message), 1)]
     pub parts: BTreeMap<String, M>,
     #[pb(group, 2)]
     pub group: Option<Other>,

@@ -1,6 +1,7 @@
 #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+#[pb(skip_unknown)]
 pub struct Line<'a> {
-    #[pb(string, 1, utf8)]
+    #[pb(string, 1)]
     pub text: &'a str,
     #[pb(bytes, 2)]
     pub raw: Option<Cow<'a, [u8]>>,

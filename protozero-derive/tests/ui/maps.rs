@@ -18,7 +18,7 @@ struct Maps {
     wrong_key: BTreeMap<u32, u32>,
     #[pb(map(string, uint32), 9)]
     wrong_value: HashMap<String, i64>,
-    #[pb(map(uint32, uint32), 10, utf8)]
+    #[pb(map(uint32, uint32), 10, or_unknown)]
     nothing_to_check: BTreeMap<u32, u32>,
     #[pb(map(uint32, uint32), 11, repeated)]
     repeated: BTreeMap<u32, u32>,

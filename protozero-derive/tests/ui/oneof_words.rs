@@ -4,7 +4,7 @@ enum Words {
     Default(u32),
     #[pb(uint32, 2, required)]
     Required(u32),
-    #[pb(uint32, 3, utf8)]
+    #[pb(uint32, 3, or_unknown)]
     Checked(u32),
     #[pb(map(uint32, uint32), 4)]
     Map(BTreeMap<u32, u32>),

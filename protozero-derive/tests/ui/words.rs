@@ -1,6 +1,6 @@
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 struct Words {
-    #[pb(bytes, 1, utf8)]
+    #[pb(bytes, 1, or_unknown)]
     checked_bytes: Vec<u8>,
     #[pb(uint32, 2, required)]
     required_option: Option<u32>,

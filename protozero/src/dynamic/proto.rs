@@ -9,12 +9,14 @@ use alloc::vec::Vec;
 use crate::Message;
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct FileDescriptorSet {
     #[pb(message, 1, repeated)]
     pub(super) file: Vec<FileDescriptorProto>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct FileDescriptorProto {
     #[pb(string, 1)]
     pub(super) name: Option<String>,
@@ -35,6 +37,7 @@ pub(super) struct FileDescriptorProto {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct DescriptorProto {
     #[pb(string, 1)]
     pub(super) name: Option<String>,
@@ -58,6 +61,7 @@ pub(super) struct DescriptorProto {
 
 /// A range of numbers without its `end`.
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct Range {
     #[pb(int32, 1)]
     pub(super) start: Option<i32>,
@@ -66,6 +70,7 @@ pub(super) struct Range {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct FieldDescriptorProto {
     #[pb(string, 1)]
     pub(super) name: Option<String>,
@@ -92,12 +97,14 @@ pub(super) struct FieldDescriptorProto {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct OneofDescriptorProto {
     #[pb(string, 1)]
     pub(super) name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct EnumDescriptorProto {
     #[pb(string, 1)]
     pub(super) name: Option<String>,
@@ -108,6 +115,7 @@ pub(super) struct EnumDescriptorProto {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct EnumValueDescriptorProto {
     #[pb(string, 1)]
     pub(super) name: Option<String>,
@@ -116,12 +124,14 @@ pub(super) struct EnumValueDescriptorProto {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct FileOptions {
     #[pb(message, 50)]
     pub(super) features: Option<FeatureSet>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct MessageOptions {
     #[pb(bool, 1)]
     pub(super) message_set_wire_format: Option<bool>,
@@ -132,6 +142,7 @@ pub(super) struct MessageOptions {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct FieldOptions {
     #[pb(bool, 2)]
     pub(super) packed: Option<bool>,
@@ -140,6 +151,7 @@ pub(super) struct FieldOptions {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct EnumOptions {
     #[pb(bool, 2)]
     pub(super) allow_alias: Option<bool>,
@@ -148,6 +160,7 @@ pub(super) struct EnumOptions {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 pub(super) struct FeatureSet {
     #[pb(int32, 1)]
     pub(super) field_presence: Option<i32>,

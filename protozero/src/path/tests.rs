@@ -11,43 +11,43 @@ use crate::{DecodeErrorKind, Message, Named, Oneof, Reader, UnknownFields, rt};
 
 /// A struct without a schema: its names are those of Rust.
 #[derive(Clone, PartialEq, Debug, Default, crate::Message)]
-#[pb(crate = crate)]
+#[pb(crate = crate, skip_unknown)]
 struct Derived {
-    #[pb(string, 1, utf8)]
+    #[pb(string, 1)]
     r#type: String,
     #[pb(message, 2, repeated)]
     lines: Vec<Derived>,
     #[pb(map(string, message), 3)]
     by_name: BTreeMap<String, Derived>,
-    #[pb(map(sint32, string), 4, utf8)]
+    #[pb(map(sint32, string), 4)]
     by_number: BTreeMap<i32, String>,
     #[pb(oneof, 5, 6)]
     way: Option<Way>,
     #[pb(uint32, 7, packed)]
     numbers: Vec<u32>,
-    #[pb(string, 8, repeated, utf8)]
+    #[pb(string, 8, repeated)]
     notes: Vec<String>,
     #[pb(fixed32, 9, packed)]
     words: Vec<u32>,
     #[pb(message, 10, boxed)]
     next: Option<Box<Derived>>,
-    #[pb(map(bool, string), 11, utf8)]
+    #[pb(map(bool, string), 11)]
     flags: BTreeMap<bool, String>,
     #[pb(group, 12)]
     group: Option<Inner>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, crate::Message)]
-#[pb(crate = crate)]
+#[pb(crate = crate, skip_unknown)]
 struct Inner {
-    #[pb(string, 1, utf8)]
+    #[pb(string, 1)]
     text: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Oneof)]
 #[pb(crate = crate)]
 enum Way {
-    #[pb(string, 5, utf8)]
+    #[pb(string, 5)]
     ByShip(String),
     #[pb(message, 6)]
     OnFoot(Inner),

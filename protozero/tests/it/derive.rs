@@ -95,6 +95,7 @@ struct Lists {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 struct Proto3 {
     #[pb(uint32, 1)]
     number: u32,
@@ -127,7 +128,7 @@ struct Tree {
 #[derive(Clone, PartialEq, Debug, Oneof)]
 #[allow(clippy::large_enum_variant, reason = "this tests the unboxed form")]
 enum Extra {
-    #[pb(string, 4)]
+    #[pb(string, 4, or_unknown)]
     Label(String),
     #[pb(message, 5)]
     Scalars(Scalars),
@@ -143,6 +144,7 @@ enum Single {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 struct Generic<M: Message> {
     #[pb(message, 2)]
     inner: Option<M>,
@@ -151,6 +153,7 @@ struct Generic<M: Message> {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 struct Empty;
 
 /// Decodes `bytes` to `message`, and encodes it to the same bytes.
@@ -325,6 +328,40 @@ fn unknown_fields_survive() {
         format!("{:?}", tree.unknown_fields),
         "[#100: 4 B, #101: 10 B, #102: 6 B, #103: 6 B]"
     );
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Enumeration)]
+enum Switch {
+    #[default]
+    Off = 0,
+    On = 1,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
+struct Skipping {
+    #[pb(string, 1)]
+    text: String,
+    #[pb(string, 2, or_unknown)]
+    lax: String,
+    #[pb(enumeration, 3)]
+    switch: Switch,
+    #[pb(enumeration, 4, packed)]
+    switches: Vec<Switch>,
+}
+
+#[test]
+fn what_is_lost_is_named() {
+    // Only with `skip_unknown`: another number, another wire type, a number that a closed
+    // enumeration does not have, and text that is not UTF-8 where `or_unknown` takes it.
+    let bytes = b"\xa0\x06\x01\x08\x01\x18\x09\x22\x02\x09\x01\x12\x01\xff";
+    let read = Skipping::decode(bytes).unwrap();
+    assert_eq!(read, Skipping { switches: vec![Switch::On], ..Skipping::default() });
+    assert_eq!(read.encode_to_vec(), b"\x22\x01\x01");
+    // Without the word, text that is not UTF-8 is an error: in a field, a list, a oneof.
+    fails::<Skipping>(b"\x18\x01\x0a\x01\xff", DecodeErrorKind::Utf8, 2);
+    fails::<Scalars>(b"\x72\x02a\xff", DecodeErrorKind::Utf8, 0);
+    fails::<Lists>(b"\x22\x02a\xff", DecodeErrorKind::Utf8, 0);
 }
 
 #[test]

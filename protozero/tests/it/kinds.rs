@@ -85,13 +85,13 @@ fn invalid_numbers_of_closed_enumerations_are_unknown_fields() {
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 struct Maps {
-    #[pb(map(string, int32), 1)]
+    #[pb(map(string, int32), 1, or_unknown)]
     counts: BTreeMap<String, i32>,
     #[pb(map(sint64, message), 2)]
     nested: BTreeMap<i64, Maps>,
     #[pb(map(bool, bytes), 3)]
     hashed: HashMap<bool, Vec<u8>>,
-    #[pb(map(string, string), 4, utf8)]
+    #[pb(map(string, string), 4)]
     checked: HashMap<String, String>,
     #[pb(unknown)]
     unknown_fields: UnknownFields,
@@ -134,8 +134,8 @@ fn maps() {
             ..Maps::default()
         },
     );
-    // A key that is not UTF-8, and a field that is not an entry, are unknown fields. With a UTF-8
-    // check, the first is an error.
+    // A key that is not UTF-8, and a field that is not an entry, are unknown fields. The first is an
+    // error where the field does not say `or_unknown`.
     for bytes in [&b"\x0a\x03\x0a\x01\xff"[..], b"\x08\x01"] {
         assert_eq!(Maps::decode(bytes).unwrap().unknown_fields.as_bytes(), bytes);
     }
@@ -216,10 +216,11 @@ fn groups() {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 struct Texts {
-    #[pb(string, 1, utf8)]
+    #[pb(string, 1)]
     checked: String,
-    #[pb(string, 2, utf8, repeated)]
+    #[pb(string, 2, repeated)]
     many: Vec<String>,
     #[pb(string, 3)]
     cow: Cow<'static, str>,
@@ -246,6 +247,7 @@ struct Texts {
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 struct Inner {
     #[pb(bool, 1)]
     yes: bool,
@@ -297,7 +299,7 @@ struct View<'a> {
     pick: Option<ViewPick<'a>>,
     #[pb(message, 8)]
     owned: Option<Inner>,
-    #[pb(string, 9, utf8)]
+    #[pb(string, 9)]
     copied: String,
     #[pb(unknown)]
     unknown_fields: UnknownFields,
@@ -305,7 +307,7 @@ struct View<'a> {
 
 #[derive(Clone, PartialEq, Debug, Oneof)]
 enum ViewPick<'a> {
-    #[pb(string, 6, utf8)]
+    #[pb(string, 6)]
     Text(&'a str),
     #[pb(message, 7, boxed)]
     View(Box<View<'a>>),
@@ -338,6 +340,7 @@ fn views_borrow() {
 #[test]
 fn bytes_of_the_bytes_crate() {
     #[derive(Clone, PartialEq, Debug, Default, Message)]
+    #[pb(skip_unknown)]
     struct Blobs {
         #[pb(bytes, 1)]
         one: bytes::Bytes,

@@ -7,6 +7,7 @@ use protozero::Message;
 macro_rules! tenfold {
     ($name:ident, $attribute:ident, $of:ty) => {
         #[derive(Clone, PartialEq, Debug, Default, Message)]
+        #[pb(skip_unknown)]
         struct $name {
             #[pb($attribute, 1)]
             a: Option<$of>,
@@ -37,6 +38,7 @@ tenfold!(Hundred, message, Numbers);
 tenfold!(Thousand, message, Hundred);
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
 struct Large {
     #[pb(message, 1)]
     thousand: Option<Thousand>,

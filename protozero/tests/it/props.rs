@@ -25,13 +25,13 @@ struct All {
     fixed: Vec<u32>,
     #[pb(uint64, 4, repeated)]
     lone: Vec<u64>,
-    #[pb(string, 5)]
+    #[pb(string, 5, or_unknown)]
     text: Option<String>,
     #[pb(bytes, 6, repeated)]
     blobs: Vec<Vec<u8>>,
     #[pb(enumeration, 7, packed)]
     closed: Vec<Closed>,
-    #[pb(map(string, message), 8)]
+    #[pb(map(string, message), 8, or_unknown)]
     map: BTreeMap<String, All>,
     #[pb(group, 9, boxed)]
     group: Option<Box<All>>,

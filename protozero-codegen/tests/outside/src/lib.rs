@@ -16,7 +16,7 @@ macro_rules! mixes {
     )*};
 }
 
-mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all compact alone like_prost }
+mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all compact alone like_prost serde }
 
 /// The code that the two lines of the documentation generate.
 pub mod lean {

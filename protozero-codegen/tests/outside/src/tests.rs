@@ -188,3 +188,24 @@ fn areas_can_be_left_out() {
     assert_eq!(Mixed::Request::decode(3, &[]).unwrap().method_id(), 3);
     assert_eq!(Mixed::Request::decode(4, &[]).is_ok(), cfg!(all(feature = "lib", feature = "far")));
 }
+
+/// `Build::serde()` is all that it takes.
+#[test]
+fn messages_are_what_serde_reads_and_writes() {
+    use crate::serde::kitchen::three::Plain_Shade;
+    use crate::serde::kitchen::two::{Everything, Everything_ChoiceOneof};
+    let text = r#"{"an_int32":-1,"texts":["a"],"by_number":{"-7":1},"choice":{"Number":5}}"#;
+    let read: Everything = serde_json::from_str(text).unwrap();
+    let made = Everything {
+        an_int32: Some(-1),
+        texts: vec!["a".into()],
+        by_number: [(-7, Plain_Shade::Dark)].into(),
+        choice: Some(Everything_ChoiceOneof::Number(5)),
+        ..Everything::default()
+    };
+    assert_eq!(read, made);
+    let again = serde_json::to_string(&made).unwrap();
+    assert_eq!(serde_json::from_str::<Everything>(&again).unwrap(), made);
+    // What the schema does not have stays on the wire alone.
+    assert!(!again.contains("unknown_fields"), "{again}");
+}

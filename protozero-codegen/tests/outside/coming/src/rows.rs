@@ -64,10 +64,11 @@ struct All {
     #[pb(int32, 1)]
     number: i32,
     // row: `#[prost(string, optional, tag = "2")]` on `Option<String>`
-    #[pb(string, 2, utf8)]
+    // or with or_unknown
+    #[pb(string, 2)]
     note: Option<String>,
     // row: `#[prost(string, repeated, tag = "3")]`
-    #[pb(string, 3, repeated, utf8)]
+    #[pb(string, 3, repeated)]
     notes: Vec<String>,
     // row: `#[prost(uint32, repeated, tag = "4")]`, which packs
     #[pb(uint32, 4, packed)]
@@ -83,9 +84,9 @@ struct All {
     #[pb(enumeration, 8)]
     mode: Mode,
     // row: `#[prost(map = "string, int32", tag = "9")]`
-    #[pb(map(string, int32), 9, utf8)]
+    #[pb(map(string, int32), 9)]
     counts: HashMap<String, i32>,
-    #[pb(map(string, int32), 12, utf8)]
+    #[pb(map(string, int32), 12)]
     sorted: BTreeMap<String, i32>,
     // row: `#[prost(group, optional, tag = "10")]`
     #[pb(group, 10)]
@@ -94,6 +95,7 @@ struct All {
     #[pb(bytes, 11)]
     blob: protozero::bytes::Bytes, // bytes::Bytes
     // row: unknown fields are dropped
+    // or #[pb(skip_unknown)] above the struct
     #[pb(unknown)]
     rest: UnknownFields,
     // row: end
@@ -120,7 +122,8 @@ enum Mode {
 
 // row: `prost_path("::sdk::prost")`, `#[prost(prost_path = "..")]`
 #[derive(sdk::protozero::Message, Clone, Debug, Default, PartialEq)]
-#[pb(crate = sdk::protozero)]
+// #[pb(crate = sdk::protozero)], and another word.
+#[pb(crate = sdk::protozero, skip_unknown)]
 struct FromElsewhere {
     #[pb(int32, 1)]
     number: i32,
@@ -129,8 +132,9 @@ struct FromElsewhere {
 // row: structs always own their `String`s
 #[derive(protozero::MessageView, Clone, Debug, Default, PartialEq)]
 // #[derive(MessageView)]
+#[pb(skip_unknown)]
 struct Borrowed<'a> {
-    #[pb(string, 2, utf8)]
+    #[pb(string, 2)]
     note: Option<&'a str>,
     #[pb(bytes, 11)]
     blob: &'a [u8], // `&[u8]`, `&str`

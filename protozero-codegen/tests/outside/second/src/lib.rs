@@ -12,7 +12,7 @@ pub mod schema {
 
 /// Derived, without a dependency on protozero.
 #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
-#[pb(crate = outside::protozero)]
+#[pb(crate = outside::protozero, skip_unknown)]
 pub struct Trade {
     #[pb(int64, 1)]
     price: i64,

@@ -1,0 +1,6 @@
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
+struct Order {
+    #[pb(unknown)]
+    rest: UnknownFields,
+}
