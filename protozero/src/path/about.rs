@@ -79,7 +79,7 @@ impl Row {
     }
 }
 
-/// [`Names`](super::Names) of an owned message.
+/// [`Names`] of an owned message.
 impl Names<'static> for About {
     fn message(self) -> &'static str {
         self.name

@@ -34,7 +34,7 @@ fn text_and_binary_are_told_apart() {
     assert_eq!(
         broken.text,
         "the config f is not a binary TraceConfig (is it text? add --txt): \
-         TraceConfig.1: the input ends inside a field at byte 0"
+         perfetto.protos.TraceConfig.buffers[0]: the input ends inside a field at byte 0"
     );
 }
 

@@ -156,27 +156,6 @@ pub(crate) fn is_in_tmpfs(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(system.f_type as u64 == libc::TMPFS_MAGIC as u64)
 }
 
-/// `lseek`: the first byte from `off` on that has memory or a place on a disk; none if no further one has. Moves the
-/// offset of the file, which all processes share that have its descriptor.
-pub(crate) fn seek_data(fd: BorrowedFd<'_>, off: usize) -> io::Result<Option<usize>> {
-    match seek(fd, off, libc::SEEK_DATA) {
-        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
-        found => found.map(Some),
-    }
-}
-
-/// As [`seek_data`]: the first byte from `off` on that has neither. It may be the end of the file.
-pub(crate) fn seek_hole(fd: BorrowedFd<'_>, off: usize) -> io::Result<usize> {
-    seek(fd, off, libc::SEEK_HOLE)
-}
-
-fn seek(fd: BorrowedFd<'_>, off: usize, whence: c_int) -> io::Result<usize> {
-    let off = libc::off_t::try_from(off).map_err(io::Error::other)?;
-    // SAFETY: it takes and returns numbers.
-    let found = unsafe { libc::lseek(fd.as_raw_fd(), off, whence) };
-    usize::try_from(found).map_err(|_| io::Error::last_os_error())
-}
-
 /// Bytes of a page of memory.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: it takes and returns numbers.

@@ -61,10 +61,11 @@ const ALLOWED: &[Allowed] = &[
     needed(&["munmap", "mprotect", "madvise"], Always, "changes mappings"),
     seldom(&["mremap", "brk"], Always, "changes mappings"),
     needed(&["memfd_create"], Always, "makes a file in memory"),
+    needed(&["ftruncate", "fcntl", "close"], On(0, SHARED), "neither a disk nor a program answers"),
     needed(
-        &["ftruncate", "fcntl", "lseek", "close"],
+        &["pread64"],
         On(0, SHARED),
-        "neither a disk nor a program answers",
+        "copies what is in memory; unlike `lseek` to data, it does not wait for writers of the file",
     ),
     seldom(&["fcntl"], With(1, &["F_GETFD"]), "a flag of this process"),
     needed(

@@ -12,6 +12,7 @@ use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
 use crate::shm::lengths;
 use crate::shm::page::{self, Grant};
+use crate::shm::present::Present;
 use crate::shm::region::{Piece, Span};
 use crate::shm::smb::Smb;
 
@@ -273,15 +274,13 @@ impl<'a> ReadableChunk<'a> {
         self.grant.payload_len()
     }
 
-    /// Appends the payload to `out`: its first `there` bytes, and zeros. The peer shares the bytes, so two calls may
+    /// Appends the payload to `out`, with zeros where nothing was written. The peer shares the bytes, so two calls may
     /// give different ones.
-    pub(super) fn copy_payload(&self, there: usize, out: &mut Vec<u8>) {
+    pub(super) fn copy_payload(&self, present: &mut Present, out: &mut Vec<u8>) {
         let off = payload_off(self.smb, self.page_idx, self.grant);
-        let len = self.payload_len();
-        self.smb.region().copy_to(off, there.min(len), out);
-        if there < len {
-            out.resize(out.len().saturating_add(len.saturating_sub(there)), 0);
-        }
+        let (region, len) = (self.smb.region(), self.payload_len());
+        present.learn(region, off, len);
+        present.copy_to(region, off, len, out);
     }
 }
 
@@ -304,24 +303,28 @@ fn payload_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
     chunk_off(smb, page_idx, grant).saturating_add(CHUNK_HEADER_BYTES)
 }
 
-/// Appends the first `count` fragments of the chunk at `off`, and zeros up to the length of the payload. Of that only
-/// the first `there` bytes are touched. Gives the length of these fragments, bytes.
+/// Appends the first `count` fragments of the chunk at `off`, and zeros up to the length of the payload. Gives the
+/// length of these fragments, bytes.
 pub(super) fn copy_fragments(
     smb: &Smb,
-    off: usize,
-    (grant, there): (Grant, usize),
+    (off, grant): (usize, Grant),
     count: u16,
+    present: &mut Present,
     out: &mut Vec<u8>,
 ) -> usize {
     let start = off.saturating_add(CHUNK_HEADER_BYTES);
     let payload_len = grant.payload_len();
     let region = smb.region();
+    present.learn(region, start, payload_len);
     // The lengths are read in place, because only finished fragments may be read. If a peer changes a length
     // before the copy, the reader of the copy finds a wrong length there and rejects it.
-    let byte = |at| region.byte(start.saturating_add(at));
-    let end = lengths::fragments_end(count, there.min(payload_len), byte);
+    let byte = |at: usize| {
+        let at = start.saturating_add(at);
+        if present.has(at) { region.byte(at) } else { Some(0) }
+    };
+    let end = lengths::fragments_end(count, payload_len, byte);
     let old = out.len();
-    region.copy_to(start, end, out);
+    present.copy_to(region, start, end, out);
     out.resize(old.saturating_add(payload_len), 0);
     end
 }

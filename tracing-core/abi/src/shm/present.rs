@@ -2,13 +2,17 @@
 //!
 //! Shared memory is made without memory behind it: the system provides a page when a process touches it first, and
 //! puts it on the account (memory cgroup) of that process, where it stays as long as the memory exists. A peer that
-//! names chunks in pages that it never wrote would so make the service pay for its memory. Therefore the reader asks
-//! the system once for each page, and touches only those that hold data.
+//! names chunks in pages that it never wrote would so make the service pay for its memory. Therefore the reader looks
+//! at the bytes through the file first, which provides nothing, and touches only pages where it has seen one that is
+//! not zero. All others read as zeros.
 //!
 //! ```text
-//!   bits     1 1 0 1 ...      one for each 4096 bytes; 1: held data when it was asked for
+//!   bits     1 1 0 1 ...      one for each 4096 bytes; 1: a byte of it was seen that is not zero
 //!   memory  [data|data|hole|data| ...
 //! ```
+//!
+//! It does not ask where the file has holes (`SEEK_DATA`): the system answers that only when no process is writing to
+//! the file, and so a peer could keep the reader waiting.
 //!
 //! A peer can remove a page afterwards; its memory is gone then, and the next use by the reader provides it again. So
 //! a user of this [forgets](Present::forget) pages now and then, when the peer cannot know.
@@ -39,25 +43,47 @@ impl Present {
         self.count.saturating_mul(PAGE_UNIT_BYTES)
     }
 
-    /// How many of the `len` bytes at `off` may be touched: up to the first page without data.
+    /// Looks at the `len` bytes at `off`, where it is not known yet whether they may be touched. Returns whether all of
+    /// them may.
     #[inline]
-    pub(super) fn prefix(&mut self, region: &Region, off: usize, len: usize) -> usize {
+    pub(super) fn learn(&mut self, region: &Region, off: usize, len: usize) -> bool {
         if self.bits.is_empty() {
-            return len;
+            return true;
         }
-        let end = off.saturating_add(len).div_ceil(PAGE_UNIT_BYTES);
-        for page in off / PAGE_UNIT_BYTES..end {
-            if !self.has(page) && !self.ask(region, page) {
-                return page.saturating_mul(PAGE_UNIT_BYTES).saturating_sub(off);
-            }
+        let mut all = true;
+        for (at, len) in parts(off, len) {
+            all &= self.has(at) || self.look(region, at, len);
         }
-        len
+        all
     }
 
-    /// Asks again for the page at `off` when it is used next.
+    /// Whether the page with byte `at` may be touched, as far as it is known.
+    #[inline]
+    pub(super) fn has(&self, at: usize) -> bool {
+        let page = at / PAGE_UNIT_BYTES;
+        self.bits.is_empty()
+            || self.bits.get(page / WORD_BITS).is_some_and(|w| w >> (page % WORD_BITS) & 1 == 1)
+    }
+
+    /// Appends the `len` bytes at `off` to `out`, with zeros for those that may not be touched, as far as it is known.
+    pub(super) fn copy_to(&self, region: &Region, off: usize, len: usize, out: &mut Vec<u8>) {
+        if self.bits.is_empty() {
+            region.copy_to(off, len, out);
+            return;
+        }
+        for (at, len) in parts(off, len) {
+            if self.has(at) {
+                region.copy_to(at, len, out);
+            } else {
+                out.resize(out.len().saturating_add(len), 0);
+            }
+        }
+    }
+
+    /// Looks again at the page at `off` when it is used next.
     pub(super) fn forget(&mut self, off: usize) {
         let page = off / PAGE_UNIT_BYTES;
-        if self.has(page)
+        if self.has(off)
             && let Some(word) = self.bits.get_mut(page / WORD_BITS)
         {
             *word &= !(1 << (page % WORD_BITS));
@@ -65,27 +91,29 @@ impl Present {
         }
     }
 
-    #[inline]
-    fn has(&self, page: usize) -> bool {
-        self.bits.get(page / WORD_BITS).is_some_and(|word| word >> (page % WORD_BITS) & 1 == 1)
-    }
-
-    /// Asks the system for a page, and for those behind it.
+    /// Looks at bytes of one page.
     #[cold]
     #[inline(never)]
-    fn ask(&mut self, region: &Region, page: usize) -> bool {
-        let off = page.saturating_mul(PAGE_UNIT_BYTES);
-        let Some(data) = region.written_from(off).filter(|data| data.start <= off) else {
-            return false;
-        };
-        for page in page..data.end.div_ceil(PAGE_UNIT_BYTES) {
-            if !self.has(page)
-                && let Some(word) = self.bits.get_mut(page / WORD_BITS)
-            {
-                *word |= 1 << (page % WORD_BITS);
-                self.count = self.count.saturating_add(1);
-            }
+    fn look(&mut self, region: &Region, off: usize, len: usize) -> bool {
+        let page = off / PAGE_UNIT_BYTES;
+        let is_written = region.is_written(off, len);
+        if is_written && let Some(word) = self.bits.get_mut(page / WORD_BITS) {
+            *word |= 1 << (page % WORD_BITS);
+            self.count = self.count.saturating_add(1);
         }
-        true
+        is_written
     }
+}
+
+/// The `len` bytes at `off`, cut at the borders of pages: offset and length of each part.
+fn parts(off: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let end = off.saturating_add(len);
+    let mut at = off;
+    core::iter::from_fn(move || {
+        let next =
+            (at / PAGE_UNIT_BYTES).saturating_add(1).saturating_mul(PAGE_UNIT_BYTES).min(end);
+        let part = (at, next.saturating_sub(at));
+        at = next;
+        (part.1 > 0).then_some(part)
+    })
 }

@@ -5,7 +5,7 @@
 use crate::shm::chunk::{self, ReadableChunk, WritableChunk};
 use crate::shm::fragment::RESERVED_BYTES;
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState};
-use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_UNIT_BYTES};
+use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_HEADER_BYTES, PAGE_UNIT_BYTES};
 use crate::shm::page::{self, Grant};
 use crate::shm::present::Present;
 use crate::shm::smb::Smb;
@@ -55,8 +55,8 @@ struct Scraped {
     complete: bool,
     /// Offset in the region.
     off: usize,
-    /// Bytes of its payload that hold data.
-    there: usize,
+    /// Bytes of its payload.
+    payload_len: usize,
     /// Bytes of the fragments that were copied.
     finished: usize,
 }
@@ -93,10 +93,12 @@ impl SmbReader {
         }
     }
 
-    /// Whether page `page_idx` is there and its first bytes, which say what is in it, hold data.
+    /// Whether page `page_idx` is there and its first bytes, which say what is in it, hold data. To look at a page
+    /// without data in another way would make the system provide memory for it.
     pub fn holds_data(&mut self, page_idx: usize) -> bool {
         let off = page_idx.saturating_mul(self.smb.page_size().bytes());
-        page_idx < self.smb.page_count() && self.present.prefix(self.smb.region(), off, 8) == 8
+        page_idx < self.smb.page_count()
+            && self.present.learn(self.smb.region(), off, PAGE_HEADER_BYTES)
     }
 
     /// How often writers began to drop packets, as the peer [counted](Smb::note_loss).
@@ -132,15 +134,14 @@ impl SmbReader {
         let page = self.smb.page(page_idx)?;
         let grant = page::try_read(&page, chunk_idx)?;
         let off = chunk::chunk_off(&self.smb, page_idx, grant);
-        let there = self.present.prefix(self.smb.region(), off, grant.bytes);
-        let Some(there) = there.checked_sub(CHUNK_HEADER_BYTES) else {
+        if !self.present.learn(self.smb.region(), off, CHUNK_HEADER_BYTES) {
             // The peer claims a chunk where it wrote nothing.
             let _ = page::free(&page, grant, ChunkState::BeingRead);
             return None;
-        };
+        }
         let header = page::load_header(&page, grant);
         let chunk = ReadableChunk::new(&self.smb, page_idx, grant, header);
-        chunk.copy_payload(there, payload);
+        chunk.copy_payload(&mut self.present, payload);
         Some(header)
     }
 
@@ -176,7 +177,7 @@ impl SmbReader {
         chunk_idx: usize,
         payload: &mut Vec<u8>,
     ) -> Option<Leftover> {
-        let Scraped { header, complete, off, there, finished } =
+        let Scraped { header, complete, off, payload_len, finished } =
             self.scrape(page_idx, chunk_idx, payload)?;
         let is_continued = header.packets.flags().contains(ChunkFlags::CONTINUES_FROM_PREV);
         let begun = if complete || header.packets.count() == 0 {
@@ -185,7 +186,7 @@ impl SmbReader {
             true
         } else {
             let last = off.saturating_add(CHUNK_HEADER_BYTES).saturating_add(finished);
-            self.is_begun(last, there.saturating_sub(finished))
+            self.is_begun(last, payload_len.saturating_sub(finished))
         };
         Some(Leftover { header, complete, finished, begun })
     }
@@ -199,6 +200,7 @@ impl SmbReader {
             return false;
         }
         (off..off.saturating_add(RESERVED_BYTES))
+            .filter(|at| self.present.has(*at))
             .any(|at| self.smb.region().byte(at).is_some_and(|b| b != 0))
     }
 
@@ -214,7 +216,7 @@ impl SmbReader {
             ChunkState::Free | ChunkState::BeingRead => return None,
         };
         let off = chunk::chunk_off(&self.smb, page_idx, grant);
-        if self.present.prefix(self.smb.region(), off, CHUNK_HEADER_BYTES) < CHUNK_HEADER_BYTES {
+        if !self.present.learn(self.smb.region(), off, CHUNK_HEADER_BYTES) {
             return None;
         }
         let header = page::load_header(&page, grant);
@@ -228,12 +230,12 @@ impl SmbReader {
         payload: &mut Vec<u8>,
     ) -> Option<Scraped> {
         let InUse { header, complete, grant, off } = self.in_use(page_idx, chunk_idx)?;
-        let there = self.present.prefix(self.smb.region(), off, grant.bytes);
-        let there = there.checked_sub(CHUNK_HEADER_BYTES)?;
         let count = header.packets.count();
         let finished = if complete { count } else { count.saturating_sub(1) };
-        let finished = chunk::copy_fragments(&self.smb, off, (grant, there), finished, payload);
-        Some(Scraped { header, complete, off, there, finished })
+        let finished =
+            chunk::copy_fragments(&self.smb, (off, grant), finished, &mut self.present, payload);
+        let payload_len = grant.payload_len();
+        Some(Scraped { header, complete, off, payload_len, finished })
     }
 
     /// Appends a whole chunk, header and payload, to `data` and frees it: how a chunk travels when the

@@ -25,7 +25,6 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Range;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
@@ -57,10 +56,10 @@ pub unsafe trait Mapping: Send + Sync {
     /// A hint: this process does not need the bytes from `off` on for a while. Their contents stay; their memory
     /// need not count for this process until it touches them again.
     fn advise_unneeded(&self, _off: usize) {}
-    /// The first bytes from `off` on that may have been written. None if all from `off` on are still zero. A hint: they
-    /// may be written meanwhile.
-    fn written_from(&self, off: usize) -> Option<Range<usize>> {
-        (off < self.len()).then_some(off..self.len())
+    /// Whether one of the `len` bytes at `off` is not zero, found without touching the mapping: where the system has no
+    /// memory yet, it provides none for this. True where that is not possible.
+    fn is_written(&self, _off: usize, _len: usize) -> bool {
+        true
     }
     /// The object behind the mapping, for a transport that passes it on.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -189,11 +188,11 @@ impl Region {
         }
     }
 
-    /// The first bytes from `off` on that may have been written; see [`Mapping::written_from`].
-    pub(super) fn written_from(&self, off: usize) -> Option<Range<usize>> {
+    /// Whether one of the `len` bytes at `off` is not zero; see [`Mapping::is_written`].
+    pub(super) fn is_written(&self, off: usize, len: usize) -> bool {
         match &self.0.owner {
-            Owner::Heap { .. } => (off < self.len()).then_some(off..self.len()),
-            Owner::Mapped(mapping) => mapping.written_from(off),
+            Owner::Heap { .. } => true,
+            Owner::Mapped(mapping) => mapping.is_written(off, len),
         }
     }
 

@@ -2,8 +2,6 @@
 
 #![deny(clippy::arithmetic_side_effects)]
 
-use core::ops::Range;
-
 use crate::shm::header::PageWord;
 use crate::shm::layout::{Layout, PageSize, ShmError};
 use crate::shm::page;
@@ -89,27 +87,6 @@ impl Smb {
         }
         let off = idx.checked_mul(self.page_size.bytes())?;
         Some(PageOf { region: &self.region, off, page_size: self.page_size })
-    }
-
-    /// Indices of the pages from `first` on that may have been used, in order. To look at another page would make the
-    /// system provide memory for it.
-    pub fn written_pages(&self, first: usize) -> impl Iterator<Item = usize> {
-        let mut pages = first..first;
-        core::iter::from_fn(move || {
-            if pages.is_empty() {
-                pages = self.written_pages_from(pages.end)?;
-            }
-            pages.next()
-        })
-    }
-
-    /// The first of those pages from page `idx` on, and those that follow at once.
-    fn written_pages_from(&self, idx: usize) -> Option<Range<usize>> {
-        let page_bytes = self.page_size.bytes();
-        let bytes = self.region.written_from(idx.checked_mul(page_bytes)?)?;
-        let first = self.page_size.whole_pages(bytes.start);
-        let pages = first..bytes.end.div_ceil(page_bytes).min(self.page_count);
-        (idx <= pages.start && !pages.is_empty()).then_some(pages)
     }
 
     /// The word of page `idx` as a hint where a chunk may be had; [`PageWord::FREE`] outside.

@@ -303,7 +303,10 @@ impl Arbiter {
         let Some(reader) = state.reader.clone() else { return Vec::new() };
         let mut reader = lock(&reader);
         let (smb, mut scraped) = (&self.0.smb, Vec::new());
-        for page_idx in smb.written_pages(0) {
+        for page_idx in 0..smb.page_count() {
+            if !reader.holds_data(page_idx) {
+                continue;
+            }
             for chunk_idx in 0..smb.chunk_count(page_idx) {
                 let mut payload = Vec::new();
                 let copied = reader.scrape_chunk(page_idx, chunk_idx, &mut payload);

@@ -20,11 +20,11 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::ops::Range;
 use core::ptr::NonNull;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 
 use libc::{F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK};
 
@@ -131,17 +131,25 @@ unsafe impl Mapping for Mapped {
         let _ = unsafe { libc::madvise(from.as_ptr().cast(), len, libc::MADV_DONTNEED) };
     }
 
-    fn written_from(&self, off: usize) -> Option<Range<usize>> {
-        let fd = self.fd.as_fd();
-        match sys::seek_data(fd, off) {
-            Ok(start) => {
-                let start = start?;
-                // Behind the last byte the file counts as a hole.
-                Some(start..sys::seek_hole(fd, start).unwrap_or(self.len))
+    fn is_written(&self, off: usize, len: usize) -> bool {
+        let (mut at, end) = (off, off.saturating_add(len).min(self.len));
+        let mut bytes = [0; 4096];
+        while at < end {
+            let part = &mut bytes[..(end - at).min(4096)];
+            // Zeros where the file has no memory. It gets none, unlike by a look through the mapping.
+            match self.fd.read_at(part, at as u64) {
+                Ok(count)
+                    if part[..count].chunks(64).any(|it| it.iter().fold(0, |a, b| a | b) != 0) =>
+                {
+                    return true;
+                }
+                Ok(0) => return false,
+                Ok(count) => at += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return true,
             }
-            // A kernel that cannot tell.
-            Err(_) => (off < self.len).then_some(off..self.len),
         }
+        false
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {

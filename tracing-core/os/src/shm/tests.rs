@@ -60,17 +60,50 @@ fn what_is_let_go_of_stays_what_it_is() {
 #[test]
 fn pages_that_were_never_written_are_known() {
     let region = create(16 * 4096).unwrap();
-    let smb = |bytes| Smb::new(region.clone(), PageSize::new(bytes).unwrap()).unwrap();
-    let smb = smb(8192);
-    let written = || smb.written_pages(0).collect::<Vec<_>>();
-    assert_eq!(written(), []);
-    for off in [0, 5 * 4096 - 1, 6 * 4096, 16 * 4096 - 1] {
+    let passed = || adopt(region.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let written = |bytes| {
+        let smb = Smb::new(passed(), PageSize::new(bytes).unwrap()).unwrap();
+        let mut reader = smb.reader().unwrap();
+        (0..=smb.page_count()).filter(|page| reader.holds_data(*page)).collect::<Vec<_>>()
+    };
+    assert_eq!((written(4096), written(8192)), (vec![], vec![]));
+    // Behind the header of a page.
+    for off in [0, 5 * 4096 + 8, 6 * 4096 + 7, 16 * 4096 - 1] {
         assert!(store(&region, off, b"x"));
     }
-    assert_eq!(written(), [0, 2, 3, 7]);
-    let passed = region.fd().unwrap().try_clone_to_owned().unwrap();
-    let theirs = Smb::new(adopt(passed).unwrap(), PageSize::DEFAULT).unwrap();
-    assert_eq!(theirs.written_pages(0).collect::<Vec<_>>(), [0, 4, 6, 15]);
+    assert_eq!((written(4096), written(8192)), (vec![0, 6], vec![0, 3]));
+}
+
+/// Zeros may be what a peer wrote: what is behind them is read, too, and for the zeros no memory is provided.
+#[test]
+fn data_behind_zeros_is_read() {
+    const PAGE: usize = 32 * 1024;
+    // Two fragments, of 20,000 and 9,000 bytes. Only the last byte of each is not zero.
+    let mut fragments = vec![0; 29_005];
+    fragments[..3].copy_from_slice(&[0xa0, 0x9c, 1]);
+    fragments[20_002..20_005].copy_from_slice(&[b'x', 0xa8, 0x46]);
+    fragments[29_004] = b'y';
+    // A chunk that is being written, with a third fragment, and a complete one (`shared_memory_abi.h`).
+    for (state, count) in [(1, 3), (3, 2)] {
+        let region = create(PAGE).unwrap();
+        let file = File::from(region.fd().unwrap().try_clone_to_owned().unwrap());
+        let theirs = adopt(file.try_clone().unwrap().into()).unwrap();
+        let mut reader = Smb::new(theirs, PageSize::new(PAGE).unwrap()).unwrap().reader().unwrap();
+        assert!(store(&region, 0, &(1_u32 << 28 | state).to_le_bytes()));
+        assert!(store(&region, 8, &[5, 0, 0, 0, 7, 0, count, 0]));
+        for (at, byte) in fragments.iter().enumerate().filter(|(_, byte)| **byte != 0) {
+            assert!(store(&region, 16 + at, &[*byte]));
+        }
+        let mut payload = Vec::new();
+        let header = match state {
+            1 => reader.scrape_chunk(0, 0, &mut payload).map(|(header, _)| header),
+            _ => reader.read_chunk(0, 0, &mut payload),
+        };
+        assert_eq!(header.unwrap().packets.count(), u16::from(count));
+        assert!(payload.starts_with(&fragments) && payload[fragments.len()..] == [0; 3747]);
+        // The pages with the header, with the two last bytes, and none of those between.
+        assert_eq!((file.metadata().unwrap().blocks(), reader.present_bytes()), (24, 3 * 4096));
+    }
 }
 
 /// Memory that a peer never wrote is not provided on the account of the process that reads it.
@@ -174,5 +207,4 @@ fn wrong_sizes_are_refused() {
 fn calls_that_fail_say_so() {
     let (pipe, _other) = io::pipe().unwrap();
     assert!(sys::seals(pipe.as_fd()).is_err(), "it is no memory");
-    assert!(sys::seek_data(pipe.as_fd(), 0).is_err(), "it has no offset");
 }

@@ -21,13 +21,16 @@ pub(crate) fn look(
 ) -> bool {
     let Some(smb) = producer.smb.as_ref().map(SmbReader::smb).cloned() else { return true };
     while let Some(from) = found.page() {
-        for page in smb.written_pages(from) {
+        for page in from..smb.page_count() {
             if turn.work >= end {
                 found.go_on_with(page);
                 return false;
             }
-            producer.note_touched(page);
             turn.spend(limits::WORK_PER_ENTRY);
+            if !producer.smb.as_mut().is_some_and(|reader| reader.holds_data(page)) {
+                continue;
+            }
+            producer.note_touched(page);
             for chunk in 0..smb.chunk_count(page) {
                 let reader = producer.smb.as_mut();
                 let header = reader.and_then(|reader| reader.header_in_use(page, chunk));
