@@ -13,6 +13,7 @@ use protos::{
     TraceConfigStatsdLogging, TraceConfigStatsdMetadata,
 };
 use protozero::Message;
+use protozero::dynamic::DynamicMessage;
 use protozero::text;
 use tracing_core::os::process::random_seed;
 
@@ -140,7 +141,10 @@ fn parse_files(files: &[(String, Vec<u8>)], format: ConfigFormat) -> Result<Trac
     }
     let no_config =
         format!("the config {names} is not a binary TraceConfig (is it text? add --txt)");
-    TraceConfig::decode(&all).context(no_config)
+    // The code of configs has no names of fields, so the error is that of the schema.
+    let named =
+        |error| DynamicMessage::decode(schema::message("TraceConfig"), &all).err().unwrap_or(error);
+    TraceConfig::decode(&all).map_err(named).context(no_config)
 }
 
 /// One file of a config as a serialized `TraceConfig`.
