@@ -240,8 +240,9 @@ fn write_key(out: &mut dyn Write, kind: Key, entry: &[u8]) -> fmt::Result {
             let text = core::str::from_utf8(text).unwrap_or("?");
             let end = text.char_indices().nth(KEY_MAX).map(|(at, _)| at);
             let shown = end.and_then(|end| text.get(..end)).unwrap_or(text);
-            let more = if end.is_some() { "..." } else { "" };
-            write!(out, "[\"{}{more}\"]", shown.escape_debug())
+            out.write_str("[\"")?;
+            write_escaped(out, shown)?;
+            out.write_str(if end.is_some() { "...\"]" } else { "\"]" })
         }
         (Some(Value::Varint(bits)), Key::Unsigned) => write!(out, "[{bits}]"),
         (Some(Value::Varint(bits)), Key::Zigzag) => write!(out, "[{}]", zigzag::decode64(bits)),
@@ -256,6 +257,19 @@ fn write_key(out: &mut dyn Write, kind: Key, entry: &[u8]) -> fmt::Result {
         (_, Key::Bool) => out.write_str("[false]"),
         _ => out.write_str("[0]"),
     }
+}
+
+/// Writes a text so that it stays on its line.
+#[cfg(feature = "alloc")]
+fn write_escaped(out: &mut dyn Write, text: &str) -> fmt::Result {
+    write!(out, "{}", text.escape_debug())
+}
+
+/// The same for small machines: what is not ASCII is a question mark, as to escape it is more code, which can panic.
+#[cfg(not(feature = "alloc"))]
+fn write_escaped(out: &mut dyn Write, text: &str) -> fmt::Result {
+    let is_shown = |c: &char| matches!(c, ' '..='~');
+    text.chars().try_for_each(|c| out.write_char(if is_shown(&c) { c } else { '?' }))
 }
 
 impl Name<'_> {

@@ -13,6 +13,9 @@ mod complete;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
+use std::path::PathBuf;
+
 use crate::ctx::{Ctx, Outcome};
 use complete::{Package, published};
 
@@ -42,9 +45,29 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if !findings.is_empty() {
         return Err(format!("{} findings; the first: {}", findings.len(), findings[0]));
     }
+    forget_unpacked(&packages)?;
     let mut command = ctx.cargo();
     command.args(["publish", "--workspace", "--dry-run", "--allow-dirty", "--locked"]);
     ctx.run(command.env("CARGO_TARGET_DIR", ctx.target("package")?))
+}
+
+/// Removes what an earlier run unpacked: cargo unpacks a version once, and would build its old files again.
+fn forget_unpacked(packages: &[Package]) -> Outcome {
+    let home = std::env::home_dir().map(|home| home.join(".cargo"));
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+    let unpacked = home.ok_or("no home folder")?.join("registry/src");
+    let Ok(registries) = fs::read_dir(&unpacked) else { return Ok(()) };
+    // A registry on this machine has no host before its hash.
+    for registry in registries.flatten().filter(|it| it.file_name().as_encoded_bytes()[0] == b'-') {
+        for folder in fs::read_dir(registry.path()).into_iter().flatten().flatten() {
+            let name = folder.file_name().to_string_lossy().into_owned();
+            if packages.iter().any(|package| name.starts_with(&format!("{}-", package.name))) {
+                let removed = fs::remove_dir_all(folder.path());
+                removed.map_err(|error| format!("{}: {error}", folder.path().display()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// All packages of the workspace that are published, in no particular order.

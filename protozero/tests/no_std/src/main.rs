@@ -57,6 +57,10 @@ fn check(number: u64) -> Result<(), i32> {
     if read::by_hand(b"\x12\x02\x08\x01") != Ok(17) || read::prefix(&mut space, number) == 0 {
         return Err(10);
     }
+    // `Inner.x` and `Outer.inner.x`.
+    if read::path(b"\x0a\x01\x08") != Ok(7 + 13) {
+        return Err(11);
+    }
     match write::rewritten(uninit, &mut space) {
         // Rewriting back returns the groups.
         Ok(len) if len >= 2 * uninit.len() - 4 => Ok(()),

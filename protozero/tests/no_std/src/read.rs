@@ -1,10 +1,14 @@
 //! Reading, with and without a schema, in one slice and in several.
 
 use core::cell::Cell;
+use core::fmt::Write as _;
 
 use protozero::decode::{Limits, Pieces, Repeated, ScatteredReader, ScatteredValue, Text, kind};
+use protozero::descriptor::{FieldDescriptor, Kind, MessageDescriptor};
 use protozero::wire::{hostile, tag, trusted, varint, write, zigzag};
-use protozero::{CallError, DecodeContext, DecodeErrorKind, Enumeration, ReadError, Reader, Value};
+use protozero::{
+    CallError, DecodeContext, DecodeError, DecodeErrorKind, Enumeration, ReadError, Reader, Value,
+};
 
 use crate::schema::kinds::{Colour, KindsReader, KindsReaderField};
 
@@ -242,4 +246,45 @@ pub fn prefix(buffer: &mut [u8], v: u64) -> Sum {
     let len = write::varint(buffer, v);
     write::fill(buffer.get_mut(len..).unwrap_or_default(), v);
     sum + prefix.len() as Sum + len as Sum
+}
+
+/// What the schema says of [`path`]'s input.
+const OUTER: &MessageDescriptor = &MessageDescriptor::new(
+    "Outer",
+    &[FieldDescriptor::optional("inner", 1, Kind::Message(|| INNER))],
+);
+const INNER: &MessageDescriptor =
+    &MessageDescriptor::new("Inner", &[FieldDescriptor::optional("x", 1, Kind::Uint32)]);
+
+/// The path of the field at which reading a broken message in a message stops, and the length of the path.
+///
+/// # Errors
+/// The input is not broken, or the path does not fit.
+pub fn path(bytes: &[u8]) -> Result<Sum, ReadError> {
+    let mut text = Length { len: 0 };
+    let mut reader = Reader::new(bytes);
+    while let Some(field) = reader.next_field()? {
+        let Value::Len(inner) = field.value else { continue };
+        if let Err(error) = Reader::new(inner).next_field() {
+            let error = ReadError::from(DecodeError::from(error));
+            let _ = write!(text, "{}", error.path(INNER, inner));
+            // In the outer message, behind a tag and a length.
+            let outer = error.kind.at(error.offset.wrapping_add(2));
+            let _ = write!(text, "{}", outer.path(OUTER, bytes));
+            text.len = text.len.wrapping_add(DecodeError::from(error).path().len());
+        }
+    }
+    Ok(text.len as Sum)
+}
+
+/// Counts the bytes of a text.
+struct Length {
+    len: usize,
+}
+
+impl core::fmt::Write for Length {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.len = self.len.wrapping_add(text.len());
+        Ok(())
+    }
 }

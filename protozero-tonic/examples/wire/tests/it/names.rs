@@ -1,10 +1,10 @@
 //! Names of services and methods that other names in the code could be taken for.
 
+use protozero_types::google::protobuf;
 use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 use wire::awkward::names::{Answer, Ask, Clash, Context, Empty, PingSvc};
 use wire::far::away;
-use wire::google::protobuf;
 use wire::{Loose, Rootless, again};
 
 use crate::served::channel;

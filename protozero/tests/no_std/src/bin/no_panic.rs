@@ -53,7 +53,7 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
 }
 
 #[inline(never)]
-fn reader(bytes: &[u8]) -> [bool; 8] {
+fn reader(bytes: &[u8]) -> [bool; 9] {
     let pieces = [bytes, bytes];
     let pieces: &[&[u8]] = black_box(&pieces);
     [
@@ -65,6 +65,7 @@ fn reader(bytes: &[u8]) -> [bool; 8] {
         black_box(read::less_common(bytes)).is_ok(),
         black_box(read::context(bytes)) != 0,
         black_box(read::by_hand(bytes)).is_ok(),
+        black_box(read::path(bytes)).is_ok(),
     ]
 }
 
