@@ -44,6 +44,8 @@ const DAEMON_WEIGHT: CpuWeight = CpuWeight(500);
 /// Longest time for the 999th of 1000 answers, and how many times that of the quiet run.
 const ANSWER_MAX: Duration = Duration::from_millis(100);
 const ANSWER_TIMES_MAX: u32 = 10;
+/// The quiet run and the first siege take a sixth of the time of the siege, and no longer than this.
+const BEFORE_MAX: Duration = Duration::from_secs(60);
 /// Below this, a difference says more about the machine than about the daemon.
 const ANSWER_NOISE: Duration = Duration::from_millis(2);
 
@@ -80,11 +82,12 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
 
 /// The quiet run and the siege: what the honest users report of each.
 fn besiege(daemon: &Daemon, plan: &Plan, cgroup: Option<&Cgroup>) -> Outcome<(Report, Report)> {
-    let quiet = honest_users(daemon, plan.time / 6)?;
+    let before = (plan.time / 6).min(BEFORE_MAX);
+    let quiet = honest_users(daemon, before)?;
     let quiet_use = daemon.resources()?;
     println!("quiet: {quiet}\n  {quiet_use:?}");
     // The memory after a first siege is the baseline, as allocators hold some back.
-    attack(daemon, plan.time / 6)?;
+    attack(daemon, before)?;
     let before = wait_as(daemon, &quiet_use)?;
     let (besieged, during) = attack(daemon, plan.time)?;
     println!("siege: {besieged}\n  {during:?}");
