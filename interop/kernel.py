@@ -30,7 +30,10 @@ class Shape:
         # Part of the trace: the fields that it has.
         self.fields = collections.defaultdict(set)
         self.counts = collections.Counter()
+        # Generic events by group and name: their fields, and how often each number of one is in the trace.
         self.generic = {}
+        self.numbers = {}
+        self.of_number = collections.Counter()
         self.switches = 0
         for packet in trace.packet:
             if packet.HasField("ftrace_events"):
@@ -61,11 +64,18 @@ class Shape:
             # Generic events: their numbers are beyond the schema.
             for field in UnknownFieldSet(event):
                 self.counts["generic"] += 1
+                self.of_number[field.field_number] += 1
                 self.fields["generic"].add(field.wire_type)
         for described in bundle.generic_event_descriptors:
             message = descriptor_pb2.DescriptorProto.FromString(described.event_descriptor)
             fields = {(field.name, field.type) for field in message.field}
-            self.generic[(described.group_name, message.name)] = fields
+            event = (described.group_name, message.name)
+            self.generic[event] = fields
+            self.numbers[event] = described.field_id
+
+    def times(self, event):
+        """How often a generic event is in the trace."""
+        return self.of_number[self.numbers[event]]
 
     def add_stats(self, stats):
         phase = "start" if stats.phase == schema.FtraceStats.START_OF_TRACE else "end"
@@ -89,8 +99,13 @@ def compare(config, cpp, ours):
             side = "cpp" if name in cpp.fields[part] else "ours"
             faults.append(f"{part}: {name} is in the trace of {side} alone")
     for event in sorted(set(cpp.generic) | set(ours.generic)):
-        if cpp.generic.get(event) != ours.generic.get(event):
-            faults.append(f"{event}: {cpp.generic.get(event)} and {ours.generic.get(event)}")
+        if event not in cpp.generic or event not in ours.generic:
+            # An event is described when it first happens: a rare one may have happened in one recording alone.
+            side, other = (cpp, "ours") if event in cpp.generic else (ours, "cpp")
+            if side.times(event) >= MANY:
+                faults.append(f"{event} ({side.times(event)} times) is not described in the trace of {other}")
+        elif cpp.generic[event] != ours.generic[event]:
+            faults.append(f"{event}: {cpp.generic[event]} and {ours.generic[event]}")
     for side in [cpp, ours]:
         if side.counts["generic"] and not side.generic:
             faults.append("generic events without a descriptor")
