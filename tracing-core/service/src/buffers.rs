@@ -8,6 +8,7 @@ use protos::{
 use super::error::{ConfigError, SessionError};
 use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::config::RegionFactory;
+use crate::retired::Retired;
 use abi::ids::BufferId;
 use abi::map::SortedMap;
 use abi::sync::Arc;
@@ -52,6 +53,8 @@ pub(crate) struct Buffers {
     /// Buffers that no session has any more, and that clones are still copied from.
     detached_buffers: SortedMap<u64, TraceBuffer>,
     last_detached: u64,
+    /// Memory of buffers that are gone.
+    retired: Retired,
     regions: Arc<dyn RegionFactory>,
 }
 
@@ -69,6 +72,7 @@ impl Buffers {
             last_id: 0,
             detached_buffers: SortedMap::new(),
             last_detached: 0,
+            retired: Retired::default(),
             regions,
         }
     }
@@ -124,7 +128,32 @@ impl Buffers {
 
     /// Drops a buffer that nothing is copied from.
     pub(crate) fn remove(&mut self, id: BufferId) {
-        self.by_id.remove(&id);
+        let old = self.by_id.remove(&id);
+        self.retire(old);
+    }
+
+    /// Drops a buffer, and frees its memory in pieces.
+    pub(crate) fn retire(&mut self, old: Option<TraceBuffer>) {
+        self.retire_memory(old.map(TraceBuffer::into_memory).unwrap_or_default());
+    }
+
+    /// Frees the memory of a buffer in pieces.
+    pub(crate) fn retire_memory(&mut self, memory: Vec<u8>) {
+        self.retired.add(memory);
+    }
+
+    /// Frees a piece of what is retired. Returns how many bytes it had.
+    pub(crate) fn free_piece(&mut self) -> usize {
+        self.retired.free_piece()
+    }
+
+    pub(crate) fn has_retired(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
+    /// Memory that is still to be freed, bytes.
+    pub(crate) fn retired_bytes(&self) -> usize {
+        self.retired.bytes()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -147,7 +176,11 @@ impl Buffers {
             Some(fresh) => self.by_id.insert(id, fresh),
             None => self.by_id.remove(&id),
         };
-        let old = old.filter(|old| old.unfinished_clones() > 0)?;
+        let old = old?;
+        if old.unfinished_clones() == 0 {
+            self.retire(Some(old));
+            return None;
+        }
         self.last_detached = self.last_detached.saturating_add(1);
         self.detached_buffers.insert(self.last_detached, old);
         Some(self.last_detached)
@@ -165,7 +198,8 @@ impl Buffers {
         if let CopySource::Detached(number) = source
             && self.detached_buffers.get(&number).is_some_and(|b| b.unfinished_clones() == 0)
         {
-            self.detached_buffers.remove(&number);
+            let old = self.detached_buffers.remove(&number);
+            self.retire(old);
         }
     }
 

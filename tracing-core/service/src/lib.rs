@@ -55,6 +55,7 @@
 //! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
 //! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
 //! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
+//! | `retired` | memory of buffers that are gone, which is freed in pieces |
 //! | `scrape` | copies what writers have not committed |
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
@@ -106,6 +107,7 @@ mod port;
 mod producers;
 mod provenance;
 mod query;
+mod retired;
 mod scrape;
 mod service_packet;
 mod session;

@@ -269,6 +269,10 @@ pub const CLONES_PER_UID_MAX: usize = 16;
 /// Bytes of buffers that are copied for clones in one turn of the service: it takes about as long as a pass of
 /// reading.
 pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
+/// Bytes of a buffer without a session that are freed in one turn of the service.
+pub const FREE_PIECE_BYTES: usize = 4 * 1024 * 1024;
+/// Work to free memory, in bytes of it for one of work: the system takes its pages back, and copies nothing.
+pub const FREED_BYTES_PER_WORK: u64 = 16;
 /// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this ...
 pub const CLONE_SAVED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// ... each change that saves another block also copies this many of the bytes that are left. So at most a sixteenth

@@ -76,6 +76,8 @@ pub struct Footprint {
     pub copying: usize,
     /// Buffers that are kept only for such copies.
     pub detached_buffers: usize,
+    /// Memory of buffers that are gone, which is still to be freed, bytes.
+    pub retired_bytes: usize,
     /// Names of triggers whose activations are remembered.
     pub trigger_names: usize,
     /// Triggers whose consumers will be told later.
@@ -129,6 +131,7 @@ impl Service {
             pending_clones: self.clones.len(),
             copying: self.buffers.all().map(TraceBuffer::unfinished_clones).sum(),
             detached_buffers: self.buffers.detached_len(),
+            retired_bytes: self.buffers.retired_bytes(),
             trigger_names: self.triggers.len(),
             delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
             losses: self.sessions.values().map(|s| s.ledger.len()).sum(),

@@ -24,6 +24,7 @@ use crate::error::SessionError;
 use crate::limits;
 use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
+use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{BufferGroup, FlushThen};
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
@@ -41,6 +42,8 @@ pub(crate) enum Todo {
     Ask(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
     /// The config of a session that a consumer asked for is checked.
     Check(Box<Checking>),
+    /// The filters of a session change, as its consumer asked.
+    Change(Option<CallId>, Box<Changing>),
     /// A consumer left.
     Part,
     /// A consumer has taken what was sent to it: its answers and its packets go on.

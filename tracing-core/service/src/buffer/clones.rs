@@ -9,6 +9,7 @@
 
 use super::memory::Memory;
 use super::ring::Ring as _;
+use super::snapshot::Snapshot;
 use super::trace_buffer::{Inner, TraceBuffer};
 
 /// A clone that has everything but its bytes. To be given back to its source:
@@ -57,9 +58,11 @@ impl TraceBuffer {
         Some(clone)
     }
 
-    /// Drops an unfinished clone of this buffer.
-    pub fn abandon_clone(&mut self, clone: UnfinishedClone) {
-        self.common_mut().memory.take_snapshot(clone.number);
+    /// Ends an unfinished clone of this buffer. Returns the memory with what was copied so far: to free it may take a
+    /// while.
+    pub fn abandon_clone(&mut self, clone: UnfinishedClone) -> Vec<u8> {
+        let snapshot = self.common_mut().memory.take_snapshot(clone.number);
+        snapshot.map(Snapshot::into_copied).unwrap_or_default()
     }
 
     /// How many clones were begun that are neither finished nor abandoned.

@@ -96,6 +96,11 @@ impl Memory {
         Some(())
     }
 
+    /// Takes the bytes away, for one who frees them.
+    pub(super) fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.data)
+    }
+
     /// How many copies are unfinished.
     pub(super) fn snapshots(&self) -> usize {
         self.snapshots.len()

@@ -190,6 +190,13 @@ impl TraceBuffer {
         self.common().memory.used()
     }
 
+    /// The memory of its bytes, or nothing of a buffer that a test has wrapped: the wrapper looks at them when it is
+    /// dropped. The rest of it is dropped.
+    #[must_use]
+    pub(crate) fn into_memory(mut self) -> Vec<u8> {
+        on_buffer!(&mut self.inner, b => b.common_mut().memory.take_bytes(), _w => Vec::new())
+    }
+
     pub(super) fn common(&self) -> &Common {
         on_buffer!(&self.inner, b => b.common(), w => w.inner().common())
     }

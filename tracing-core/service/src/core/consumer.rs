@@ -4,13 +4,17 @@ use super::Service;
 use crate::error::SessionError;
 use crate::port::ConsumerRequest as Request;
 use crate::session::admission::RequestFile;
+use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushFlags, FlushThen};
-use crate::session::{detach, enable, read, set_up, start};
+use crate::session::{detach, enable, read, start};
 use crate::step::Step;
 use crate::work::{Todo, Waiter};
 use crate::{limits, query, stats};
 use abi::ids::{CallId, ClientId, SessionId};
+
+/// The method, for its errors.
+const CHANGE: &str = "ChangeTraceConfig";
 
 impl Service {
     pub(super) fn consumer_request(
@@ -164,7 +168,8 @@ impl Service {
             }
             Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
             Request::ChangeTraceConfig(r) => {
-                self.change_request(client, call, session, &r.trace_config.unwrap_or_default());
+                let asked = r.trace_config.unwrap_or_default();
+                self.change_request(client, call, session, &asked, left);
             }
         }
     }
@@ -257,13 +262,39 @@ impl Service {
         call: Option<CallId>,
         session: Option<SessionId>,
         asked: &protos::TraceConfig,
+        left: u64,
     ) {
+        let session = session.and_then(|id| self.sessions.get(id));
+        let job = session
+            .ok_or(SessionError::NoSession)
+            .and_then(|session| Changing::begin(session, asked, &mut self.turn));
+        match job {
+            Ok(job) => self.go_on_changing(client, call, Box::new(job), left),
+            Err(error) => self.reply_result(client, call, CHANGE, Err(error)),
+        }
+    }
+
+    /// Compiles the filters that a session gets, as far as `left` allows.
+    pub(super) fn go_on_changing(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        mut job: Box<Changing>,
+        left: u64,
+    ) {
+        let end = self.turn.work.saturating_add(left);
         let (consumers, turn) = (&mut self.consumers, &mut self.turn);
-        let session = session.and_then(|id| self.sessions.get_mut(id));
-        let result = session.ok_or(SessionError::NoSession).and_then(|session| {
-            set_up::change_trace_config(session, asked, &self.sources, consumers, turn)
-        });
-        self.reply_result(client, call, "ChangeTraceConfig", result);
+        let compiled = job.go_on(end, turn);
+        if let Ok(false) = compiled
+            && let Some(consumer) = consumers.get_mut(client)
+        {
+            return consumer.work.todo.push_front(Todo::Change(call, job));
+        }
+        let session = self.sessions.get_mut(job.session).ok_or(SessionError::NoSession);
+        let result = compiled
+            .and(session)
+            .and_then(|session| job.finish(session, &self.sources, consumers, turn));
+        self.reply_result(client, call, CHANGE, result);
     }
 
     /// Does something with the session of a consumer, if it has one, and answers the call after that.

@@ -134,6 +134,8 @@ impl Service {
             self.timer_due(kind, id);
             self.run_steps();
         }
+        let freed = self.buffers.free_piece() as u64;
+        self.turn.spend(freed.checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
         self.work_off();
         self.compress_piece();
         self.turn.then(Step::CopyPiece);

@@ -70,7 +70,9 @@ impl Service {
             Step::Scrape { session, then } => self.begin_scrape(session, then),
             Step::SetUp { session, job } => self.add_session_work(session, Todo::SetUp(*job)),
             Step::StopInstances(id) => self.add_session_work(id, Todo::Stop(None)),
-            Step::Release { session, reason } => self.release(session, reason),
+            Step::Release { session, reason } => {
+                self.add_session_work(session, Todo::Release(reason));
+            }
             Step::StartInstances(id) => self.add_session_work(id, Todo::Start(None)),
             Step::Free { session, reason } => self.free(session, reason),
             step => self.run_session_step(step),

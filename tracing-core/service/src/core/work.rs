@@ -31,11 +31,13 @@ impl Service {
         consumer.work.in_line || session().is_some_and(|session| session.work.in_line)
     }
 
-    /// Whether work of any peer or session, or what is to be compressed, waits for the next
+    /// Whether work of any peer or session, what is to be compressed, or memory that is to be freed, waits for the next
     /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.line.waiting.is_empty() || !self.compressions.waiting.is_empty()
+        !self.line.waiting.is_empty()
+            || !self.compressions.waiting.is_empty()
+            || self.buffers.has_retired()
     }
 
     pub(super) fn work_of(&mut self, waiter: Waiter) -> Option<&mut Work> {
@@ -142,6 +144,9 @@ impl Service {
             (Waiter::Consumer(client), Todo::Ask(call, request, file)) => {
                 self.run_consumer_request(client, call, *request, RequestFile::new(file), left);
             }
+            (Waiter::Consumer(client), Todo::Change(call, job)) => {
+                self.go_on_changing(client, call, job, left);
+            }
             (Waiter::Consumer(client), Todo::Check(job)) => self.check_config(client, job, left),
             (Waiter::Consumer(client), Todo::Part) => self.part(client),
             (Waiter::Consumer(client), Todo::Continue) => self.continue_streams(client),
@@ -152,7 +157,7 @@ impl Service {
             (Waiter::Session(id), Todo::CloneGroup(clone, group, success, from)) => {
                 self.take_for_clone(id, (clone, group, success), from, left);
             }
-            (Waiter::Session(id), Todo::Release(reason)) => self.release(id, reason),
+            (Waiter::Session(id), Todo::Release(reason)) => self.release(id, reason, left),
             (Waiter::Producer(id), Todo::Match(call, at)) => {
                 self.match_registration(id, call, at, left);
             }
@@ -292,15 +297,16 @@ impl Service {
         }
     }
 
-    /// Separates a session that is freed from all others, once its instances are stopped.
-    pub(super) fn release(&mut self, id: SessionId, reason: EndError) {
+    /// Separates a session that is freed from all others, once its instances are stopped; as far as `left` allows.
+    fn release(&mut self, id: SessionId, reason: EndError, left: u64) {
+        let end = self.turn.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if !session.work.todo.is_empty() {
+        let (producers, consumers) = (&mut self.producers, &mut self.consumers);
+        if !session.work.todo.is_empty() || !stop::let_go(session, end, producers, &mut self.turn) {
             session.work.todo.push_back(Todo::Release(reason));
             return self.line_up(Waiter::Session(id));
         }
-        let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        stop::release(session, reason, producers, consumers, &mut self.turn);
+        stop::release(session, reason, consumers, &mut self.turn);
     }
 
     /// Removes what a producer leaves behind, as far as `left` allows.

@@ -364,19 +364,13 @@ impl Producers {
         }
     }
 
-    /// A session is gone: takes back the permission of its producers to write to its buffers, and what they would be
-    /// told about it.
-    pub(crate) fn revoke(
-        &mut self,
-        of: &BlockSet<ProducerId>,
-        (session, buffers): (SessionId, &[BufferId]),
-    ) {
-        for id in of.iter() {
-            let Some(producer) = self.by_id.get_mut(id) else { continue };
-            producer.commands.forget_session(session);
-            for buffer in buffers {
-                producer.allowed.remove(buffer);
-            }
+    /// A session is gone: takes back the permission of one of its producers to write to its buffers, and what the
+    /// producer would be told about it.
+    pub(crate) fn revoke(&mut self, id: ProducerId, session: SessionId, buffers: &[BufferId]) {
+        let Some(producer) = self.by_id.get_mut(&id) else { return };
+        producer.commands.forget_session(session);
+        for buffer in buffers {
+            producer.allowed.remove(buffer);
         }
     }
 

@@ -293,17 +293,6 @@ impl Regexes {
     }
 }
 
-/// Compiles the filters of one data source.
-pub(crate) fn compile_filter(
-    source: &TraceConfigDataSource,
-    all_machines: bool,
-    regexes: &mut Regexes,
-) -> Result<SourceFilter, ConfigError> {
-    let mut filter = SourceFilter::without_expressions(source, all_machines);
-    while filter.compile_next(source, regexes)? {}
-    Ok(filter)
-}
-
 /// What has no effect here.
 pub(crate) fn notes(config: &TraceConfig, codecs: Codecs) -> Vec<String> {
     let mut notes = Vec::new();

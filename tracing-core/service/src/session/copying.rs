@@ -106,9 +106,13 @@ impl Part {
 
     /// The clone is given up.
     pub(crate) fn abandon(self, buffers: &mut Buffers) {
-        let PartBytes::Copying(unfinished, source) = self.bytes else { return };
+        let (unfinished, source) = match self.bytes {
+            PartBytes::Copying(unfinished, source) => (unfinished, source),
+            PartBytes::Whole(buffer) => return buffers.retire(Some(buffer)),
+        };
         if let Some(buffer) = buffers.copy_source(source) {
-            buffer.abandon_clone(unfinished);
+            let memory = buffer.abandon_clone(unfinished);
+            buffers.retire_memory(memory);
         }
         buffers.release_copy_source(source);
     }

@@ -185,8 +185,11 @@ impl Instances {
         self.by_key.get(&key)
     }
 
-    pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.quota.instances_per_session_max());
+    /// Takes any of them out.
+    pub(crate) fn pop(&mut self) -> Option<Instance> {
+        let (key, _) = self.by_key.first_key_value()?;
+        let key = *key;
+        Some(self.remove(key)?.1)
     }
 
     fn count(&mut self, state: InstanceState, more: bool) {

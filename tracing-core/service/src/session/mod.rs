@@ -11,7 +11,7 @@
 //! | `admission`, `checking`, `config`, `trigger_config` | a request, the checks of its config |
 //! | `instance`, `events`, `file`, `flush_request`, `sequence` | what a session is made of |
 //! | `state` | the session, and all sessions |
-//! | `enable`, `priority`, `set_up`, `start` | from the request to data that flows |
+//! | `enable`, `priority`, `set_up`, `start`, `changing` | from the request to data that flows |
 //! | `flush` | asks producers for what they still hold |
 //! | `read`, `invalid`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
 //! | `stop` | the end |
@@ -19,6 +19,7 @@
 //! | `detach` | sessions without a connection |
 
 pub(crate) mod admission;
+pub(crate) mod changing;
 pub(crate) mod checking;
 pub(crate) mod clone;
 pub(crate) mod clone_request;

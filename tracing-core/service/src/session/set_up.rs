@@ -6,7 +6,7 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::config::{Regexes, compile_filter, target_buffer};
+use super::config::target_buffer;
 use super::events::SessionState;
 use super::instance::Instance;
 use super::quota::{Full, Owner};
@@ -16,24 +16,22 @@ use crate::accounts::User;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::data_sources::{Source, SourceKey, Sources};
-use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
-use crate::step::Step;
 use crate::turn::Turn;
 use crate::work::SetUp;
 use abi::ids::{BufferId, InstanceId, SessionId};
-use abi::map::{BlockMap, BlockSet};
-use abi::sync::Arc;
+use abi::map::BlockSet;
 
 /// The name of a data source of the config.
 pub(crate) fn source_name(session: &Session, index: usize) -> &str {
     session.config.data_sources.get(index).map_or("", name)
 }
 
-fn name(source: &protos::TraceConfigDataSource) -> &str {
+/// The name of a data source of a config.
+pub(super) fn name(source: &protos::TraceConfigDataSource) -> &str {
     source.config.as_ref().and_then(|c| c.name.as_deref()).unwrap_or_default()
 }
 
@@ -326,62 +324,4 @@ fn encode(
     config.tracing_session_id = Some(session.get());
     config.target_buffer = Some(buffer.get().into());
     config.encode_to_vec().into()
-}
-
-/// Changes a session: takes over the producer filters of `asked`, and sets up the producers that they mean and
-/// that have no instance yet. All else in it is ignored, with a line in the log. Running instances stay.
-///
-/// # Errors
-/// The session is over, or a filter is invalid. Nothing changed then.
-pub(crate) fn change_trace_config(
-    session: &mut Session,
-    asked: &TraceConfig,
-    sources: &Sources,
-    consumers: &mut Consumers,
-    turn: &mut Turn,
-) -> Result<(), SessionError> {
-    if !matches!(session.state(), SessionState::Configured | SessionState::Started) {
-        let state = session.state().name();
-        return Err(SessionError::SessionEnded { id: session.id, state });
-    }
-    let mut changed = TraceConfig::clone(&session.config);
-    let all_machines = changed.trace_all_machines.unwrap_or(false);
-    let mut regexes = Regexes::default();
-    let mut filters = Vec::with_capacity(changed.data_sources.len());
-    let mut problems = Vec::new();
-    let mut by_name = BlockMap::new();
-    for source in &asked.data_sources {
-        by_name.get_or_insert_with(name(source), || source);
-    }
-    for source in &mut changed.data_sources {
-        let wanted = name(source);
-        match by_name.get(wanted) {
-            Some(new) => {
-                source.producer_name_filter.clone_from(&new.producer_name_filter);
-                source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
-            }
-            None => problems.push(SessionError::SourceMissing(wanted.to_owned())),
-        }
-        let before = regexes.work;
-        let filter = compile_filter(source, all_machines, &mut regexes);
-        turn.spend(regexes.work.saturating_sub(before));
-        filters.push(filter?);
-    }
-    // Their bytes, not their fields: that needs no code of its own.
-    let asked = asked.encode_to_vec();
-    turn.spend((asked.len() as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE));
-    if changed.encode_to_vec() != asked {
-        problems.push(SessionError::OnlyFiltersChange);
-    }
-    session.config = Arc::new(changed);
-    *session.filters = filters;
-    for error in problems {
-        let text = format_args!("ChangeTraceConfig: {error}");
-        consumers.log_session_error(session.consumer, &mut turn.out, text);
-    }
-    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
-    let served = session.instances.values().map(|i| (i.source_index, i.producer)).collect();
-    let job = SetUp { last: sources.last(), served: Some(served), ..SetUp::default() };
-    turn.then(Step::SetUp { session: session.id, job: Box::new(job) });
-    Ok(())
 }

@@ -305,12 +305,34 @@ pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, turn:
     }
 }
 
-/// Separates a session from its consumer, its instances and its producers. Its consumer, if still there, is told of
-/// the end and may enable another one; a file is completed in the background.
+/// Separates a session from its instances and its producers, until the work of `turn` is `end`. Returns whether none
+/// are left.
+pub(crate) fn let_go(
+    session: &mut Session,
+    end: u64,
+    producers: &mut Producers,
+    turn: &mut Turn,
+) -> bool {
+    let Session { id, instances, buffers, producers: of, .. } = session;
+    while turn.work < end {
+        if instances.pop().is_some() {
+            turn.spend(limits::WORK_PER_ENTRY);
+        } else if let Some(producer) = of.pop_first() {
+            let entries = (buffers.len() as u64).saturating_add(1);
+            turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
+            producers.revoke(producer, *id, buffers);
+        } else {
+            break;
+        }
+    }
+    instances.len() == 0 && of.is_empty()
+}
+
+/// Separates a session from its consumer, after its instances and its producers. The consumer, if still there, is told
+/// of the end and may enable another session; a file is completed in the background.
 pub(crate) fn release(
     session: &mut Session,
     reason: EndError,
-    producers: &mut Producers,
     consumers: &mut Consumers,
     turn: &mut Turn,
 ) {
@@ -324,8 +346,6 @@ pub(crate) fn release(
         turn.out.close_file(file.id);
     }
     session.freed = true;
-    session.instances.clear();
-    producers.revoke(&session.producers, (session.id, &session.buffers));
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
         refuse_to_detach(session, client, consumers, turn);

@@ -27,6 +27,13 @@ fn enable(shell: &mut Shell, consumer: &mut MockConsumer, config: TraceConfig) -
     let other = MockConsumer::connect(shell, 0);
     assert!(!shell.service.is_busy(other.client));
     assert_eq!(other.call(shell, Ask::QueryCapabilities(Default::default())).len(), 1);
+    let turns = turns_until_rest(shell);
+    shell.work_waits = false;
+    (shell.service.work() - begun, turns)
+}
+
+/// Does turns until nothing waits. Returns how many there were; none cost more than it may.
+fn turns_until_rest(shell: &mut Shell) -> usize {
     let mut turns = 0;
     while shell.service.has_work() {
         let before = shell.service.work();
@@ -35,8 +42,7 @@ fn enable(shell: &mut Shell, consumer: &mut MockConsumer, config: TraceConfig) -
         assert!(cost <= limits::WORK_PER_TURN + ONE, "{cost} in one turn");
         turns += 1;
     }
-    shell.work_waits = false;
-    (shell.service.work() - begun, turns)
+    turns
 }
 
 fn with_expressions(count: usize) -> TraceConfig {
@@ -57,6 +63,55 @@ fn expressions_are_compiled_in_pieces() {
     assert!(cost > 800 * 1024 * limits::WORK_PER_COMPILED_BYTE, "{cost}");
     let id = shell.service.session_of(consumer.client).unwrap();
     assert_eq!(shell.service.view(id).unwrap().state, "STARTED");
+}
+
+#[test]
+fn expressions_of_a_change_are_compiled_in_pieces() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut asked = config(&["ds"]);
+    asked.data_sources[0].producer_name_filter = vec!["nobody".into()];
+    consumer.enable(&mut shell, asked, None);
+    let offering = crate::producer(&mut shell, "p199abc");
+    offering.register_name(&mut shell, "ds");
+    assert_eq!(shell.service.footprint().instances, 0);
+    shell.work_waits = true;
+    shell.advance_ms(1000);
+    let change = |config: TraceConfig| {
+        let trace_config = Some(config.into());
+        protos::ChangeTraceConfigRequest { trace_config, ..Default::default() }
+    };
+    let begun = shell.service.work();
+    let request = Ask::ChangeTraceConfig(change(with_expressions(200)));
+    let call = shell.call_consumer(consumer.client, request, None);
+    let cost = shell.service.work() - begun;
+    assert!(cost <= limits::WORK_PER_PEER + ONE, "{cost} at once");
+    assert!(shell.take_replies_to(consumer.client, call).is_empty());
+    assert!(turns_until_rest(&mut shell) > 5);
+    assert_eq!(shell.take_replies_to(consumer.client, call).len(), 1);
+    assert_eq!(shell.service.footprint().instances, 1);
+    assert!(shell.service.work() - begun > 200 * 1024 * limits::WORK_PER_COMPILED_BYTE);
+}
+
+/// A session that ends while its filters are compiled does not get them.
+#[test]
+fn a_session_may_end_while_its_filters_change() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let asked = TraceConfig { duration_ms: Some(2000), ..config(&["ds"]) };
+    consumer.enable(&mut shell, asked, None);
+    shell.work_waits = true;
+    shell.advance_ms(1999);
+    let request = protos::ChangeTraceConfigRequest {
+        trace_config: Some(with_expressions(200).into()),
+        ..Default::default()
+    };
+    let call = shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None);
+    shell.now_ns += 1_000_000;
+    assert!(turns_until_rest(&mut shell) > 1);
+    let replies = shell.take_replies_to(consumer.client, call);
+    assert_eq!(replies.len(), 1);
+    assert!(replies[0].response.is_none(), "refused");
 }
 
 #[test]

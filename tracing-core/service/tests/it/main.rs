@@ -21,6 +21,7 @@ mod fields;
 mod files;
 mod filtering;
 mod flushes;
+mod freeing;
 mod ledger;
 mod lifecycle;
 mod limits;

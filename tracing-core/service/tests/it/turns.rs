@@ -11,7 +11,7 @@ use service::limits;
 const UNCUT: u64 = 40 * 1024;
 
 /// Does turns until nothing waits. Returns how many there were; none cost more than it may.
-fn turns(shell: &mut Shell) -> usize {
+pub(crate) fn turns(shell: &mut Shell) -> usize {
     let mut turns = 0;
     while shell.service.has_work() {
         let before = shell.service.work();
@@ -24,7 +24,7 @@ fn turns(shell: &mut Shell) -> usize {
 }
 
 /// Runs `input`, which may cost an allowance at once.
-fn bounded<T>(shell: &mut Shell, input: impl FnOnce(&mut Shell) -> T) -> T {
+pub(crate) fn bounded<T>(shell: &mut Shell, input: impl FnOnce(&mut Shell) -> T) -> T {
     let before = shell.service.work();
     let result = input(shell);
     let cost = shell.service.work() - before;
@@ -363,7 +363,7 @@ fn a_session_is_set_up_in_pieces() {
 }
 
 /// Instances of one name, as many as a session may have, that acknowledge their stop or not.
-fn session_of_many(
+pub(crate) fn session_of_many(
     shell: &mut Shell,
     count: usize,
     notifies: bool,

@@ -146,6 +146,11 @@ impl Snapshot {
         self.saved = BlockMap::new();
     }
 
+    /// What is copied so far, finished or not.
+    pub(super) fn into_copied(self) -> Vec<u8> {
+        self.copy
+    }
+
     /// The copy, if it is finished.
     pub(super) fn into_bytes(self) -> Option<Vec<u8>> {
         (!self.abandoned && self.left() == 0).then_some(self.copy)

@@ -95,10 +95,6 @@ impl Quota {
         if fits { Ok(()) } else { Err(Full::User) }
     }
 
-    pub(crate) fn instances_per_session_max(&self) -> usize {
-        self.instances_per_session_max
-    }
-
     /// Bytes of all configs.
     pub(crate) fn bytes(&self) -> usize {
         self.all.bytes

@@ -1,0 +1,109 @@
+//! What a session leaves behind is forgotten, and its memory goes back to the system, in pieces: other peers are served
+//! between them.
+
+use super::clone::ask;
+use super::turns::{bounded, holding_some, large_buffer, session_of_many, turns};
+use super::*;
+
+/// Bytes of a piece.
+const PIECE: usize = 4 << 20;
+
+/// Pages of 32 KiB: more than two pieces.
+const PAGES: usize = 2 * PIECE / (32 * 1024) + 8;
+
+/// A service that waits between its turns, with a session that has [`PAGES`] pages in its buffer.
+fn filled() -> (Shell, MockProducer, MockConsumer) {
+    let mut shell = Shell::new();
+    let (producer, _) = holding_some(&mut shell, "ds", (PAGES, PAGES));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    let call = consumer.flush(&mut shell, 0);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+    shell.work_waits = true;
+    (shell, producer, consumer)
+}
+
+fn retired(shell: &Shell) -> usize {
+    shell.service.footprint().retired_bytes
+}
+
+/// Does turns until all is freed, which costs a sixteenth of its bytes. Returns how many turns there were.
+fn free(shell: &mut Shell) -> usize {
+    let (mut turns, begun) = (0, shell.service.work());
+    while retired(shell) > 0 {
+        let before = retired(shell);
+        assert!(shell.service.has_work(), "the service is due");
+        shell.turn();
+        assert!(retired(shell) < before);
+        turns += 1;
+    }
+    let cost = (shell.service.work() - begun) as usize;
+    assert!((turns * PIECE / 32..=turns * PIECE / 16).contains(&cost), "{cost} in {turns} turns");
+    turns
+}
+
+#[test]
+fn the_buffer_of_a_session_is_freed_in_pieces() {
+    let (mut shell, _producer, consumer) = filled();
+    consumer.disconnect(&mut shell);
+    while shell.service.footprint().sessions > 0 {
+        shell.turn();
+    }
+    assert_eq!(shell.service.footprint().buffers, 0);
+    assert_eq!(free(&mut shell), 3);
+    assert!(!shell.service.has_work());
+}
+
+#[test]
+fn a_clone_that_is_given_up_is_freed_in_pieces() {
+    let (mut shell, _producer, _consumer) = filled();
+    shell.service.set_clone_piece(PIECE + 4096);
+    let (clone, _) = ask(&mut shell, 0, None);
+    while !shell.service.copies_clones() {
+        shell.turn();
+    }
+    clone.disconnect(&mut shell);
+    while shell.service.footprint().pending_clones > 0 {
+        shell.turn();
+    }
+    assert_eq!(shell.service.footprint().sessions, 1, "the source goes on");
+    assert!(free(&mut shell) >= 2);
+}
+
+#[test]
+fn the_instances_of_a_session_that_is_freed_are_forgotten_in_pieces() {
+    let mut shell = Shell::new();
+    let (_offering, consumer) = session_of_many(&mut shell, 2000, false);
+    consumer.disable(&mut shell);
+    shell.advance_ms(1000);
+    shell.work_waits = true;
+    bounded(&mut shell, |shell| consumer.free(shell));
+    let left = shell.service.footprint().instances;
+    assert!((1..2000).contains(&left), "{left} instances");
+    assert_eq!(shell.service.footprint().sessions, 1);
+    turns(&mut shell);
+    let held = shell.service.footprint();
+    assert_eq!((held.sessions, held.instances, held.config_bytes_charged), (0, 0, 0));
+}
+
+#[test]
+fn the_producers_of_a_session_that_is_freed_are_let_go_in_pieces() {
+    let mut shell = Shell::new();
+    let mut all = Vec::new();
+    for _ in 0..600 {
+        let producer = producer(&mut shell, "p");
+        let descriptor = DataSourceDescriptor { no_flush: Some(true), ..descriptor("ds") };
+        producer.register(&mut shell, descriptor);
+        all.push(producer);
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    consumer.disable(&mut shell);
+    shell.advance_ms(1000);
+    shell.work_waits = true;
+    bounded(&mut shell, |shell| consumer.free(shell));
+    assert_eq!(shell.service.footprint().sessions, 1);
+    turns(&mut shell);
+    let held = shell.service.footprint();
+    assert_eq!((held.sessions, held.stale_grants), (0, 0));
+}
