@@ -7,7 +7,7 @@ use crate::session::admission::RequestFile;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushFlags, FlushThen};
-use crate::session::{detach, enable, read, start};
+use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
 use crate::work::{Todo, Waiter};
 use crate::{limits, query, stats};
@@ -167,10 +167,7 @@ impl Service {
                 self.detach_request(client, call, session, r.key.unwrap_or_default());
             }
             Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
-            Request::ChangeTraceConfig(r) => {
-                let asked = r.trace_config.unwrap_or_default();
-                self.change_request(client, call, session, &asked, left);
-            }
+            Request::ChangeTraceConfig(r) => self.change_request(client, call, session, r, left),
         }
     }
 
@@ -261,15 +258,17 @@ impl Service {
         client: ClientId,
         call: Option<CallId>,
         session: Option<SessionId>,
-        asked: &protos::TraceConfig,
+        request: protos::ChangeTraceConfigRequest,
         left: u64,
     ) {
-        let session = session.and_then(|id| self.sessions.get(id));
-        let job = session
-            .ok_or(SessionError::NoSession)
-            .and_then(|session| Changing::begin(session, asked, &mut self.turn));
-        match job {
-            Ok(job) => self.go_on_changing(client, call, Box::new(job), left),
+        let session = session.and_then(|id| self.sessions.get(id)).ok_or(SessionError::NoSession);
+        match session.and_then(|session| set_up::check_open(session).map(|()| session)) {
+            Ok(session) => {
+                let asked = request.trace_config.unwrap_or_default();
+                let work = &mut self.turn.work;
+                let job = Changing::new(session.id, &session.config, &asked, work);
+                self.go_on_changing(client, call, Box::new(job), left);
+            }
             Err(error) => self.reply_result(client, call, CHANGE, Err(error)),
         }
     }
@@ -284,7 +283,7 @@ impl Service {
     ) {
         let end = self.turn.work.saturating_add(left);
         let (consumers, turn) = (&mut self.consumers, &mut self.turn);
-        let compiled = job.go_on(end, turn);
+        let compiled = job.go_on(end, &mut turn.work);
         if let Ok(false) = compiled
             && let Some(consumer) = consumers.get_mut(client)
         {
@@ -292,8 +291,9 @@ impl Service {
         }
         let session = self.sessions.get_mut(job.session).ok_or(SessionError::NoSession);
         let result = compiled
+            .map_err(SessionError::from)
             .and(session)
-            .and_then(|session| job.finish(session, &self.sources, consumers, turn));
+            .and_then(|session| set_up::change(session, *job, &self.sources, consumers, turn));
         self.reply_result(client, call, CHANGE, result);
     }
 

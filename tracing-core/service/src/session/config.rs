@@ -236,6 +236,11 @@ pub(crate) fn target_buffer(
     Ok(resolved)
 }
 
+/// The name of a data source of a config.
+pub(crate) fn name_of(source: &TraceConfigDataSource) -> &str {
+    source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default()
+}
+
 /// Checks where a data source writes to, and how long its config is. Returns that.
 pub(crate) fn check_target(
     config: &TraceConfig,

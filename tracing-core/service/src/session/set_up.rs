@@ -6,7 +6,8 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::config::target_buffer;
+use super::changing::Changing;
+use super::config::{name_of, target_buffer};
 use super::events::SessionState;
 use super::instance::Instance;
 use super::quota::{Full, Owner};
@@ -16,23 +17,21 @@ use crate::accounts::User;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::data_sources::{Source, SourceKey, Sources};
+use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
+use crate::step::Step;
 use crate::turn::Turn;
 use crate::work::SetUp;
 use abi::ids::{BufferId, InstanceId, SessionId};
 use abi::map::BlockSet;
+use abi::sync::Arc;
 
 /// The name of a data source of the config.
 pub(crate) fn source_name(session: &Session, index: usize) -> &str {
-    session.config.data_sources.get(index).map_or("", name)
-}
-
-/// The name of a data source of a config.
-pub(super) fn name(source: &protos::TraceConfigDataSource) -> &str {
-    source.config.as_ref().and_then(|c| c.name.as_deref()).unwrap_or_default()
+    session.config.data_sources.get(index).map_or("", name_of)
 }
 
 /// Whether data sources are set up for a session now.
@@ -324,4 +323,40 @@ fn encode(
     config.tracing_session_id = Some(session.get());
     config.target_buffer = Some(buffer.get().into());
     config.encode_to_vec().into()
+}
+
+/// Whether the data sources of a session can be changed.
+///
+/// # Errors
+/// The session is over.
+pub(crate) fn check_open(session: &Session) -> Result<(), SessionError> {
+    if matches!(session.state(), SessionState::Configured | SessionState::Started) {
+        return Ok(());
+    }
+    Err(SessionError::SessionEnded { id: session.id, state: session.state().name() })
+}
+
+/// The session has other filters from now on.
+///
+/// # Errors
+/// The session is over. Nothing changed then.
+pub(crate) fn change(
+    session: &mut Session,
+    job: Changing,
+    sources: &Sources,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) -> Result<(), SessionError> {
+    check_open(session)?;
+    session.config = Arc::new(job.config);
+    *session.filters = job.filters;
+    for error in job.problems {
+        let text = format_args!("ChangeTraceConfig: {error}");
+        consumers.log_session_error(session.consumer, &mut turn.out, text);
+    }
+    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    let served = session.instances.values().map(|i| (i.source_index, i.producer)).collect();
+    let job = SetUp { last: sources.last(), served: Some(served), ..SetUp::default() };
+    turn.then(Step::SetUp { session: session.id, job: Box::new(job) });
+    Ok(())
 }
