@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bytes::Buf;
 use protozero::{DecodeError, Message, WriteError};
 use tonic::Status;
 use tonic::codec::{BufferSettings, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -18,7 +17,8 @@ pub use tonic;
 /// encoded (more than 2 GiB, or more levels than decoders accept). tonic checks the size of messages before and after
 /// this codec: `max_decoding_message_size`, 4 MiB unless the client or server says otherwise, and
 /// `max_encoding_message_size`. Memory for the structs of a message is limited as in
-/// [`Message::decode`].
+/// [`Message::decode`]. Fields of type `Bytes` and `SharedStr` share the buffer of the connection: see
+/// [`Message::decode_buf`].
 pub struct Codec<E, D> {
     buffers: BufferSettings,
     messages: PhantomData<fn(E) -> D>,
@@ -106,8 +106,7 @@ impl<M: Message> Decoder for MessageDecoder<M> {
 
     fn decode(&mut self, input: &mut DecodeBuf<'_>) -> Result<Option<M>, Status> {
         // Takes the message out of the buffer, without a copy.
-        let bytes = input.copy_to_bytes(input.remaining());
-        M::decode(&bytes).map(Some).map_err(|error| not_received(&error))
+        M::decode_buf(input).map(Some).map_err(|error| not_received(&error))
     }
 
     fn buffer_settings(&self) -> BufferSettings {

@@ -32,11 +32,10 @@
 //! ```
 
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::decode::{DecodeContext, Field};
+use crate::decode::{DecodeContext, DecodeMemory, Field};
 use crate::encode::Scope;
 use crate::error::{ReadError, WriteError};
 use crate::message::{GROWTH_FREE, GROWTH_MAX};
@@ -91,10 +90,12 @@ impl<E, S: Shape> Extension<E, S> {
         fields: impl IntoIterator<Item = Field<'a>>,
     ) -> Result<S::Value, ReadError> {
         let mut value = S::Value::default();
-        let left = Cell::new(GROWTH_FREE);
+        let mut left = GROWTH_FREE;
         for field in fields.into_iter().filter(|field| field.number == self.number) {
-            left.set(left.get().saturating_add(field.raw.len().saturating_mul(GROWTH_MAX)));
-            S::merge(&mut value, &field, DecodeContext::new().with_growth(&left))?;
+            left = left.saturating_add(field.raw.len().saturating_mul(GROWTH_MAX));
+            let memory = DecodeMemory::new(left);
+            S::merge(&mut value, &field, DecodeContext::new().with_growth(&memory))?;
+            left = memory.left();
         }
         Ok(value)
     }

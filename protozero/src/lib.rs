@@ -73,8 +73,9 @@
 //! window, rewriting, and reading. `alloc` adds growing sinks and owned messages, `derive` a derive
 //! macro for hand-written messages, `text` the text format, `json` the JSON format, and `dynamic`
 //! messages of a schema that is loaded at run time. `bytes` supports the buffers of that crate as
-//! outputs and as field types; `std` adds output to `io::Write`. `small` compiles setters as function
-//! calls: half the code in builds for size, and four to eight times the instructions.
+//! inputs, whose memory fields share, as outputs and as field types; `std` adds output to
+//! `io::Write`. `small` compiles setters as function calls: half the code in builds for size, and
+//! four to eight times the instructions.
 //!
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
@@ -122,6 +123,8 @@ pub mod rewrite;
 #[doc(hidden)]
 pub mod rt;
 mod service;
+#[cfg(feature = "bytes")]
+mod shared_str;
 pub mod sink;
 mod splice;
 #[cfg(feature = "text")]
@@ -133,7 +136,7 @@ mod writer;
 
 #[cfg(feature = "alloc")]
 pub use decode::FrameReader;
-pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
+pub use decode::{DecodeContext, DecodeMemory, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
 pub use enumeration::{Enumeration, UnknownName, UnknownNumber};
 pub use error::{DecodeError, DecodeErrorKind, ReadError, WriteError};
@@ -152,6 +155,8 @@ pub use reflect::{Reflect, ReflectError};
 #[cfg(all(feature = "text", feature = "std"))]
 pub use registry::{NameTaken, Registry};
 pub use service::CallError;
+#[cfg(feature = "bytes")]
+pub use shared_str::SharedStr;
 #[cfg(feature = "alloc")]
 pub use sink::{AppendSink, HeapSink};
 pub use sink::{FixedSink, RangesSink, WindowSink};

@@ -48,6 +48,30 @@
 //! message may write it differently, because fields that only one of them knows come last in the
 //! other. So a signature should cover the bytes that were sent, not those of a decoded message.
 //!
+//! # Sharing the input
+//!
+//! A `bytes` field can have the type `Bytes` of the crate `bytes`, and a `string` field the type `SharedStr` (feature
+//! `bytes`): in a derived struct, and in a generated one with the options `bytes` and `strings`. [`Message::decode`]
+//! copies them. [`Message::decode_buf`] takes a `Buf`, such as a `Bytes`, a `BytesMut`, or a chain of them, and these
+//! fields share the memory of that:
+//!
+//! ```text
+//!  input     | chunk          | chunk    | chunk        |
+//!  fields    [ a  ][ b  ][    c    ][ d ][ e  ][   f    ]
+//!              shared      copied    shared
+//! ```
+//!
+//! - `Buf::copy_to_bytes` takes the fields that lie in one chunk out of the input, as many as there are at once. It
+//!   copies nothing where the chunk is a `Bytes` or a `BytesMut`.
+//! - A field of the outermost message that lies in several chunks is copied once, with all that is in it. Its fields
+//!   share the copy. So besides the input there is never more memory than for a copy of it, and a length is checked
+//!   before anything is allocated for it.
+//! - A field that shares a chunk keeps all of it in memory. `Bytes::copy_from_slice` gives it memory of its own.
+//! - Unknown fields and extensions are copied, and so are fields of type `Vec<u8>` and `String`.
+//!
+//! The result is that of [`Message::decode`] for the same bytes in one slice, and so is the error. Only its path has no
+//! index for an element of a list in the outermost message, if an earlier part of the input was decoded already.
+//!
 //! # Depth
 //!
 //! Encoding and decoding refuse messages with more than
@@ -60,14 +84,17 @@ use alloc::boxed::Box;
 #[cfg(target_has_atomic = "ptr")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::fmt::Debug;
 
-use crate::decode::DecodeContext;
+#[cfg(feature = "bytes")]
+use crate::decode::limits;
 pub(crate) use crate::decode::limits::{GROWTH_FREE, GROWTH_MAX, growth};
+use crate::decode::{DecodeContext, DecodeMemory};
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, ReadError, WriteError};
+#[cfg(feature = "bytes")]
+use crate::owned::merge_buf;
 use crate::owned::{Encode, Merge, count, encoded, split_delimited, to_front, to_vec};
 use crate::path::path_of;
 
@@ -241,8 +268,35 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
     /// # Errors
     /// Those of [`Message::decode`]; the fields before the error are merged.
     fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let growth = Cell::new(growth(bytes));
+        let growth = DecodeMemory::new(growth(bytes));
         self.merge_within(bytes, DecodeContext::new().with_growth(&growth))
+    }
+
+    /// Decodes the message in `input`, in one or several chunks. Fields of type `Bytes` and `SharedStr`
+    /// [share](crate::message#sharing-the-input) its memory.
+    ///
+    /// # Errors
+    /// Those of [`Message::decode`].
+    ///
+    /// # Panics
+    /// If `input` does not behave as `Buf` says.
+    #[cfg(feature = "bytes")]
+    fn decode_buf(input: impl bytes::Buf) -> Result<Self, DecodeError> {
+        let mut message = Self::default();
+        message.merge_buf(input)?;
+        Ok(message)
+    }
+
+    /// Merges all fields of `input` into `self`: see [`Message::decode_buf`].
+    ///
+    /// # Errors
+    /// Those of [`Message::merge`]. What is left of `input` is unspecified then.
+    ///
+    /// # Panics
+    /// As [`Message::decode_buf`].
+    #[cfg(feature = "bytes")]
+    fn merge_buf(&mut self, mut input: impl bytes::Buf) -> Result<(), DecodeError> {
+        merge_buf(self, &mut input, limits::DEPTH_MAX, None)
     }
 
     /// Merges all fields of `bytes` into `self`, within the limits of `context`.
@@ -327,7 +381,7 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     /// # Errors
     /// Those of [`Message::merge`].
     fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
-        let growth = Cell::new(growth(bytes));
+        let growth = DecodeMemory::new(growth(bytes));
         self.merge_fields(bytes, DecodeContext::new().with_growth(&growth))
             .map_err(|error| failed::<Self>(error, bytes))
     }

@@ -1,11 +1,11 @@
 //! Decoding with other limits than those of `Message::decode`.
 
-use core::cell::Cell;
-
-use crate::decode::DecodeContext;
 use crate::decode::limits::DEPTH_MAX;
+use crate::decode::{DecodeContext, DecodeMemory};
 use crate::error::DecodeError;
 use crate::message::{Message, growth};
+#[cfg(feature = "bytes")]
+use crate::owned::merge_buf;
 
 /// Limits for decoding owned messages.
 ///
@@ -78,7 +78,31 @@ impl DecodeOptions {
     /// # Errors
     /// Those of [`Message::merge`], with these limits.
     pub fn merge<M: Message>(&self, message: &mut M, bytes: &[u8]) -> Result<(), DecodeError> {
-        let memory = Cell::new(self.memory_max.unwrap_or_else(|| growth(bytes)));
+        let memory = DecodeMemory::new(self.memory_max.unwrap_or_else(|| growth(bytes)));
         message.merge_within(bytes, DecodeContext::with_depth(self.depth_max).with_growth(&memory))
+    }
+
+    /// Decodes the message in `input` as [`Message::decode_buf`] does, with these limits.
+    ///
+    /// # Errors
+    /// Those of [`Message::decode_buf`].
+    #[cfg(feature = "bytes")]
+    pub fn decode_buf<M: Message>(&self, input: impl bytes::Buf) -> Result<M, DecodeError> {
+        let mut message = M::default();
+        self.merge_buf(&mut message, input)?;
+        Ok(message)
+    }
+
+    /// Merges all fields of `input` into `message` as [`Message::merge_buf`] does, with these limits.
+    ///
+    /// # Errors
+    /// Those of [`Message::merge_buf`].
+    #[cfg(feature = "bytes")]
+    pub fn merge_buf<M: Message>(
+        &self,
+        message: &mut M,
+        mut input: impl bytes::Buf,
+    ) -> Result<(), DecodeError> {
+        merge_buf(message, &mut input, self.depth_max, self.memory_max)
     }
 }

@@ -44,6 +44,7 @@ pub mod heap {
 pub use crate::{
     __compact as compact, __compact_oneof as compact_oneof, __extendable as extendable,
     __inside_compact as inside_compact, __oneof as oneof, __owned as owned, __unknown as unknown,
+    __view as view, __view_oneof as view_oneof,
 };
 
 /// Declares a writer from one line per field.
@@ -234,8 +235,8 @@ pub fn decode_within<M: crate::Message>(
 /// [`Message::decode`](crate::Message::decode).
 #[cfg(feature = "alloc")]
 #[must_use]
-pub fn growth(bytes: &[u8]) -> core::cell::Cell<usize> {
-    core::cell::Cell::new(crate::message::growth(bytes))
+pub fn growth(bytes: &[u8]) -> crate::DecodeMemory<'static> {
+    crate::DecodeMemory::new(crate::message::growth(bytes))
 }
 
 /// Encodes the message of a call.

@@ -1,7 +1,12 @@
 //! Limits for decoding owned messages. Readers do not need them, because they neither recurse nor
 //! allocate; a caller that does so while reading uses [`Limits`](super::Limits).
 
+#[cfg(feature = "bytes")]
+use bytes::Bytes;
 use core::cell::Cell;
+use core::fmt;
+#[cfg(not(feature = "bytes"))]
+use core::marker::PhantomData;
 
 use crate::error::DecodeErrorKind;
 
@@ -44,30 +49,74 @@ pub(crate) fn growth(bytes: &[u8]) -> usize {
 }
 
 #[cfg(feature = "alloc")]
-pub(super) fn growth_of(len: usize) -> usize {
+pub(crate) fn growth_of(len: usize) -> usize {
     let large = len.saturating_mul(GROWTH_LARGE).max(GROWTH_TOTAL);
     len.saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE).min(large)
+}
+
+/// Memory for one decoding: how much the structs of nested messages may take, and the input that fields
+/// may share. All levels use the same one.
+#[derive(PartialEq, Eq)]
+pub struct DecodeMemory<'i> {
+    /// Bytes that may still be allocated for nested messages.
+    left: Cell<usize>,
+    /// Fields of type `bytes::Bytes` share it.
+    #[cfg(feature = "bytes")]
+    input: Option<&'i Bytes>,
+    #[cfg(not(feature = "bytes"))]
+    input: PhantomData<&'i [u8]>,
+}
+
+impl<'i> DecodeMemory<'i> {
+    /// `bytes` bytes for structs of nested messages. Fields share nothing.
+    #[must_use]
+    pub const fn new(bytes: usize) -> Self {
+        #[cfg(feature = "bytes")]
+        let input = None;
+        #[cfg(not(feature = "bytes"))]
+        let input = PhantomData;
+        Self { left: Cell::new(bytes), input }
+    }
+
+    /// The same for fields that share `input`, which is what is decoded.
+    #[cfg(feature = "bytes")]
+    pub(crate) const fn sharing(bytes: usize, input: &'i Bytes) -> Self {
+        Self { left: Cell::new(bytes), input: Some(input) }
+    }
+
+    /// Bytes that structs of nested messages may still take.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.left.get()
+    }
+}
+
+/// Without the input, which can be long.
+impl fmt::Debug for DecodeMemory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecodeMemory").field("left", &self.left()).finish_non_exhaustive()
+    }
 }
 
 /// The unused budget of one decoding. Each level gets a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeContext<'b> {
     depth_left: u32,
-    /// Bytes that may still be allocated for nested messages. All levels share this counter.
-    growth_left: Option<&'b Cell<usize>>,
+    // One pointer, so that a context has two words and stays in registers.
+    memory: Option<&'b DecodeMemory<'b>>,
 }
 
 impl<'b> DecodeContext<'b> {
     /// The default budget for an outermost message.
     #[must_use]
     pub const fn new() -> Self {
-        Self { depth_left: DEPTH_MAX, growth_left: None }
+        Self { depth_left: DEPTH_MAX, memory: None }
     }
 
     /// A budget with `depth` levels below the outermost message.
     #[must_use]
     pub const fn with_depth(depth: u32) -> Self {
-        Self { depth_left: depth, growth_left: None }
+        Self { depth_left: depth, memory: None }
     }
 
     /// The budget for one level below.
@@ -82,10 +131,10 @@ impl<'b> DecodeContext<'b> {
         }
     }
 
-    /// The same budget, with `left` bytes for structs of nested messages.
+    /// The same budget, with `memory` for structs of nested messages.
     #[must_use]
-    pub const fn with_growth(self, left: &'b Cell<usize>) -> Self {
-        Self { growth_left: Some(left), ..self }
+    pub const fn with_growth(self, memory: &'b DecodeMemory<'b>) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// Subtracts `bytes` of allocated memory from the budget.
@@ -94,9 +143,19 @@ impl<'b> DecodeContext<'b> {
     /// [`DecodeErrorKind::TooMuchMemory`] if the budget has less left.
     #[inline]
     pub fn grow(self, bytes: usize) -> Result<(), DecodeErrorKind> {
-        let Some(left) = self.growth_left else { return Ok(()) };
+        let Some(DecodeMemory { left, .. }) = self.memory else { return Ok(()) };
         left.set(left.get().checked_sub(bytes).ok_or(DecodeErrorKind::TooMuchMemory)?);
         Ok(())
+    }
+
+    /// The memory of `part`, if it lies in the input that fields share.
+    #[cfg(feature = "bytes")]
+    #[must_use]
+    pub(crate) fn share(self, part: &[u8]) -> Option<Bytes> {
+        let input = self.memory?.input?;
+        let start = part.as_ptr().addr().checked_sub(input.as_ptr().addr())?;
+        let end = start.checked_add(part.len()).filter(|end| *end <= input.len())?;
+        Some(input.slice(start..end))
     }
 }
 

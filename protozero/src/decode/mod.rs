@@ -5,6 +5,7 @@
 //! | bytes without a schema | [`Reader`]: the fields one by one |
 //! | bytes with a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?` |
 //! | several slices that form one message | [`ScatteredReader`]; a field in several slices is [`Pieces`] |
+//! | a `bytes::Buf` for an owned message | `Message::decode_buf` (needs `bytes`) |
 //! | a stream of messages | `FrameReader`: the messages, borrowed from their block (needs `alloc`) |
 //! | an untrusted message that becomes a data structure | [`Limits`]: for depth, fields and bytes |
 //!
@@ -17,6 +18,8 @@
 //! Malformed input ends with a [`ReadError`](crate::ReadError), which contains the offset of
 //! the malformed or incomplete field. No fields follow, except after a string that is not UTF-8.
 
+#[cfg(feature = "bytes")]
+mod chunks;
 mod field;
 mod fields;
 #[cfg(feature = "alloc")]
@@ -36,12 +39,14 @@ mod text;
 mod typed;
 mod utf8;
 
+#[cfg(feature = "bytes")]
+pub(crate) use chunks::take_fields;
 pub use field::{Field, Value};
 pub use fields::{Fields, Malformed};
 #[cfg(feature = "alloc")]
 pub use frames::{FRAME_BYTES_MAX, Frame, FrameReader, Frames};
 pub use limited::{Budget, LimitedReader, Limits};
-pub use limits::DecodeContext;
+pub use limits::{DecodeContext, DecodeMemory};
 pub use named::{Elements, Repeated, Table, Unknown, UnknownIter, last, last_of, table};
 pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};
 pub use pieces::Pieces;
@@ -49,6 +54,8 @@ pub use reader::Reader;
 pub use scattered::{ScatteredField, ScatteredReader, ScatteredValue, ScatteredVarints};
 pub use text::Text;
 pub use typed::{MessageReader, TypedField, TypedFields};
+#[cfg(feature = "bytes")]
+pub(crate) use utf8::CheckedBytes;
 
 #[cfg(all(test, feature = "alloc"))]
 mod props;

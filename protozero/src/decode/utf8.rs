@@ -1,7 +1,14 @@
 //! UTF-8 checks. Names and labels are short and ASCII: for these, calling the function of the
-//! standard library costs more than the check itself.
+//! standard library costs more than the check itself. Shared bytes that were checked stay so.
 #![allow(unsafe_code, reason = "listed in SAFETY.md")]
 
+#[cfg(feature = "bytes")]
+use alloc::string::String;
+#[cfg(feature = "bytes")]
+use bytes::Bytes;
+
+#[cfg(feature = "bytes")]
+use super::limits::DecodeContext;
 use crate::error::DecodeErrorKind;
 
 /// The top bit of each byte, which is 0 in ASCII.
@@ -40,6 +47,60 @@ fn is_ascii(bytes: &[u8]) -> bool {
         return (inner | outer) & HIGH16 as u32 == 0;
     }
     bytes.iter().fold(0, |high, byte| high | byte) < 0x80
+}
+
+/// Bytes in memory that others may share.
+///
+/// C1. They are UTF-8: each function that makes a value takes them from a text, or checks them.
+/// C2. Nobody changes them: no function here gives access to the field, and the bytes of a `Bytes` are never written
+///     while it exists.
+#[cfg(feature = "bytes")]
+#[derive(Clone, Default)]
+pub(crate) struct CheckedBytes(Bytes);
+
+#[cfg(feature = "bytes")]
+impl CheckedBytes {
+    /// Checks `bytes`.
+    ///
+    /// # Errors
+    /// [`DecodeErrorKind::Utf8`].
+    pub(crate) fn new(bytes: Bytes) -> Result<Self, DecodeErrorKind> {
+        utf8(&bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// The bytes of `text`.
+    pub(crate) const fn from_static(text: &'static str) -> Self {
+        Self(Bytes::from_static(text.as_bytes()))
+    }
+
+    /// The memory of `text`, if that lies in the input that `context` shares.
+    #[inline]
+    pub(crate) fn share(text: &str, context: DecodeContext<'_>) -> Option<Self> {
+        let bytes = context.share(text.as_bytes())?;
+        // The same address and length: the same bytes, so C1 holds.
+        core::ptr::eq(&*bytes, text.as_bytes()).then_some(Self(bytes))
+    }
+
+    /// The text.
+    #[inline]
+    pub(crate) fn as_str(&self) -> &str {
+        // SAFETY:
+        // - C1 and C2: the bytes were UTF-8, and are the same.
+        unsafe { core::str::from_utf8_unchecked(&self.0) }
+    }
+
+    /// The bytes.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0
+    }
+}
+
+#[cfg(feature = "bytes")]
+impl From<String> for CheckedBytes {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
 }
 
 #[inline(never)]

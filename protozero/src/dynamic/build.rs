@@ -15,7 +15,6 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::Cell;
 
 use super::cost::MEMORY_MAX;
 use super::error::{PoolError, PoolErrorKind as Why};
@@ -30,7 +29,7 @@ use super::schema::{
     is_proto2_group, json_name, short,
 };
 use super::value::Value;
-use crate::decode::DecodeContext;
+use crate::decode::{DecodeContext, DecodeMemory};
 use crate::message::{Message as _, growth};
 use crate::text::literal;
 use crate::wire::tag::NUMBER_MAX;
@@ -58,7 +57,7 @@ impl Pool {
     /// than the set.
     pub fn decode(set: &[u8]) -> Result<Self, PoolError> {
         let names = names_max(set.len());
-        let memory = Cell::new(growth(set).min(2 * MEMORY_MAX));
+        let memory = DecodeMemory::new(growth(set).min(2 * MEMORY_MAX));
         let context = DecodeContext::new().with_growth(&memory);
         let mut files = FileDescriptorSet::default();
         files.merge_within(set, context).map_err(|error| PoolError {

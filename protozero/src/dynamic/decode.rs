@@ -10,7 +10,6 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::cell::Cell;
 
 use super::cost::{self, MEMORY_MAX, charge, enter};
 use super::fault::{offset_in, too_deep};
@@ -18,7 +17,7 @@ use super::pool::MessageDescriptor;
 use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
 use super::{DynamicMessage, message_set, names};
-use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
+use crate::decode::{DecodeContext, DecodeMemory, Field, Reader, Value as Wire};
 use crate::error::{DecodeError, DecodeErrorKind, ReadError};
 use crate::wire::zigzag;
 
@@ -42,7 +41,7 @@ impl DynamicMessage {
     /// # Errors
     /// Those of [`DynamicMessage::decode`]; the fields before the error are merged.
     pub fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let memory = Cell::new(MEMORY_MAX);
+        let memory = DecodeMemory::new(MEMORY_MAX);
         self.merge_within(bytes, DecodeContext::new().with_growth(&memory))
     }
 
@@ -53,16 +52,16 @@ impl DynamicMessage {
     /// # #[cfg(feature = "dynamic")] {
     /// # use protozero::DecodeErrorKind;
     /// # use protozero::dynamic::Pool;
-    /// use core::cell::Cell;
-    /// use protozero::{DecodeContext, dynamic::DynamicMessage};
+    /// use protozero::dynamic::DynamicMessage;
+    /// use protozero::{DecodeContext, DecodeMemory};
     ///
     /// # let set = b"\x0a\x1d\x0a\x07p.proto\x22\x12\x0a\x05Point\x12\x09\x0a\x01x\x18\x01\x20\x01\x28\x05";
     /// # let point = Pool::decode(set)?.message("Point").unwrap();
-    /// let memory = Cell::new(1 << 20);
+    /// let memory = DecodeMemory::new(1 << 20);
     /// let mut message = DynamicMessage::new(point);
     /// message.merge_within(b"\x08\x03", DecodeContext::with_depth(10).with_growth(&memory))?;
-    /// assert!(memory.get() < 1 << 20);
-    /// # memory.set(0);
+    /// assert!(memory.left() < 1 << 20);
+    /// # let memory = DecodeMemory::new(0);
     /// # let context = DecodeContext::new().with_growth(&memory);
     /// # let error = DynamicMessage::new(message.descriptor().clone()).merge_within(b"\x08\x03", context);
     /// # assert_eq!(error.map_err(|e| e.kind), Err(DecodeErrorKind::TooLarge));

@@ -8,6 +8,7 @@
 //!  kinds      scalar.rs  text.rs  nested.rs  map.rs
 //!  owned_macro.rs  generates the calls from a line per field, without a derive
 //!  compact.rs      the same with less code
+//!  view_macro.rs   the same for structs that borrow
 //! ```
 //!
 //! The `merge_*` functions return whether they understood the field. The caller keeps or drops an
@@ -24,7 +25,10 @@ pub mod owned_macro;
 mod put;
 mod rows;
 mod scalar;
+#[cfg(feature = "bytes")]
+mod shared;
 mod text;
+mod view_macro;
 mod whole;
 
 use core::mem::size_of;
@@ -53,8 +57,11 @@ pub use scalar::{
     Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadPacked, Sfixed32,
     Sfixed64, Sint32, Sint64, Uint32, Uint64,
 };
+#[cfg(feature = "bytes")]
+pub(crate) use shared::merge_buf;
 pub use text::{
-    Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView, Utf8,
+    Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView, Utf8, Utf8In,
+    Utf8View,
 };
 pub(crate) use whole::{count, encoded, to_front, to_vec};
 

@@ -1,4 +1,4 @@
-//! Strings and bytes. Owned types copy them from the input, views borrow them.
+//! Strings and bytes. Owned types copy them from the input or share its memory, views borrow them.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -13,12 +13,18 @@ use crate::error::{DecodeErrorKind, ReadError};
 /// A type that can hold a copy of a `string`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold a copy of a protobuf string",
-    note = "`String`, `Cow<'_, str>` and `Box<str>` can; `&str` can in a struct that derives \
-            `MessageView`"
+    note = "`String`, `Cow<'_, str>`, `Box<str>` and, with the feature `bytes`, `protozero::SharedStr` \
+            can; `&str` can in a struct that derives `MessageView`"
 )]
 pub trait TextValue: AsRef<str> + Default {
     /// Copies `text`.
     fn set_text(&mut self, text: &str);
+
+    /// Shares the input that `context` has, of which `text` is a part; otherwise copies `text`.
+    #[inline]
+    fn set_text_within(&mut self, text: &str, _context: DecodeContext<'_>) {
+        self.set_text(text);
+    }
 }
 
 /// A type that can borrow a `string`.
@@ -40,6 +46,12 @@ pub trait TextBorrow<'a>: AsRef<str> + Default {
 pub trait BytesValue: AsRef<[u8]> + Default {
     /// Copies `bytes`.
     fn set_bytes(&mut self, bytes: &[u8]);
+
+    /// Shares the input that `context` has, of which `bytes` are a part; otherwise copies `bytes`.
+    #[inline]
+    fn set_bytes_within(&mut self, bytes: &[u8], _context: DecodeContext<'_>) {
+        self.set_bytes(bytes);
+    }
 }
 
 /// A type that can borrow `bytes`.
@@ -119,6 +131,14 @@ impl BytesValue for bytes::Bytes {
     fn set_bytes(&mut self, bytes: &[u8]) {
         *self = bytes::Bytes::copy_from_slice(bytes);
     }
+
+    #[inline]
+    fn set_bytes_within(&mut self, bytes: &[u8], context: DecodeContext<'_>) {
+        match context.share(bytes) {
+            Some(shared) => *self = shared,
+            None => self.set_bytes(bytes),
+        }
+    }
 }
 
 impl BytesValue for Cow<'_, [u8]> {
@@ -149,9 +169,15 @@ pub struct Text<T = String, const CHECKED: bool = false>(PhantomData<T>);
 /// A copied `string` that must be UTF-8.
 pub type Utf8 = Text<String, true>;
 
+/// The same in another type.
+pub type Utf8In<T> = Text<T, true>;
+
 /// A borrowed `string`; `CHECKED` as in [`Text`].
 #[derive(Debug)]
 pub struct TextView<T, const CHECKED: bool = false>(PhantomData<T>);
+
+/// A borrowed `string` that must be UTF-8.
+pub type Utf8View<T> = TextView<T, true>;
 
 /// Copied `bytes`.
 #[derive(Debug)]
@@ -199,9 +225,13 @@ kinds! {
 }
 
 impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
-    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
+    fn merge(
+        slot: &mut T,
+        field: &Field<'_>,
+        context: DecodeContext<'_>,
+    ) -> Result<bool, ReadError> {
         let text = text::<CHECKED>(field)?;
-        Ok(text.map(|text| slot.set_text(text)).is_some())
+        Ok(text.map(|text| slot.set_text_within(text, context)).is_some())
     }
 
     fn is_invalid(value: &Value<'_>) -> bool {
@@ -221,9 +251,13 @@ impl<'a, T: TextBorrow<'a>, const CHECKED: bool> Read<'a> for TextView<T, CHECKE
 }
 
 impl<T: BytesValue> Read<'_> for Bytes<T> {
-    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, ReadError> {
+    fn merge(
+        slot: &mut T,
+        field: &Field<'_>,
+        context: DecodeContext<'_>,
+    ) -> Result<bool, ReadError> {
         let Value::Len(bytes) = field.value else { return Ok(false) };
-        slot.set_bytes(bytes);
+        slot.set_bytes_within(bytes, context);
         Ok(true)
     }
 }

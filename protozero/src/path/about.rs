@@ -150,8 +150,51 @@ impl<M> Unnamed for Named<M> {}
 
 /// The path of the field at `offset` of the message `bytes`.
 pub(crate) fn path(about: About, bytes: &[u8], offset: usize) -> alloc::boxed::Box<str> {
+    written(about, bytes, offset)
+}
+
+fn written(names: impl Names<'static>, bytes: &[u8], offset: usize) -> alloc::boxed::Box<str> {
     let mut text = alloc::string::String::new();
     // Writing to a string cannot fail.
-    let _ = super::write(&mut text, about, bytes, offset);
+    let _ = super::write(&mut text, names, bytes, offset);
     text.into_boxed_str()
+}
+
+/// [`path`] in the rest of a message, whose first fields are gone. Elements of its own lists have no index, because
+/// nobody has counted those before.
+#[cfg(feature = "bytes")]
+pub(crate) fn path_in_rest(about: About, rest: &[u8], offset: usize) -> alloc::boxed::Box<str> {
+    written(Rest { about, is_inside: false }, rest, offset)
+}
+
+/// [`Names`] of the rest of a message.
+#[cfg(feature = "bytes")]
+#[derive(Clone, Copy)]
+struct Rest {
+    about: About,
+    /// In a message of the rest, which is whole.
+    is_inside: bool,
+}
+
+#[cfg(feature = "bytes")]
+impl Names<'static> for Rest {
+    fn message(self) -> &'static str {
+        self.about.message()
+    }
+
+    fn field(self, number: u32) -> Option<Part<'static, Self>> {
+        let Part { name, holds } = self.about.field(number)?;
+        let inside = |about| Self { about, is_inside: true };
+        let holds = match holds {
+            Holding::Values | Holding::Numbers if !self.is_inside => Holding::Value,
+            Holding::Messages(about) if !self.is_inside => Holding::Message(inside(about)),
+            Holding::Value => Holding::Value,
+            Holding::Values => Holding::Values,
+            Holding::Numbers => Holding::Numbers,
+            Holding::Message(about) => Holding::Message(inside(about)),
+            Holding::Messages(about) => Holding::Messages(inside(about)),
+            Holding::Map(key, about) => Holding::Map(key, about.map(inside)),
+        };
+        Some(Part { name, holds })
+    }
 }

@@ -19,6 +19,8 @@ use core::fmt::{self, Write};
 
 #[cfg(feature = "alloc")]
 pub(crate) use about::path as path_of;
+#[cfg(feature = "bytes")]
+pub(crate) use about::path_in_rest;
 #[cfg(feature = "alloc")]
 pub use about::{About, Holds, Line, Named, Row, Unnamed};
 pub use schema::FieldPath;

@@ -11,12 +11,11 @@
 //! ```
 
 use alloc::string::String;
-use core::cell::Cell;
 use core::fmt::{self, Write};
 
 use super::any::{ANY, is_url};
 use crate::decode::limits::DEPTH_MAX;
-use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
+use crate::decode::{DecodeContext, DecodeMemory, Field, Reader, Value as Wire};
 use crate::descriptor;
 use crate::dynamic::schema::{FieldData, Schema, Symbol, Type, short};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Value};
@@ -254,7 +253,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
             return Ok(false);
         }
         let mut inner = DynamicMessage::new(inner);
-        let memory = Cell::new(self.memory);
+        let memory = DecodeMemory::new(self.memory);
         let context = DecodeContext::new().with_growth(&memory);
         if inner.merge_within(bytes, context).is_err() {
             return Ok(false);
@@ -265,7 +264,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         }
         self.begin()?;
         write!(self.out, "[{url}]")?;
-        let before = core::mem::replace(&mut self.memory, memory.get());
+        let before = core::mem::replace(&mut self.memory, memory.left());
         self.nested(|printer| printer.message(&inner))?;
         self.memory = before;
         if self.options.unknown_fields {

@@ -13,3 +13,5 @@ mod kinds;
 mod large;
 #[cfg(feature = "derive")]
 mod props;
+#[cfg(all(feature = "derive", feature = "bytes"))]
+mod shared;

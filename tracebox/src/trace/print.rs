@@ -1,14 +1,13 @@
 //! Prints the packets of a trace, one after the other.
 
-use std::cell::Cell;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 
-use protozero::DecodeContext;
 use protozero::decode::FrameReader;
 use protozero::decode::limits::DEPTH_MAX;
 use protozero::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor};
 use protozero::text::{self, PrintOptions};
+use protozero::{DecodeContext, DecodeMemory};
 
 use tracing_file::{compressed, escape};
 
@@ -191,7 +190,7 @@ impl<W: Write> Printer<W> {
             return Ok(());
         }
         let head = format!("# packet {index}: {} bytes {place}", body.len());
-        let memory = Cell::new(self.memory);
+        let memory = DecodeMemory::new(self.memory);
         // One level less: the trace is a message as well, and is read again as one.
         let context = DecodeContext::with_depth(DEPTH_MAX - 1).with_growth(&memory);
         let mut packet = DynamicMessage::new(self.packet.clone());

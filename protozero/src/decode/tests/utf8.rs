@@ -42,3 +42,33 @@ proptest! {
         check(&ascii);
     }
 }
+
+/// Shared bytes are a text only if they were checked, or are those of a text.
+#[cfg(feature = "bytes")]
+#[test]
+fn one_bad_byte_is_no_shared_text() {
+    use std::string::String;
+
+    use super::super::{CheckedBytes, DecodeContext, DecodeMemory};
+    use bytes::Bytes;
+
+    let checked = |bytes: Bytes| CheckedBytes::new(bytes).map(|text| String::from(text.as_str()));
+    assert_eq!(checked(Bytes::from_static(b"ab")), Ok("ab".into()));
+    assert_eq!(checked(Bytes::from_static(b"a\xff")), Err(crate::DecodeErrorKind::Utf8));
+
+    let whole = Bytes::from(b"abcdef".to_vec());
+    let input = whole.slice(1..4);
+    let memory = DecodeMemory::sharing(0, &input);
+    let context = DecodeContext::new().with_growth(&memory);
+    let share = |text: &str, context| {
+        CheckedBytes::share(text, context).map(|text| String::from(text.as_str()))
+    };
+    let text = |from: usize, to: usize| core::str::from_utf8(&whole[from..to]).unwrap();
+    assert_eq!(share(text(1, 4), context), Some("bcd".into()));
+    assert_eq!(share(text(2, 3), context), Some("c".into()));
+    // Not all of it is in the input, nothing of it is, or there is no input.
+    for outside in [text(0, 2), text(2, 5), text(4, 6), "bcd"] {
+        assert_eq!(share(outside, context), None);
+    }
+    assert_eq!(share(text(1, 4), DecodeContext::new()), None);
+}

@@ -1,6 +1,5 @@
 //! Malicious sets of descriptors, and malicious messages.
 
-use core::cell::Cell;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -9,7 +8,7 @@ use super::{EVERYTHING, set, try_pool};
 use crate::dynamic::build::names_max;
 use crate::dynamic::{DynamicMessage, MapKey, Pool, PoolErrorKind, Value, cost};
 use crate::text::PrintOptions;
-use crate::{DecodeContext, DecodeErrorKind, WriteError};
+use crate::{DecodeContext, DecodeErrorKind, DecodeMemory, WriteError};
 
 #[test]
 fn prefixes_and_changed_bytes_give_a_pool_or_an_error() {
@@ -111,12 +110,12 @@ const GROWS_IN_MEMORY: &str = "file { name: 'f' syntax: 'proto3' message_type { 
 
 /// Bytes that decoding `wire` subtracts from the budget.
 fn cost(pool: &Pool, wire: &[u8], memory: usize) -> Result<usize, DecodeErrorKind> {
-    let left = Cell::new(memory);
+    let left = DecodeMemory::new(memory);
     let mut message = super::new(pool, "M");
     let context = DecodeContext::new().with_growth(&left);
     message.merge_within(wire, context).map_err(|error| error.kind)?;
     assert_eq!(message, super::decode(pool, "M", wire));
-    Ok(memory - left.get())
+    Ok(memory - left.left())
 }
 
 #[test]

@@ -16,7 +16,6 @@ mod scalar;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::cell::Cell;
 
 use super::error::PrintError;
 use super::known::NULL_VALUE;
@@ -24,7 +23,7 @@ use super::options::PrintOptions;
 use super::output::Output;
 use super::table::{Field, Form, SHORT_KEY_BYTES, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
-use crate::decode::{DecodeContext, Fields, Reader, Value as Wire};
+use crate::decode::{DecodeContext, DecodeMemory, Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
 use crate::error::{DecodeErrorKind, ReadError};
@@ -343,7 +342,7 @@ impl<'p> Printer<'p> {
 
     fn decode(&self, index: u32, bytes: &[u8], level: u32) -> Result<DynamicMessage, PrintError> {
         let mut message = DynamicMessage::new(self.pool.message_at(index));
-        let growth = Cell::new(MEMORY_MAX);
+        let growth = DecodeMemory::new(MEMORY_MAX);
         let context = DecodeContext::with_depth(DEPTH_MAX - level).with_growth(&growth);
         message.merge_within(bytes, context)?;
         Ok(message)

@@ -1,13 +1,13 @@
 //! Reading, with and without a schema, in one slice and in several.
 
-use core::cell::Cell;
 use core::fmt::Write as _;
 
 use protozero::decode::{Limits, Pieces, Repeated, ScatteredReader, ScatteredValue, Text, kind};
 use protozero::descriptor::{FieldDescriptor, Kind, MessageDescriptor};
 use protozero::wire::{hostile, tag, trusted, varint, write, zigzag};
 use protozero::{
-    CallError, DecodeContext, DecodeError, DecodeErrorKind, Enumeration, ReadError, Reader, Value,
+    CallError, DecodeContext, DecodeError, DecodeErrorKind, DecodeMemory, Enumeration, ReadError,
+    Reader, Value,
 };
 
 use crate::schema::kinds::{Colour, KindsReader, KindsReaderField};
@@ -192,11 +192,11 @@ pub fn less_common(bytes: &[u8]) -> Result<Sum, CallError> {
 
 /// Uses a budget on several levels.
 pub fn context(bytes: &[u8]) -> Sum {
-    let left = Cell::new(bytes.len());
+    let left = DecodeMemory::new(bytes.len());
     let context = DecodeContext::with_depth(bytes.len() as u32).with_growth(&left);
     let entered = context.enter().and_then(|inner| inner.grow(bytes.len()));
     let fresh = DecodeContext::new() == DecodeContext::default();
-    Sum::from(entered.is_ok()) + Sum::from(fresh) + left.get() as Sum
+    Sum::from(entered.is_ok()) + Sum::from(fresh) + left.left() as Sum
 }
 
 /// Encodes and decodes numbers.

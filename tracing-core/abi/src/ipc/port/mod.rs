@@ -1,10 +1,9 @@
 //! The services there are, as types.
 
-use core::cell::Cell;
 use core::fmt;
 
-use protozero::DecodeContext;
 use protozero::rt::MethodInfo;
+use protozero::{DecodeContext, DecodeMemory};
 
 use crate::limits::IPC_DECODED_BYTES_MAX;
 
@@ -55,7 +54,7 @@ impl Port for ProducerPort {
     // Compiled where it is called: a client never decodes requests.
     #[inline]
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
-        let growth = Cell::new(IPC_DECODED_BYTES_MAX);
+        let growth = DecodeMemory::new(IPC_DECODED_BYTES_MAX);
         let context = DecodeContext::new().with_growth(&growth);
         Self::Request::decode_within(method_id, args, context).map_err(|_| Unroutable)
     }
@@ -92,7 +91,7 @@ impl Port for ConsumerPort {
     // Compiled where it is called: a client never decodes requests.
     #[inline]
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
-        let growth = Cell::new(IPC_DECODED_BYTES_MAX);
+        let growth = DecodeMemory::new(IPC_DECODED_BYTES_MAX);
         let context = DecodeContext::new().with_growth(&growth);
         Self::Request::decode_within(method_id, args, context).map_err(|_| Unroutable)
     }
