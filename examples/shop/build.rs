@@ -3,5 +3,6 @@
 use protozero_codegen::{ApiKinds, Build, BuildError};
 
 fn main() -> Result<(), BuildError> {
-    Build::new().api_kinds(ApiKinds::ALL).compile(&["proto/shop.proto"], &["proto"])
+    let api_kinds = ApiKinds { view: true, ..ApiKinds::ALL };
+    Build::new().api_kinds(api_kinds).compile(&["proto/shop.proto"], &["proto"])
 }

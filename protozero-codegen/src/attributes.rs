@@ -48,6 +48,10 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
         None => {}
         Some(name) => return Err(nothing(name, "hold as Bytes")),
     }
+    match config.strings.iter().find(|name| !any(schema, name, true, rule)) {
+        None => {}
+        Some(name) => return Err(nothing(name, "hold as SharedStr")),
+    }
     match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false, inside)) {
         None => {}
         Some(name) => return Err(nothing(name, "drop unknown fields of")),

@@ -15,6 +15,10 @@ pub struct ApiKinds {
     /// Plain structs that implement `protozero::Message`, and oneof enums; they need `protozero`'s feature
     /// `alloc` but not std. A field with an explicit default has a getter `NAME_or_default`, unless it is in a oneof.
     pub owned: bool,
+    /// Structs that borrow strings and bytes from the encoded message and implement `protozero::MessageView`; they
+    /// need `protozero`'s feature `alloc`. Well-known types of the crate `pbzero-types` are owned in them. Not together
+    /// with [`Config::features`]. Attributes and `serde` are for owned messages alone.
+    pub view: bool,
     /// Append-only writers.
     pub writer: bool,
     /// Lazy zero-copy readers.
@@ -29,12 +33,18 @@ pub struct ApiKinds {
 impl ApiKinds {
     /// Owned messages alone, which is what the build script, the command and the plugin generate unless they are told
     /// otherwise. `ApiKinds { writer: true, ..ApiKinds::OWNED }` adds writers.
-    pub const OWNED: Self =
-        Self { owned: true, writer: false, reader: false, service: false, descriptor: false };
+    pub const OWNED: Self = Self {
+        owned: true,
+        view: false,
+        writer: false,
+        reader: false,
+        service: false,
+        descriptor: false,
+    };
 
-    /// Everything.
+    /// Everything but views, which few programs need beside readers.
     pub const ALL: Self =
-        Self { owned: true, writer: true, reader: true, service: true, descriptor: true };
+        Self { writer: true, reader: true, service: true, descriptor: true, ..Self::OWNED };
 }
 
 /// Which code is generated for the services of gRPC: see [gRPC](crate#grpc).
@@ -143,8 +153,12 @@ pub struct Config {
     /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
     /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
     /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.
-    /// Decoding copies the bytes once. Extensions are read as `Vec<u8>`.
+    /// `Message::decode_buf` shares the memory of its input, `decode` copies the bytes once. Extensions are read as
+    /// `Vec<u8>`.
     pub bytes: Vec<String>,
+    /// Where `string` fields are `protozero::SharedStr` instead of `String`, which shares memory as `Bytes` does. Names
+    /// as for [`Config::bytes`]. Keys of maps stay `String`, and `serde` does not know the type.
+    pub strings: Vec<String>,
     /// Messages, oneofs and enums derive `Serialize` and `Deserialize` of `serde`, with Rust's names of fields. An enum
     /// is its number, a missing field has its default, and **unknown fields are left out**. The crate depends on
     /// `serde` with its feature `derive`. Types of other crates need the derives there: with well-known types in the

@@ -10,10 +10,10 @@
 //! returns text. Only protobuf-parse needs files, in a private temporary folder. The output depends only on the input,
 //! follows declaration order, and contains neither version nor date.
 //!
-//! A message has up to three kinds of API, none of which needs the others (see [`ApiKinds`]): an *owned* struct, which
-//! encodes and decodes as a derived one does, a zero-copy *writer* and a zero-copy *reader*. There are also enums,
-//! services, and static descriptors for the text format. Generated code is safe, and compiles and documents without a
-//! warning.
+//! A message has up to four kinds of API, none of which needs the others (see [`ApiKinds`]): an *owned* struct, which
+//! encodes and decodes as a derived one does, a *view*, which is such a struct and borrows its strings and bytes, a
+//! zero-copy *writer* and a zero-copy *reader*. There are also enums, services, and static descriptors for the text
+//! format. Generated code is safe, and compiles and documents without a warning.
 //!
 //! # The schema language
 //!
@@ -50,8 +50,9 @@
 //! |---|---|
 //! | message `Order` | `Order`, `OrderWriter`, `OrderReader` |
 //! | fields that a reader yields; all fields after one pass | `OrderReaderField`; `OrderReaderTable` |
+//! | message `Order`, borrowed | `OrderBorrowed<'a>` |
 //! | message `Order.Item` | `Order_Item`, `Order_ItemWriter`, `Order_ItemReader` |
-//! | oneof `paid_by` of `Order` | `Order_PaidByOneof` |
+//! | oneof `paid_by` of `Order`; borrowed | `Order_PaidByOneof`; `Order_PaidByBorrowedOneof` |
 //! | enum `Status`, value `STATUS_NOT_SHIPPED` | `Status::NotShipped` |
 //! | service `Exchange` | module `Exchange` |
 //! | extension `foo_bar` | constant `FOO_BAR`, of the message it stands in, if any |
@@ -62,10 +63,10 @@
 //!
 //! - an underscore in the name of a type is doubled: `Order_Item` of the schema is `Order__Item`; one in front of the
 //!   name of a nested type becomes a zero;
-//! - a type whose name ends as a derived one (`Writer`, `Reader`, `ReaderField`, `ReaderTable`, `Oneof`) gets an
-//!   underscore, unless this is its whole name: `TraceWriter_`. So does a type in lower case with an underscore, and a
-//!   type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`. Underscores at the end of
-//!   a package's name are doubled;
+//! - a type whose name ends as a derived one (`Writer`, `Reader`, `ReaderField`, `ReaderTable`, `Borrowed`, `Oneof`)
+//!   gets an underscore, unless this is its whole name: `TraceWriter_`. So does a type in lower case with an
+//!   underscore, and a type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`.
+//!   Underscores at the end of a package's name are doubled;
 //! - values of enums lose the name of the enum, and are in camel case. `Display`, `FromStr`, `Debug` and the text
 //!   format keep the names of the schema.
 //!

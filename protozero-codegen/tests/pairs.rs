@@ -52,8 +52,7 @@ fn output_follows_the_input_and_nothing_else() {
 
 #[test]
 fn api_kinds_can_be_left_out() {
-    let api_kinds =
-        ApiKinds { owned: false, writer: true, reader: true, service: false, descriptor: false };
+    let api_kinds = ApiKinds { owned: false, service: false, descriptor: false, ..ApiKinds::ALL };
     let files = generate(&Config {
         sources: sources(),
         api_kinds,

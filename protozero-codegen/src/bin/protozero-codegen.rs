@@ -13,8 +13,8 @@ usage: protozero-codegen [options] FILE.proto...
 
   -I, --include DIR       where files and their imports are found; repeatable [.]
   -o, --out DIR           where to write [.]
-      --api-kinds A+B     of owned, writer, reader, service, descriptor; or all
-                          [owned]
+      --api-kinds A+B     of owned, view, writer, reader, service, descriptor; or all,
+                          which is all of them but view [owned]
       --grpc A+B          code for tonic: of client, connect, server; or all (this program
                           needs the feature grpc)
       --grpc-runtime PATH where that code finds protozero_tonic
@@ -39,6 +39,7 @@ usage: protozero-codegen [options] FILE.proto...
       --runtime PATH      where code finds protozero, such as ::my_sdk::protozero
       --bytes NAME        use bytes::Bytes instead of Vec<u8> in the field, message or
                           package NAME (. is everything); repeatable
+      --strings NAME      use protozero::SharedStr instead of String there; repeatable
       --message-attribute NAME:#[..], --enum-attribute, --field-attribute
                           add attributes to a declaration, or all in a package;
                           repeatable
@@ -94,6 +95,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("extern") => format!("extern={}", args.value()?.string()?),
             Arg::Long("runtime") => format!("runtime={}", args.value()?.string()?),
             Arg::Long("bytes") => format!("bytes={}", args.value()?.string()?),
+            Arg::Long("strings") => format!("strings={}", args.value()?.string()?),
             Arg::Long(name @ ("message-attribute" | "enum-attribute" | "field-attribute")) => {
                 let name = name.replace('-', "_");
                 format!("{name}={}", args.value()?.string()?)

@@ -200,6 +200,14 @@ impl Build {
         self
     }
 
+    /// Stores `string` as `protozero::SharedStr` in the fields, messages and packages with these names: see
+    /// [`Config::strings`].
+    #[must_use]
+    pub fn strings(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.config.strings.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
     /// Derives `Serialize` and `Deserialize` everywhere: see [`Config::serde`].
     #[must_use]
     pub fn serde(mut self) -> Self {

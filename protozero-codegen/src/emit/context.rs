@@ -99,6 +99,11 @@ impl Context<'_> {
         self.path_to(self.schema.messages[id.0].file, &self.names.message(id).reader)
     }
 
+    /// Path of the struct that borrows, without its lifetime.
+    pub fn view(&self, id: MessageId) -> TokenStream {
+        self.path_to(self.schema.messages[id.0].file, &self.names.message(id).view)
+    }
+
     /// Path of the enum.
     pub fn enumeration(&self, id: EnumId) -> TokenStream {
         self.path_to(self.schema.enums[id.0].file, self.names.enumeration(id))
@@ -187,6 +192,11 @@ impl Context<'_> {
     /// Whether the configuration asks for `bytes::Bytes` as the type of this field.
     pub fn shares_bytes(&self, full: &str) -> bool {
         self.config.bytes.iter().any(|name| attributes::matches(self.config, name, full))
+    }
+
+    /// Whether the configuration asks for `SharedStr` as the type of this field.
+    pub fn shares_text(&self, full: &str) -> bool {
+        self.config.strings.iter().any(|name| attributes::matches(self.config, name, full))
     }
 
     /// The prefix of a path from the root.

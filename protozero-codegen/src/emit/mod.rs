@@ -11,6 +11,7 @@ mod owned;
 mod reader;
 mod service;
 mod tree;
+mod view;
 mod writer;
 
 use std::cell::RefCell;
@@ -36,6 +37,12 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
                        without them: add its feature `grpc`";
         let file = schema.files.first().map(|f| f.path.clone()).unwrap_or_default();
         return Err(Error { file, line: 0, column: 0, message: message.into() });
+    }
+    if config.api_kinds.view && !config.features.is_empty() {
+        // A lifetime that only a field of another area has would be unused without that area.
+        let message = "views have no areas: make them without `feature`".into();
+        let file = schema.files.first().map(|f| f.path.clone()).unwrap_or_default();
+        return Err(Error { file, line: 0, column: 0, message });
     }
     let externs = [config.externs.clone(), wellknown::externs(config)].concat();
     reach::assign_externs(&mut schema, &externs);
@@ -117,6 +124,9 @@ impl Context<'_> {
         for id in &file.messages {
             if api_kinds.owned {
                 items.extend(owned::emit(self, *id));
+            }
+            if api_kinds.view {
+                items.extend(view::emit(self, *id));
             }
             if api_kinds.writer {
                 items.extend(writer::emit(self, *id));

@@ -50,7 +50,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         }
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
-    let defaults = defaults(cx, &held, &name);
+    let defaults = defaults(cx, &held, &quote! { #name });
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // Fields are encoded in the order of their numbers, from the last to the first.
     lines.sort_by_key(|(number, _)| Reverse(*number));
@@ -95,11 +95,11 @@ fn unknown(cx: &Context<'_>, full: &str) -> TokenStream {
 }
 
 /// The feature that a line of a table needs, and the line.
-type Line<'a> = (Option<&'a str>, String);
+pub(super) type Line<'a> = (Option<&'a str>, String);
 
 /// The lines of a oneof, each with its lowest number: one, or one per range of numbers if numbers of other fields are
 /// between those of its members.
-fn oneof_lines<'a>(
+pub(super) fn oneof_lines<'a>(
     message: &Message,
     oneof: usize,
     name: &proc_macro2::Ident,
@@ -123,7 +123,7 @@ fn oneof_lines<'a>(
 }
 
 /// `rt::NAME! { TYPE; lines }`.
-fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) -> TokenStream {
+pub(super) fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) -> TokenStream {
     let mut out = format!("rt::{name}! {{ {ty};\n");
     for (feature, line) in lines {
         cx.row(&mut out, "    ", None, *feature, line);
@@ -169,12 +169,13 @@ fn pointer(cx: &Context<'_>, full: &str, f: &Field) -> Option<&'static str> {
 fn held(cx: &Context<'_>, full: &str, f: &Field) -> TokenStream {
     match f.kind {
         Kind::Bytes if cx.shares_bytes(full) => quote! { protozero::bytes::Bytes },
+        Kind::String if cx.shares_text(full) => quote! { protozero::SharedStr },
         kind => cx.scalar(kind),
     }
 }
 
 /// A message field always has presence.
-fn implicit(f: &Field) -> bool {
+pub(super) fn implicit(f: &Field) -> bool {
     f.label == Label::Implicit && !matches!(f.kind, Kind::Message(_))
 }
 
@@ -187,10 +188,17 @@ fn line<'a>(
 ) -> Line<'a> {
     let number = f.number;
     let full = format!("{}.{}", message.path.full(), f.name);
-    if let Some((key, value)) = cx.schema.map_entry(f) {
-        let (key, of) = (kind(cx, &full, key), kind(cx, &full, value));
+    if let Some((by, value)) = cx.schema.map_entry(f) {
+        let (key, of) = (key(by), kind(cx, &full, value));
         return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of};"));
     }
+    let (shape, keeper) = shape(cx, message, f);
+    let text = format!("{shape} {name}{keeper} = {number} as {};", kind(cx, &full, f));
+    (cx.gate_feature(f), text)
+}
+
+/// The shape of a field that is no map, and what follows its name: the place of elements that are no values.
+pub(super) fn shape(cx: &Context<'_>, message: &Message, f: &Field) -> (String, &'static str) {
     let enums = matches!(f.kind, Kind::Enum(_));
     let shape = match f.label {
         Label::Repeated if f.packed && enums => "packed_enums",
@@ -206,16 +214,17 @@ fn line<'a>(
         true => ("", " + unknown_fields"),
         false => ("", ""),
     };
-    let text = format!("{shape}{dropping} {name}{keeper} = {number} as {};", kind(cx, &full, f));
-    (cx.gate_feature(f), text)
+    (format!("{shape}{dropping}"), keeper)
 }
 
 /// The type in `protozero::rt::owned`, with its parameter; `full` as for [`held`].
 fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
     let of = || spaceless(cx.scalar(f.kind));
     match f.kind {
-        Kind::String if f.utf8 => "Utf8".to_owned(),
-        Kind::String => "Text".to_owned(),
+        Kind::String if cx.shares_text(full) => {
+            let kind = if f.utf8 { "Utf8In" } else { "Text" };
+            format!("{kind}({})", spaceless(held(cx, full, f)))
+        }
         Kind::Bytes if cx.shares_bytes(full) => format!("Bytes({})", spaceless(held(cx, full, f))),
         Kind::Enum(_) => format!("Enum({})", of()),
         Kind::Message(_) => {
@@ -225,6 +234,15 @@ fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
                 None => format!("{kind}({})", of()),
             }
         }
+        _ => key(f),
+    }
+}
+
+/// The type in `protozero::rt::owned` of a number, or of a text that is a `String`, as keys of maps are.
+fn key(f: &Field) -> String {
+    match f.kind {
+        Kind::String if f.utf8 => "Utf8".to_owned(),
+        Kind::String => "Text".to_owned(),
         scalar => camel(scalar.keyword()),
     }
 }
@@ -271,11 +289,11 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     }
 }
 
-/// Getters of fields with an explicit default.
-fn defaults(
+/// Getters of fields with an explicit default, for the struct `name`.
+pub(super) fn defaults(
     cx: &Context<'_>,
     held: &[(&Field, proc_macro2::Ident)],
-    name: &proc_macro2::Ident,
+    name: &TokenStream,
 ) -> TokenStream {
     let mut getters = Vec::new();
     let mut taken = Taken::new(&[]);

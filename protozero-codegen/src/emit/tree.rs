@@ -122,9 +122,10 @@ impl Tree<'_> {
         let messages = node.files.iter().any(|at| !self.schema.files[*at].messages.is_empty());
         let any = |yes: bool| yes && messages;
         let runtime = runtime(self.config);
-        let rt = any(api_kinds.owned || api_kinds.writer || api_kinds.reader)
+        let rt = any(api_kinds.owned || api_kinds.view || api_kinds.writer || api_kinds.reader)
             .then(|| quote! { use protozero::rt; });
-        let heap = any(api_kinds.owned).then(|| quote! { use protozero::rt::heap::*; });
+        let heap =
+            any(api_kinds.owned || api_kinds.view).then(|| quote! { use protozero::rt::heap::*; });
         let descriptors = any(api_kinds.descriptor).then(|| {
             let cfg = cfg(self.config.text_feature.as_deref());
             quote! { #cfg use protozero::descriptor as d; }

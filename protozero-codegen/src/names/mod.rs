@@ -56,6 +56,10 @@ pub(crate) struct MessageNames {
     pub table: String,
     /// One enum per oneof.
     pub oneofs: Vec<String>,
+    /// The struct that borrows.
+    pub view: String,
+    /// One enum per oneof, for that.
+    pub view_oneofs: Vec<String>,
 }
 
 /// Rust names of the whole schema.
@@ -164,8 +168,8 @@ fn clash(file: String, name: &str, one: &str, other: &str) -> Error {
 
 impl MessageNames {
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        let own = [&self.owned, &self.writer, &self.reader, &self.field, &self.table];
-        own.into_iter().chain(&self.oneofs).map(String::as_str)
+        let own = [&self.owned, &self.writer, &self.reader, &self.field, &self.table, &self.view];
+        own.into_iter().chain(&self.oneofs).chain(&self.view_oneofs).map(String::as_str)
     }
 }
 
@@ -231,11 +235,18 @@ impl Style {
         let mut order: Vec<usize> = (0..message.oneofs.len()).collect();
         order.sort_by_key(|at| core::cmp::Reverse(&message.oneofs[*at].name));
         let mut oneofs = vec![String::new(); order.len()];
+        for at in &order {
+            oneofs[*at] = derived(oneof(&message.oneofs[*at].name));
+        }
+        // After all others, none of which they change.
+        let view = derived(format!("{base}{}", rule::VIEW));
+        let mut view_oneofs = vec![String::new(); order.len()];
         for at in order {
-            oneofs[at] = derived(oneof(&message.oneofs[at].name));
+            let name = format!("{}_{}", message.oneofs[at].name, rule::VIEW);
+            view_oneofs[at] = derived(oneof(&name));
         }
         let owned = raw(&self.declared(path)).to_string();
-        MessageNames { owned, writer, reader, field, table, oneofs }
+        MessageNames { owned, writer, reader, field, table, oneofs, view, view_oneofs }
     }
 }
 

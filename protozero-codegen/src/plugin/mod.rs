@@ -6,7 +6,8 @@
 //!
 //! Options, joined by commas:
 //!
-//! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
+//! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `view`, `writer`, `reader`, `service`,
+//!   `descriptor`; `all`, which is all of them but `view`;
 //! - `open_enums`, `lazy_utf8`, `prost_names`, `compact`, `serde`, `generate_well_known` and `names` (on unless
 //!   `names=false`), alone or with `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
@@ -16,7 +17,7 @@
 //!   are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
-//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `bytes=NAME`,
+//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `strings=NAME`,
 //!   `drop_unknown_fields=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in
 //!   [`Config`].
 //!
@@ -40,7 +41,7 @@ const SUPPORTED: u64 = 1 | 2;
 /// `EDITION_PROTO2`, `EDITION_2023`.
 const EDITIONS: (u64, u64) = (998, 1000);
 /// The values of `api_kinds=`.
-const API_KINDS: [&str; 6] = ["owned", "writer", "reader", "service", "descriptor", "all"];
+const API_KINDS: [&str; 7] = ["owned", "view", "writer", "reader", "service", "descriptor", "all"];
 
 /// Answers one request of `protoc`. Errors are part of the answer.
 #[must_use]
@@ -110,6 +111,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             for kind in value.split(['+', ',']) {
                 match kind {
                     "owned" => config.api_kinds.owned = true,
+                    "view" => config.api_kinds.view = true,
                     "writer" => config.api_kinds.writer = true,
                     "reader" => config.api_kinds.reader = true,
                     "service" => config.api_kinds.service = true,
@@ -158,6 +160,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "grpc_runtime" => config.grpc_runtime = path(name, value, "::sdk::tonic")?,
         "types" => config.types = path(name, value, "::sdk::types")?,
         "bytes" => config.bytes.push(declared(name, value)?),
+        "strings" => config.strings.push(declared(name, value)?),
         "drop_unknown_fields" => config.drop_unknown_fields.push(declared(name, value)?),
         "message_attribute" => config.message_attributes.push(attribute(name, value)?),
         "enum_attribute" => config.enum_attributes.push(attribute(name, value)?),

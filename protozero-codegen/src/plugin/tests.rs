@@ -120,6 +120,8 @@ fn options_and_errors_reach_protoc() {
     assert_ne!(text("api_kinds=writer,reader,root=x"), text("root=x,api_kinds=writer"));
     assert!(text("api_kinds=reader,lazy_utf8,root=x").contains("Text<'a>"));
     assert!(!text("api_kinds=reader,lazy_utf8=false,root=x").contains("Text<'a>"));
+    assert!(text("api_kinds=view,root=x").contains("Borrowed<'a>"));
+    assert!(!text("api_kinds=all,root=x").contains("Borrowed<'a>"));
     let mut error = |parameter: &str| {
         request.set_parameter(parameter.into());
         ask(&request).error().to_owned()
@@ -128,10 +130,15 @@ fn options_and_errors_reach_protoc() {
     assert_eq!(error("types=1"), "types is a path such as ::sdk::types, not \"1\"");
     assert!(error("api_kinds=owned+all+x").starts_with("\"x\" is not an API kind; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
+    assert!(error("api_kinds=view,feature=x:y").ends_with("make them without `feature`"));
     assert_eq!(error("bytes"), "bytes wants a name of the schema, or `.`");
     let nothing = "p.B.none:0:0: nothing in the schema has this name, to hold as Bytes";
     assert_eq!(error("root=x,bytes=p.B.none"), nothing);
     assert_eq!(error("root=x,bytes=.,bytes=p.B"), "");
+    assert_eq!(error("strings"), "strings wants a name of the schema, or `.`");
+    let nothing = "p.B.none:0:0: nothing in the schema has this name, to hold as SharedStr";
+    assert_eq!(error("root=x,strings=p.B.none"), nothing);
+    assert_eq!(error("root=x,strings=.,strings=p.B"), "");
     assert_eq!(
         error("drop_unknown_fields"),
         "drop_unknown_fields wants a name of the schema, or `.`"

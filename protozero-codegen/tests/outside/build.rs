@@ -47,6 +47,18 @@ fn main() -> Result<(), BuildError> {
         .drop_unknown_fields(["."])
         .out_dir(out.join("like_prost"))
         .compile(&protos, &["proto"])?;
+    // Strings and bytes that share the input, also in compact messages.
+    let shared = Build::new().bytes(["."]).strings(["."]);
+    shared.clone().out_dir(out.join("shared")).compile(&protos, &["proto"])?;
+    shared.compact(true).out_dir(out.join("shared_compact")).compile(&protos, &["proto"])?;
+    // Structs that borrow: beside those that own, and alone, without unknown fields.
+    let view = ApiKinds { view: true, ..ApiKinds::OWNED };
+    Build::new().api_kinds(view).out_dir(out.join("view_owned")).compile(&protos, &["proto"])?;
+    let view = Build::new().api_kinds(ApiKinds { owned: false, ..view });
+    let areas = view.clone().option("feature=areas/lib:lib").unwrap_or_default();
+    let refused = areas.compile(&protos, &["proto"]).err().map(|error| error.to_string());
+    assert!(refused.is_some_and(|why| why.ends_with("make them without `feature`")));
+    view.drop_unknown_fields(["."]).out_dir(out.join("view")).compile(&protos, &["proto"])?;
     // The generator is built without its feature `grpc` here, and says what to add.
     let refused = Build::new().grpc(Grpc::ALL).compile(&["proto/greeter.proto"], &["proto"]);
     let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();

@@ -57,13 +57,14 @@ pub(super) const WRITER: &str = "Writer";
 pub(super) const READER: &str = "Reader";
 pub(super) const FIELD: &str = "ReaderField";
 pub(super) const TABLE: &str = "ReaderTable";
+pub(super) const VIEW: &str = "Borrowed";
 const ONEOF: &str = "Oneof";
 
 /// The name of a message, an enum or a service, by its names from the package to itself.
 pub(super) fn declared(parts: &[String]) -> String {
     let mut name = base(parts);
     let last = parts.last().map_or("", String::as_str);
-    let derived = [WRITER, READER, FIELD, TABLE, ONEOF];
+    let derived = [WRITER, READER, FIELD, TABLE, VIEW, ONEOF];
     let derived = derived.iter().any(|end| last.len() > end.len() && last.ends_with(end));
     let like_package = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.contains('_');
     if derived || like_package {

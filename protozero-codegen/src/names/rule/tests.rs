@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{FIELD, READER, TABLE, WRITER, base, declared, module, oneof};
+use super::{FIELD, READER, TABLE, VIEW, WRITER, base, declared, module, oneof};
 
 fn parts(path: &str) -> Vec<String> {
     path.split('.').map(str::to_owned).collect()
@@ -18,6 +18,7 @@ fn names_are_those_of_the_schema() {
         // What is derived from `Order` has these.
         ("OrderWriter", "OrderWriter_"),
         ("OrderReader", "OrderReader_"),
+        ("OrderBorrowed", "OrderBorrowed_"),
         ("Order.PayOneof", "Order_PayOneof_"),
         // And nothing has these.
         ("Writer", "Writer"),
@@ -56,8 +57,8 @@ fn names_are_those_of_the_schema() {
 /// Names that are likely to meet.
 fn part() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "A", "a", "Writer", "Reader", "Field", "Table", "Oneof", "_", "__", "0", "rt", "Option",
-        "self", "u32",
+        "A", "a", "Writer", "Reader", "Field", "Table", "Borrowed", "Oneof", "_", "__", "0", "rt",
+        "Option", "self", "u32",
     ]);
     let first = |s: &String| !s.starts_with(|c: char| c.is_ascii_digit());
     prop::collection::vec(word, 1..4).prop_map(|words| words.concat()).prop_filter("a name", first)
@@ -85,10 +86,11 @@ proptest! {
         for path in &types {
             let full = path.join(".");
             take(declared(path), full.clone())?;
-            for end in [WRITER, READER, FIELD, TABLE] {
+            for end in [WRITER, READER, FIELD, TABLE, VIEW] {
                 take(format!("{}{end}", base(path)), format!("{end} of {full}"))?;
             }
             take(oneof(path, "a"), format!("a oneof of {full}"))?;
+            take(oneof(path, "a_Borrowed"), format!("a borrowed oneof of {full}"))?;
         }
     }
 }

@@ -12,6 +12,9 @@ fn main() -> Result<(), BuildError> {
     // Writers and readers, too, which other rows need.
     let more = ApiKinds { descriptor: false, ..ApiKinds::ALL };
     Build::new().api_kinds(more).compile(&protos, &["proto"])?;
+    // row: structs always own their `String`s
+    // The API kind `view`.
+    let _ = ApiKinds { view: true, ..ApiKinds::OWNED };
     // row: `pbjson` and `serde_json`
     let json = Build::new().api_kinds(ApiKinds::ALL);
     // row: unknown fields are dropped

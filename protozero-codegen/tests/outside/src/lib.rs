@@ -16,7 +16,8 @@ macro_rules! mixes {
     )*};
 }
 
-mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all compact alone like_prost serde }
+mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all }
+mixes! { compact alone like_prost serde shared shared_compact view view_owned }
 
 /// The code that the two lines of the documentation generate.
 pub mod lean {
@@ -29,4 +30,8 @@ pub mod plain {
 }
 
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod views;

@@ -149,6 +149,14 @@ fn derived_messages_are_those_of_prost() {
     let decode = Message::decode;
     let bytes: &[u8] = b"\x08\x01";
     assert_eq!(decode(bytes), Ok(All { number: 1, ..All::default() })); // Message::decode(bytes)
+    fn any(buf: impl protozero::bytes::Buf) -> All {
+        Message::decode_buf(buf).unwrap() // any `Buf`
+    }
+    let input = protozero::bytes::Bytes::from(b"\x5a\x01b".to_vec());
+    let all_of_it = any(input.clone());
+    assert_eq!(all_of_it.blob.as_ptr(), input[2..].as_ptr()); // `Bytes`
+    let _: fn(input: protozero::bytes::Bytes) -> Result<protozero::SharedStr, _> =
+        TryFrom::try_from;
     // row: end
     let old = old::All {
         number: 7,
@@ -221,6 +229,8 @@ fn generated_messages_and_prost() {
     // row: `bytes(["."])`
     let blob = elsewhere::pkg::Blob { data: protozero::bytes::Bytes::new(), ..Default::default() };
     assert_eq!(blob.encode_to_vec(), b""); // pkg.Blob.data
+    assert_eq!(elsewhere::pkg::Blob::decode(b""), Ok(blob.clone()));
+    assert_eq!(elsewhere::pkg::Blob::decode_buf(&b""[..]), Ok(blob));
     // row: `file_descriptor_set_path`, `prost-reflect`
     let set = include_bytes!(concat!(env!("OUT_DIR"), "/set.bin"));
     assert!(dynamic::Pool::decode(set).unwrap().message("pkg.Order").is_some());
@@ -296,6 +306,10 @@ fn from_rust_protobuf() {
     let b = b"\x08\x07\x10\x09".to_vec();
     // row: `parse_from_bytes(&b)`
     let mut order = T::decode(&b).unwrap();
+    // row: `parse_from_tokio_bytes(&b)`
+    let shared = protozero::bytes::Bytes::from(b.clone());
+    let again = |b: &protozero::bytes::Bytes| T::decode_buf(b.clone());
+    assert_eq!(again(&shared), Ok(order.clone()));
     // row: `write_to_bytes()`
     assert_eq!(order.encode_to_vec(), b);
     // row: `merge_from_bytes`

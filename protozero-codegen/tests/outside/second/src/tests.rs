@@ -51,6 +51,30 @@ fn bytes_are_held_as_wanted() {
 }
 
 #[test]
+fn bytes_share_the_input() {
+    use protozero::bytes::Bytes;
+    let blob = Blob {
+        data: Bytes::from_static(b"data"),
+        named: [("name".to_owned(), Bytes::from_static(b"part"))].into(),
+        body: Some(Blob_BodyOneof::Whole(Bytes::from_static(b"\xff"))),
+        ..Blob::default()
+    };
+    let plainer = Plainer { data: b"vector".to_vec(), blob: Some(blob), ..Plainer::default() };
+    let input = Bytes::from(plainer.encode_to_vec());
+    let decoded = Plainer::decode_buf(input.clone()).unwrap();
+    assert_eq!(decoded, plainer);
+    let memory = input.as_ptr_range();
+    let blob = decoded.blob.as_ref().unwrap();
+    let Some(Blob_BodyOneof::Whole(whole)) = &blob.body else { panic!("no body") };
+    for shared in [&blob.data, &blob.named["name"], whole] {
+        assert!(memory.contains(&shared.as_ptr()));
+    }
+    assert!(!memory.contains(&decoded.data.as_ptr()));
+    drop(decoded);
+    assert!(input.is_unique());
+}
+
+#[test]
 fn what_is_derived_reads_what_is_generated() {
     let trade = Trade::decode(&order().encode_to_vec()).unwrap();
     let wanted = Trade { price: -3, paid: Some(Paid::Card(9)), kind: Kind::Limit };
