@@ -166,8 +166,8 @@ pub struct Config {
     pub serde: bool,
     /// Attributes of messages: a full name in the schema, and attributes in Rust's syntax. `pkg.Order` matches the
     /// struct, the messages inside it, and the enums of its oneofs (`pkg.Order.paid` is one of them); `pkg` matches the
-    /// package, `.` everything. They follow the derives that are always there: `PartialEq, Debug`, `Default` for
-    /// structs, and `Clone` unless the message is compact: then its table implements that.
+    /// package, `.` everything. They follow the derives that are always there: `PartialEq`, `Default` for structs,
+    /// `Debug` for oneofs, and `Clone` unless the message is compact. What is not derived, the table implements.
     pub message_attributes: Vec<(String, String)>,
     /// Attributes of enums, in the same way. Enums always derive `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
     pub enum_attributes: Vec<(String, String)>,

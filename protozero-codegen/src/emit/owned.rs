@@ -20,12 +20,12 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let names = cx.names.message(id);
     let name = ident(&names.owned);
     let full = message.path.full();
-    let doc = docs_or(&message.comment, message.deprecated, &format!("`{full}`."));
+    let doc = doc(cx, message, &full);
     let attributes = cx.message_attributes(&full);
     let drops = cx.drops_unknown(message);
     let mut taken = Taken::new(if drops { &[] } else { &["unknown_fields"] });
     let mut done = vec![false; message.oneofs.len()];
-    // prost's oneofs are behind all other members; the order shows in `Debug` and in JSON of serde.
+    // prost's oneofs are behind all other members; the order shows in JSON of serde.
     let (mut fields, mut last) = (TokenStream::new(), TokenStream::new());
     let (mut lines, mut held) = (Vec::new(), Vec::new());
     for f in &message.fields {
@@ -55,7 +55,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     // Fields are encoded in the order of their numbers, from the last to the first.
     lines.sort_by_key(|(number, _)| Reverse(*number));
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
-    // The table of a compact message implements `Clone`.
+    // The table implements `Debug`, and that of a compact message `Clone`.
     let (flavour, clone) =
         if cx.is_compact(message) { ("compact", None) } else { ("owned", Some(quote! { Clone, })) };
     let without = if drops { " without unknown_fields" } else { "" };
@@ -65,7 +65,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let (serde, serde_default) = (cx.serde(), cx.serde_word("default"));
     quote! {
         #doc
-        #[derive(#clone PartialEq, Debug, Default)]
+        #[derive(#clone PartialEq, Default)]
         #serde
         #serde_default
         #attributes
@@ -80,6 +80,16 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         #defaults
         #extensions
     }
+}
+
+/// The comment of a message. What loses data says so.
+fn doc(cx: &Context<'_>, message: &Message, full: &str) -> TokenStream {
+    let doc = docs_or(&message.comment, message.deprecated, &format!("`{full}`."));
+    if !cx.drops_unknown(message) {
+        return doc;
+    }
+    let text = " Decoding drops unknown fields, and numbers that a closed enum does not have.";
+    quote! { #doc #[doc = ""] #[doc = #text] }
 }
 
 /// The field for unknown ones.

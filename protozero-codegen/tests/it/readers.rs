@@ -149,6 +149,20 @@ fn messages_can_be_shared() {
 }
 
 #[test]
+fn a_message_that_drops_fields_says_so() {
+    let run = |names: &[&str]| {
+        let text = "syntax = \"proto3\"; /* A note. */ message Note { int32 n = 1; }";
+        let sources = vec![Source { path: "note.proto".into(), text: text.into() }];
+        let api_kinds = ApiKinds { owned: true, ..ApiKinds::default() };
+        let drop_unknown_fields = names.iter().map(|name| (*name).into()).collect();
+        let config = Config { sources, api_kinds, drop_unknown_fields, ..Config::default() };
+        generate(&config).unwrap().remove(0).text
+    };
+    assert!(run(&["."]).contains("/// Decoding drops unknown fields"));
+    assert!(!run(&[]).contains("drops"));
+}
+
+#[test]
 fn compact_messages_are_a_setting() {
     let source =
         "syntax = \"proto3\"; message Note { oneof kind { string text = 1; } message In {} }

@@ -34,6 +34,17 @@ fn defaults_are_the_schemas() {
 }
 
 #[test]
+fn debug_shows_unknown_fields_only_if_there_are_some() {
+    let shown = |bytes: &[u8]| format!("{:?}", cases::Defaults::decode(bytes).unwrap());
+    let fields = "number: Some(1), big: None, ratio: None, infinite: None, yes: None, \
+                  text: None, raw: None, level: Some(HIGH)";
+    assert_eq!(shown(b"\x08\x01\x40\x01"), format!("Defaults {{ {fields} }}"));
+    let more = format!("Defaults {{ {fields}, unknown_fields: [#11: 2 B] }}");
+    assert_eq!(shown(b"\x08\x01\x58\x02\x40\x01"), more);
+    assert_eq!(format!("{:#?}", cases::Empty::default()), "Empty");
+}
+
+#[test]
 fn enums_are_texts_and_numbers() {
     use cases::ext::Shade;
     use cases::{Level, Tree_Leaf_Kind as Kind};

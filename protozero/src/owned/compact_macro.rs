@@ -1,13 +1,13 @@
 //! The macros `compact!` and `compact_oneof!`: as [`owned_macro`](super::owned_macro), with the functions of
 //! [`compact`](super::compact).
 
-/// Implements [`Message`](crate::Message) as [`__owned`](crate::__owned) does, from the same lines, with less code. It
-/// implements `Clone`, too.
+/// Implements [`Message`](crate::Message) and `Debug` as [`__owned`](crate::__owned) does, from the same lines, with
+/// less code. It implements `Clone`, too.
 ///
 /// ```
 /// use protozero::{Message, UnknownFields, rt};
 ///
-/// #[derive(PartialEq, Debug, Default)]
+/// #[derive(PartialEq, Default)]
 /// struct Polygon {
 ///     name: Option<String>,
 ///     corners: Vec<i32>,
@@ -145,6 +145,22 @@ macro_rules! __compact {
         }
 
         impl $crate::Message for $name {}
+
+        impl ::core::fmt::Debug for $name {
+            #[inline]
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::rt::owned::debug(
+                    f,
+                    ::core::stringify!($name),
+                    &[$(
+                        $(#[$meta])*
+                        ::core::concat!(::core::stringify!($shape), " ", ::core::stringify!($field)),
+                    )*],
+                    &[$($(#[$meta])* &self.$field,)*],
+                    $crate::rt::owned::Some(&self.unknown_fields),
+                )
+            }
+        }
     };
 }
 

@@ -9,6 +9,7 @@
 //!  owned_macro.rs  generates the calls from a line per field, without a derive
 //!  compact.rs      the same with less code
 //!  view_macro.rs   the same for structs that borrow
+//!  debug/          `Debug` from the same lines
 //! ```
 //!
 //! The `merge_*` functions return whether they understood the field. The caller keeps or drops an
@@ -17,6 +18,7 @@
 pub mod compact;
 mod compact_macro;
 pub mod compact_shapes;
+mod debug;
 mod encoder;
 mod map;
 mod merge;
@@ -40,6 +42,7 @@ pub use crate::path::{About, Holds, Key, Named, Row, Unnamed};
 pub use core::option::Option::{None, Some};
 pub use core::result::Result::Ok;
 
+pub use debug::debug;
 pub use encoder::Encoder;
 pub use map::{Map, merge_map, put_map};
 pub use merge::{

@@ -2,14 +2,14 @@
 //! instead of a derive, because building the derive's Rust parser takes longer than building a
 //! schema.
 
-/// Implements [`Message`](crate::Message) for a struct, from one line per field. The field with the
+/// Implements [`Message`](crate::Message) and `Debug` for a struct, from one line per field. The field with the
 /// highest number comes first, because encoding runs from the last field to the first. Unknown fields are kept in
-/// `unknown_fields`.
+/// `unknown_fields`, which `Debug` shows only if there are some.
 ///
 /// ```
 /// use protozero::{Message, UnknownFields, rt};
 ///
-/// #[derive(Clone, PartialEq, Debug, Default)]
+/// #[derive(Clone, PartialEq, Default)]
 /// struct Polygon {
 ///     name: Option<String>,
 ///     corners: Vec<i32>,
@@ -40,6 +40,8 @@
 /// let polygon = Polygon::decode(bytes)?;
 /// assert_eq!((polygon.corners.as_slice(), &polygon.paint), (&[-1, 1][..], &Some(Paint::Color(7))));
 /// assert_eq!(polygon.encode_to_vec(), bytes);
+/// let shown = r#"Polygon { name: Some("box"), corners: [-1, 1], paint: Some(Color(7)), unknown_fields: [#6: 2 B] }"#;
+/// assert_eq!(format!("{polygon:?}"), shown);
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 ///
@@ -48,7 +50,7 @@
 /// ```
 /// use protozero::{Message, rt};
 ///
-/// #[derive(Clone, PartialEq, Debug, Default)]
+/// #[derive(Clone, PartialEq, Default)]
 /// struct Point {
 ///     x: i32,
 /// }
@@ -128,10 +130,26 @@ macro_rules! __owned {
         }
 
         impl $crate::Message for $name {}
+
+        impl ::core::fmt::Debug for $name {
+            #[inline]
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::rt::owned::debug(
+                    f,
+                    ::core::stringify!($name),
+                    &[$(
+                        $(#[$meta])*
+                        ::core::concat!(::core::stringify!($shape), " ", ::core::stringify!($field)),
+                    )*],
+                    &[$($(#[$meta])* &self.$field,)*],
+                    $crate::rt::unknown!(show self $(without $none)?),
+                )
+            }
+        }
     };
 }
 
-/// What a message does with unknown fields: it writes or keeps them, or has none.
+/// What a message does with unknown fields: it writes, keeps or shows them, or has none.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __unknown {
@@ -140,6 +158,12 @@ macro_rules! __unknown {
     };
     (put $out:ident, $message:ident without $none:ident) => {
         let _ = &$out;
+    };
+    (show $message:ident) => {
+        $crate::rt::owned::Some(&$message.unknown_fields)
+    };
+    (show $message:ident without $none:ident) => {
+        $crate::rt::owned::None
     };
     (keep $understood:ident, $field:ident, $message:ident) => {
         $crate::rt::owned::keep_unknown($understood, &mut $message.unknown_fields, &$field)

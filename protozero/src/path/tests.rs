@@ -54,7 +54,7 @@ enum Way {
 }
 
 /// The same as `rt::owned!` makes it, with a name.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 struct Made {
     r#type: String,
     lines: Vec<Made>,
@@ -96,7 +96,7 @@ rt::oneof! { MadeWay;
     OnFoot = 6 as Nested(MadeInner);
 }
 
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 struct MadeInner {
     text: String,
     unknown_fields: UnknownFields,
@@ -128,7 +128,7 @@ const INNER: &d::MessageDescriptor =
     &d::message("shop.Inner", &[d::optional("text", 1, d::Kind::String).utf8()]);
 
 /// With a table of less code, and so with numbers or, here, a descriptor.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 struct Small {
     lines: Vec<Small>,
     notes: Vec<String>,
@@ -146,7 +146,7 @@ impl Named for Small {
 }
 
 /// A compact message without one.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 struct Bare {
     lines: Vec<Bare>,
     notes: Vec<String>,

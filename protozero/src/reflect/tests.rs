@@ -9,7 +9,7 @@ use crate::descriptor::{self as d, Kind};
 use crate::dynamic::DynamicMessage;
 use crate::{Message as _, Named as _, UnknownFields, rt};
 
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 struct Point {
     x: Option<i32>,
     name: Option<String>,
@@ -25,7 +25,7 @@ d::describe! { Point, d::message("shape.Point", &[
     d::optional("name", 2, Kind::String),
 ]) }
 
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 struct Other {
     unknown_fields: UnknownFields,
 }

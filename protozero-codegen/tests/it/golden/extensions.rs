@@ -17,7 +17,7 @@ impl protozero::Enumeration for Shade {
 
 protozero::rt::enumeration!(Shade);
 /// Open to others.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Base {
     pub id: Option<i32>,
     pub name: Option<String>,
@@ -153,7 +153,7 @@ d::describe! { Base, d::message("cases.ext.Base", &[
 ]) }
 
 /// A group: a message between two tags.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Base_Part {
     pub weight: Option<i32>,
     pub screw: Vec<Base_Part_Screw>,
@@ -187,7 +187,7 @@ d::describe! { Base_Part, d::message("cases.ext.Base.Part", &[
 ]) }
 
 /// `cases.ext.Base.Part.Screw`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Base_Part_Screw {
     pub size: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -230,7 +230,7 @@ rt::reader! {
 }
 
 /// `cases.ext.Base.Choice`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Base_Choice {
     pub yes: Option<bool>,
     /// Fields this build does not know, verbatim.
@@ -257,7 +257,7 @@ d::describe! { Base_Choice, d::message("cases.ext.Base.Choice", &[
 ]) }
 
 /// Only a scope.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Scope {
     pub value: Option<i64>,
     /// Fields this build does not know, verbatim.
@@ -297,7 +297,7 @@ d::describe! { Scope, d::message("cases.ext.Scope", &[
 ]) }
 
 /// `cases.ext.Scope.Bolt`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Scope_Bolt {
     pub length: Option<i32>,
     /// Fields this build does not know, verbatim.

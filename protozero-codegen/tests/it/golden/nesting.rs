@@ -33,7 +33,7 @@ impl protozero::Enumeration for TreeLeaf_Self {
 
 protozero::rt::enumeration!(TreeLeaf_Self);
 /// A tree, and what else nests.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Tree {
     pub left: Option<Box<Tree>>,
     pub children: Vec<Tree>,
@@ -115,7 +115,7 @@ d::describe! { Tree, d::message("cases.Tree", &[
 ]) }
 
 /// Inside.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Tree_Leaf {
     pub kind: Option<Tree_Leaf_Kind>,
     pub scalars: Option<Scalars>,
@@ -147,7 +147,7 @@ d::describe! { Tree_Leaf, d::message("cases.Tree.Leaf", &[
 ]) }
 
 /// Names that Rust knows better.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Option_ {
     pub r#type: Option<i32>,
     pub self_: Option<i32>,
@@ -227,7 +227,7 @@ d::describe! { Option_, d::message("cases.Option", &[
 ]) }
 
 /// Its name is that of `Tree.Leaf`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct TreeLeaf {
     pub s: Option<TreeLeaf_Self>,
     /// Fields this build does not know, verbatim.
@@ -254,7 +254,7 @@ d::describe! { TreeLeaf, d::message("cases.TreeLeaf", &[
 ]) }
 
 /// Skipped, with what it extends.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Extended {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

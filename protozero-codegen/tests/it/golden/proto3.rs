@@ -17,7 +17,7 @@ impl protozero::Enumeration for Three_Mode {
 
 protozero::rt::enumeration!(Three_Mode);
 /// proto3 has no presence unless asked for.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Three {
     pub number: i32,
     pub maybe: Option<i32>,

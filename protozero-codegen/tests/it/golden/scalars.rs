@@ -27,7 +27,7 @@ impl protozero::Enumeration for Level {
 
 protozero::rt::enumeration!(Level);
 /// All scalars. The second sentence stays with the owned struct.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Scalars {
     /// Singular ones.
     pub a_int32: Option<i32>,
@@ -219,7 +219,7 @@ d::describe! { Scalars, d::message("cases.Scalars", &[
 ]) }
 
 /// Explicit defaults.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Defaults {
     pub number: Option<i32>,
     pub big: Option<u64>,
@@ -300,7 +300,7 @@ d::describe! { Defaults, d::message("cases.Defaults", &[
 ]) }
 
 /// `cases.Empty`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Empty {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

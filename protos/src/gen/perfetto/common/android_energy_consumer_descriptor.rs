@@ -3,7 +3,7 @@
 // Which parts of a device its energy estimates are split by.
 
 /// `perfetto.protos.AndroidEnergyConsumer`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidEnergyConsumer {
     pub energy_consumer_id: Option<i32>,
     pub ordinal: Option<i32>,
@@ -47,7 +47,7 @@ d::describe! { AndroidEnergyConsumer, d::message("perfetto.protos.AndroidEnergyC
 ]) }
 
 /// `perfetto.protos.AndroidEnergyConsumerDescriptor`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidEnergyConsumerDescriptor {
     pub energy_consumers: Vec<AndroidEnergyConsumer>,
     /// Fields this build does not know, verbatim.

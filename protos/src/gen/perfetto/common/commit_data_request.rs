@@ -2,7 +2,7 @@
 
 /// A producer tells the service which chunks of the shared memory are ready and which bytes of
 /// chunks it already handed over must change.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct CommitDataRequest {
     pub chunks_to_move: Vec<CommitDataRequestChunksToMove>,
     pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
@@ -46,7 +46,7 @@ d::describe! { CommitDataRequest, d::message("perfetto.protos.CommitDataRequest"
 ]) }
 
 /// One complete chunk. A chunk that is scraped or sent by value is in the message itself.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct CommitDataRequestChunksToMove {
     /// Index of the page in the shared memory, from 0.
     pub page: Option<u32>,
@@ -110,7 +110,7 @@ d::describe! { CommitDataRequestChunksToMove, d::message("perfetto.protos.Commit
 ]) }
 
 /// Lengths that were not known yet when their chunk was handed over.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct CommitDataRequestChunkToPatch {
     /// The buffer the chunk went to.
     pub target_buffer: Option<u32>,
@@ -173,7 +173,7 @@ d::describe! { CommitDataRequestChunkToPatch, d::message("perfetto.protos.Commit
 ]) }
 
 /// Four bytes to overwrite.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct CommitDataRequestChunkToPatchPatch {
     /// From the first byte of the chunk's payload.
     pub offset: Option<u32>,

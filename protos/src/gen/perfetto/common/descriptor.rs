@@ -74,7 +74,7 @@ impl protozero::Enumeration for FieldDescriptorProtoLabel {
 protozero::rt::enumeration!(FieldDescriptorProtoLabel);
 /// Schemas, as protobuf describes them itself; the messages of this file mirror descriptor.proto as
 /// far as traces need.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileDescriptorSet {
     pub file: Vec<FileDescriptorProto>,
     /// Fields this build does not know, verbatim.
@@ -103,7 +103,7 @@ d::describe! { FileDescriptorSet, d::message("perfetto.protos.FileDescriptorSet"
 ]) }
 
 /// One schema file.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileDescriptorProto {
     pub name: Option<String>,
     pub package: Option<String>,
@@ -169,7 +169,7 @@ d::describe! { FileDescriptorProto, d::message("perfetto.protos.FileDescriptorPr
 ]) }
 
 /// One message of a schema.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DescriptorProto {
     pub name: Option<String>,
     pub field: Vec<FieldDescriptorProto>,
@@ -235,7 +235,7 @@ d::describe! { DescriptorProto, d::message("perfetto.protos.DescriptorProto", &[
 ]) }
 
 /// Field numbers that may not be used, from start up to, not including, end.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DescriptorProtoReservedRange {
     pub start: Option<i32>,
     pub end: Option<i32>,
@@ -269,7 +269,7 @@ d::describe! { DescriptorProtoReservedRange, d::message("perfetto.protos.Descrip
 ]) }
 
 /// An option as written, before anybody knew its meaning.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UninterpretedOption {
     pub name: Vec<UninterpretedOptionNamePart>,
     pub identifier_value: Option<String>,
@@ -330,7 +330,7 @@ d::describe! { UninterpretedOption, d::message("perfetto.protos.UninterpretedOpt
 ]) }
 
 /// A part of the option's dotted name.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UninterpretedOptionNamePart {
     pub name_part: Option<String>,
     pub is_extension: Option<bool>,
@@ -364,7 +364,7 @@ d::describe! { UninterpretedOptionNamePart, d::message("perfetto.protos.Uninterp
 ]) }
 
 /// Options of a field; only `packed` is understood.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FieldOptions {
     pub packed: Option<bool>,
     pub uninterpreted_option: Vec<UninterpretedOption>,
@@ -400,7 +400,7 @@ d::describe! { FieldOptions, d::message("perfetto.protos.FieldOptions", &[
 ]) }
 
 /// One field of a message or extension.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FieldDescriptorProto {
     pub name: Option<String>,
     pub extendee: Option<String>,
@@ -469,7 +469,7 @@ d::describe! { FieldDescriptorProto, d::message("perfetto.protos.FieldDescriptor
 ]) }
 
 /// The name of a oneof.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct OneofDescriptorProto {
     pub name: Option<String>,
     pub options: Option<OneofOptions>,
@@ -503,7 +503,7 @@ d::describe! { OneofDescriptorProto, d::message("perfetto.protos.OneofDescriptor
 ]) }
 
 /// An enum.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EnumDescriptorProto {
     pub name: Option<String>,
     pub value: Vec<EnumValueDescriptorProto>,
@@ -544,7 +544,7 @@ d::describe! { EnumDescriptorProto, d::message("perfetto.protos.EnumDescriptorPr
 ]) }
 
 /// A value of an enum.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EnumValueDescriptorProto {
     pub name: Option<String>,
     pub number: Option<i32>,
@@ -578,7 +578,7 @@ d::describe! { EnumValueDescriptorProto, d::message("perfetto.protos.EnumValueDe
 ]) }
 
 /// Options of a oneof; none are understood.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct OneofOptions {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

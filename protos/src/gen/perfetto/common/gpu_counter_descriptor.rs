@@ -150,7 +150,7 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection
 
 protozero::rt::enumeration!(GpuCounterDescriptorGpuCounterSpecValueDirection);
 /// GPU counters: what there is, or what a packet's numbers mean.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterDescriptor {
     pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
     pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
@@ -222,7 +222,7 @@ d::describe! { GpuCounterDescriptor, d::message("perfetto.protos.GpuCounterDescr
 ]) }
 
 /// One counter.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterDescriptorGpuCounterSpec {
     /// The number samples refer to.
     pub counter_id: Option<u32>,
@@ -323,7 +323,7 @@ d::describe! { GpuCounterDescriptorGpuCounterSpec, d::message("perfetto.protos.G
 ]) }
 
 /// Hardware that several counters share and that holds only so many at a time.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterDescriptorGpuCounterBlock {
     pub block_id: Option<u32>,
     /// How many counters of the block can run at once.
@@ -377,7 +377,7 @@ d::describe! { GpuCounterDescriptorGpuCounterBlock, d::message("perfetto.protos.
 ]) }
 
 /// A group of the producer's own making.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterDescriptorGpuCounterGroupSpec {
     pub group_id: Option<u32>,
     pub name: Option<String>,

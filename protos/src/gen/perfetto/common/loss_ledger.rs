@@ -93,7 +93,7 @@ impl protozero::Enumeration for LossLedgerUnit {
 protozero::rt::enumeration!(LossLedgerUnit);
 /// What one session lost, as far as the service knows, and why. Upstream has no such message: its services do not write
 /// it, and its readers skip it. What the buffers lost is counted in `TraceStats.buffer_stats`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LossLedger {
     /// In the order of time, by their first loss.
     pub entries: Vec<LossLedgerEntry>,
@@ -125,7 +125,7 @@ d::describe! { LossLedger, d::message("perfetto.protos.LossLedger", &[
 ]) }
 
 /// Losses of one producer for one reason.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LossLedgerEntry {
     pub reason: Option<LossLedgerReason>,
     /// Absent if the loss is not of one producer.

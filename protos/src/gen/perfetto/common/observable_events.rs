@@ -43,7 +43,7 @@ impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
 
 protozero::rt::enumeration!(ObservableEventsDataSourceInstanceState);
 /// Events that a consumer receives after it asked for them with ObserveEvents.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ObservableEvents {
     /// Instances that changed since the last event.
     pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
@@ -94,7 +94,7 @@ d::describe! { ObservableEvents, d::message("perfetto.protos.ObservableEvents", 
 ]) }
 
 /// An instance started or stopped.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ObservableEventsDataSourceInstanceStateChange {
     pub producer_name: Option<String>,
     pub data_source_name: Option<String>,
@@ -133,7 +133,7 @@ d::describe! { ObservableEventsDataSourceInstanceStateChange, d::message("perfet
 ]) }
 
 /// Which trigger, and where it came from, to be handed back in CloneSession.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ObservableEventsCloneTriggerHit {
     pub tracing_session_id: Option<i64>,
     pub trigger_name: Option<String>,

@@ -106,7 +106,7 @@ impl protozero::Enumeration for PerfEventsEventModifier {
 
 protozero::rt::enumeration!(PerfEventsEventModifier);
 /// Namespace of everything that names a perf event.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEvents {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -126,7 +126,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { PerfEvents, d::message("perfetto.protos.PerfEvents", &[]) }
 /// The event that drives sampling.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEventsTimebase {
     /// At most one of these.
     pub interval: Option<PerfEventsTimebaseInterval>,
@@ -236,7 +236,7 @@ d::describe! { PerfEventsTimebase, d::message("perfetto.protos.PerfEvents.Timeba
 ]) }
 
 /// A kernel tracepoint as an event.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEventsTracepoint {
     /// `group:name` or `group/name`.
     pub name: Option<String>,
@@ -276,7 +276,7 @@ d::describe! { PerfEventsTracepoint, d::message("perfetto.protos.PerfEvents.Trac
 ]) }
 
 /// Numbers for perf_event_attr, for what has no name here.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEventsRawEvent {
     pub r#type: Option<u32>,
     pub config: Option<u64>,
@@ -328,7 +328,7 @@ d::describe! { PerfEventsRawEvent, d::message("perfetto.protos.PerfEvents.RawEve
 ]) }
 
 /// An event read along with each sample of the timebase.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FollowerEvent {
     /// At most one of these.
     pub event: Option<FollowerEventEvent>,

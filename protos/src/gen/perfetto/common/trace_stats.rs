@@ -23,7 +23,7 @@ impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
 protozero::rt::enumeration!(TraceStatsFinalFlushOutcome);
 /// Counters of a session: what was recorded and what was lost, and why. Written at the end of a
 /// trace and on request.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceStats {
     /// One per buffer of the config, in its order.
     pub buffer_stats: Vec<TraceStatsBufferStats>,
@@ -175,7 +175,7 @@ d::describe! { TraceStats, d::message("perfetto.protos.TraceStats", &[
 ]) }
 
 /// Counters of one central buffer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceStatsBufferStats {
     /// Bytes of chunks put into the buffer, headers and rounding included.
     pub bytes_written: Option<u64>,
@@ -359,7 +359,7 @@ d::describe! { TraceStatsBufferStats, d::message("perfetto.protos.TraceStats.Buf
 ]) }
 
 /// How one sequence filled its chunks.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceStatsWriterStats {
     /// The trusted_packet_sequence_id of its packets.
     pub sequence_id: Option<u64>,
@@ -418,7 +418,7 @@ d::describe! { TraceStatsWriterStats, d::message("perfetto.protos.TraceStats.Wri
 ]) }
 
 /// Statistics of the trace filter.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceStatsFilterStats {
     pub input_packets: Option<u64>,
     pub input_bytes: Option<u64>,

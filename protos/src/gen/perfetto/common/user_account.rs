@@ -2,7 +2,7 @@
 
 /// What the service keeps for one user, and how much that may be. Upstream has no such message: its services do not write
 /// it, and its clients skip it.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UserAccount {
     /// Absent for users of other machines together, as far as the service knows no more than their connections, and for
     /// all users together.
@@ -148,7 +148,7 @@ d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
 ]) }
 
 /// How much there is of one thing.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UserAccountItem {
     pub held: Option<u64>,
     /// Absent if the user has no limit of this kind.
@@ -193,7 +193,7 @@ d::describe! { UserAccountItem, d::message("perfetto.protos.UserAccount.Item", &
 ]) }
 
 /// What happened to connections since the service started.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ServiceCounters {
     /// Connections that were made.
     pub connections: Option<u64>,

@@ -47,7 +47,7 @@ impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
 protozero::rt::enumeration!(DataSourceConfigBufferExhaustedPolicy);
 /// What one data source is asked to do: common settings first, then the source's own, of which at
 /// most one is usually set. The service passes on even what it does not know.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DataSourceConfig {
     /// Name of the data source, such as `track_event`; matched exactly.
     pub name: Option<String>,

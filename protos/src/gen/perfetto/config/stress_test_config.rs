@@ -3,7 +3,7 @@
 // Parameters of a stress test of the writer and the service.
 
 /// `perfetto.protos.StressTestConfig`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StressTestConfig {
     #[cfg(feature = "consumer")]
     pub trace_config: Option<TraceConfig>,
@@ -83,7 +83,7 @@ d::describe! { StressTestConfig, d::message("perfetto.protos.StressTestConfig", 
 ]) }
 
 /// `perfetto.protos.StressTestConfig.WriterTiming`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StressTestConfigWriterTiming {
     pub payload_mean: Option<f64>,
     pub payload_stddev: Option<f64>,

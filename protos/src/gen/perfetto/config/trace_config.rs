@@ -202,7 +202,7 @@ impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
 
 protozero::rt::enumeration!(TraceConfigTraceFilterStringFilterPolicy);
 /// What a consumer asks for: buffers, data sources, and how long, where to and under what limits.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfig {
     /// Referred to by index.
     pub buffers: Vec<TraceConfigBufferConfig>,
@@ -539,7 +539,7 @@ d::describe! { TraceConfig, d::message("perfetto.protos.TraceConfig", &[
 ]) }
 
 /// A buffer of the service.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigBufferConfig {
     /// KiB, rounded up to whole pages.
     pub size_kb: Option<u32>,
@@ -605,7 +605,7 @@ d::describe! { TraceConfigBufferConfig, d::message("perfetto.protos.TraceConfig.
 ]) }
 
 /// A data source to start, and in which producers.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigDataSource {
     /// Its config.
     pub config: Option<DataSourceConfig>,
@@ -663,7 +663,7 @@ d::describe! { TraceConfigDataSource, d::message("perfetto.protos.TraceConfig.Da
 ]) }
 
 /// What the service writes by itself.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigBuiltinDataSource {
     /// No clock snapshots.
     pub disable_clock_snapshotting: Option<bool>,
@@ -758,7 +758,7 @@ d::describe! { TraceConfigBuiltinDataSource, d::message("perfetto.protos.TraceCo
 ]) }
 
 /// Size of one producer's shared memory.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigProducerConfig {
     pub producer_name: Option<String>,
     /// KiB; the service clamps it.
@@ -803,7 +803,7 @@ d::describe! { TraceConfigProducerConfig, d::message("perfetto.protos.TraceConfi
 ]) }
 
 /// Android: what in statsd started the session.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigStatsdMetadata {
     pub triggering_alert_id: Option<i64>,
     pub triggering_config_uid: Option<i32>,
@@ -847,7 +847,7 @@ d::describe! { TraceConfigStatsdMetadata, d::message("perfetto.protos.TraceConfi
 ]) }
 
 /// Limits of Android's uploader to lift.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigGuardrailOverrides {
     #[deprecated]
     pub max_upload_per_day_bytes: Option<u64>,
@@ -882,7 +882,7 @@ d::describe! { TraceConfigGuardrailOverrides, d::message("perfetto.protos.TraceC
 ]) }
 
 /// Events from outside that start, stop or clone the session.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigTriggerConfig {
     pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
     pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
@@ -931,7 +931,7 @@ d::describe! { TraceConfigTriggerConfig, d::message("perfetto.protos.TraceConfig
 ]) }
 
 /// A trigger by name.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigTriggerConfigTrigger {
     pub name: Option<String>,
     /// Only from producers whose whole name matches.
@@ -992,7 +992,7 @@ d::describe! { TraceConfigTriggerConfigTrigger, d::message("perfetto.protos.Trac
 ]) }
 
 /// Makes long traces readable from the middle.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigIncrementalStateConfig {
     /// How often data sources must clear their incremental state and write interned data again.
     pub clear_period_ms: Option<u32>,
@@ -1024,7 +1024,7 @@ d::describe! { TraceConfigIncrementalStateConfig, d::message("perfetto.protos.Tr
 ]) }
 
 /// How packets are compressed in the trace.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigCompressionConfig {
     pub deflate: Option<TraceConfigCompressionConfigDeflate>,
     pub zstd: Option<TraceConfigCompressionConfigZstd>,
@@ -1058,7 +1058,7 @@ d::describe! { TraceConfigCompressionConfig, d::message("perfetto.protos.TraceCo
 ]) }
 
 /// zlib.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigCompressionConfigDeflate {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -1078,7 +1078,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { TraceConfigCompressionConfigDeflate, d::message("perfetto.protos.TraceConfig.CompressionConfig.Deflate", &[]) }
 /// Zstandard.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigCompressionConfigZstd {
     pub level: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1107,7 +1107,7 @@ d::describe! { TraceConfigCompressionConfigZstd, d::message("perfetto.protos.Tra
 ]) }
 
 /// Android: hand the trace to incidentd or DropBox.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigIncidentReportConfig {
     pub destination_package: Option<String>,
     pub destination_class: Option<String>,
@@ -1157,7 +1157,7 @@ d::describe! { TraceConfigIncidentReportConfig, d::message("perfetto.protos.Trac
 ]) }
 
 /// Removes what the config does not allow from packets as they are read.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigTraceFilter {
     /// Program of allowed fields; for all versions.
     pub bytecode: Option<Vec<u8>>,
@@ -1212,7 +1212,7 @@ d::describe! { TraceConfigTraceFilter, d::message("perfetto.protos.TraceConfig.T
 ]) }
 
 /// A pattern and what happens to strings that match.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigTraceFilterStringFilterRule {
     pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
     pub regex_pattern: Option<String>,
@@ -1263,7 +1263,7 @@ d::describe! { TraceConfigTraceFilterStringFilterRule, d::message("perfetto.prot
 ]) }
 
 /// Rules, first match first.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigTraceFilterStringFilterChain {
     pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
     /// Fields this build does not know, verbatim.
@@ -1292,7 +1292,7 @@ d::describe! { TraceConfigTraceFilterStringFilterChain, d::message("perfetto.pro
 ]) }
 
 /// Android: hand the trace to a reporting service.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigAndroidReportConfig {
     pub reporter_service_package: Option<String>,
     pub reporter_service_class: Option<String>,
@@ -1336,7 +1336,7 @@ d::describe! { TraceConfigAndroidReportConfig, d::message("perfetto.protos.Trace
 ]) }
 
 /// A note of a user; up to v57.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigNote {
     pub key: Option<String>,
     pub value: Option<String>,
@@ -1370,7 +1370,7 @@ d::describe! { TraceConfigNote, d::message("perfetto.protos.TraceConfig.Note", &
 ]) }
 
 /// The command line waits a random time in this range before it starts.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigCmdTraceStartDelay {
     pub min_delay_ms: Option<u32>,
     pub max_delay_ms: Option<u32>,
@@ -1404,7 +1404,7 @@ d::describe! { TraceConfigCmdTraceStartDelay, d::message("perfetto.protos.TraceC
 ]) }
 
 /// A session is refused if too many others hold a semaphore of the same name.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TraceConfigSessionSemaphore {
     pub name: Option<String>,
     /// Others that may hold it at the same time; the smallest of all sessions counts.

@@ -22,7 +22,7 @@ impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMo
 
 protozero::rt::enumeration!(InitializeConnectionRequestProducerSMBScrapingMode);
 /// Introduces a producer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InitializeConnectionRequest {
     /// Wished page size; the config of a session may overrule it.
     pub shared_memory_page_size_hint_bytes: Option<u32>,
@@ -99,7 +99,7 @@ d::describe! { InitializeConnectionRequest, d::message("perfetto.protos.Initiali
 ]) }
 
 /// The answer to `InitializeConnection`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InitializeConnectionResponse {
     /// The producer's memory was accepted.
     pub using_shmem_provided_by_producer: Option<bool>,
@@ -147,7 +147,7 @@ d::describe! { InitializeConnectionResponse, d::message("perfetto.protos.Initial
 ]) }
 
 /// Offers a data source.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegisterDataSourceRequest {
     pub data_source_descriptor: Option<Arc<DataSourceDescriptor>>,
     /// Fields this build does not know, verbatim.
@@ -176,7 +176,7 @@ d::describe! { RegisterDataSourceRequest, d::message("perfetto.protos.RegisterDa
 ]) }
 
 /// Taken, or not.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegisterDataSourceResponse {
     /// Why not; empty if it was taken.
     pub error: Option<String>,
@@ -208,7 +208,7 @@ d::describe! { RegisterDataSourceResponse, d::message("perfetto.protos.RegisterD
 ]) }
 
 /// A changed description; name and id must be those of a registered one.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UpdateDataSourceRequest {
     pub data_source_descriptor: Option<Arc<DataSourceDescriptor>>,
     /// Fields this build does not know, verbatim.
@@ -237,7 +237,7 @@ d::describe! { UpdateDataSourceRequest, d::message("perfetto.protos.UpdateDataSo
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UpdateDataSourceResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -257,7 +257,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { UpdateDataSourceResponse, d::message("perfetto.protos.UpdateDataSourceResponse", &[]) }
 /// Takes a data source back.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UnregisterDataSourceRequest {
     pub data_source_name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -286,7 +286,7 @@ d::describe! { UnregisterDataSourceRequest, d::message("perfetto.protos.Unregist
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UnregisterDataSourceResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -306,7 +306,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { UnregisterDataSourceResponse, d::message("perfetto.protos.UnregisterDataSourceResponse", &[]) }
 /// A writer and its buffer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegisterTraceWriterRequest {
     pub trace_writer_id: Option<u32>,
     pub target_buffer: Option<u32>,
@@ -340,7 +340,7 @@ d::describe! { RegisterTraceWriterRequest, d::message("perfetto.protos.RegisterT
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -360,7 +360,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { RegisterTraceWriterResponse, d::message("perfetto.protos.RegisterTraceWriterResponse", &[]) }
 /// A writer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UnregisterTraceWriterRequest {
     pub trace_writer_id: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -389,7 +389,7 @@ d::describe! { UnregisterTraceWriterRequest, d::message("perfetto.protos.Unregis
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UnregisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -409,7 +409,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { UnregisterTraceWriterResponse, d::message("perfetto.protos.UnregisterTraceWriterResponse", &[]) }
 /// The service has looked at the chunks.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CommitDataResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -429,7 +429,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { CommitDataResponse, d::message("perfetto.protos.CommitDataResponse", &[]) }
 /// An instance runs.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NotifyDataSourceStartedRequest {
     /// The instance's id, as in StartDataSource.
     pub data_source_id: Option<u64>,
@@ -470,7 +470,7 @@ d::describe! { NotifyDataSourceStartedRequest, d::message("perfetto.protos.Notif
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NotifyDataSourceStartedResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -490,7 +490,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { NotifyDataSourceStartedResponse, d::message("perfetto.protos.NotifyDataSourceStartedResponse", &[]) }
 /// An instance has ended.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NotifyDataSourceStoppedRequest {
     /// The instance's id, as in StopDataSource.
     pub data_source_id: Option<u64>,
@@ -522,7 +522,7 @@ d::describe! { NotifyDataSourceStoppedRequest, d::message("perfetto.protos.Notif
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NotifyDataSourceStoppedResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -542,7 +542,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { NotifyDataSourceStoppedResponse, d::message("perfetto.protos.NotifyDataSourceStoppedResponse", &[]) }
 /// Names of triggers.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ActivateTriggersRequest {
     pub trigger_names: Vec<String>,
     /// Fields this build does not know, verbatim.
@@ -571,7 +571,7 @@ d::describe! { ActivateTriggersRequest, d::message("perfetto.protos.ActivateTrig
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ActivateTriggersResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -591,7 +591,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { ActivateTriggersResponse, d::message("perfetto.protos.ActivateTriggersResponse", &[]) }
 /// Asks for commands.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -611,7 +611,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { GetAsyncCommandRequest, d::message("perfetto.protos.GetAsyncCommandRequest", &[]) }
 /// A command of the service.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponse {
     /// The command.
     pub cmd: Option<GetAsyncCommandResponseCmd>,
@@ -676,7 +676,7 @@ d::describe! { GetAsyncCommandResponse, d::message("perfetto.protos.GetAsyncComm
 ]) }
 
 /// Prepare an instance; StartDataSource follows.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponseSetupDataSource {
     /// Unique over the life of the service.
     pub new_instance_id: Option<u64>,
@@ -713,7 +713,7 @@ d::describe! { GetAsyncCommandResponseSetupDataSource, d::message("perfetto.prot
 ]) }
 
 /// Start an instance.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponseStartDataSource {
     /// As in SetupDataSource.
     pub new_instance_id: Option<u64>,
@@ -750,7 +750,7 @@ d::describe! { GetAsyncCommandResponseStartDataSource, d::message("perfetto.prot
 ]) }
 
 /// Stop an instance.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponseStopDataSource {
     pub instance_id: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -779,7 +779,7 @@ d::describe! { GetAsyncCommandResponseStopDataSource, d::message("perfetto.proto
 ]) }
 
 /// The shared memory; its descriptor is sent with the message. Sent once, before the first instance.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponseSetupTracing {
     /// Size of a page, KiB.
     pub shared_buffer_page_size_kb: Option<u32>,
@@ -819,7 +819,7 @@ d::describe! { GetAsyncCommandResponseSetupTracing, d::message("perfetto.protos.
 ]) }
 
 /// Commit everything these instances hold, then answer with `CommitDataRequest.flush_request_id`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponseFlush {
     pub data_source_ids: Vec<u64>,
     /// Rising; an answer counts for all flushes up to it.
@@ -866,7 +866,7 @@ d::describe! { GetAsyncCommandResponseFlush, d::message("perfetto.protos.GetAsyn
 ]) }
 
 /// Start interned data of these instances anew.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GetAsyncCommandResponseClearIncrementalState {
     pub data_source_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
@@ -895,7 +895,7 @@ d::describe! { GetAsyncCommandResponseClearIncrementalState, d::message("perfett
 ]) }
 
 /// Asks for an answer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncRequest {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -915,7 +915,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { SyncRequest, d::message("perfetto.protos.SyncRequest", &[]) }
 /// The answer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

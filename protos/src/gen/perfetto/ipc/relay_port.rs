@@ -19,7 +19,7 @@ impl protozero::Enumeration for SyncClockRequestPhase {
 
 protozero::rt::enumeration!(SyncClockRequestPhase);
 /// The other machine.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InitRelayRequest {
     #[cfg(feature = "service")]
     pub system_info: Option<SystemInfo>,
@@ -49,7 +49,7 @@ d::describe! { InitRelayRequest, d::message("perfetto.protos.InitRelayRequest", 
 ]) }
 
 /// Done.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InitRelayResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -69,7 +69,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { InitRelayResponse, d::message("perfetto.protos.InitRelayResponse", &[]) }
 /// Clocks of the other machine, read at the same moment.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncClockRequest {
     pub phase: Option<SyncClockRequestPhase>,
     pub clocks: Vec<SyncClockRequestClock>,
@@ -105,7 +105,7 @@ d::describe! { SyncClockRequest, d::message("perfetto.protos.SyncClockRequest", 
 ]) }
 
 /// A clock and what it showed.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncClockRequestClock {
     pub clock_id: Option<u32>,
     pub timestamp: Option<u64>,
@@ -139,7 +139,7 @@ d::describe! { SyncClockRequestClock, d::message("perfetto.protos.SyncClockReque
 ]) }
 
 /// The service read its clocks.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncClockResponse {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

@@ -45,7 +45,7 @@ impl protozero::Enumeration for VmInstructionAbortLevel {
 
 protozero::rt::enumeration!(VmInstructionAbortLevel);
 /// Instructions that merge patches of a state into one message.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmProgram {
     pub version: Option<u32>,
     pub instructions: Vec<VmInstruction>,
@@ -81,7 +81,7 @@ d::describe! { VmProgram, d::message("perfetto.protos.VmProgram", &[
 ]) }
 
 /// One instruction, with those that run inside it.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmInstruction {
     /// What it does.
     pub operation: Option<VmInstructionOperation>,
@@ -155,7 +155,7 @@ d::describe! { VmInstruction, d::message("perfetto.protos.VmInstruction", &[
 ]) }
 
 /// Moves a cursor to a field below.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmOpSelect {
     pub cursor: Option<VmCursorEnum>,
     pub relative_path: Vec<VmOpSelectPathComponent>,
@@ -196,7 +196,7 @@ d::describe! { VmOpSelect, d::message("perfetto.protos.VmOpSelect", &[
 ]) }
 
 /// One step of the way.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmOpSelectPathComponent {
     /// At most one of these.
     pub field: Option<VmOpSelectPathComponentField_>,
@@ -263,7 +263,7 @@ d::describe! { VmOpSelectPathComponent, d::message("perfetto.protos.VmOpSelect.P
 ]) }
 
 /// Loads a scalar into a register.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmOpRegLoad {
     pub cursor: Option<VmCursorEnum>,
     pub dst_register: Option<u32>,
@@ -297,7 +297,7 @@ d::describe! { VmOpRegLoad, d::message("perfetto.protos.VmOpRegLoad", &[
 ]) }
 
 /// Merges the patch's message into the state's.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmOpMerge {
     pub skip_submessages: Option<bool>,
     pub del_if_src_empty: Option<bool>,
@@ -331,7 +331,7 @@ d::describe! { VmOpMerge, d::message("perfetto.protos.VmOpMerge", &[
 ]) }
 
 /// Replaces the state's field by the patch's.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmOpSet {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -351,7 +351,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { VmOpSet, d::message("perfetto.protos.VmOpSet", &[]) }
 /// Deletes the state's field.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VmOpDel {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

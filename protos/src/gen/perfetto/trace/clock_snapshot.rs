@@ -32,7 +32,7 @@ impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
 
 protozero::rt::enumeration!(ClockSnapshotClockBuiltinClocks);
 /// Several clocks read at the same moment; what converts timestamps between them.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClockSnapshot {
     pub clocks: Vec<ClockSnapshotClock>,
     /// The clock a reader should convert to.
@@ -71,7 +71,7 @@ d::describe! { ClockSnapshot, d::message("perfetto.protos.ClockSnapshot", &[
 ]) }
 
 /// A clock and what it showed.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClockSnapshotClock {
     /// A BuiltinClock, or from 64 on a clock of the sequence.
     pub clock_id: Option<u32>,

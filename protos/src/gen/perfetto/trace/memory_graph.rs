@@ -48,7 +48,7 @@ protozero::rt::enumeration!(
     MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits
 );
 /// `perfetto.protos.MemoryTrackerSnapshot`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MemoryTrackerSnapshot {
     pub global_dump_id: Option<u64>,
     pub level_of_detail: Option<MemoryTrackerSnapshotLevelOfDetail>,
@@ -89,7 +89,7 @@ d::describe! { MemoryTrackerSnapshot, d::message("perfetto.protos.MemoryTrackerS
 ]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshot {
     pub pid: Option<i32>,
     pub allocator_dumps: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryNode>,
@@ -130,7 +130,7 @@ d::describe! { MemoryTrackerSnapshotProcessSnapshot, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNode {
     pub id: Option<u64>,
     pub absolute_name: Option<String>,
@@ -181,7 +181,7 @@ d::describe! { MemoryTrackerSnapshotProcessSnapshotMemoryNode, d::message("perfe
 ]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
     pub name: Option<String>,
     pub units: Option<
@@ -227,7 +227,7 @@ d::describe! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry, d:
 ]) }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
     pub source_id: Option<u64>,
     pub target_id: Option<u64>,

@@ -60,7 +60,7 @@ impl protozero::Enumeration for TracePacketDataLossReason {
 protozero::rt::enumeration!(TracePacketDataLossReason);
 /// One thing that happened, and what is needed to understand it. Fields named trusted are written
 /// by the service alone; a packet in which a producer wrote them is dropped.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TracePacket {
     /// Content of the packet.
     pub data: Option<TracePacketData>,
@@ -822,7 +822,7 @@ d::describe! { TracePacket, d::message("perfetto.protos.TracePacket", &[
 ]) }
 
 /// State that was folded together while its packets were overwritten.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TracePacketProtoVms {
     pub instance: Vec<TracePacketProtoVmsInstance>,
     /// Fields this build does not know, verbatim.
@@ -851,7 +851,7 @@ d::describe! { TracePacketProtoVms, d::message("perfetto.protos.TracePacket.Prot
 ]) }
 
 /// State of one producer.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TracePacketProtoVmsInstance {
     #[cfg(feature = "protovm")]
     pub program: Option<VmProgram>,

@@ -3,7 +3,7 @@
 // A span of time.
 
 /// Seconds and nanoseconds, both of the same sign.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Duration {
     /// Whole seconds.
     pub seconds: i64,

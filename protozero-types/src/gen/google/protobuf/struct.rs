@@ -19,7 +19,7 @@ impl protozero::Enumeration for NullValue {
 
 protozero::rt::enumeration!(NullValue);
 /// A JSON object.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Struct {
     /// Its members.
     pub fields: rt::heap::BTreeMap<String, Value>,
@@ -71,7 +71,7 @@ rt::reader! {
 }
 
 /// Any JSON value.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Value {
     /// Which kind of value; none is no value.
     pub kind: Option<Value_KindOneof>,
@@ -134,7 +134,7 @@ d::describe! { Value, d::message("google.protobuf.Value", &[
 ]) }
 
 /// A JSON array.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct ListValue {
     /// Its elements.
     pub values: Vec<Value>,

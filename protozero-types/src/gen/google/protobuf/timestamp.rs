@@ -3,7 +3,7 @@
 // A point in time.
 
 /// Time since the start of 1970 in UTC, leap seconds left out.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct Timestamp {
     /// Whole seconds; negative before 1970.
     pub seconds: i64,

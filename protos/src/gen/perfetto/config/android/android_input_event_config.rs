@@ -41,7 +41,7 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
 
 protozero::rt::enumeration!(AndroidInputEventConfigTraceLevel);
 /// Android: input events on their way through the dispatcher.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidInputEventConfig {
     pub mode: Option<AndroidInputEventConfigTraceMode>,
     pub rules: Vec<AndroidInputEventConfigTraceRule>,
@@ -92,7 +92,7 @@ d::describe! { AndroidInputEventConfig, d::message("perfetto.protos.AndroidInput
 ]) }
 
 /// The first rule all of whose conditions hold decides the level.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidInputEventConfigTraceRule {
     pub trace_level: Option<AndroidInputEventConfigTraceLevel>,
     pub match_all_packages: Vec<String>,

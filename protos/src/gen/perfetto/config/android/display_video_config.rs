@@ -22,7 +22,7 @@ impl protozero::Enumeration for DisplayVideoConfigFormat {
 
 protozero::rt::enumeration!(DisplayVideoConfigFormat);
 /// Android: the screen as a video stream.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DisplayVideoConfig {
     pub scale: Option<f32>,
     pub format: Option<DisplayVideoConfigFormat>,

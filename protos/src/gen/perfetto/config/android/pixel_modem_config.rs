@@ -22,7 +22,7 @@ impl protozero::Enumeration for PixelModemConfigEventGroup {
 
 protozero::rt::enumeration!(PixelModemConfigEventGroup);
 /// Pixel phones: events of the modem.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PixelModemConfig {
     pub event_group: Option<PixelModemConfigEventGroup>,
     pub pigweed_hash_allow_list: Vec<i64>,

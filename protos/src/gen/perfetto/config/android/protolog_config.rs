@@ -46,7 +46,7 @@ impl protozero::Enumeration for ProtoLogConfigTracingMode {
 
 protozero::rt::enumeration!(ProtoLogConfigTracingMode);
 /// Android: ProtoLog messages.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProtoLogConfig {
     pub group_overrides: Vec<ProtoLogGroup>,
     pub tracing_mode: Option<ProtoLogConfigTracingMode>,
@@ -87,7 +87,7 @@ d::describe! { ProtoLogConfig, d::message("perfetto.protos.ProtoLogConfig", &[
 ]) }
 
 /// Level of one group.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProtoLogGroup {
     pub group_name: Option<String>,
     pub log_from: Option<ProtoLogLevel>,

@@ -59,7 +59,7 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
 
 protozero::rt::enumeration!(SurfaceFlingerLayersConfigTraceFlag);
 /// Android: layers of the compositor.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SurfaceFlingerLayersConfig {
     pub mode: Option<SurfaceFlingerLayersConfigMode>,
     pub trace_flags: Vec<SurfaceFlingerLayersConfigTraceFlag>,

@@ -22,7 +22,7 @@ impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
 
 protozero::rt::enumeration!(SurfaceFlingerTransactionsConfigMode);
 /// Android: transactions of the compositor.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SurfaceFlingerTransactionsConfig {
     pub mode: Option<SurfaceFlingerTransactionsConfigMode>,
     /// Fields this build does not know, verbatim.

@@ -68,7 +68,7 @@ impl protozero::Enumeration for WindowManagerConfigLogMode {
 
 protozero::rt::enumeration!(WindowManagerConfigLogMode);
 /// Android: state of the window manager.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WindowManagerConfig {
     pub log_frequency: Option<WindowManagerConfigLogFrequency>,
     pub log_level: Option<WindowManagerConfigLogLevel>,

@@ -22,7 +22,7 @@ impl protozero::Enumeration for ChromeConfigClientPriority {
 
 protozero::rt::enumeration!(ChromeConfigClientPriority);
 /// What Chrome records.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeConfig {
     /// Chrome's own config, as JSON text.
     pub trace_config: Option<String>,

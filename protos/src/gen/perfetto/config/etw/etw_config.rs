@@ -17,7 +17,7 @@ impl protozero::Enumeration for EtwConfigKernelFlag {
 
 protozero::rt::enumeration!(EtwConfigKernelFlag);
 /// Windows: Event Tracing for Windows.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EtwConfig {
     #[deprecated]
     pub kernel_flags: Vec<EtwConfigKernelFlag>,

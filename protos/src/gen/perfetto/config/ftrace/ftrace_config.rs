@@ -66,7 +66,7 @@ impl protozero::Enumeration for FtraceConfigTracefsOptionState {
 
 protozero::rt::enumeration!(FtraceConfigTracefsOptionState);
 /// linux.ftrace: events of the kernel.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfig {
     /// `group/name`, `name`, or `group/*`.
     pub ftrace_events: Vec<String>,
@@ -273,7 +273,7 @@ d::describe! { FtraceConfig, d::message("perfetto.protos.FtraceConfig", &[
 ]) }
 
 /// Encode scheduling events column by column, in a third of the space.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfigCompactSchedConfig {
     pub enabled: Option<bool>,
     /// Fields this build does not know, verbatim.
@@ -302,7 +302,7 @@ d::describe! { FtraceConfigCompactSchedConfig, d::message("perfetto.protos.Ftrac
 ]) }
 
 /// Which messages of userspace tracing to keep; the first rule that matches decides.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfigPrintFilter {
     pub rules: Vec<FtraceConfigPrintFilterRule>,
     /// Fields this build does not know, verbatim.
@@ -331,7 +331,7 @@ d::describe! { FtraceConfigPrintFilter, d::message("perfetto.protos.FtraceConfig
 ]) }
 
 /// A pattern, and whether the messages that match it are kept.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfigPrintFilterRule {
     /// At most one of these.
     pub r#match: Option<FtraceConfigPrintFilterRuleMatch>,
@@ -384,7 +384,7 @@ d::describe! { FtraceConfigPrintFilterRule, d::message("perfetto.protos.FtraceCo
 ]) }
 
 /// Matches type and prefix of an atrace message.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfigPrintFilterRuleAtraceMessage {
     pub r#type: Option<String>,
     pub prefix: Option<String>,
@@ -418,7 +418,7 @@ d::describe! { FtraceConfigPrintFilterRuleAtraceMessage, d::message("perfetto.pr
 ]) }
 
 /// A probe to put on a kernel function.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfigKprobeEvent {
     pub probe: Option<String>,
     pub r#type: Option<FtraceConfigKprobeEventKprobeType>,
@@ -452,7 +452,7 @@ d::describe! { FtraceConfigKprobeEvent, d::message("perfetto.protos.FtraceConfig
 ]) }
 
 /// A file below `options/` to switch for the time of the recording.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceConfigTracefsOption {
     pub name: Option<String>,
     pub state: Option<FtraceConfigTracefsOptionState>,

@@ -25,7 +25,7 @@ protozero::rt::enumeration!(
     GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase
 );
 /// GPU counters.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterConfig {
     /// Time between samples.
     pub counter_period_ns: Option<u64>,
@@ -98,7 +98,7 @@ d::describe! { GpuCounterConfig, d::message("perfetto.protos.GpuCounterConfig", 
 ]) }
 
 /// Sampling per activity instead of per period.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfig {
     pub activity_name_filters: Vec<
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter,
@@ -144,7 +144,7 @@ d::describe! { GpuCounterConfigInstrumentedSamplingConfig, d::message("perfetto.
 ]) }
 
 /// Activities by name.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     pub name_glob: Option<String>,
     pub name_base: Option<
@@ -180,7 +180,7 @@ d::describe! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter, d::
 ]) }
 
 /// Activities by place: skip some, then take some.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
     pub skip: Option<u32>,
     pub count: Option<u32>,

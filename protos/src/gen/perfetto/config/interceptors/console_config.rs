@@ -22,7 +22,7 @@ impl protozero::Enumeration for ConsoleConfigOutput {
 
 protozero::rt::enumeration!(ConsoleConfigOutput);
 /// Interceptor that prints track events.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ConsoleConfig {
     pub output: Option<ConsoleConfigOutput>,
     pub enable_colors: Option<bool>,

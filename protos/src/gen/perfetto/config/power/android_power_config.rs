@@ -28,7 +28,7 @@ impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
 
 protozero::rt::enumeration!(AndroidPowerConfigBatteryCounters);
 /// Android: battery and power rails.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidPowerConfig {
     pub battery_poll_ms: Option<u32>,
     pub battery_counters: Vec<AndroidPowerConfigBatteryCounters>,

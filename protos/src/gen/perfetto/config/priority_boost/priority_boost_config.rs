@@ -22,7 +22,7 @@ impl protozero::Enumeration for PriorityBoostConfigBoostPolicy {
 
 protozero::rt::enumeration!(PriorityBoostConfigBoostPolicy);
 /// A higher scheduling priority for the time of a session.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PriorityBoostConfig {
     pub policy: Option<PriorityBoostConfigBoostPolicy>,
     /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.

@@ -24,7 +24,7 @@ impl protozero::Enumeration for ProcessStatsConfigQuirks {
 
 protozero::rt::enumeration!(ProcessStatsConfigQuirks);
 /// linux.process_stats: processes, threads and their counters.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessStatsConfig {
     pub quirks: Vec<ProcessStatsConfigQuirks>,
     /// Describe all processes once, at the start.

@@ -26,7 +26,7 @@ impl protozero::Enumeration for PerfEventConfigUnwindMode {
 
 protozero::rt::enumeration!(PerfEventConfigUnwindMode);
 /// linux.perf: sampled stacks and counters.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEventConfig {
     pub all_cpus: Option<bool>,
     pub sampling_frequency: Option<u32>,
@@ -165,7 +165,7 @@ d::describe! { PerfEventConfig, d::message("perfetto.protos.PerfEventConfig", &[
 ]) }
 
 /// Whose stacks, and what part of them.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEventConfigCallstackSampling {
     pub scope: Option<PerfEventConfigScope>,
     pub kernel_frames: Option<bool>,
@@ -204,7 +204,7 @@ d::describe! { PerfEventConfigCallstackSampling, d::message("perfetto.protos.Per
 ]) }
 
 /// Which processes.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfEventConfigScope {
     pub target_pid: Vec<i32>,
     pub target_cmdline: Vec<String>,

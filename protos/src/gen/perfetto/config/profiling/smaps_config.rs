@@ -65,7 +65,7 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
 
 protozero::rt::enumeration!(RedactionRuleMatchMode);
 /// Which parts of /proc/PID/smaps to keep.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmapsConfig {
     pub vma_fields: Vec<SmapsConfigVmaField>,
     pub unaggregated: Option<bool>,
@@ -106,7 +106,7 @@ d::describe! { SmapsConfig, d::message("perfetto.protos.SmapsConfig", &[
 ]) }
 
 /// Shortens names that match.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RedactionRule {
     pub pattern: Option<String>,
     pub match_mode: Option<RedactionRuleMatchMode>,

@@ -26,7 +26,7 @@ impl protozero::Enumeration for SysStatsConfigStatCounters {
 
 protozero::rt::enumeration!(SysStatsConfigStatCounters);
 /// linux.sys_stats: counters of the whole machine. Each has a period; 0 switches it off.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsConfig {
     /// /proc/meminfo.
     pub meminfo_period_ms: Option<u32>,

@@ -2,7 +2,7 @@
 
 /// track_event: which categories and how events are written. Patterns may contain `*`; enabled
 /// categories win over disabled ones, exact names over patterns, and what nothing mentions is on.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackEventConfig {
     /// Patterns.
     pub disabled_categories: Vec<String>,

@@ -91,7 +91,7 @@ impl protozero::Enumeration for AndroidAflagsFlagType {
 
 protozero::rt::enumeration!(AndroidAflagsFlagType);
 /// `perfetto.protos.AndroidAflags`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidAflags {
     pub flags: Vec<AndroidAflagsFlag>,
     pub error: Option<String>,
@@ -127,7 +127,7 @@ d::describe! { AndroidAflags, d::message("perfetto.protos.AndroidAflags", &[
 ]) }
 
 /// `perfetto.protos.AndroidAflags.Flag`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidAflagsFlag {
     pub flag_namespace: Option<String>,
     pub name: Option<String>,

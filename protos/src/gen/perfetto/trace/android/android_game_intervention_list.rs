@@ -3,7 +3,7 @@
 // Games and the modes the platform runs them in.
 
 /// `perfetto.protos.AndroidGameInterventionList`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidGameInterventionList {
     pub game_packages: Vec<AndroidGameInterventionListGamePackageInfo>,
     pub parse_error: Option<bool>,
@@ -44,7 +44,7 @@ d::describe! { AndroidGameInterventionList, d::message("perfetto.protos.AndroidG
 ]) }
 
 /// `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidGameInterventionListGameModeInfo {
     pub mode: Option<u32>,
     pub use_angle: Option<bool>,
@@ -88,7 +88,7 @@ d::describe! { AndroidGameInterventionListGameModeInfo, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidGameInterventionListGamePackageInfo {
     pub name: Option<String>,
     pub uid: Option<u64>,

@@ -3,7 +3,7 @@
 // Lines of the device's log.
 
 /// `perfetto.protos.AndroidLogPacket`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidLogPacket {
     pub events: Vec<AndroidLogPacketLogEvent>,
     pub stats: Option<AndroidLogPacketStats>,
@@ -39,7 +39,7 @@ d::describe! { AndroidLogPacket, d::message("perfetto.protos.AndroidLogPacket", 
 ]) }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidLogPacketLogEvent {
     pub log_id: Option<AndroidLogId>,
     pub pid: Option<i32>,
@@ -110,7 +110,7 @@ d::describe! { AndroidLogPacketLogEvent, d::message("perfetto.protos.AndroidLogP
 ]) }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidLogPacketLogEventArg {
     pub name: Option<String>,
     /// At most one of these.
@@ -167,7 +167,7 @@ d::describe! { AndroidLogPacketLogEventArg, d::message("perfetto.protos.AndroidL
 ]) }
 
 /// `perfetto.protos.AndroidLogPacket.Stats`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidLogPacketStats {
     pub num_total: Option<u64>,
     pub num_failed: Option<u64>,

@@ -3,7 +3,7 @@
 // System properties and what they change to.
 
 /// `perfetto.protos.AndroidSystemProperty`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidSystemProperty {
     pub values: Vec<AndroidSystemPropertyPropertyValue>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { AndroidSystemProperty, d::message("perfetto.protos.AndroidSystemP
 ]) }
 
 /// `perfetto.protos.AndroidSystemProperty.PropertyValue`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidSystemPropertyPropertyValue {
     pub name: Option<String>,
     pub value: Option<String>,

@@ -3,7 +3,7 @@
 // CPU time by user id, as columns: the lists go by the same index.
 
 /// `perfetto.protos.CpuPerUidData`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuPerUidData {
     pub cluster_count: Option<u32>,
     pub uid: Vec<u32>,

@@ -46,7 +46,7 @@ impl protozero::Enumeration for GraphicsFrameEventBufferEventType {
 
 protozero::rt::enumeration!(GraphicsFrameEventBufferEventType);
 /// `perfetto.protos.GraphicsFrameEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GraphicsFrameEvent {
     pub buffer_event: Option<GraphicsFrameEventBufferEvent>,
     /// Fields this build does not know, verbatim.
@@ -75,7 +75,7 @@ d::describe! { GraphicsFrameEvent, d::message("perfetto.protos.GraphicsFrameEven
 ]) }
 
 /// `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GraphicsFrameEventBufferEvent {
     pub frame_number: Option<u32>,
     pub r#type: Option<GraphicsFrameEventBufferEventType>,

@@ -3,7 +3,7 @@
 // What the display was doing when tracing began.
 
 /// `perfetto.protos.InitialDisplayState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InitialDisplayState {
     pub display_state: Option<i32>,
     pub brightness: Option<f64>,

@@ -24,7 +24,7 @@ impl protozero::Enumeration for KernelWakelockDataWakelockType {
 
 protozero::rt::enumeration!(KernelWakelockDataWakelockType);
 /// `perfetto.protos.KernelWakelockData`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KernelWakelockData {
     pub wakelock: Vec<KernelWakelockDataWakelock>,
     pub wakelock_id: Vec<u32>,
@@ -70,7 +70,7 @@ d::describe! { KernelWakelockData, d::message("perfetto.protos.KernelWakelockDat
 ]) }
 
 /// `perfetto.protos.KernelWakelockData.Wakelock`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KernelWakelockDataWakelock {
     pub wakelock_id: Option<u32>,
     pub wakelock_name: Option<String>,

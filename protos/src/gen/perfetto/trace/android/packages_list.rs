@@ -3,7 +3,7 @@
 // Installed packages and their user ids.
 
 /// `perfetto.protos.PackagesList`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PackagesList {
     pub packages: Vec<PackagesListPackageInfo>,
     pub parse_error: Option<bool>,
@@ -44,7 +44,7 @@ d::describe! { PackagesList, d::message("perfetto.protos.PackagesList", &[
 ]) }
 
 /// `perfetto.protos.PackagesList.PackageInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PackagesListPackageInfo {
     pub name: Option<String>,
     pub uid: Option<u64>,

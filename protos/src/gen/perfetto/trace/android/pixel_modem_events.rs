@@ -3,7 +3,7 @@
 // Events of the modem, and the table that turns their tokens into text.
 
 /// `perfetto.protos.PixelModemEvents`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PixelModemEvents {
     pub events: Vec<Vec<u8>>,
     pub event_time_nanos: Vec<u64>,
@@ -37,7 +37,7 @@ d::describe! { PixelModemEvents, d::message("perfetto.protos.PixelModemEvents", 
 ]) }
 
 /// `perfetto.protos.PixelModemTokenDatabase`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PixelModemTokenDatabase {
     pub database: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.

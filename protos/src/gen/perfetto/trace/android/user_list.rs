@@ -3,7 +3,7 @@
 // Users of the device.
 
 /// `perfetto.protos.AndroidUserList`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidUserList {
     pub users: Vec<AndroidUserListUserInfo>,
     pub error: Option<i32>,
@@ -39,7 +39,7 @@ d::describe! { AndroidUserList, d::message("perfetto.protos.AndroidUserList", &[
 ]) }
 
 /// `perfetto.protos.AndroidUserList.UserInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidUserListUserInfo {
     pub r#type: Option<String>,
     pub uid: Option<i32>,

@@ -3,7 +3,7 @@
 // Which benchmark a trace of the browser belongs to.
 
 /// `perfetto.protos.ChromeBenchmarkMetadata`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeBenchmarkMetadata {
     pub benchmark_start_time_us: Option<i64>,
     pub story_run_time_us: Option<i64>,

@@ -53,7 +53,7 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleNamedRuleEve
 
 protozero::rt::enumeration!(BackgroundTracingMetadataTriggerRuleNamedRuleEventType);
 /// `perfetto.protos.ChromeMetadataPacket`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeMetadataPacket {
     pub background_tracing_metadata: Option<BackgroundTracingMetadata>,
     pub chrome_version_code: Option<i32>,
@@ -119,7 +119,7 @@ d::describe! { ChromeMetadataPacket, d::message("perfetto.protos.ChromeMetadataP
 ]) }
 
 /// `perfetto.protos.ChromeMetadataPacket.FinchHash`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeMetadataPacketFinchHash {
     pub name: Option<u32>,
     pub group: Option<u32>,
@@ -153,7 +153,7 @@ d::describe! { ChromeMetadataPacketFinchHash, d::message("perfetto.protos.Chrome
 ]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BackgroundTracingMetadata {
     pub triggered_rule: Option<BackgroundTracingMetadataTriggerRule>,
     pub active_rules: Vec<BackgroundTracingMetadataTriggerRule>,
@@ -194,7 +194,7 @@ d::describe! { BackgroundTracingMetadata, d::message("perfetto.protos.Background
 ]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BackgroundTracingMetadataTriggerRule {
     pub trigger_type: Option<BackgroundTracingMetadataTriggerRuleTriggerType>,
     pub histogram_rule: Option<BackgroundTracingMetadataTriggerRuleHistogramRule>,
@@ -238,7 +238,7 @@ d::describe! { BackgroundTracingMetadataTriggerRule, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BackgroundTracingMetadataTriggerRuleHistogramRule {
     pub histogram_name_hash: Option<u64>,
     pub histogram_min_trigger: Option<i64>,
@@ -277,7 +277,7 @@ d::describe! { BackgroundTracingMetadataTriggerRuleHistogramRule, d::message("pe
 ]) }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BackgroundTracingMetadataTriggerRuleNamedRule {
     pub event_type: Option<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>,
     pub content_trigger_name_hash: Option<u64>,

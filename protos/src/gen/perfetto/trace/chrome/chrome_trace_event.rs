@@ -38,7 +38,7 @@ impl protozero::Enumeration for ChromeLegacyJsonTraceTraceType {
 
 protozero::rt::enumeration!(ChromeLegacyJsonTraceTraceType);
 /// `perfetto.protos.ChromeTracedValue`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeTracedValue {
     pub nested_type: Option<ChromeTracedValueNestedType>,
     pub dict_keys: Vec<String>,
@@ -104,7 +104,7 @@ d::describe! { ChromeTracedValue, d::message("perfetto.protos.ChromeTracedValue"
 ]) }
 
 /// `perfetto.protos.ChromeStringTableEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeStringTableEntry {
     pub value: Option<String>,
     pub index: Option<i32>,
@@ -138,7 +138,7 @@ d::describe! { ChromeStringTableEntry, d::message("perfetto.protos.ChromeStringT
 ]) }
 
 /// `perfetto.protos.ChromeTraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeTraceEvent {
     pub name: Option<String>,
     pub timestamp: Option<i64>,
@@ -244,7 +244,7 @@ d::describe! { ChromeTraceEvent, d::message("perfetto.protos.ChromeTraceEvent", 
 ]) }
 
 /// `perfetto.protos.ChromeTraceEvent.Arg`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeTraceEventArg {
     pub name: Option<String>,
     /// At most one of these.
@@ -332,7 +332,7 @@ d::describe! { ChromeTraceEventArg, d::message("perfetto.protos.ChromeTraceEvent
 ]) }
 
 /// `perfetto.protos.ChromeMetadata`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeMetadata {
     pub name: Option<String>,
     /// At most one of these.
@@ -394,7 +394,7 @@ d::describe! { ChromeMetadata, d::message("perfetto.protos.ChromeMetadata", &[
 ]) }
 
 /// `perfetto.protos.ChromeLegacyJsonTrace`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeLegacyJsonTrace {
     pub r#type: Option<ChromeLegacyJsonTraceTraceType>,
     pub data: Option<String>,
@@ -428,7 +428,7 @@ d::describe! { ChromeLegacyJsonTrace, d::message("perfetto.protos.ChromeLegacyJs
 ]) }
 
 /// `perfetto.protos.ChromeEventBundle`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeEventBundle {
     #[deprecated]
     pub trace_events: Vec<ChromeTraceEvent>,

@@ -186,7 +186,7 @@ impl protozero::Enumeration for V8WasmCodeTier {
 
 protozero::rt::enumeration!(V8WasmCodeTier);
 /// `perfetto.protos.V8String`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8String {
     /// At most one of these.
     pub encoded_string: Option<V8StringEncodedString>,
@@ -236,7 +236,7 @@ d::describe! { V8String, d::message("perfetto.protos.V8String", &[
 ]) }
 
 /// `perfetto.protos.InternedV8String`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedV8String {
     pub iid: Option<u64>,
     /// At most one of these.
@@ -293,7 +293,7 @@ d::describe! { InternedV8String, d::message("perfetto.protos.InternedV8String", 
 ]) }
 
 /// `perfetto.protos.InternedV8JsScript`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedV8JsScript {
     pub iid: Option<u64>,
     pub script_id: Option<i32>,
@@ -342,7 +342,7 @@ d::describe! { InternedV8JsScript, d::message("perfetto.protos.InternedV8JsScrip
 ]) }
 
 /// `perfetto.protos.InternedV8WasmScript`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedV8WasmScript {
     pub iid: Option<u64>,
     pub script_id: Option<i32>,
@@ -386,7 +386,7 @@ d::describe! { InternedV8WasmScript, d::message("perfetto.protos.InternedV8WasmS
 ]) }
 
 /// `perfetto.protos.InternedV8JsFunction`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedV8JsFunction {
     pub iid: Option<u64>,
     pub v8_js_function_name_iid: Option<u64>,
@@ -450,7 +450,7 @@ d::describe! { InternedV8JsFunction, d::message("perfetto.protos.InternedV8JsFun
 ]) }
 
 /// `perfetto.protos.InternedV8Isolate`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedV8Isolate {
     pub iid: Option<u64>,
     pub pid: Option<u32>,
@@ -504,7 +504,7 @@ d::describe! { InternedV8Isolate, d::message("perfetto.protos.InternedV8Isolate"
 ]) }
 
 /// `perfetto.protos.InternedV8Isolate.CodeRange`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedV8IsolateCodeRange {
     pub base_address: Option<u64>,
     pub size: Option<u64>,
@@ -548,7 +548,7 @@ d::describe! { InternedV8IsolateCodeRange, d::message("perfetto.protos.InternedV
 ]) }
 
 /// `perfetto.protos.V8JsCode`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8JsCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -653,7 +653,7 @@ d::describe! { V8JsCode, d::message("perfetto.protos.V8JsCode", &[
 ]) }
 
 /// `perfetto.protos.V8InternalCode`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8InternalCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -717,7 +717,7 @@ d::describe! { V8InternalCode, d::message("perfetto.protos.V8InternalCode", &[
 ]) }
 
 /// `perfetto.protos.V8WasmCode`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8WasmCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -786,7 +786,7 @@ d::describe! { V8WasmCode, d::message("perfetto.protos.V8WasmCode", &[
 ]) }
 
 /// `perfetto.protos.V8RegExpCode`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8RegExpCode {
     pub v8_isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -840,7 +840,7 @@ d::describe! { V8RegExpCode, d::message("perfetto.protos.V8RegExpCode", &[
 ]) }
 
 /// `perfetto.protos.V8CodeMove`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8CodeMove {
     pub isolate_iid: Option<u64>,
     pub tid: Option<u32>,
@@ -912,7 +912,7 @@ d::describe! { V8CodeMove, d::message("perfetto.protos.V8CodeMove", &[
 ]) }
 
 /// `perfetto.protos.V8CodeDefaults`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V8CodeDefaults {
     pub tid: Option<u32>,
     /// Fields this build does not know, verbatim.

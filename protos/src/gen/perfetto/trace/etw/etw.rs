@@ -188,7 +188,7 @@ impl protozero::Enumeration for ReadyThreadEtwEventTraceFlag {
 
 protozero::rt::enumeration!(ReadyThreadEtwEventTraceFlag);
 /// `perfetto.protos.CSwitchEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CSwitchEtwEvent {
     pub new_thread_id: Option<u32>,
     pub old_thread_id: Option<u32>,
@@ -323,7 +323,7 @@ d::describe! { CSwitchEtwEvent, d::message("perfetto.protos.CSwitchEtwEvent", &[
 ]) }
 
 /// `perfetto.protos.ReadyThreadEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ReadyThreadEtwEvent {
     pub t_thread_id: Option<u32>,
     /// At most one of these.
@@ -405,7 +405,7 @@ d::describe! { ReadyThreadEtwEvent, d::message("perfetto.protos.ReadyThreadEtwEv
 ]) }
 
 /// `perfetto.protos.MemInfoEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MemInfoEtwEvent {
     pub priority_levels: Option<u32>,
     pub zero_page_count: Option<u64>,
@@ -496,7 +496,7 @@ d::describe! { MemInfoEtwEvent, d::message("perfetto.protos.MemInfoEtwEvent", &[
 ]) }
 
 /// `perfetto.protos.FileIoCreateEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoCreateEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -555,7 +555,7 @@ d::describe! { FileIoCreateEtwEvent, d::message("perfetto.protos.FileIoCreateEtw
 ]) }
 
 /// `perfetto.protos.FileIoDirEnumEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoDirEnumEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -624,7 +624,7 @@ d::describe! { FileIoDirEnumEtwEvent, d::message("perfetto.protos.FileIoDirEnumE
 ]) }
 
 /// `perfetto.protos.FileIoInfoEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoInfoEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -683,7 +683,7 @@ d::describe! { FileIoInfoEtwEvent, d::message("perfetto.protos.FileIoInfoEtwEven
 ]) }
 
 /// `perfetto.protos.FileIoReadWriteEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoReadWriteEtwEvent {
     pub offset: Option<u64>,
     pub irp_ptr: Option<u64>,
@@ -747,7 +747,7 @@ d::describe! { FileIoReadWriteEtwEvent, d::message("perfetto.protos.FileIoReadWr
 ]) }
 
 /// `perfetto.protos.FileIoSimpleOpEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoSimpleOpEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -796,7 +796,7 @@ d::describe! { FileIoSimpleOpEtwEvent, d::message("perfetto.protos.FileIoSimpleO
 ]) }
 
 /// `perfetto.protos.FileIoOpEndEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoOpEndEtwEvent {
     pub irp_ptr: Option<u64>,
     pub extra_info: Option<u64>,
@@ -835,7 +835,7 @@ d::describe! { FileIoOpEndEtwEvent, d::message("perfetto.protos.FileIoOpEndEtwEv
 ]) }
 
 /// `perfetto.protos.FileIoPathOperationEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FileIoPathOperationEtwEvent {
     pub irp_ptr: Option<u64>,
     pub file_object: Option<u64>,
@@ -899,7 +899,7 @@ d::describe! { FileIoPathOperationEtwEvent, d::message("perfetto.protos.FileIoPa
 ]) }
 
 /// `perfetto.protos.StackWalkEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackWalkEtwEvent {
     pub trigger: Option<String>,
     pub callstack_iid: Option<u64>,
@@ -933,7 +933,7 @@ d::describe! { StackWalkEtwEvent, d::message("perfetto.protos.StackWalkEtwEvent"
 ]) }
 
 /// `perfetto.protos.DiskIoEtwEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DiskIoEtwEvent {
     pub disk_number: Option<u32>,
     pub irp_flags: Option<u32>,

@@ -3,7 +3,7 @@
 // An event of Windows, with its process and thread.
 
 /// `perfetto.protos.EtwTraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EtwTraceEvent {
     pub timestamp: Option<u64>,
     /// At most one of these.

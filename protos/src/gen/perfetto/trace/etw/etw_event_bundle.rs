@@ -3,7 +3,7 @@
 // Events of one CPU.
 
 /// `perfetto.protos.EtwTraceEventBundle`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EtwTraceEventBundle {
     pub cpu: Option<u32>,
     pub event: Vec<EtwTraceEvent>,

@@ -24,7 +24,7 @@ impl protozero::Enumeration for InodeFileMapEntryType {
 
 protozero::rt::enumeration!(InodeFileMapEntryType);
 /// `perfetto.protos.InodeFileMap`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InodeFileMap {
     pub block_device_id: Option<u64>,
     pub mount_points: Vec<String>,
@@ -65,7 +65,7 @@ d::describe! { InodeFileMap, d::message("perfetto.protos.InodeFileMap", &[
 ]) }
 
 /// `perfetto.protos.InodeFileMap.Entry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InodeFileMapEntry {
     pub inode_number: Option<u64>,
     pub paths: Vec<String>,

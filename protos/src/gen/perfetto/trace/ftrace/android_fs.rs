@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `android_fs`, one message each; fields are the event's own.
 
 /// `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidFsDatareadEndFtraceEvent {
     pub bytes: Option<i32>,
     pub ino: Option<u64>,
@@ -42,7 +42,7 @@ d::describe! { AndroidFsDatareadEndFtraceEvent, d::message("perfetto.protos.Andr
 ]) }
 
 /// `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidFsDatareadStartFtraceEvent {
     pub bytes: Option<i32>,
     pub cmdline: Option<String>,
@@ -101,7 +101,7 @@ d::describe! { AndroidFsDatareadStartFtraceEvent, d::message("perfetto.protos.An
 ]) }
 
 /// `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidFsDatawriteEndFtraceEvent {
     pub bytes: Option<i32>,
     pub ino: Option<u64>,
@@ -140,7 +140,7 @@ d::describe! { AndroidFsDatawriteEndFtraceEvent, d::message("perfetto.protos.And
 ]) }
 
 /// `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidFsDatawriteStartFtraceEvent {
     pub bytes: Option<i32>,
     pub cmdline: Option<String>,
@@ -199,7 +199,7 @@ d::describe! { AndroidFsDatawriteStartFtraceEvent, d::message("perfetto.protos.A
 ]) }
 
 /// `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidFsFsyncEndFtraceEvent {
     pub bytes: Option<i32>,
     pub ino: Option<u64>,
@@ -238,7 +238,7 @@ d::describe! { AndroidFsFsyncEndFtraceEvent, d::message("perfetto.protos.Android
 ]) }
 
 /// `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidFsFsyncStartFtraceEvent {
     pub cmdline: Option<String>,
     pub i_size: Option<i64>,

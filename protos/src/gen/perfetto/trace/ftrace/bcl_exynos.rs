@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `bcl_exynos`, one message each; fields are the event's own.
 
 /// `perfetto.protos.BclIrqTriggerFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BclIrqTriggerFtraceEvent {
     pub id: Option<i32>,
     pub throttle: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `binder`, one message each; fields are the event's own.
 
 /// `perfetto.protos.BinderTransactionFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderTransactionFtraceEvent {
     pub debug_id: Option<i32>,
     pub target_node: Option<i32>,
@@ -62,7 +62,7 @@ d::describe! { BinderTransactionFtraceEvent, d::message("perfetto.protos.BinderT
 ]) }
 
 /// `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderTransactionReceivedFtraceEvent {
     pub debug_id: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -91,7 +91,7 @@ d::describe! { BinderTransactionReceivedFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.BinderSetPriorityFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderSetPriorityFtraceEvent {
     pub proc: Option<i32>,
     pub thread: Option<i32>,
@@ -140,7 +140,7 @@ d::describe! { BinderSetPriorityFtraceEvent, d::message("perfetto.protos.BinderS
 ]) }
 
 /// `perfetto.protos.BinderLockFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderLockFtraceEvent {
     pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -169,7 +169,7 @@ d::describe! { BinderLockFtraceEvent, d::message("perfetto.protos.BinderLockFtra
 ]) }
 
 /// `perfetto.protos.BinderLockedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderLockedFtraceEvent {
     pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -198,7 +198,7 @@ d::describe! { BinderLockedFtraceEvent, d::message("perfetto.protos.BinderLocked
 ]) }
 
 /// `perfetto.protos.BinderUnlockFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderUnlockFtraceEvent {
     pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -227,7 +227,7 @@ d::describe! { BinderUnlockFtraceEvent, d::message("perfetto.protos.BinderUnlock
 ]) }
 
 /// `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderTransactionAllocBufFtraceEvent {
     pub data_size: Option<u64>,
     pub debug_id: Option<i32>,
@@ -271,7 +271,7 @@ d::describe! { BinderTransactionAllocBufFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.BinderCommandFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderCommandFtraceEvent {
     pub cmd: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -300,7 +300,7 @@ d::describe! { BinderCommandFtraceEvent, d::message("perfetto.protos.BinderComma
 ]) }
 
 /// `perfetto.protos.BinderReturnFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BinderReturnFtraceEvent {
     pub cmd: Option<u32>,
     /// Fields this build does not know, verbatim.

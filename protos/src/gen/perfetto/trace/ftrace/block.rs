@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `block`, one message each; fields are the event's own.
 
 /// `perfetto.protos.BlockRqIssueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockRqIssueFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -62,7 +62,7 @@ d::describe! { BlockRqIssueFtraceEvent, d::message("perfetto.protos.BlockRqIssue
 ]) }
 
 /// `perfetto.protos.BlockBioBackmergeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockBioBackmergeFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -111,7 +111,7 @@ d::describe! { BlockBioBackmergeFtraceEvent, d::message("perfetto.protos.BlockBi
 ]) }
 
 /// `perfetto.protos.BlockBioBounceFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockBioBounceFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -160,7 +160,7 @@ d::describe! { BlockBioBounceFtraceEvent, d::message("perfetto.protos.BlockBioBo
 ]) }
 
 /// `perfetto.protos.BlockBioCompleteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockBioCompleteFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -209,7 +209,7 @@ d::describe! { BlockBioCompleteFtraceEvent, d::message("perfetto.protos.BlockBio
 ]) }
 
 /// `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockBioFrontmergeFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -258,7 +258,7 @@ d::describe! { BlockBioFrontmergeFtraceEvent, d::message("perfetto.protos.BlockB
 ]) }
 
 /// `perfetto.protos.BlockBioQueueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockBioQueueFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -307,7 +307,7 @@ d::describe! { BlockBioQueueFtraceEvent, d::message("perfetto.protos.BlockBioQue
 ]) }
 
 /// `perfetto.protos.BlockBioRemapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockBioRemapFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -361,7 +361,7 @@ d::describe! { BlockBioRemapFtraceEvent, d::message("perfetto.protos.BlockBioRem
 ]) }
 
 /// `perfetto.protos.BlockDirtyBufferFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockDirtyBufferFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -400,7 +400,7 @@ d::describe! { BlockDirtyBufferFtraceEvent, d::message("perfetto.protos.BlockDir
 ]) }
 
 /// `perfetto.protos.BlockGetrqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockGetrqFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -449,7 +449,7 @@ d::describe! { BlockGetrqFtraceEvent, d::message("perfetto.protos.BlockGetrqFtra
 ]) }
 
 /// `perfetto.protos.BlockPlugFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockPlugFtraceEvent {
     pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -478,7 +478,7 @@ d::describe! { BlockPlugFtraceEvent, d::message("perfetto.protos.BlockPlugFtrace
 ]) }
 
 /// `perfetto.protos.BlockRqAbortFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockRqAbortFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -532,7 +532,7 @@ d::describe! { BlockRqAbortFtraceEvent, d::message("perfetto.protos.BlockRqAbort
 ]) }
 
 /// `perfetto.protos.BlockRqCompleteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockRqCompleteFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -591,7 +591,7 @@ d::describe! { BlockRqCompleteFtraceEvent, d::message("perfetto.protos.BlockRqCo
 ]) }
 
 /// `perfetto.protos.BlockRqInsertFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockRqInsertFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -650,7 +650,7 @@ d::describe! { BlockRqInsertFtraceEvent, d::message("perfetto.protos.BlockRqInse
 ]) }
 
 /// `perfetto.protos.BlockRqRemapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockRqRemapFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -709,7 +709,7 @@ d::describe! { BlockRqRemapFtraceEvent, d::message("perfetto.protos.BlockRqRemap
 ]) }
 
 /// `perfetto.protos.BlockRqRequeueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockRqRequeueFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -763,7 +763,7 @@ d::describe! { BlockRqRequeueFtraceEvent, d::message("perfetto.protos.BlockRqReq
 ]) }
 
 /// `perfetto.protos.BlockSleeprqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockSleeprqFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -812,7 +812,7 @@ d::describe! { BlockSleeprqFtraceEvent, d::message("perfetto.protos.BlockSleeprq
 ]) }
 
 /// `perfetto.protos.BlockSplitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockSplitFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -861,7 +861,7 @@ d::describe! { BlockSplitFtraceEvent, d::message("perfetto.protos.BlockSplitFtra
 ]) }
 
 /// `perfetto.protos.BlockTouchBufferFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockTouchBufferFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -900,7 +900,7 @@ d::describe! { BlockTouchBufferFtraceEvent, d::message("perfetto.protos.BlockTou
 ]) }
 
 /// `perfetto.protos.BlockUnplugFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockUnplugFtraceEvent {
     pub nr_rq: Option<i32>,
     pub comm: Option<String>,
@@ -934,7 +934,7 @@ d::describe! { BlockUnplugFtraceEvent, d::message("perfetto.protos.BlockUnplugFt
 ]) }
 
 /// `perfetto.protos.BlockIoStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockIoStartFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,
@@ -998,7 +998,7 @@ d::describe! { BlockIoStartFtraceEvent, d::message("perfetto.protos.BlockIoStart
 ]) }
 
 /// `perfetto.protos.BlockIoDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BlockIoDoneFtraceEvent {
     pub dev: Option<u64>,
     pub sector: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `cgroup`, one message each; fields are the event's own.
 
 /// `perfetto.protos.CgroupAttachTaskFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupAttachTaskFtraceEvent {
     pub dst_root: Option<i32>,
     pub dst_id: Option<i32>,
@@ -62,7 +62,7 @@ d::describe! { CgroupAttachTaskFtraceEvent, d::message("perfetto.protos.CgroupAt
 ]) }
 
 /// `perfetto.protos.CgroupMkdirFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupMkdirFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -111,7 +111,7 @@ d::describe! { CgroupMkdirFtraceEvent, d::message("perfetto.protos.CgroupMkdirFt
 ]) }
 
 /// `perfetto.protos.CgroupRemountFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupRemountFtraceEvent {
     pub root: Option<i32>,
     pub ss_mask: Option<u32>,
@@ -150,7 +150,7 @@ d::describe! { CgroupRemountFtraceEvent, d::message("perfetto.protos.CgroupRemou
 ]) }
 
 /// `perfetto.protos.CgroupRmdirFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupRmdirFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -199,7 +199,7 @@ d::describe! { CgroupRmdirFtraceEvent, d::message("perfetto.protos.CgroupRmdirFt
 ]) }
 
 /// `perfetto.protos.CgroupTransferTasksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupTransferTasksFtraceEvent {
     pub dst_root: Option<i32>,
     pub dst_id: Option<i32>,
@@ -258,7 +258,7 @@ d::describe! { CgroupTransferTasksFtraceEvent, d::message("perfetto.protos.Cgrou
 ]) }
 
 /// `perfetto.protos.CgroupDestroyRootFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupDestroyRootFtraceEvent {
     pub root: Option<i32>,
     pub ss_mask: Option<u32>,
@@ -297,7 +297,7 @@ d::describe! { CgroupDestroyRootFtraceEvent, d::message("perfetto.protos.CgroupD
 ]) }
 
 /// `perfetto.protos.CgroupReleaseFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupReleaseFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -346,7 +346,7 @@ d::describe! { CgroupReleaseFtraceEvent, d::message("perfetto.protos.CgroupRelea
 ]) }
 
 /// `perfetto.protos.CgroupRenameFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupRenameFtraceEvent {
     pub root: Option<i32>,
     pub id: Option<i32>,
@@ -395,7 +395,7 @@ d::describe! { CgroupRenameFtraceEvent, d::message("perfetto.protos.CgroupRename
 ]) }
 
 /// `perfetto.protos.CgroupSetupRootFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CgroupSetupRootFtraceEvent {
     pub root: Option<i32>,
     pub ss_mask: Option<u32>,

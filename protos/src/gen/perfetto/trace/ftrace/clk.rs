@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `clk`, one message each; fields are the event's own.
 
 /// `perfetto.protos.ClkEnableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClkEnableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { ClkEnableFtraceEvent, d::message("perfetto.protos.ClkEnableFtrace
 ]) }
 
 /// `perfetto.protos.ClkDisableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClkDisableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -61,7 +61,7 @@ d::describe! { ClkDisableFtraceEvent, d::message("perfetto.protos.ClkDisableFtra
 ]) }
 
 /// `perfetto.protos.ClkSetRateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClkSetRateFtraceEvent {
     pub name: Option<String>,
     pub rate: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `cma`, one message each; fields are the event's own.
 
 /// `perfetto.protos.CmaAllocStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CmaAllocStartFtraceEvent {
     pub align: Option<u32>,
     pub count: Option<u32>,
@@ -42,7 +42,7 @@ d::describe! { CmaAllocStartFtraceEvent, d::message("perfetto.protos.CmaAllocSta
 ]) }
 
 /// `perfetto.protos.CmaAllocInfoFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CmaAllocInfoFtraceEvent {
     pub align: Option<u32>,
     pub count: Option<u32>,
@@ -116,7 +116,7 @@ d::describe! { CmaAllocInfoFtraceEvent, d::message("perfetto.protos.CmaAllocInfo
 ]) }
 
 /// `perfetto.protos.CmaAllocFinishFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CmaAllocFinishFtraceEvent {
     pub name: Option<String>,
     pub pfn: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `compaction`, one message each; fields are the event's own.
 
 /// `perfetto.protos.MmCompactionBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionBeginFtraceEvent {
     pub zone_start: Option<u64>,
     pub migrate_pfn: Option<u64>,
@@ -52,7 +52,7 @@ d::describe! { MmCompactionBeginFtraceEvent, d::message("perfetto.protos.MmCompa
 ]) }
 
 /// `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionDeferCompactionFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -106,7 +106,7 @@ d::describe! { MmCompactionDeferCompactionFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.MmCompactionDeferredFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionDeferredFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -160,7 +160,7 @@ d::describe! { MmCompactionDeferredFtraceEvent, d::message("perfetto.protos.MmCo
 ]) }
 
 /// `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionDeferResetFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -214,7 +214,7 @@ d::describe! { MmCompactionDeferResetFtraceEvent, d::message("perfetto.protos.Mm
 ]) }
 
 /// `perfetto.protos.MmCompactionEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionEndFtraceEvent {
     pub zone_start: Option<u64>,
     pub migrate_pfn: Option<u64>,
@@ -268,7 +268,7 @@ d::describe! { MmCompactionEndFtraceEvent, d::message("perfetto.protos.MmCompact
 ]) }
 
 /// `perfetto.protos.MmCompactionFinishedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionFinishedFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -312,7 +312,7 @@ d::describe! { MmCompactionFinishedFtraceEvent, d::message("perfetto.protos.MmCo
 ]) }
 
 /// `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionIsolateFreepagesFtraceEvent {
     pub start_pfn: Option<u64>,
     pub end_pfn: Option<u64>,
@@ -356,7 +356,7 @@ d::describe! { MmCompactionIsolateFreepagesFtraceEvent, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionIsolateMigratepagesFtraceEvent {
     pub start_pfn: Option<u64>,
     pub end_pfn: Option<u64>,
@@ -400,7 +400,7 @@ d::describe! { MmCompactionIsolateMigratepagesFtraceEvent, d::message("perfetto.
 ]) }
 
 /// `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionKcompactdSleepFtraceEvent {
     pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -429,7 +429,7 @@ d::describe! { MmCompactionKcompactdSleepFtraceEvent, d::message("perfetto.proto
 ]) }
 
 /// `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionKcompactdWakeFtraceEvent {
     pub nid: Option<i32>,
     pub order: Option<i32>,
@@ -473,7 +473,7 @@ d::describe! { MmCompactionKcompactdWakeFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionMigratepagesFtraceEvent {
     pub nr_migrated: Option<u64>,
     pub nr_failed: Option<u64>,
@@ -507,7 +507,7 @@ d::describe! { MmCompactionMigratepagesFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.MmCompactionSuitableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionSuitableFtraceEvent {
     pub nid: Option<i32>,
     pub idx: Option<u32>,
@@ -551,7 +551,7 @@ d::describe! { MmCompactionSuitableFtraceEvent, d::message("perfetto.protos.MmCo
 ]) }
 
 /// `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionTryToCompactPagesFtraceEvent {
     pub order: Option<i32>,
     pub gfp_mask: Option<u32>,
@@ -595,7 +595,7 @@ d::describe! { MmCompactionTryToCompactPagesFtraceEvent, d::message("perfetto.pr
 ]) }
 
 /// `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmCompactionWakeupKcompactdFtraceEvent {
     pub nid: Option<i32>,
     pub order: Option<i32>,

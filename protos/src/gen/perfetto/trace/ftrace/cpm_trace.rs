@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `cpm_trace`, one message each; fields are the event's own.
 
 /// `perfetto.protos.ParamSetValueCpmFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ParamSetValueCpmFtraceEvent {
     pub body: Option<String>,
     pub value: Option<u32>,

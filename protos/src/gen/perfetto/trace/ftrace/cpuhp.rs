@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `cpuhp`, one message each; fields are the event's own.
 
 /// `perfetto.protos.CpuhpExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuhpExitFtraceEvent {
     pub cpu: Option<u32>,
     pub idx: Option<i32>,
@@ -47,7 +47,7 @@ d::describe! { CpuhpExitFtraceEvent, d::message("perfetto.protos.CpuhpExitFtrace
 ]) }
 
 /// `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuhpMultiEnterFtraceEvent {
     pub cpu: Option<u32>,
     pub fun: Option<u64>,
@@ -91,7 +91,7 @@ d::describe! { CpuhpMultiEnterFtraceEvent, d::message("perfetto.protos.CpuhpMult
 ]) }
 
 /// `perfetto.protos.CpuhpEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuhpEnterFtraceEvent {
     pub cpu: Option<u32>,
     pub fun: Option<u64>,
@@ -135,7 +135,7 @@ d::describe! { CpuhpEnterFtraceEvent, d::message("perfetto.protos.CpuhpEnterFtra
 ]) }
 
 /// `perfetto.protos.CpuhpLatencyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuhpLatencyFtraceEvent {
     pub cpu: Option<u32>,
     pub ret: Option<i32>,
@@ -179,7 +179,7 @@ d::describe! { CpuhpLatencyFtraceEvent, d::message("perfetto.protos.CpuhpLatency
 ]) }
 
 /// `perfetto.protos.CpuhpPauseFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuhpPauseFtraceEvent {
     pub active_cpus: Option<u32>,
     pub cpus: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `cros_ec`, one message each; fields are the event's own.
 
 /// `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CrosEcSensorhubDataFtraceEvent {
     pub current_time: Option<i64>,
     pub current_timestamp: Option<i64>,

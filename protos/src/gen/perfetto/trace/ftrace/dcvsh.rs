@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `dcvsh`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DcvshFreqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DcvshFreqFtraceEvent {
     pub cpu: Option<u64>,
     pub freq: Option<u64>,

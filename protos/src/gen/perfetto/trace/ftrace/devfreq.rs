@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `devfreq`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DevfreqFrequencyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DevfreqFrequencyFtraceEvent {
     pub dev_name: Option<String>,
     pub freq: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `dma_fence`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DmaFenceInitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaFenceInitFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -47,7 +47,7 @@ d::describe! { DmaFenceInitFtraceEvent, d::message("perfetto.protos.DmaFenceInit
 ]) }
 
 /// `perfetto.protos.DmaFenceEmitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaFenceEmitFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -91,7 +91,7 @@ d::describe! { DmaFenceEmitFtraceEvent, d::message("perfetto.protos.DmaFenceEmit
 ]) }
 
 /// `perfetto.protos.DmaFenceSignaledFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaFenceSignaledFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -135,7 +135,7 @@ d::describe! { DmaFenceSignaledFtraceEvent, d::message("perfetto.protos.DmaFence
 ]) }
 
 /// `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaFenceWaitStartFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -179,7 +179,7 @@ d::describe! { DmaFenceWaitStartFtraceEvent, d::message("perfetto.protos.DmaFenc
 ]) }
 
 /// `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaFenceWaitEndFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,

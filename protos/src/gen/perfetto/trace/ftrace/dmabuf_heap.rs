@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `dmabuf_heap`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DmaHeapStatFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaHeapStatFtraceEvent {
     pub inode: Option<u64>,
     pub len: Option<i64>,

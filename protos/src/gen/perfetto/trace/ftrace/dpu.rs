@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `dpu`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -57,7 +57,7 @@ d::describe! { DpuTracingMarkWriteFtraceEvent, d::message("perfetto.protos.DpuTr
 ]) }
 
 /// `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDsiCmdFifoStatusFtraceEvent {
     pub header: Option<u32>,
     pub payload: Option<u32>,
@@ -91,7 +91,7 @@ d::describe! { DpuDsiCmdFifoStatusFtraceEvent, d::message("perfetto.protos.DpuDs
 ]) }
 
 /// `perfetto.protos.DpuDsiRxFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDsiRxFtraceEvent {
     pub cmd: Option<u32>,
     pub rx_buf: Option<Vec<u8>>,
@@ -125,7 +125,7 @@ d::describe! { DpuDsiRxFtraceEvent, d::message("perfetto.protos.DpuDsiRxFtraceEv
 ]) }
 
 /// `perfetto.protos.DpuDsiTxFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDsiTxFtraceEvent {
     pub r#type: Option<u32>,
     pub last: Option<u32>,
@@ -169,7 +169,7 @@ d::describe! { DpuDsiTxFtraceEvent, d::message("perfetto.protos.DpuDsiTxFtraceEv
 ]) }
 
 /// `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispDpuUnderrunFtraceEvent {
     pub id: Option<i32>,
     pub frames_pending: Option<i32>,
@@ -208,7 +208,7 @@ d::describe! { DpuDispDpuUnderrunFtraceEvent, d::message("perfetto.protos.DpuDis
 ]) }
 
 /// `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispVblankIrqEnableFtraceEvent {
     pub id: Option<i32>,
     pub output_id: Option<i32>,
@@ -247,7 +247,7 @@ d::describe! { DpuDispVblankIrqEnableFtraceEvent, d::message("perfetto.protos.Dp
 ]) }
 
 /// `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispFrameDoneTimeoutFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -296,7 +296,7 @@ d::describe! { DpuDispFrameDoneTimeoutFtraceEvent, d::message("perfetto.protos.D
 ]) }
 
 /// `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispFrameStartTimeoutFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -340,7 +340,7 @@ d::describe! { DpuDispFrameStartTimeoutFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispFrameDoneMissingFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -384,7 +384,7 @@ d::describe! { DpuDispFrameDoneMissingFtraceEvent, d::message("perfetto.protos.D
 ]) }
 
 /// `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispFrameStartMissingFtraceEvent {
     pub display_id: Option<i32>,
     pub output_id: Option<u32>,
@@ -428,7 +428,7 @@ d::describe! { DpuDispFrameStartMissingFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DpuDispDpuLineUnderrunFtraceEvent {
     pub id: Option<i32>,
     pub frames_pending: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `drm`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DrmVblankEventFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmVblankEventFtraceEvent {
     pub crtc: Option<i32>,
     pub high_prec: Option<u32>,
@@ -47,7 +47,7 @@ d::describe! { DrmVblankEventFtraceEvent, d::message("perfetto.protos.DrmVblankE
 ]) }
 
 /// `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmVblankEventDeliveredFtraceEvent {
     pub crtc: Option<i32>,
     pub file: Option<u64>,

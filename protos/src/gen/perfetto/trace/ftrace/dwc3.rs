@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `dwc3`, one message each; fields are the event's own.
 
 /// `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3AllocRequestFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -67,7 +67,7 @@ d::describe! { Dwc3AllocRequestFtraceEvent, d::message("perfetto.protos.Dwc3Allo
 ]) }
 
 /// `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3CompleteTrbFtraceEvent {
     pub name: Option<String>,
     pub trb: Option<u64>,
@@ -146,7 +146,7 @@ d::describe! { Dwc3CompleteTrbFtraceEvent, d::message("perfetto.protos.Dwc3Compl
 ]) }
 
 /// `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3CtrlReqFtraceEvent {
     pub bRequestType: Option<u32>,
     pub bRequest: Option<u32>,
@@ -200,7 +200,7 @@ d::describe! { Dwc3CtrlReqFtraceEvent, d::message("perfetto.protos.Dwc3CtrlReqFt
 ]) }
 
 /// `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3EpDequeueFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -264,7 +264,7 @@ d::describe! { Dwc3EpDequeueFtraceEvent, d::message("perfetto.protos.Dwc3EpDeque
 ]) }
 
 /// `perfetto.protos.Dwc3EpQueueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3EpQueueFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -328,7 +328,7 @@ d::describe! { Dwc3EpQueueFtraceEvent, d::message("perfetto.protos.Dwc3EpQueueFt
 ]) }
 
 /// `perfetto.protos.Dwc3EventFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3EventFtraceEvent {
     pub event: Option<u32>,
     pub ep0state: Option<u32>,
@@ -367,7 +367,7 @@ d::describe! { Dwc3EventFtraceEvent, d::message("perfetto.protos.Dwc3EventFtrace
 ]) }
 
 /// `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3FreeRequestFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -431,7 +431,7 @@ d::describe! { Dwc3FreeRequestFtraceEvent, d::message("perfetto.protos.Dwc3FreeR
 ]) }
 
 /// `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3GadgetEpCmdFtraceEvent {
     pub name: Option<String>,
     pub cmd: Option<u32>,
@@ -485,7 +485,7 @@ d::describe! { Dwc3GadgetEpCmdFtraceEvent, d::message("perfetto.protos.Dwc3Gadge
 ]) }
 
 /// `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3GadgetEpDisableFtraceEvent {
     pub name: Option<String>,
     pub maxpacket: Option<u32>,
@@ -554,7 +554,7 @@ d::describe! { Dwc3GadgetEpDisableFtraceEvent, d::message("perfetto.protos.Dwc3G
 ]) }
 
 /// `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3GadgetEpEnableFtraceEvent {
     pub name: Option<String>,
     pub maxpacket: Option<u32>,
@@ -623,7 +623,7 @@ d::describe! { Dwc3GadgetEpEnableFtraceEvent, d::message("perfetto.protos.Dwc3Ga
 ]) }
 
 /// `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3GadgetGenericCmdFtraceEvent {
     pub cmd: Option<u32>,
     pub param: Option<u32>,
@@ -662,7 +662,7 @@ d::describe! { Dwc3GadgetGenericCmdFtraceEvent, d::message("perfetto.protos.Dwc3
 ]) }
 
 /// `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3GadgetGivebackFtraceEvent {
     pub name: Option<String>,
     pub req: Option<u64>,
@@ -726,7 +726,7 @@ d::describe! { Dwc3GadgetGivebackFtraceEvent, d::message("perfetto.protos.Dwc3Ga
 ]) }
 
 /// `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3PrepareTrbFtraceEvent {
     pub name: Option<String>,
     pub trb: Option<u64>,
@@ -805,7 +805,7 @@ d::describe! { Dwc3PrepareTrbFtraceEvent, d::message("perfetto.protos.Dwc3Prepar
 ]) }
 
 /// `perfetto.protos.Dwc3ReadlFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3ReadlFtraceEvent {
     pub base: Option<u64>,
     pub offset: Option<u32>,
@@ -849,7 +849,7 @@ d::describe! { Dwc3ReadlFtraceEvent, d::message("perfetto.protos.Dwc3ReadlFtrace
 ]) }
 
 /// `perfetto.protos.Dwc3WritelFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Dwc3WritelFtraceEvent {
     pub base: Option<u64>,
     pub offset: Option<u32>,

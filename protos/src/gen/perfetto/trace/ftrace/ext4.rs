@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `ext4`, one message each; fields are the event's own.
 
 /// `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaWriteBeginFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -52,7 +52,7 @@ d::describe! { Ext4DaWriteBeginFtraceEvent, d::message("perfetto.protos.Ext4DaWr
 ]) }
 
 /// `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaWriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -101,7 +101,7 @@ d::describe! { Ext4DaWriteEndFtraceEvent, d::message("perfetto.protos.Ext4DaWrit
 ]) }
 
 /// `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4SyncFileEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -145,7 +145,7 @@ d::describe! { Ext4SyncFileEnterFtraceEvent, d::message("perfetto.protos.Ext4Syn
 ]) }
 
 /// `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4SyncFileExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -184,7 +184,7 @@ d::describe! { Ext4SyncFileExitFtraceEvent, d::message("perfetto.protos.Ext4Sync
 ]) }
 
 /// `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4AllocDaBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -228,7 +228,7 @@ d::describe! { Ext4AllocDaBlocksFtraceEvent, d::message("perfetto.protos.Ext4All
 ]) }
 
 /// `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4AllocateBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -307,7 +307,7 @@ d::describe! { Ext4AllocateBlocksFtraceEvent, d::message("perfetto.protos.Ext4Al
 ]) }
 
 /// `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4AllocateInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -351,7 +351,7 @@ d::describe! { Ext4AllocateInodeFtraceEvent, d::message("perfetto.protos.Ext4All
 ]) }
 
 /// `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4BeginOrderedTruncateFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -390,7 +390,7 @@ d::describe! { Ext4BeginOrderedTruncateFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4CollapseRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -434,7 +434,7 @@ d::describe! { Ext4CollapseRangeFtraceEvent, d::message("perfetto.protos.Ext4Col
 ]) }
 
 /// `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaReleaseSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -498,7 +498,7 @@ d::describe! { Ext4DaReleaseSpaceFtraceEvent, d::message("perfetto.protos.Ext4Da
 ]) }
 
 /// `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaReserveSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -557,7 +557,7 @@ d::describe! { Ext4DaReserveSpaceFtraceEvent, d::message("perfetto.protos.Ext4Da
 ]) }
 
 /// `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaUpdateReserveSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -626,7 +626,7 @@ d::describe! { Ext4DaUpdateReserveSpaceFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaWritePagesFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -700,7 +700,7 @@ d::describe! { Ext4DaWritePagesFtraceEvent, d::message("perfetto.protos.Ext4DaWr
 ]) }
 
 /// `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DaWritePagesExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -749,7 +749,7 @@ d::describe! { Ext4DaWritePagesExtentFtraceEvent, d::message("perfetto.protos.Ex
 ]) }
 
 /// `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DirectIOEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -798,7 +798,7 @@ d::describe! { Ext4DirectIOEnterFtraceEvent, d::message("perfetto.protos.Ext4Dir
 ]) }
 
 /// `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DirectIOExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -852,7 +852,7 @@ d::describe! { Ext4DirectIOExitFtraceEvent, d::message("perfetto.protos.Ext4Dire
 ]) }
 
 /// `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DiscardBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub blk: Option<u64>,
@@ -891,7 +891,7 @@ d::describe! { Ext4DiscardBlocksFtraceEvent, d::message("perfetto.protos.Ext4Dis
 ]) }
 
 /// `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DiscardPreallocationsFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -935,7 +935,7 @@ d::describe! { Ext4DiscardPreallocationsFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.Ext4DropInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4DropInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -974,7 +974,7 @@ d::describe! { Ext4DropInodeFtraceEvent, d::message("perfetto.protos.Ext4DropIno
 ]) }
 
 /// `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsCacheExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1028,7 +1028,7 @@ d::describe! { Ext4EsCacheExtentFtraceEvent, d::message("perfetto.protos.Ext4EsC
 ]) }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1067,7 +1067,7 @@ d::describe! { Ext4EsFindDelayedExtentRangeEnterFtraceEvent, d::message("perfett
 ]) }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsFindDelayedExtentRangeExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1121,7 +1121,7 @@ d::describe! { Ext4EsFindDelayedExtentRangeExitFtraceEvent, d::message("perfetto
 ]) }
 
 /// `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsInsertExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1175,7 +1175,7 @@ d::describe! { Ext4EsInsertExtentFtraceEvent, d::message("perfetto.protos.Ext4Es
 ]) }
 
 /// `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsLookupExtentEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1214,7 +1214,7 @@ d::describe! { Ext4EsLookupExtentEnterFtraceEvent, d::message("perfetto.protos.E
 ]) }
 
 /// `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsLookupExtentExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1273,7 +1273,7 @@ d::describe! { Ext4EsLookupExtentExitFtraceEvent, d::message("perfetto.protos.Ex
 ]) }
 
 /// `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsRemoveExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1317,7 +1317,7 @@ d::describe! { Ext4EsRemoveExtentFtraceEvent, d::message("perfetto.protos.Ext4Es
 ]) }
 
 /// `perfetto.protos.Ext4EsShrinkFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsShrinkFtraceEvent {
     pub dev: Option<u64>,
     pub nr_shrunk: Option<i32>,
@@ -1366,7 +1366,7 @@ d::describe! { Ext4EsShrinkFtraceEvent, d::message("perfetto.protos.Ext4EsShrink
 ]) }
 
 /// `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsShrinkCountFtraceEvent {
     pub dev: Option<u64>,
     pub nr_to_scan: Option<i32>,
@@ -1405,7 +1405,7 @@ d::describe! { Ext4EsShrinkCountFtraceEvent, d::message("perfetto.protos.Ext4EsS
 ]) }
 
 /// `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsShrinkScanEnterFtraceEvent {
     pub dev: Option<u64>,
     pub nr_to_scan: Option<i32>,
@@ -1444,7 +1444,7 @@ d::describe! { Ext4EsShrinkScanEnterFtraceEvent, d::message("perfetto.protos.Ext
 ]) }
 
 /// `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EsShrinkScanExitFtraceEvent {
     pub dev: Option<u64>,
     pub nr_shrunk: Option<i32>,
@@ -1483,7 +1483,7 @@ d::describe! { Ext4EsShrinkScanExitFtraceEvent, d::message("perfetto.protos.Ext4
 ]) }
 
 /// `perfetto.protos.Ext4EvictInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4EvictInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1522,7 +1522,7 @@ d::describe! { Ext4EvictInodeFtraceEvent, d::message("perfetto.protos.Ext4EvictI
 ]) }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtConvertToInitializedEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1581,7 +1581,7 @@ d::describe! { Ext4ExtConvertToInitializedEnterFtraceEvent, d::message("perfetto
 ]) }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtConvertToInitializedFastpathFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1655,7 +1655,7 @@ d::describe! { Ext4ExtConvertToInitializedFastpathFtraceEvent, d::message("perfe
 ]) }
 
 /// `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtHandleUnwrittenExtentsFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1719,7 +1719,7 @@ d::describe! { Ext4ExtHandleUnwrittenExtentsFtraceEvent, d::message("perfetto.pr
 ]) }
 
 /// `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtInCacheFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1763,7 +1763,7 @@ d::describe! { Ext4ExtInCacheFtraceEvent, d::message("perfetto.protos.Ext4ExtInC
 ]) }
 
 /// `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtLoadExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1807,7 +1807,7 @@ d::describe! { Ext4ExtLoadExtentFtraceEvent, d::message("perfetto.protos.Ext4Ext
 ]) }
 
 /// `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtMapBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1856,7 +1856,7 @@ d::describe! { Ext4ExtMapBlocksEnterFtraceEvent, d::message("perfetto.protos.Ext
 ]) }
 
 /// `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtMapBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1920,7 +1920,7 @@ d::describe! { Ext4ExtMapBlocksExitFtraceEvent, d::message("perfetto.protos.Ext4
 ]) }
 
 /// `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtPutInCacheFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1969,7 +1969,7 @@ d::describe! { Ext4ExtPutInCacheFtraceEvent, d::message("perfetto.protos.Ext4Ext
 ]) }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtRemoveSpaceFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2018,7 +2018,7 @@ d::describe! { Ext4ExtRemoveSpaceFtraceEvent, d::message("perfetto.protos.Ext4Ex
 ]) }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtRemoveSpaceDoneFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2092,7 +2092,7 @@ d::describe! { Ext4ExtRemoveSpaceDoneFtraceEvent, d::message("perfetto.protos.Ex
 ]) }
 
 /// `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtRmIdxFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2131,7 +2131,7 @@ d::describe! { Ext4ExtRmIdxFtraceEvent, d::message("perfetto.protos.Ext4ExtRmIdx
 ]) }
 
 /// `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtRmLeafFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2205,7 +2205,7 @@ d::describe! { Ext4ExtRmLeafFtraceEvent, d::message("perfetto.protos.Ext4ExtRmLe
 ]) }
 
 /// `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ExtShowExtentFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2254,7 +2254,7 @@ d::describe! { Ext4ExtShowExtentFtraceEvent, d::message("perfetto.protos.Ext4Ext
 ]) }
 
 /// `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4FallocateEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2308,7 +2308,7 @@ d::describe! { Ext4FallocateEnterFtraceEvent, d::message("perfetto.protos.Ext4Fa
 ]) }
 
 /// `perfetto.protos.Ext4FallocateExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4FallocateExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2357,7 +2357,7 @@ d::describe! { Ext4FallocateExitFtraceEvent, d::message("perfetto.protos.Ext4Fal
 ]) }
 
 /// `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4FindDelallocRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2416,7 +2416,7 @@ d::describe! { Ext4FindDelallocRangeFtraceEvent, d::message("perfetto.protos.Ext
 ]) }
 
 /// `perfetto.protos.Ext4ForgetFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ForgetFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2465,7 +2465,7 @@ d::describe! { Ext4ForgetFtraceEvent, d::message("perfetto.protos.Ext4ForgetFtra
 ]) }
 
 /// `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4FreeBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2519,7 +2519,7 @@ d::describe! { Ext4FreeBlocksFtraceEvent, d::message("perfetto.protos.Ext4FreeBl
 ]) }
 
 /// `perfetto.protos.Ext4FreeInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4FreeInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2573,7 +2573,7 @@ d::describe! { Ext4FreeInodeFtraceEvent, d::message("perfetto.protos.Ext4FreeIno
 ]) }
 
 /// `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4GetImpliedClusterAllocExitFtraceEvent {
     pub dev: Option<u64>,
     pub flags: Option<u32>,
@@ -2627,7 +2627,7 @@ d::describe! { Ext4GetImpliedClusterAllocExitFtraceEvent, d::message("perfetto.p
 ]) }
 
 /// `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4GetReservedClusterAllocFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2671,7 +2671,7 @@ d::describe! { Ext4GetReservedClusterAllocFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4IndMapBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2720,7 +2720,7 @@ d::describe! { Ext4IndMapBlocksEnterFtraceEvent, d::message("perfetto.protos.Ext
 ]) }
 
 /// `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4IndMapBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2784,7 +2784,7 @@ d::describe! { Ext4IndMapBlocksExitFtraceEvent, d::message("perfetto.protos.Ext4
 ]) }
 
 /// `perfetto.protos.Ext4InsertRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4InsertRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2828,7 +2828,7 @@ d::describe! { Ext4InsertRangeFtraceEvent, d::message("perfetto.protos.Ext4Inser
 ]) }
 
 /// `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4InvalidatepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -2877,7 +2877,7 @@ d::describe! { Ext4InvalidatepageFtraceEvent, d::message("perfetto.protos.Ext4In
 ]) }
 
 /// `perfetto.protos.Ext4JournalStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4JournalStartFtraceEvent {
     pub dev: Option<u64>,
     pub ip: Option<u64>,
@@ -2931,7 +2931,7 @@ d::describe! { Ext4JournalStartFtraceEvent, d::message("perfetto.protos.Ext4Jour
 ]) }
 
 /// `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4JournalStartReservedFtraceEvent {
     pub dev: Option<u64>,
     pub ip: Option<u64>,
@@ -2970,7 +2970,7 @@ d::describe! { Ext4JournalStartReservedFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4JournalledInvalidatepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3019,7 +3019,7 @@ d::describe! { Ext4JournalledInvalidatepageFtraceEvent, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4JournalledWriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3068,7 +3068,7 @@ d::describe! { Ext4JournalledWriteEndFtraceEvent, d::message("perfetto.protos.Ex
 ]) }
 
 /// `perfetto.protos.Ext4LoadInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4LoadInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3102,7 +3102,7 @@ d::describe! { Ext4LoadInodeFtraceEvent, d::message("perfetto.protos.Ext4LoadIno
 ]) }
 
 /// `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4LoadInodeBitmapFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3136,7 +3136,7 @@ d::describe! { Ext4LoadInodeBitmapFtraceEvent, d::message("perfetto.protos.Ext4L
 ]) }
 
 /// `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MarkInodeDirtyFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3175,7 +3175,7 @@ d::describe! { Ext4MarkInodeDirtyFtraceEvent, d::message("perfetto.protos.Ext4Ma
 ]) }
 
 /// `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbBitmapLoadFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3209,7 +3209,7 @@ d::describe! { Ext4MbBitmapLoadFtraceEvent, d::message("perfetto.protos.Ext4MbBi
 ]) }
 
 /// `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbBuddyBitmapLoadFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3243,7 +3243,7 @@ d::describe! { Ext4MbBuddyBitmapLoadFtraceEvent, d::message("perfetto.protos.Ext
 ]) }
 
 /// `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbDiscardPreallocationsFtraceEvent {
     pub dev: Option<u64>,
     pub needed: Option<i32>,
@@ -3277,7 +3277,7 @@ d::describe! { Ext4MbDiscardPreallocationsFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbNewGroupPaFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3326,7 +3326,7 @@ d::describe! { Ext4MbNewGroupPaFtraceEvent, d::message("perfetto.protos.Ext4MbNe
 ]) }
 
 /// `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbNewInodePaFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3375,7 +3375,7 @@ d::describe! { Ext4MbNewInodePaFtraceEvent, d::message("perfetto.protos.Ext4MbNe
 ]) }
 
 /// `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbReleaseGroupPaFtraceEvent {
     pub dev: Option<u64>,
     pub pa_pstart: Option<u64>,
@@ -3414,7 +3414,7 @@ d::describe! { Ext4MbReleaseGroupPaFtraceEvent, d::message("perfetto.protos.Ext4
 ]) }
 
 /// `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MbReleaseInodePaFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3458,7 +3458,7 @@ d::describe! { Ext4MbReleaseInodePaFtraceEvent, d::message("perfetto.protos.Ext4
 ]) }
 
 /// `perfetto.protos.Ext4MballocAllocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MballocAllocFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3582,7 +3582,7 @@ d::describe! { Ext4MballocAllocFtraceEvent, d::message("perfetto.protos.Ext4Mbal
 ]) }
 
 /// `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MballocDiscardFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3631,7 +3631,7 @@ d::describe! { Ext4MballocDiscardFtraceEvent, d::message("perfetto.protos.Ext4Mb
 ]) }
 
 /// `perfetto.protos.Ext4MballocFreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MballocFreeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3680,7 +3680,7 @@ d::describe! { Ext4MballocFreeFtraceEvent, d::message("perfetto.protos.Ext4Mball
 ]) }
 
 /// `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4MballocPreallocFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3754,7 +3754,7 @@ d::describe! { Ext4MballocPreallocFtraceEvent, d::message("perfetto.protos.Ext4M
 ]) }
 
 /// `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4OtherInodeUpdateTimeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3808,7 +3808,7 @@ d::describe! { Ext4OtherInodeUpdateTimeFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.Ext4PunchHoleFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4PunchHoleFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3857,7 +3857,7 @@ d::describe! { Ext4PunchHoleFtraceEvent, d::message("perfetto.protos.Ext4PunchHo
 ]) }
 
 /// `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ReadBlockBitmapLoadFtraceEvent {
     pub dev: Option<u64>,
     pub group: Option<u32>,
@@ -3896,7 +3896,7 @@ d::describe! { Ext4ReadBlockBitmapLoadFtraceEvent, d::message("perfetto.protos.E
 ]) }
 
 /// `perfetto.protos.Ext4ReadpageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ReadpageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3935,7 +3935,7 @@ d::describe! { Ext4ReadpageFtraceEvent, d::message("perfetto.protos.Ext4Readpage
 ]) }
 
 /// `perfetto.protos.Ext4ReleasepageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ReleasepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -3974,7 +3974,7 @@ d::describe! { Ext4ReleasepageFtraceEvent, d::message("perfetto.protos.Ext4Relea
 ]) }
 
 /// `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4RemoveBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4053,7 +4053,7 @@ d::describe! { Ext4RemoveBlocksFtraceEvent, d::message("perfetto.protos.Ext4Remo
 ]) }
 
 /// `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4RequestBlocksFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4127,7 +4127,7 @@ d::describe! { Ext4RequestBlocksFtraceEvent, d::message("perfetto.protos.Ext4Req
 ]) }
 
 /// `perfetto.protos.Ext4RequestInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4RequestInodeFtraceEvent {
     pub dev: Option<u64>,
     pub dir: Option<u64>,
@@ -4166,7 +4166,7 @@ d::describe! { Ext4RequestInodeFtraceEvent, d::message("perfetto.protos.Ext4Requ
 ]) }
 
 /// `perfetto.protos.Ext4SyncFsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4SyncFsFtraceEvent {
     pub dev: Option<u64>,
     pub wait: Option<i32>,
@@ -4200,7 +4200,7 @@ d::describe! { Ext4SyncFsFtraceEvent, d::message("perfetto.protos.Ext4SyncFsFtra
 ]) }
 
 /// `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4TrimAllFreeFtraceEvent {
     pub dev_major: Option<i32>,
     pub dev_minor: Option<i32>,
@@ -4249,7 +4249,7 @@ d::describe! { Ext4TrimAllFreeFtraceEvent, d::message("perfetto.protos.Ext4TrimA
 ]) }
 
 /// `perfetto.protos.Ext4TrimExtentFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4TrimExtentFtraceEvent {
     pub dev_major: Option<i32>,
     pub dev_minor: Option<i32>,
@@ -4298,7 +4298,7 @@ d::describe! { Ext4TrimExtentFtraceEvent, d::message("perfetto.protos.Ext4TrimEx
 ]) }
 
 /// `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4TruncateEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4337,7 +4337,7 @@ d::describe! { Ext4TruncateEnterFtraceEvent, d::message("perfetto.protos.Ext4Tru
 ]) }
 
 /// `perfetto.protos.Ext4TruncateExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4TruncateExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4376,7 +4376,7 @@ d::describe! { Ext4TruncateExitFtraceEvent, d::message("perfetto.protos.Ext4Trun
 ]) }
 
 /// `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4UnlinkEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4420,7 +4420,7 @@ d::describe! { Ext4UnlinkEnterFtraceEvent, d::message("perfetto.protos.Ext4Unlin
 ]) }
 
 /// `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4UnlinkExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4459,7 +4459,7 @@ d::describe! { Ext4UnlinkExitFtraceEvent, d::message("perfetto.protos.Ext4Unlink
 ]) }
 
 /// `perfetto.protos.Ext4WriteBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4WriteBeginFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4508,7 +4508,7 @@ d::describe! { Ext4WriteBeginFtraceEvent, d::message("perfetto.protos.Ext4WriteB
 ]) }
 
 /// `perfetto.protos.Ext4WriteEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4WriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4557,7 +4557,7 @@ d::describe! { Ext4WriteEndFtraceEvent, d::message("perfetto.protos.Ext4WriteEnd
 ]) }
 
 /// `perfetto.protos.Ext4WritepageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4WritepageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4596,7 +4596,7 @@ d::describe! { Ext4WritepageFtraceEvent, d::message("perfetto.protos.Ext4Writepa
 ]) }
 
 /// `perfetto.protos.Ext4WritepagesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4WritepagesFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4670,7 +4670,7 @@ d::describe! { Ext4WritepagesFtraceEvent, d::message("perfetto.protos.Ext4Writep
 ]) }
 
 /// `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4WritepagesResultFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -4729,7 +4729,7 @@ d::describe! { Ext4WritepagesResultFtraceEvent, d::message("perfetto.protos.Ext4
 ]) }
 
 /// `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Ext4ZeroRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `f2fs`, one message each; fields are the event's own.
 
 /// `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsDoSubmitBioFtraceEvent {
     pub dev: Option<u64>,
     pub btype: Option<i32>,
@@ -52,7 +52,7 @@ d::describe! { F2fsDoSubmitBioFtraceEvent, d::message("perfetto.protos.F2fsDoSub
 ]) }
 
 /// `perfetto.protos.F2fsEvictInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsEvictInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -116,7 +116,7 @@ d::describe! { F2fsEvictInodeFtraceEvent, d::message("perfetto.protos.F2fsEvictI
 ]) }
 
 /// `perfetto.protos.F2fsFallocateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsFallocateFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -180,7 +180,7 @@ d::describe! { F2fsFallocateFtraceEvent, d::message("perfetto.protos.F2fsFalloca
 ]) }
 
 /// `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsGetDataBlockFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -234,7 +234,7 @@ d::describe! { F2fsGetDataBlockFtraceEvent, d::message("perfetto.protos.F2fsGetD
 ]) }
 
 /// `perfetto.protos.F2fsGetVictimFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsGetVictimFtraceEvent {
     pub dev: Option<u64>,
     pub r#type: Option<i32>,
@@ -313,7 +313,7 @@ d::describe! { F2fsGetVictimFtraceEvent, d::message("perfetto.protos.F2fsGetVict
 ]) }
 
 /// `perfetto.protos.F2fsIgetFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsIgetFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -377,7 +377,7 @@ d::describe! { F2fsIgetFtraceEvent, d::message("perfetto.protos.F2fsIgetFtraceEv
 ]) }
 
 /// `perfetto.protos.F2fsIgetExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsIgetExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -416,7 +416,7 @@ d::describe! { F2fsIgetExitFtraceEvent, d::message("perfetto.protos.F2fsIgetExit
 ]) }
 
 /// `perfetto.protos.F2fsNewInodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsNewInodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -455,7 +455,7 @@ d::describe! { F2fsNewInodeFtraceEvent, d::message("perfetto.protos.F2fsNewInode
 ]) }
 
 /// `perfetto.protos.F2fsReadpageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsReadpageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -519,7 +519,7 @@ d::describe! { F2fsReadpageFtraceEvent, d::message("perfetto.protos.F2fsReadpage
 ]) }
 
 /// `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsReserveNewBlockFtraceEvent {
     pub dev: Option<u64>,
     pub nid: Option<u32>,
@@ -558,7 +558,7 @@ d::describe! { F2fsReserveNewBlockFtraceEvent, d::message("perfetto.protos.F2fsR
 ]) }
 
 /// `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsSetPageDirtyFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -617,7 +617,7 @@ d::describe! { F2fsSetPageDirtyFtraceEvent, d::message("perfetto.protos.F2fsSetP
 ]) }
 
 /// `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsSubmitWritePageFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -666,7 +666,7 @@ d::describe! { F2fsSubmitWritePageFtraceEvent, d::message("perfetto.protos.F2fsS
 ]) }
 
 /// `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsSyncFileEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -730,7 +730,7 @@ d::describe! { F2fsSyncFileEnterFtraceEvent, d::message("perfetto.protos.F2fsSyn
 ]) }
 
 /// `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsSyncFileExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -784,7 +784,7 @@ d::describe! { F2fsSyncFileExitFtraceEvent, d::message("perfetto.protos.F2fsSync
 ]) }
 
 /// `perfetto.protos.F2fsSyncFsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsSyncFsFtraceEvent {
     pub dev: Option<u64>,
     pub dirty: Option<i32>,
@@ -823,7 +823,7 @@ d::describe! { F2fsSyncFsFtraceEvent, d::message("perfetto.protos.F2fsSyncFsFtra
 ]) }
 
 /// `perfetto.protos.F2fsTruncateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -887,7 +887,7 @@ d::describe! { F2fsTruncateFtraceEvent, d::message("perfetto.protos.F2fsTruncate
 ]) }
 
 /// `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -936,7 +936,7 @@ d::describe! { F2fsTruncateBlocksEnterFtraceEvent, d::message("perfetto.protos.F
 ]) }
 
 /// `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -975,7 +975,7 @@ d::describe! { F2fsTruncateBlocksExitFtraceEvent, d::message("perfetto.protos.F2
 ]) }
 
 /// `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateDataBlocksRangeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1024,7 +1024,7 @@ d::describe! { F2fsTruncateDataBlocksRangeFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateInodeBlocksEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1073,7 +1073,7 @@ d::describe! { F2fsTruncateInodeBlocksEnterFtraceEvent, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateInodeBlocksExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1112,7 +1112,7 @@ d::describe! { F2fsTruncateInodeBlocksExitFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateNodeFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1156,7 +1156,7 @@ d::describe! { F2fsTruncateNodeFtraceEvent, d::message("perfetto.protos.F2fsTrun
 ]) }
 
 /// `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateNodesEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1200,7 +1200,7 @@ d::describe! { F2fsTruncateNodesEnterFtraceEvent, d::message("perfetto.protos.F2
 ]) }
 
 /// `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncateNodesExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1239,7 +1239,7 @@ d::describe! { F2fsTruncateNodesExitFtraceEvent, d::message("perfetto.protos.F2f
 ]) }
 
 /// `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsTruncatePartialNodesFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1288,7 +1288,7 @@ d::describe! { F2fsTruncatePartialNodesFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsUnlinkEnterFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1337,7 +1337,7 @@ d::describe! { F2fsUnlinkEnterFtraceEvent, d::message("perfetto.protos.F2fsUnlin
 ]) }
 
 /// `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsUnlinkExitFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1376,7 +1376,7 @@ d::describe! { F2fsUnlinkExitFtraceEvent, d::message("perfetto.protos.F2fsUnlink
 ]) }
 
 /// `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsVmPageMkwriteFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1435,7 +1435,7 @@ d::describe! { F2fsVmPageMkwriteFtraceEvent, d::message("perfetto.protos.F2fsVmP
 ]) }
 
 /// `perfetto.protos.F2fsWriteBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsWriteBeginFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1484,7 +1484,7 @@ d::describe! { F2fsWriteBeginFtraceEvent, d::message("perfetto.protos.F2fsWriteB
 ]) }
 
 /// `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsWriteCheckpointFtraceEvent {
     pub dev: Option<u64>,
     pub is_umount: Option<u32>,
@@ -1533,7 +1533,7 @@ d::describe! { F2fsWriteCheckpointFtraceEvent, d::message("perfetto.protos.F2fsW
 ]) }
 
 /// `perfetto.protos.F2fsWriteEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsWriteEndFtraceEvent {
     pub dev: Option<u64>,
     pub ino: Option<u64>,
@@ -1582,7 +1582,7 @@ d::describe! { F2fsWriteEndFtraceEvent, d::message("perfetto.protos.F2fsWriteEnd
 ]) }
 
 /// `perfetto.protos.F2fsIostatFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsIostatFtraceEvent {
     pub app_bio: Option<u64>,
     pub app_brio: Option<u64>,
@@ -1721,7 +1721,7 @@ d::describe! { F2fsIostatFtraceEvent, d::message("perfetto.protos.F2fsIostatFtra
 ]) }
 
 /// `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsIostatLatencyFtraceEvent {
     pub d_rd_avg: Option<u32>,
     pub d_rd_cnt: Option<u32>,
@@ -1885,7 +1885,7 @@ d::describe! { F2fsIostatLatencyFtraceEvent, d::message("perfetto.protos.F2fsIos
 ]) }
 
 /// `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsBackgroundGcFtraceEvent {
     pub dev: Option<u64>,
     pub wait_ms: Option<u32>,
@@ -1929,7 +1929,7 @@ d::describe! { F2fsBackgroundGcFtraceEvent, d::message("perfetto.protos.F2fsBack
 ]) }
 
 /// `perfetto.protos.F2fsGcBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsGcBeginFtraceEvent {
     pub dev: Option<u64>,
     pub sync: Option<u32>,
@@ -2018,7 +2018,7 @@ d::describe! { F2fsGcBeginFtraceEvent, d::message("perfetto.protos.F2fsGcBeginFt
 ]) }
 
 /// `perfetto.protos.F2fsGcEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsGcEndFtraceEvent {
     pub dev: Option<u64>,
     pub ret: Option<i32>,
@@ -2097,7 +2097,7 @@ d::describe! { F2fsGcEndFtraceEvent, d::message("perfetto.protos.F2fsGcEndFtrace
 ]) }
 
 /// `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct F2fsLockElapsedTimeFtraceEvent {
     pub dev: Option<u64>,
     pub comm: Option<String>,

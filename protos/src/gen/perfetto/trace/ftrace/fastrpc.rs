@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `fastrpc`, one message each; fields are the event's own.
 
 /// `perfetto.protos.FastrpcDmaStatFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FastrpcDmaStatFtraceEvent {
     pub cid: Option<i32>,
     pub len: Option<i64>,
@@ -42,7 +42,7 @@ d::describe! { FastrpcDmaStatFtraceEvent, d::message("perfetto.protos.FastrpcDma
 ]) }
 
 /// `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FastrpcDmaFreeFtraceEvent {
     pub cid: Option<i32>,
     pub phys: Option<u64>,
@@ -81,7 +81,7 @@ d::describe! { FastrpcDmaFreeFtraceEvent, d::message("perfetto.protos.FastrpcDma
 ]) }
 
 /// `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FastrpcDmaAllocFtraceEvent {
     pub cid: Option<i32>,
     pub phys: Option<u64>,
@@ -130,7 +130,7 @@ d::describe! { FastrpcDmaAllocFtraceEvent, d::message("perfetto.protos.FastrpcDm
 ]) }
 
 /// `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FastrpcDmaUnmapFtraceEvent {
     pub cid: Option<i32>,
     pub phys: Option<u64>,
@@ -169,7 +169,7 @@ d::describe! { FastrpcDmaUnmapFtraceEvent, d::message("perfetto.protos.FastrpcDm
 ]) }
 
 /// `perfetto.protos.FastrpcDmaMapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FastrpcDmaMapFtraceEvent {
     pub cid: Option<i32>,
     pub fd: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `fence`, one message each; fields are the event's own.
 
 /// `perfetto.protos.FenceInitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FenceInitFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -47,7 +47,7 @@ d::describe! { FenceInitFtraceEvent, d::message("perfetto.protos.FenceInitFtrace
 ]) }
 
 /// `perfetto.protos.FenceDestroyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FenceDestroyFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -91,7 +91,7 @@ d::describe! { FenceDestroyFtraceEvent, d::message("perfetto.protos.FenceDestroy
 ]) }
 
 /// `perfetto.protos.FenceEnableSignalFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FenceEnableSignalFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,
@@ -135,7 +135,7 @@ d::describe! { FenceEnableSignalFtraceEvent, d::message("perfetto.protos.FenceEn
 ]) }
 
 /// `perfetto.protos.FenceSignaledFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FenceSignaledFtraceEvent {
     pub context: Option<u32>,
     pub driver: Option<String>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `filemap`, one message each; fields are the event's own.
 
 /// `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmFilemapAddToPageCacheFtraceEvent {
     pub pfn: Option<u64>,
     pub i_ino: Option<u64>,
@@ -52,7 +52,7 @@ d::describe! { MmFilemapAddToPageCacheFtraceEvent, d::message("perfetto.protos.M
 ]) }
 
 /// `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmFilemapDeleteFromPageCacheFtraceEvent {
     pub pfn: Option<u64>,
     pub i_ino: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `fs`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DoSysOpenFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DoSysOpenFtraceEvent {
     pub filename: Option<String>,
     pub flags: Option<i32>,
@@ -42,7 +42,7 @@ d::describe! { DoSysOpenFtraceEvent, d::message("perfetto.protos.DoSysOpenFtrace
 ]) }
 
 /// `perfetto.protos.OpenExecFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct OpenExecFtraceEvent {
     pub filename: Option<String>,
     /// Fields this build does not know, verbatim.

@@ -3,7 +3,7 @@
 // Events of the tracer itself, and text that the kernel or a program wrote into it.
 
 /// `perfetto.protos.PrintFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PrintFtraceEvent {
     pub ip: Option<u64>,
     pub buf: Option<String>,
@@ -37,7 +37,7 @@ d::describe! { PrintFtraceEvent, d::message("perfetto.protos.PrintFtraceEvent", 
 ]) }
 
 /// `perfetto.protos.FuncgraphEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FuncgraphEntryFtraceEvent {
     pub depth: Option<i32>,
     pub func: Option<u64>,
@@ -71,7 +71,7 @@ d::describe! { FuncgraphEntryFtraceEvent, d::message("perfetto.protos.FuncgraphE
 ]) }
 
 /// `perfetto.protos.FuncgraphExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FuncgraphExitFtraceEvent {
     pub calltime: Option<u64>,
     pub depth: Option<i32>,

@@ -3,7 +3,7 @@
 // An event of the kernel: when, in which thread, and one of some hundred kinds.
 
 /// `perfetto.protos.FtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceEvent {
     pub timestamp: Option<u64>,
     pub pid: Option<u32>,

@@ -28,7 +28,7 @@ impl protozero::Enumeration for FtraceClock {
 
 protozero::rt::enumeration!(FtraceClock);
 /// `perfetto.protos.FtraceEventBundle`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceEventBundle {
     pub cpu: Option<u32>,
     #[cfg(feature = "ftrace")]
@@ -115,7 +115,7 @@ d::describe! { FtraceEventBundle, d::message("perfetto.protos.FtraceEventBundle"
 ]) }
 
 /// `perfetto.protos.FtraceEventBundle.CompactSched`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceEventBundleCompactSched {
     pub switch_timestamp: Vec<u64>,
     pub switch_prev_state: Vec<i64>,
@@ -199,7 +199,7 @@ d::describe! { FtraceEventBundleCompactSched, d::message("perfetto.protos.Ftrace
 ]) }
 
 /// `perfetto.protos.FtraceEventBundle.FtraceError`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceEventBundleFtraceError {
     pub timestamp: Option<u64>,
     pub status: Option<FtraceParseStatus>,
@@ -233,7 +233,7 @@ d::describe! { FtraceEventBundleFtraceError, d::message("perfetto.protos.FtraceE
 ]) }
 
 /// `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceEventBundleGenericEventDescriptor {
     pub field_id: Option<i32>,
     pub event_descriptor: Option<Vec<u8>>,

@@ -75,7 +75,7 @@ impl protozero::Enumeration for FtraceStatsPhase {
 
 protozero::rt::enumeration!(FtraceStatsPhase);
 /// `perfetto.protos.FtraceCpuStats`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceCpuStats {
     pub cpu: Option<u64>,
     pub entries: Option<u64>,
@@ -144,7 +144,7 @@ d::describe! { FtraceCpuStats, d::message("perfetto.protos.FtraceCpuStats", &[
 ]) }
 
 /// `perfetto.protos.FtraceKprobeStats`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceKprobeStats {
     pub hits: Option<i64>,
     pub misses: Option<i64>,
@@ -178,7 +178,7 @@ d::describe! { FtraceKprobeStats, d::message("perfetto.protos.FtraceKprobeStats"
 ]) }
 
 /// `perfetto.protos.FtraceStats`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FtraceStats {
     pub phase: Option<FtraceStatsPhase>,
     pub cpu_stats: Vec<FtraceCpuStats>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `fwtp_ftrace`, one message each; fields are the event's own.
 
 /// `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FwtpPerfettoCounterFtraceEvent {
     pub timestamp: Option<u64>,
     pub track_id: Option<u32>,
@@ -52,7 +52,7 @@ d::describe! { FwtpPerfettoCounterFtraceEvent, d::message("perfetto.protos.FwtpP
 ]) }
 
 /// `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct FwtpPerfettoSliceFtraceEvent {
     pub timestamp: Option<u64>,
     pub track_id: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `g2d`, one message each; fields are the event's own.
 
 /// `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct G2dTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub name: Option<String>,

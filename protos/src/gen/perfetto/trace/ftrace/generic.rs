@@ -26,7 +26,7 @@ impl protozero::Enumeration for KprobeEventKprobeType {
 
 protozero::rt::enumeration!(KprobeEventKprobeType);
 /// `perfetto.protos.GenericFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericFtraceEvent {
     pub event_name: Option<String>,
     pub field: Vec<GenericFtraceEventField>,
@@ -62,7 +62,7 @@ d::describe! { GenericFtraceEvent, d::message("perfetto.protos.GenericFtraceEven
 ]) }
 
 /// `perfetto.protos.GenericFtraceEvent.Field`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericFtraceEventField {
     pub name: Option<String>,
     /// At most one of these.
@@ -119,7 +119,7 @@ d::describe! { GenericFtraceEventField, d::message("perfetto.protos.GenericFtrac
 ]) }
 
 /// `perfetto.protos.KprobeEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KprobeEvent {
     pub name: Option<String>,
     pub r#type: Option<KprobeEventKprobeType>,

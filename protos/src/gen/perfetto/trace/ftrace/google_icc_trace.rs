@@ -4,7 +4,7 @@
 // own.
 
 /// `perfetto.protos.GoogleIccEventFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GoogleIccEventFtraceEvent {
     pub event: Option<String>,
     pub timestamp: Option<u64>,

@@ -4,7 +4,7 @@
 // own.
 
 /// `perfetto.protos.GoogleIrmEventFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GoogleIrmEventFtraceEvent {
     pub event: Option<String>,
     pub timestamp: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `gpu_mem`, one message each; fields are the event's own.
 
 /// `perfetto.protos.GpuMemTotalFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuMemTotalFtraceEvent {
     pub gpu_id: Option<u32>,
     pub pid: Option<u32>,

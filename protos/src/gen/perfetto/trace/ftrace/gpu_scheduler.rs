@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `gpu_scheduler`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DrmSchedJobFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedJobFtraceEvent {
     pub entity: Option<u64>,
     pub fence: Option<u64>,
@@ -57,7 +57,7 @@ d::describe! { DrmSchedJobFtraceEvent, d::message("perfetto.protos.DrmSchedJobFt
 ]) }
 
 /// `perfetto.protos.DrmRunJobFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmRunJobFtraceEvent {
     pub entity: Option<u64>,
     pub fence: Option<u64>,
@@ -111,7 +111,7 @@ d::describe! { DrmRunJobFtraceEvent, d::message("perfetto.protos.DrmRunJobFtrace
 ]) }
 
 /// `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedProcessJobFtraceEvent {
     pub fence: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -140,7 +140,7 @@ d::describe! { DrmSchedProcessJobFtraceEvent, d::message("perfetto.protos.DrmSch
 ]) }
 
 /// `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedJobAddDepFtraceEvent {
     pub fence_context: Option<u64>,
     pub fence_seqno: Option<u64>,
@@ -184,7 +184,7 @@ d::describe! { DrmSchedJobAddDepFtraceEvent, d::message("perfetto.protos.DrmSche
 ]) }
 
 /// `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedJobDoneFtraceEvent {
     pub fence_context: Option<u64>,
     pub fence_seqno: Option<u64>,
@@ -218,7 +218,7 @@ d::describe! { DrmSchedJobDoneFtraceEvent, d::message("perfetto.protos.DrmSchedJ
 ]) }
 
 /// `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedJobQueueFtraceEvent {
     pub name: Option<String>,
     pub job_count: Option<u32>,
@@ -277,7 +277,7 @@ d::describe! { DrmSchedJobQueueFtraceEvent, d::message("perfetto.protos.DrmSched
 ]) }
 
 /// `perfetto.protos.DrmSchedJobRunFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedJobRunFtraceEvent {
     pub name: Option<String>,
     pub job_count: Option<u32>,
@@ -336,7 +336,7 @@ d::describe! { DrmSchedJobRunFtraceEvent, d::message("perfetto.protos.DrmSchedJo
 ]) }
 
 /// `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DrmSchedJobUnschedulableFtraceEvent {
     pub fence_context: Option<u64>,
     pub fence_seqno: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `hyp`, one message each; fields are the event's own.
 
 /// `perfetto.protos.HypEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypEnterFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -23,7 +23,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { HypEnterFtraceEvent, d::message("perfetto.protos.HypEnterFtraceEvent", &[]) }
 /// `perfetto.protos.HypExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypExitFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -43,7 +43,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { HypExitFtraceEvent, d::message("perfetto.protos.HypExitFtraceEvent", &[]) }
 /// `perfetto.protos.HostHcallFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HostHcallFtraceEvent {
     pub id: Option<u32>,
     pub invalid: Option<u32>,
@@ -77,7 +77,7 @@ d::describe! { HostHcallFtraceEvent, d::message("perfetto.protos.HostHcallFtrace
 ]) }
 
 /// `perfetto.protos.HostSmcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HostSmcFtraceEvent {
     pub id: Option<u64>,
     pub forwarded: Option<u32>,
@@ -111,7 +111,7 @@ d::describe! { HostSmcFtraceEvent, d::message("perfetto.protos.HostSmcFtraceEven
 ]) }
 
 /// `perfetto.protos.HostMemAbortFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HostMemAbortFtraceEvent {
     pub esr: Option<u64>,
     pub addr: Option<u64>,
@@ -145,7 +145,7 @@ d::describe! { HostMemAbortFtraceEvent, d::message("perfetto.protos.HostMemAbort
 ]) }
 
 /// `perfetto.protos.HostFfaCallFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HostFfaCallFtraceEvent {
     pub func_id: Option<u64>,
     pub res_a1: Option<u64>,
@@ -204,7 +204,7 @@ d::describe! { HostFfaCallFtraceEvent, d::message("perfetto.protos.HostFfaCallFt
 ]) }
 
 /// `perfetto.protos.IommuIdmapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IommuIdmapFtraceEvent {
     pub from: Option<u64>,
     pub to: Option<u64>,
@@ -243,7 +243,7 @@ d::describe! { IommuIdmapFtraceEvent, d::message("perfetto.protos.IommuIdmapFtra
 ]) }
 
 /// `perfetto.protos.PsciMemProtectFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PsciMemProtectFtraceEvent {
     pub count: Option<u64>,
     pub was: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `hypervisor`, one message each; fields are the event's own.
 
 /// `perfetto.protos.HypervisorHostHcallFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorHostHcallFtraceEvent {
     pub id: Option<u32>,
     pub invalid: Option<u32>,
@@ -37,7 +37,7 @@ d::describe! { HypervisorHostHcallFtraceEvent, d::message("perfetto.protos.Hyper
 ]) }
 
 /// `perfetto.protos.HypervisorHostSmcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorHostSmcFtraceEvent {
     pub id: Option<u64>,
     pub forwarded: Option<u32>,
@@ -71,7 +71,7 @@ d::describe! { HypervisorHostSmcFtraceEvent, d::message("perfetto.protos.Hypervi
 ]) }
 
 /// `perfetto.protos.HypervisorHypExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorHypExitFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -91,7 +91,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { HypervisorHypExitFtraceEvent, d::message("perfetto.protos.HypervisorHypExitFtraceEvent", &[]) }
 /// `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorIommuIdmapFtraceEvent {
     pub from: Option<u64>,
     pub to: Option<u64>,
@@ -130,7 +130,7 @@ d::describe! { HypervisorIommuIdmapFtraceEvent, d::message("perfetto.protos.Hype
 ]) }
 
 /// `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorPsciMemProtectFtraceEvent {
     pub count: Option<u64>,
     pub was: Option<u64>,
@@ -164,7 +164,7 @@ d::describe! { HypervisorPsciMemProtectFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorHostMemAbortFtraceEvent {
     pub esr: Option<u64>,
     pub addr: Option<u64>,
@@ -198,7 +198,7 @@ d::describe! { HypervisorHostMemAbortFtraceEvent, d::message("perfetto.protos.Hy
 ]) }
 
 /// `perfetto.protos.HypervisorHypEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorHypEnterFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -218,7 +218,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { HypervisorHypEnterFtraceEvent, d::message("perfetto.protos.HypervisorHypEnterFtraceEvent", &[]) }
 /// `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorIommuIdmapCompleteFtraceEvent {
     pub map: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -247,7 +247,7 @@ d::describe! { HypervisorIommuIdmapCompleteFtraceEvent, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HypervisorVcpuIllegalTrapFtraceEvent {
     pub esr: Option<u64>,
     /// Fields this build does not know, verbatim.

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `i2c`, one message each; fields are the event's own.
 
 /// `perfetto.protos.I2cReadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct I2cReadFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub msg_nr: Option<u32>,
@@ -52,7 +52,7 @@ d::describe! { I2cReadFtraceEvent, d::message("perfetto.protos.I2cReadFtraceEven
 ]) }
 
 /// `perfetto.protos.I2cWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct I2cWriteFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub msg_nr: Option<u32>,
@@ -106,7 +106,7 @@ d::describe! { I2cWriteFtraceEvent, d::message("perfetto.protos.I2cWriteFtraceEv
 ]) }
 
 /// `perfetto.protos.I2cResultFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct I2cResultFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub nr_msgs: Option<u32>,
@@ -145,7 +145,7 @@ d::describe! { I2cResultFtraceEvent, d::message("perfetto.protos.I2cResultFtrace
 ]) }
 
 /// `perfetto.protos.I2cReplyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct I2cReplyFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub msg_nr: Option<u32>,
@@ -199,7 +199,7 @@ d::describe! { I2cReplyFtraceEvent, d::message("perfetto.protos.I2cReplyFtraceEv
 ]) }
 
 /// `perfetto.protos.SmbusReadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmbusReadFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub flags: Option<u32>,
@@ -248,7 +248,7 @@ d::describe! { SmbusReadFtraceEvent, d::message("perfetto.protos.SmbusReadFtrace
 ]) }
 
 /// `perfetto.protos.SmbusWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmbusWriteFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub addr: Option<u32>,
@@ -302,7 +302,7 @@ d::describe! { SmbusWriteFtraceEvent, d::message("perfetto.protos.SmbusWriteFtra
 ]) }
 
 /// `perfetto.protos.SmbusResultFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmbusResultFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub addr: Option<u32>,
@@ -361,7 +361,7 @@ d::describe! { SmbusResultFtraceEvent, d::message("perfetto.protos.SmbusResultFt
 ]) }
 
 /// `perfetto.protos.SmbusReplyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmbusReplyFtraceEvent {
     pub adapter_nr: Option<i32>,
     pub addr: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `ion`, one message each; fields are the event's own.
 
 /// `perfetto.protos.IonStatFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonStatFtraceEvent {
     pub buffer_id: Option<u32>,
     pub len: Option<i64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `ipi`, one message each; fields are the event's own.
 
 /// `perfetto.protos.IpiEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IpiEntryFtraceEvent {
     pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { IpiEntryFtraceEvent, d::message("perfetto.protos.IpiEntryFtraceEv
 ]) }
 
 /// `perfetto.protos.IpiExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IpiExitFtraceEvent {
     pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -61,7 +61,7 @@ d::describe! { IpiExitFtraceEvent, d::message("perfetto.protos.IpiExitFtraceEven
 ]) }
 
 /// `perfetto.protos.IpiRaiseFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IpiRaiseFtraceEvent {
     pub target_cpus: Option<u32>,
     pub reason: Option<String>,

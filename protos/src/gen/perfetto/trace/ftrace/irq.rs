@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `irq`, one message each; fields are the event's own.
 
 /// `perfetto.protos.SoftirqEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SoftirqEntryFtraceEvent {
     pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { SoftirqEntryFtraceEvent, d::message("perfetto.protos.SoftirqEntry
 ]) }
 
 /// `perfetto.protos.SoftirqExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SoftirqExitFtraceEvent {
     pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -61,7 +61,7 @@ d::describe! { SoftirqExitFtraceEvent, d::message("perfetto.protos.SoftirqExitFt
 ]) }
 
 /// `perfetto.protos.SoftirqRaiseFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SoftirqRaiseFtraceEvent {
     pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -90,7 +90,7 @@ d::describe! { SoftirqRaiseFtraceEvent, d::message("perfetto.protos.SoftirqRaise
 ]) }
 
 /// `perfetto.protos.IrqHandlerEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IrqHandlerEntryFtraceEvent {
     pub irq: Option<i32>,
     pub name: Option<String>,
@@ -129,7 +129,7 @@ d::describe! { IrqHandlerEntryFtraceEvent, d::message("perfetto.protos.IrqHandle
 ]) }
 
 /// `perfetto.protos.IrqHandlerExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IrqHandlerExitFtraceEvent {
     pub irq: Option<i32>,
     pub ret: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `irq_vectors`, one message each; fields are the event's own.
 
 /// `perfetto.protos.LocalTimerEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LocalTimerEntryFtraceEvent {
     pub vector: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { LocalTimerEntryFtraceEvent, d::message("perfetto.protos.LocalTime
 ]) }
 
 /// `perfetto.protos.LocalTimerExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LocalTimerExitFtraceEvent {
     pub vector: Option<i32>,
     /// Fields this build does not know, verbatim.

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `kgsl`, one message each; fields are the event's own.
 
 /// `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KgslGpuFrequencyFtraceEvent {
     pub gpu_freq: Option<u32>,
     pub gpu_id: Option<u32>,
@@ -37,7 +37,7 @@ d::describe! { KgslGpuFrequencyFtraceEvent, d::message("perfetto.protos.KgslGpuF
 ]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KgslAdrenoCmdbatchQueuedFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,
@@ -86,7 +86,7 @@ d::describe! { KgslAdrenoCmdbatchQueuedFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KgslAdrenoCmdbatchSubmittedFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,
@@ -175,7 +175,7 @@ d::describe! { KgslAdrenoCmdbatchSubmittedFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KgslAdrenoCmdbatchSyncFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,
@@ -219,7 +219,7 @@ d::describe! { KgslAdrenoCmdbatchSyncFtraceEvent, d::message("perfetto.protos.Kg
 ]) }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KgslAdrenoCmdbatchRetiredFtraceEvent {
     pub id: Option<u32>,
     pub timestamp: Option<u32>,

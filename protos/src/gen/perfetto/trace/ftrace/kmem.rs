@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `kmem`, one message each; fields are the event's own.
 
 /// `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AllocPagesIommuEndFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -37,7 +37,7 @@ d::describe! { AllocPagesIommuEndFtraceEvent, d::message("perfetto.protos.AllocP
 ]) }
 
 /// `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AllocPagesIommuFailFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -71,7 +71,7 @@ d::describe! { AllocPagesIommuFailFtraceEvent, d::message("perfetto.protos.Alloc
 ]) }
 
 /// `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AllocPagesIommuStartFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -105,7 +105,7 @@ d::describe! { AllocPagesIommuStartFtraceEvent, d::message("perfetto.protos.Allo
 ]) }
 
 /// `perfetto.protos.AllocPagesSysEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AllocPagesSysEndFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -139,7 +139,7 @@ d::describe! { AllocPagesSysEndFtraceEvent, d::message("perfetto.protos.AllocPag
 ]) }
 
 /// `perfetto.protos.AllocPagesSysFailFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AllocPagesSysFailFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -173,7 +173,7 @@ d::describe! { AllocPagesSysFailFtraceEvent, d::message("perfetto.protos.AllocPa
 ]) }
 
 /// `perfetto.protos.AllocPagesSysStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AllocPagesSysStartFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub order: Option<u32>,
@@ -207,7 +207,7 @@ d::describe! { AllocPagesSysStartFtraceEvent, d::message("perfetto.protos.AllocP
 ]) }
 
 /// `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmaAllocContiguousRetryFtraceEvent {
     pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -236,7 +236,7 @@ d::describe! { DmaAllocContiguousRetryFtraceEvent, d::message("perfetto.protos.D
 ]) }
 
 /// `perfetto.protos.IommuMapRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IommuMapRangeFtraceEvent {
     pub chunk_size: Option<u64>,
     pub len: Option<u64>,
@@ -280,7 +280,7 @@ d::describe! { IommuMapRangeFtraceEvent, d::message("perfetto.protos.IommuMapRan
 ]) }
 
 /// `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IommuSecPtblMapRangeEndFtraceEvent {
     pub len: Option<u64>,
     pub num: Option<i32>,
@@ -329,7 +329,7 @@ d::describe! { IommuSecPtblMapRangeEndFtraceEvent, d::message("perfetto.protos.I
 ]) }
 
 /// `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IommuSecPtblMapRangeStartFtraceEvent {
     pub len: Option<u64>,
     pub num: Option<i32>,
@@ -378,7 +378,7 @@ d::describe! { IommuSecPtblMapRangeStartFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.IonAllocBufferEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonAllocBufferEndFtraceEvent {
     pub client_name: Option<String>,
     pub flags: Option<u32>,
@@ -427,7 +427,7 @@ d::describe! { IonAllocBufferEndFtraceEvent, d::message("perfetto.protos.IonAllo
 ]) }
 
 /// `perfetto.protos.IonAllocBufferFailFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonAllocBufferFailFtraceEvent {
     pub client_name: Option<String>,
     pub error: Option<i64>,
@@ -481,7 +481,7 @@ d::describe! { IonAllocBufferFailFtraceEvent, d::message("perfetto.protos.IonAll
 ]) }
 
 /// `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonAllocBufferFallbackFtraceEvent {
     pub client_name: Option<String>,
     pub error: Option<i64>,
@@ -535,7 +535,7 @@ d::describe! { IonAllocBufferFallbackFtraceEvent, d::message("perfetto.protos.Io
 ]) }
 
 /// `perfetto.protos.IonAllocBufferStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonAllocBufferStartFtraceEvent {
     pub client_name: Option<String>,
     pub flags: Option<u32>,
@@ -584,7 +584,7 @@ d::describe! { IonAllocBufferStartFtraceEvent, d::message("perfetto.protos.IonAl
 ]) }
 
 /// `perfetto.protos.IonCpAllocRetryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonCpAllocRetryFtraceEvent {
     pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -613,7 +613,7 @@ d::describe! { IonCpAllocRetryFtraceEvent, d::message("perfetto.protos.IonCpAllo
 ]) }
 
 /// `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonCpSecureBufferEndFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -657,7 +657,7 @@ d::describe! { IonCpSecureBufferEndFtraceEvent, d::message("perfetto.protos.IonC
 ]) }
 
 /// `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonCpSecureBufferStartFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -701,7 +701,7 @@ d::describe! { IonCpSecureBufferStartFtraceEvent, d::message("perfetto.protos.Io
 ]) }
 
 /// `perfetto.protos.IonPrefetchingFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonPrefetchingFtraceEvent {
     pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -730,7 +730,7 @@ d::describe! { IonPrefetchingFtraceEvent, d::message("perfetto.protos.IonPrefetc
 ]) }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonSecureCmaAddToPoolEndFtraceEvent {
     pub is_prefetch: Option<u32>,
     pub len: Option<u64>,
@@ -769,7 +769,7 @@ d::describe! { IonSecureCmaAddToPoolEndFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonSecureCmaAddToPoolStartFtraceEvent {
     pub is_prefetch: Option<u32>,
     pub len: Option<u64>,
@@ -808,7 +808,7 @@ d::describe! { IonSecureCmaAddToPoolStartFtraceEvent, d::message("perfetto.proto
 ]) }
 
 /// `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonSecureCmaAllocateEndFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -852,7 +852,7 @@ d::describe! { IonSecureCmaAllocateEndFtraceEvent, d::message("perfetto.protos.I
 ]) }
 
 /// `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonSecureCmaAllocateStartFtraceEvent {
     pub align: Option<u64>,
     pub flags: Option<u64>,
@@ -896,7 +896,7 @@ d::describe! { IonSecureCmaAllocateStartFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonSecureCmaShrinkPoolEndFtraceEvent {
     pub drained_size: Option<u64>,
     pub skipped_size: Option<u64>,
@@ -930,7 +930,7 @@ d::describe! { IonSecureCmaShrinkPoolEndFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonSecureCmaShrinkPoolStartFtraceEvent {
     pub drained_size: Option<u64>,
     pub skipped_size: Option<u64>,
@@ -964,7 +964,7 @@ d::describe! { IonSecureCmaShrinkPoolStartFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.KfreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KfreeFtraceEvent {
     pub call_site: Option<u64>,
     pub ptr: Option<u64>,
@@ -998,7 +998,7 @@ d::describe! { KfreeFtraceEvent, d::message("perfetto.protos.KfreeFtraceEvent", 
 ]) }
 
 /// `perfetto.protos.KmallocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KmallocFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1047,7 +1047,7 @@ d::describe! { KmallocFtraceEvent, d::message("perfetto.protos.KmallocFtraceEven
 ]) }
 
 /// `perfetto.protos.KmallocNodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KmallocNodeFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1101,7 +1101,7 @@ d::describe! { KmallocNodeFtraceEvent, d::message("perfetto.protos.KmallocNodeFt
 ]) }
 
 /// `perfetto.protos.KmemCacheAllocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KmemCacheAllocFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1150,7 +1150,7 @@ d::describe! { KmemCacheAllocFtraceEvent, d::message("perfetto.protos.KmemCacheA
 ]) }
 
 /// `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KmemCacheAllocNodeFtraceEvent {
     pub bytes_alloc: Option<u64>,
     pub bytes_req: Option<u64>,
@@ -1204,7 +1204,7 @@ d::describe! { KmemCacheAllocNodeFtraceEvent, d::message("perfetto.protos.KmemCa
 ]) }
 
 /// `perfetto.protos.KmemCacheFreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KmemCacheFreeFtraceEvent {
     pub call_site: Option<u64>,
     pub ptr: Option<u64>,
@@ -1238,7 +1238,7 @@ d::describe! { KmemCacheFreeFtraceEvent, d::message("perfetto.protos.KmemCacheFr
 ]) }
 
 /// `perfetto.protos.MigratePagesEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MigratePagesEndFtraceEvent {
     pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1267,7 +1267,7 @@ d::describe! { MigratePagesEndFtraceEvent, d::message("perfetto.protos.MigratePa
 ]) }
 
 /// `perfetto.protos.MigratePagesStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MigratePagesStartFtraceEvent {
     pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1296,7 +1296,7 @@ d::describe! { MigratePagesStartFtraceEvent, d::message("perfetto.protos.Migrate
 ]) }
 
 /// `perfetto.protos.MigrateRetryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MigrateRetryFtraceEvent {
     pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -1325,7 +1325,7 @@ d::describe! { MigrateRetryFtraceEvent, d::message("perfetto.protos.MigrateRetry
 ]) }
 
 /// `perfetto.protos.MmPageAllocFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmPageAllocFtraceEvent {
     pub gfp_flags: Option<u32>,
     pub migratetype: Option<i32>,
@@ -1374,7 +1374,7 @@ d::describe! { MmPageAllocFtraceEvent, d::message("perfetto.protos.MmPageAllocFt
 ]) }
 
 /// `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmPageAllocExtfragFtraceEvent {
     pub alloc_migratetype: Option<i32>,
     pub alloc_order: Option<i32>,
@@ -1433,7 +1433,7 @@ d::describe! { MmPageAllocExtfragFtraceEvent, d::message("perfetto.protos.MmPage
 ]) }
 
 /// `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmPageAllocZoneLockedFtraceEvent {
     pub migratetype: Option<i32>,
     pub order: Option<u32>,
@@ -1477,7 +1477,7 @@ d::describe! { MmPageAllocZoneLockedFtraceEvent, d::message("perfetto.protos.MmP
 ]) }
 
 /// `perfetto.protos.MmPageFreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmPageFreeFtraceEvent {
     pub order: Option<u32>,
     pub page: Option<u64>,
@@ -1516,7 +1516,7 @@ d::describe! { MmPageFreeFtraceEvent, d::message("perfetto.protos.MmPageFreeFtra
 ]) }
 
 /// `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmPageFreeBatchedFtraceEvent {
     pub cold: Option<i32>,
     pub page: Option<u64>,
@@ -1555,7 +1555,7 @@ d::describe! { MmPageFreeBatchedFtraceEvent, d::message("perfetto.protos.MmPageF
 ]) }
 
 /// `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmPagePcpuDrainFtraceEvent {
     pub migratetype: Option<i32>,
     pub order: Option<u32>,
@@ -1599,7 +1599,7 @@ d::describe! { MmPagePcpuDrainFtraceEvent, d::message("perfetto.protos.MmPagePcp
 ]) }
 
 /// `perfetto.protos.RssStatFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RssStatFtraceEvent {
     pub member: Option<i32>,
     pub size: Option<i64>,
@@ -1643,7 +1643,7 @@ d::describe! { RssStatFtraceEvent, d::message("perfetto.protos.RssStatFtraceEven
 ]) }
 
 /// `perfetto.protos.IonHeapShrinkFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonHeapShrinkFtraceEvent {
     pub heap_name: Option<String>,
     pub len: Option<u64>,
@@ -1682,7 +1682,7 @@ d::describe! { IonHeapShrinkFtraceEvent, d::message("perfetto.protos.IonHeapShri
 ]) }
 
 /// `perfetto.protos.IonHeapGrowFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonHeapGrowFtraceEvent {
     pub heap_name: Option<String>,
     pub len: Option<u64>,
@@ -1721,7 +1721,7 @@ d::describe! { IonHeapGrowFtraceEvent, d::message("perfetto.protos.IonHeapGrowFt
 ]) }
 
 /// `perfetto.protos.IonBufferCreateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonBufferCreateFtraceEvent {
     pub addr: Option<u64>,
     pub len: Option<u64>,
@@ -1755,7 +1755,7 @@ d::describe! { IonBufferCreateFtraceEvent, d::message("perfetto.protos.IonBuffer
 ]) }
 
 /// `perfetto.protos.IonBufferDestroyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct IonBufferDestroyFtraceEvent {
     pub addr: Option<u64>,
     pub len: Option<u64>,
@@ -1789,7 +1789,7 @@ d::describe! { IonBufferDestroyFtraceEvent, d::message("perfetto.protos.IonBuffe
 ]) }
 
 /// `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmAllocContigMigrateRangeInfoFtraceEvent {
     pub start: Option<u64>,
     pub end: Option<u64>,
@@ -1843,7 +1843,7 @@ d::describe! { MmAllocContigMigrateRangeInfoFtraceEvent, d::message("perfetto.pr
 ]) }
 
 /// `perfetto.protos.DmabufRssStatFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DmabufRssStatFtraceEvent {
     pub rss: Option<u64>,
     pub rss_delta: Option<i64>,

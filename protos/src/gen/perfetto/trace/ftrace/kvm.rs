@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `kvm`, one message each; fields are the event's own.
 
 /// `perfetto.protos.KvmAccessFaultFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmAccessFaultFtraceEvent {
     pub ipa: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { KvmAccessFaultFtraceEvent, d::message("perfetto.protos.KvmAccessF
 ]) }
 
 /// `perfetto.protos.KvmAckIrqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmAckIrqFtraceEvent {
     pub irqchip: Option<u32>,
     pub pin: Option<u32>,
@@ -66,7 +66,7 @@ d::describe! { KvmAckIrqFtraceEvent, d::message("perfetto.protos.KvmAckIrqFtrace
 ]) }
 
 /// `perfetto.protos.KvmAgeHvaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmAgeHvaFtraceEvent {
     pub end: Option<u64>,
     pub start: Option<u64>,
@@ -100,7 +100,7 @@ d::describe! { KvmAgeHvaFtraceEvent, d::message("perfetto.protos.KvmAgeHvaFtrace
 ]) }
 
 /// `perfetto.protos.KvmAgePageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmAgePageFtraceEvent {
     pub gfn: Option<u64>,
     pub hva: Option<u64>,
@@ -144,7 +144,7 @@ d::describe! { KvmAgePageFtraceEvent, d::message("perfetto.protos.KvmAgePageFtra
 ]) }
 
 /// `perfetto.protos.KvmArmClearDebugFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmArmClearDebugFtraceEvent {
     pub guest_debug: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -173,7 +173,7 @@ d::describe! { KvmArmClearDebugFtraceEvent, d::message("perfetto.protos.KvmArmCl
 ]) }
 
 /// `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmArmSetDreg32FtraceEvent {
     pub name: Option<String>,
     pub value: Option<u32>,
@@ -207,7 +207,7 @@ d::describe! { KvmArmSetDreg32FtraceEvent, d::message("perfetto.protos.KvmArmSet
 ]) }
 
 /// `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmArmSetRegsetFtraceEvent {
     pub len: Option<i32>,
     pub name: Option<String>,
@@ -241,7 +241,7 @@ d::describe! { KvmArmSetRegsetFtraceEvent, d::message("perfetto.protos.KvmArmSet
 ]) }
 
 /// `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmArmSetupDebugFtraceEvent {
     pub guest_debug: Option<u32>,
     pub vcpu: Option<u64>,
@@ -275,7 +275,7 @@ d::describe! { KvmArmSetupDebugFtraceEvent, d::message("perfetto.protos.KvmArmSe
 ]) }
 
 /// `perfetto.protos.KvmEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmEntryFtraceEvent {
     pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -304,7 +304,7 @@ d::describe! { KvmEntryFtraceEvent, d::message("perfetto.protos.KvmEntryFtraceEv
 ]) }
 
 /// `perfetto.protos.KvmExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmExitFtraceEvent {
     pub esr_ec: Option<u32>,
     pub ret: Option<i32>,
@@ -343,7 +343,7 @@ d::describe! { KvmExitFtraceEvent, d::message("perfetto.protos.KvmExitFtraceEven
 ]) }
 
 /// `perfetto.protos.KvmFpuFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmFpuFtraceEvent {
     pub load: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -372,7 +372,7 @@ d::describe! { KvmFpuFtraceEvent, d::message("perfetto.protos.KvmFpuFtraceEvent"
 ]) }
 
 /// `perfetto.protos.KvmGetTimerMapFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmGetTimerMapFtraceEvent {
     pub direct_ptimer: Option<i32>,
     pub direct_vtimer: Option<i32>,
@@ -416,7 +416,7 @@ d::describe! { KvmGetTimerMapFtraceEvent, d::message("perfetto.protos.KvmGetTime
 ]) }
 
 /// `perfetto.protos.KvmGuestFaultFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmGuestFaultFtraceEvent {
     pub hsr: Option<u64>,
     pub hxfar: Option<u64>,
@@ -460,7 +460,7 @@ d::describe! { KvmGuestFaultFtraceEvent, d::message("perfetto.protos.KvmGuestFau
 ]) }
 
 /// `perfetto.protos.KvmHandleSysRegFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmHandleSysRegFtraceEvent {
     pub hsr: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -489,7 +489,7 @@ d::describe! { KvmHandleSysRegFtraceEvent, d::message("perfetto.protos.KvmHandle
 ]) }
 
 /// `perfetto.protos.KvmHvcArm64FtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmHvcArm64FtraceEvent {
     pub imm: Option<u64>,
     pub r0: Option<u64>,
@@ -528,7 +528,7 @@ d::describe! { KvmHvcArm64FtraceEvent, d::message("perfetto.protos.KvmHvcArm64Ft
 ]) }
 
 /// `perfetto.protos.KvmIrqLineFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmIrqLineFtraceEvent {
     pub irq_num: Option<i32>,
     pub level: Option<i32>,
@@ -572,7 +572,7 @@ d::describe! { KvmIrqLineFtraceEvent, d::message("perfetto.protos.KvmIrqLineFtra
 ]) }
 
 /// `perfetto.protos.KvmMmioFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmMmioFtraceEvent {
     pub gpa: Option<u64>,
     pub len: Option<u32>,
@@ -616,7 +616,7 @@ d::describe! { KvmMmioFtraceEvent, d::message("perfetto.protos.KvmMmioFtraceEven
 ]) }
 
 /// `perfetto.protos.KvmMmioEmulateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmMmioEmulateFtraceEvent {
     pub cpsr: Option<u64>,
     pub instr: Option<u64>,
@@ -655,7 +655,7 @@ d::describe! { KvmMmioEmulateFtraceEvent, d::message("perfetto.protos.KvmMmioEmu
 ]) }
 
 /// `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmSetGuestDebugFtraceEvent {
     pub guest_debug: Option<u32>,
     pub vcpu: Option<u64>,
@@ -689,7 +689,7 @@ d::describe! { KvmSetGuestDebugFtraceEvent, d::message("perfetto.protos.KvmSetGu
 ]) }
 
 /// `perfetto.protos.KvmSetIrqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmSetIrqFtraceEvent {
     pub gsi: Option<u32>,
     pub irq_source_id: Option<i32>,
@@ -728,7 +728,7 @@ d::describe! { KvmSetIrqFtraceEvent, d::message("perfetto.protos.KvmSetIrqFtrace
 ]) }
 
 /// `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmSetSpteHvaFtraceEvent {
     pub hva: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -757,7 +757,7 @@ d::describe! { KvmSetSpteHvaFtraceEvent, d::message("perfetto.protos.KvmSetSpteH
 ]) }
 
 /// `perfetto.protos.KvmSetWayFlushFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmSetWayFlushFtraceEvent {
     pub cache: Option<u32>,
     pub vcpu_pc: Option<u64>,
@@ -791,7 +791,7 @@ d::describe! { KvmSetWayFlushFtraceEvent, d::message("perfetto.protos.KvmSetWayF
 ]) }
 
 /// `perfetto.protos.KvmSysAccessFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmSysAccessFtraceEvent {
     pub CRm: Option<u32>,
     pub CRn: Option<u32>,
@@ -855,7 +855,7 @@ d::describe! { KvmSysAccessFtraceEvent, d::message("perfetto.protos.KvmSysAccess
 ]) }
 
 /// `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmTestAgeHvaFtraceEvent {
     pub hva: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -884,7 +884,7 @@ d::describe! { KvmTestAgeHvaFtraceEvent, d::message("perfetto.protos.KvmTestAgeH
 ]) }
 
 /// `perfetto.protos.KvmTimerEmulateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmTimerEmulateFtraceEvent {
     pub should_fire: Option<u32>,
     pub timer_idx: Option<i32>,
@@ -918,7 +918,7 @@ d::describe! { KvmTimerEmulateFtraceEvent, d::message("perfetto.protos.KvmTimerE
 ]) }
 
 /// `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmTimerHrtimerExpireFtraceEvent {
     pub timer_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -947,7 +947,7 @@ d::describe! { KvmTimerHrtimerExpireFtraceEvent, d::message("perfetto.protos.Kvm
 ]) }
 
 /// `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmTimerRestoreStateFtraceEvent {
     pub ctl: Option<u64>,
     pub cval: Option<u64>,
@@ -986,7 +986,7 @@ d::describe! { KvmTimerRestoreStateFtraceEvent, d::message("perfetto.protos.KvmT
 ]) }
 
 /// `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmTimerSaveStateFtraceEvent {
     pub ctl: Option<u64>,
     pub cval: Option<u64>,
@@ -1025,7 +1025,7 @@ d::describe! { KvmTimerSaveStateFtraceEvent, d::message("perfetto.protos.KvmTime
 ]) }
 
 /// `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmTimerUpdateIrqFtraceEvent {
     pub irq: Option<u32>,
     pub level: Option<i32>,
@@ -1064,7 +1064,7 @@ d::describe! { KvmTimerUpdateIrqFtraceEvent, d::message("perfetto.protos.KvmTime
 ]) }
 
 /// `perfetto.protos.KvmToggleCacheFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmToggleCacheFtraceEvent {
     pub now: Option<u32>,
     pub vcpu_pc: Option<u64>,
@@ -1103,7 +1103,7 @@ d::describe! { KvmToggleCacheFtraceEvent, d::message("perfetto.protos.KvmToggleC
 ]) }
 
 /// `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmUnmapHvaRangeFtraceEvent {
     pub end: Option<u64>,
     pub start: Option<u64>,
@@ -1137,7 +1137,7 @@ d::describe! { KvmUnmapHvaRangeFtraceEvent, d::message("perfetto.protos.KvmUnmap
 ]) }
 
 /// `perfetto.protos.KvmUserspaceExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmUserspaceExitFtraceEvent {
     pub reason: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -1166,7 +1166,7 @@ d::describe! { KvmUserspaceExitFtraceEvent, d::message("perfetto.protos.KvmUsers
 ]) }
 
 /// `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmVcpuWakeupFtraceEvent {
     pub ns: Option<u64>,
     pub valid: Option<u32>,
@@ -1205,7 +1205,7 @@ d::describe! { KvmVcpuWakeupFtraceEvent, d::message("perfetto.protos.KvmVcpuWake
 ]) }
 
 /// `perfetto.protos.KvmWfxArm64FtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KvmWfxArm64FtraceEvent {
     pub is_wfe: Option<u32>,
     pub vcpu_pc: Option<u64>,
@@ -1239,7 +1239,7 @@ d::describe! { KvmWfxArm64FtraceEvent, d::message("perfetto.protos.KvmWfxArm64Ft
 ]) }
 
 /// `perfetto.protos.TrapRegFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrapRegFtraceEvent {
     pub r#fn: Option<String>,
     pub is_write: Option<u32>,
@@ -1283,7 +1283,7 @@ d::describe! { TrapRegFtraceEvent, d::message("perfetto.protos.TrapRegFtraceEven
 ]) }
 
 /// `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VgicUpdateIrqPendingFtraceEvent {
     pub irq: Option<u32>,
     pub level: Option<u32>,

@@ -4,7 +4,7 @@
 // own.
 
 /// `perfetto.protos.LowmemoryKillFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LowmemoryKillFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,

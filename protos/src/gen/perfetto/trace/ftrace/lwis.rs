@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `lwis`, one message each; fields are the event's own.
 
 /// `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LwisTracingMarkWriteFtraceEvent {
     pub lwis_name: Option<String>,
     pub r#type: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `mali`, one message each; fields are the event's own.
 
 /// `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliTracingMarkWriteFtraceEvent {
     pub name: Option<String>,
     pub pid: Option<i32>,
@@ -47,7 +47,7 @@ d::describe! { MaliTracingMarkWriteFtraceEvent, d::message("perfetto.protos.Mali
 ]) }
 
 /// `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliKCPUCQSSETFtraceEvent {
     pub id: Option<u32>,
     pub info_val1: Option<u64>,
@@ -96,7 +96,7 @@ d::describe! { MaliMaliKCPUCQSSETFtraceEvent, d::message("perfetto.protos.MaliMa
 ]) }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliKCPUCQSWAITSTARTFtraceEvent {
     pub id: Option<u32>,
     pub info_val1: Option<u64>,
@@ -145,7 +145,7 @@ d::describe! { MaliMaliKCPUCQSWAITSTARTFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliKCPUCQSWAITENDFtraceEvent {
     pub id: Option<u32>,
     pub info_val1: Option<u64>,
@@ -194,7 +194,7 @@ d::describe! { MaliMaliKCPUCQSWAITENDFtraceEvent, d::message("perfetto.protos.Ma
 ]) }
 
 /// `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliKCPUFENCESIGNALFtraceEvent {
     pub info_val1: Option<u64>,
     pub info_val2: Option<u64>,
@@ -243,7 +243,7 @@ d::describe! { MaliMaliKCPUFENCESIGNALFtraceEvent, d::message("perfetto.protos.M
 ]) }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
     pub info_val1: Option<u64>,
     pub info_val2: Option<u64>,
@@ -292,7 +292,7 @@ d::describe! { MaliMaliKCPUFENCEWAITSTARTFtraceEvent, d::message("perfetto.proto
 ]) }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliKCPUFENCEWAITENDFtraceEvent {
     pub info_val1: Option<u64>,
     pub info_val2: Option<u64>,
@@ -341,7 +341,7 @@ d::describe! { MaliMaliKCPUFENCEWAITENDFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliCSFINTERRUPTSTARTFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -380,7 +380,7 @@ d::describe! { MaliMaliCSFINTERRUPTSTARTFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliCSFINTERRUPTENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -419,7 +419,7 @@ d::describe! { MaliMaliCSFINTERRUPTENDFtraceEvent, d::message("perfetto.protos.M
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -458,7 +458,7 @@ d::describe! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent, d::message(
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -497,7 +497,7 @@ d::describe! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent, d::message("perfetto
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -536,7 +536,7 @@ d::describe! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent, d::message("perfett
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -575,7 +575,7 @@ d::describe! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent, d::message("perfetto.pr
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -614,7 +614,7 @@ d::describe! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent, d::message("perfe
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -653,7 +653,7 @@ d::describe! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent, d::message("perfetto.
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -692,7 +692,7 @@ d::describe! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent, d::message("perfetto.p
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -731,7 +731,7 @@ d::describe! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent, d::message("perfetto
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUINSLEEPFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -770,7 +770,7 @@ d::describe! { MaliMaliPMMCUINSLEEPFtraceEvent, d::message("perfetto.protos.Mali
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -809,7 +809,7 @@ d::describe! { MaliMaliPMMCUOFFFtraceEvent, d::message("perfetto.protos.MaliMali
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -848,7 +848,7 @@ d::describe! { MaliMaliPMMCUONFtraceEvent, d::message("perfetto.protos.MaliMaliP
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -887,7 +887,7 @@ d::describe! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent, d::message("perfett
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -926,7 +926,7 @@ d::describe! { MaliMaliPMMCUONGLBREINITPENDFtraceEvent, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONHALTFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -965,7 +965,7 @@ d::describe! { MaliMaliPMMCUONHALTFtraceEvent, d::message("perfetto.protos.MaliM
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1004,7 +1004,7 @@ d::describe! { MaliMaliPMMCUONHWCNTDISABLEFtraceEvent, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1043,7 +1043,7 @@ d::describe! { MaliMaliPMMCUONHWCNTENABLEFtraceEvent, d::message("perfetto.proto
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONPENDHALTFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1082,7 +1082,7 @@ d::describe! { MaliMaliPMMCUONPENDHALTFtraceEvent, d::message("perfetto.protos.M
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONPENDSLEEPFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1121,7 +1121,7 @@ d::describe! { MaliMaliPMMCUONPENDSLEEPFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1160,7 +1160,7 @@ d::describe! { MaliMaliPMMCUONSLEEPINITIATEFtraceEvent, d::message("perfetto.pro
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUPENDOFFFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1199,7 +1199,7 @@ d::describe! { MaliMaliPMMCUPENDOFFFtraceEvent, d::message("perfetto.protos.Mali
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUPENDONRELOADFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1238,7 +1238,7 @@ d::describe! { MaliMaliPMMCUPENDONRELOADFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCUPOWERDOWNFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1277,7 +1277,7 @@ d::describe! { MaliMaliPMMCUPOWERDOWNFtraceEvent, d::message("perfetto.protos.Ma
 ]) }
 
 /// `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliMaliPMMCURESETWAITFtraceEvent {
     pub kctx_tgid: Option<i32>,
     pub kctx_id: Option<u32>,
@@ -1316,7 +1316,7 @@ d::describe! { MaliMaliPMMCURESETWAITFtraceEvent, d::message("perfetto.protos.Ma
 ]) }
 
 /// `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MaliGpuPowerStateFtraceEvent {
     pub change_ns: Option<u64>,
     pub from_state: Option<i32>,

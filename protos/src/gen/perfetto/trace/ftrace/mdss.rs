@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `mdss`, one message each; fields are the event's own.
 
 /// `perfetto.protos.MdpCmdKickoffFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCmdKickoffFtraceEvent {
     pub ctl_num: Option<u32>,
     pub kickoff_cnt: Option<i32>,
@@ -37,7 +37,7 @@ d::describe! { MdpCmdKickoffFtraceEvent, d::message("perfetto.protos.MdpCmdKicko
 ]) }
 
 /// `perfetto.protos.MdpCommitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCommitFtraceEvent {
     pub num: Option<u32>,
     pub play_cnt: Option<u32>,
@@ -81,7 +81,7 @@ d::describe! { MdpCommitFtraceEvent, d::message("perfetto.protos.MdpCommitFtrace
 ]) }
 
 /// `perfetto.protos.MdpPerfSetOtFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpPerfSetOtFtraceEvent {
     pub pnum: Option<u32>,
     pub xin_id: Option<u32>,
@@ -125,7 +125,7 @@ d::describe! { MdpPerfSetOtFtraceEvent, d::message("perfetto.protos.MdpPerfSetOt
 ]) }
 
 /// `perfetto.protos.MdpSsppChangeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpSsppChangeFtraceEvent {
     pub num: Option<u32>,
     pub play_cnt: Option<u32>,
@@ -229,7 +229,7 @@ d::describe! { MdpSsppChangeFtraceEvent, d::message("perfetto.protos.MdpSsppChan
 ]) }
 
 /// `perfetto.protos.TracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -268,7 +268,7 @@ d::describe! { TracingMarkWriteFtraceEvent, d::message("perfetto.protos.TracingM
 ]) }
 
 /// `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCmdPingpongDoneFtraceEvent {
     pub ctl_num: Option<u32>,
     pub intf_num: Option<u32>,
@@ -312,7 +312,7 @@ d::describe! { MdpCmdPingpongDoneFtraceEvent, d::message("perfetto.protos.MdpCmd
 ]) }
 
 /// `perfetto.protos.MdpCompareBwFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCompareBwFtraceEvent {
     pub new_ab: Option<u64>,
     pub new_ib: Option<u64>,
@@ -376,7 +376,7 @@ d::describe! { MdpCompareBwFtraceEvent, d::message("perfetto.protos.MdpCompareBw
 ]) }
 
 /// `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpPerfSetPanicLutsFtraceEvent {
     pub pnum: Option<u32>,
     pub fmt: Option<u32>,
@@ -425,7 +425,7 @@ d::describe! { MdpPerfSetPanicLutsFtraceEvent, d::message("perfetto.protos.MdpPe
 ]) }
 
 /// `perfetto.protos.MdpSsppSetFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpSsppSetFtraceEvent {
     pub num: Option<u32>,
     pub play_cnt: Option<u32>,
@@ -529,7 +529,7 @@ d::describe! { MdpSsppSetFtraceEvent, d::message("perfetto.protos.MdpSsppSetFtra
 ]) }
 
 /// `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCmdReadptrDoneFtraceEvent {
     pub ctl_num: Option<u32>,
     pub koff_cnt: Option<i32>,
@@ -563,7 +563,7 @@ d::describe! { MdpCmdReadptrDoneFtraceEvent, d::message("perfetto.protos.MdpCmdR
 ]) }
 
 /// `perfetto.protos.MdpMisrCrcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpMisrCrcFtraceEvent {
     pub block_id: Option<u32>,
     pub vsync_cnt: Option<u32>,
@@ -602,7 +602,7 @@ d::describe! { MdpMisrCrcFtraceEvent, d::message("perfetto.protos.MdpMisrCrcFtra
 ]) }
 
 /// `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpPerfSetQosLutsFtraceEvent {
     pub pnum: Option<u32>,
     pub fmt: Option<u32>,
@@ -661,7 +661,7 @@ d::describe! { MdpPerfSetQosLutsFtraceEvent, d::message("perfetto.protos.MdpPerf
 ]) }
 
 /// `perfetto.protos.MdpTraceCounterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpTraceCounterFtraceEvent {
     pub pid: Option<i32>,
     pub counter_name: Option<String>,
@@ -700,7 +700,7 @@ d::describe! { MdpTraceCounterFtraceEvent, d::message("perfetto.protos.MdpTraceC
 ]) }
 
 /// `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCmdReleaseBwFtraceEvent {
     pub ctl_num: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -729,7 +729,7 @@ d::describe! { MdpCmdReleaseBwFtraceEvent, d::message("perfetto.protos.MdpCmdRel
 ]) }
 
 /// `perfetto.protos.MdpMixerUpdateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpMixerUpdateFtraceEvent {
     pub mixer_num: Option<u32>,
     /// Fields this build does not know, verbatim.
@@ -758,7 +758,7 @@ d::describe! { MdpMixerUpdateFtraceEvent, d::message("perfetto.protos.MdpMixerUp
 ]) }
 
 /// `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpPerfSetWmLevelsFtraceEvent {
     pub pnum: Option<u32>,
     pub use_space: Option<u32>,
@@ -822,7 +822,7 @@ d::describe! { MdpPerfSetWmLevelsFtraceEvent, d::message("perfetto.protos.MdpPer
 ]) }
 
 /// `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpVideoUnderrunDoneFtraceEvent {
     pub ctl_num: Option<u32>,
     pub underrun_cnt: Option<u32>,
@@ -856,7 +856,7 @@ d::describe! { MdpVideoUnderrunDoneFtraceEvent, d::message("perfetto.protos.MdpV
 ]) }
 
 /// `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpCmdWaitPingpongFtraceEvent {
     pub ctl_num: Option<u32>,
     pub kickoff_cnt: Option<i32>,
@@ -890,7 +890,7 @@ d::describe! { MdpCmdWaitPingpongFtraceEvent, d::message("perfetto.protos.MdpCmd
 ]) }
 
 /// `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpPerfPrefillCalcFtraceEvent {
     pub pnum: Option<u32>,
     pub latency_buf: Option<u32>,
@@ -964,7 +964,7 @@ d::describe! { MdpPerfPrefillCalcFtraceEvent, d::message("perfetto.protos.MdpPer
 ]) }
 
 /// `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MdpPerfUpdateBusFtraceEvent {
     pub client: Option<i32>,
     pub ab_quota: Option<u64>,
@@ -1003,7 +1003,7 @@ d::describe! { MdpPerfUpdateBusFtraceEvent, d::message("perfetto.protos.MdpPerfU
 ]) }
 
 /// `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RotatorBwAoAsContextFtraceEvent {
     pub state: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -3,7 +3,7 @@
 // Samples of memory-management latencies.
 
 /// `perfetto.protos.MmEventRecordFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmEventRecordFtraceEvent {
     pub avg_lat: Option<u32>,
     pub count: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `net`, one message each; fields are the event's own.
 
 /// `perfetto.protos.NetifReceiveSkbFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NetifReceiveSkbFtraceEvent {
     pub len: Option<u32>,
     pub name: Option<String>,
@@ -42,7 +42,7 @@ d::describe! { NetifReceiveSkbFtraceEvent, d::message("perfetto.protos.NetifRece
 ]) }
 
 /// `perfetto.protos.NetDevXmitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NetDevXmitFtraceEvent {
     pub len: Option<u32>,
     pub name: Option<String>,
@@ -86,7 +86,7 @@ d::describe! { NetDevXmitFtraceEvent, d::message("perfetto.protos.NetDevXmitFtra
 ]) }
 
 /// `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NapiGroReceiveEntryFtraceEvent {
     pub data_len: Option<u32>,
     pub gso_size: Option<u32>,
@@ -205,7 +205,7 @@ d::describe! { NapiGroReceiveEntryFtraceEvent, d::message("perfetto.protos.NapiG
 ]) }
 
 /// `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct NapiGroReceiveExitFtraceEvent {
     pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.

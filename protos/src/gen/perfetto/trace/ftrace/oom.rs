@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `oom`, one message each; fields are the event's own.
 
 /// `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct OomScoreAdjUpdateFtraceEvent {
     pub comm: Option<String>,
     pub oom_score_adj: Option<i32>,
@@ -42,7 +42,7 @@ d::describe! { OomScoreAdjUpdateFtraceEvent, d::message("perfetto.protos.OomScor
 ]) }
 
 /// `perfetto.protos.MarkVictimFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MarkVictimFtraceEvent {
     pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.

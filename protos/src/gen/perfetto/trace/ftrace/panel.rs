@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `panel`, one message each; fields are the event's own.
 
 /// `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DsiCmdFifoStatusFtraceEvent {
     pub header: Option<u32>,
     pub payload: Option<u32>,
@@ -37,7 +37,7 @@ d::describe! { DsiCmdFifoStatusFtraceEvent, d::message("perfetto.protos.DsiCmdFi
 ]) }
 
 /// `perfetto.protos.DsiRxFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DsiRxFtraceEvent {
     pub cmd: Option<u32>,
     pub rx_buf: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ d::describe! { DsiRxFtraceEvent, d::message("perfetto.protos.DsiRxFtraceEvent", 
 ]) }
 
 /// `perfetto.protos.DsiTxFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DsiTxFtraceEvent {
     pub last: Option<u32>,
     pub r#type: Option<u32>,
@@ -110,7 +110,7 @@ d::describe! { DsiTxFtraceEvent, d::message("perfetto.protos.DsiTxFtraceEvent", 
 ]) }
 
 /// `perfetto.protos.PanelWriteGenericFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PanelWriteGenericFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -164,7 +164,7 @@ d::describe! { PanelWriteGenericFtraceEvent, d::message("perfetto.protos.PanelWr
 ]) }
 
 /// `perfetto.protos.GramCollisionFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GramCollisionFtraceEvent {
     pub panel_index: Option<i32>,
     pub collision_cnt: Option<u32>,
@@ -198,7 +198,7 @@ d::describe! { GramCollisionFtraceEvent, d::message("perfetto.protos.GramCollisi
 ]) }
 
 /// `perfetto.protos.PanelSettingsFullFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PanelSettingsFullFtraceEvent {
     pub panel_index: Option<i32>,
     pub hbm: Option<u32>,
@@ -272,7 +272,7 @@ d::describe! { PanelSettingsFullFtraceEvent, d::message("perfetto.protos.PanelSe
 ]) }
 
 /// `perfetto.protos.PanelSettingsLiteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PanelSettingsLiteFtraceEvent {
     pub panel_index: Option<i32>,
     pub vrr: Option<u32>,

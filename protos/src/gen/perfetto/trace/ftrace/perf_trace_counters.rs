@@ -4,7 +4,7 @@
 // event's own.
 
 /// `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedSwitchWithCtrsFtraceEvent {
     pub old_pid: Option<i32>,
     pub new_pid: Option<i32>,

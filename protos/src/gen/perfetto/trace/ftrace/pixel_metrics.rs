@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `pixel_metrics`, one message each; fields are the event's own.
 
 /// `perfetto.protos.LongIrqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LongIrqFtraceEvent {
     pub irq: Option<i32>,
     pub latency: Option<u32>,
@@ -42,7 +42,7 @@ d::describe! { LongIrqFtraceEvent, d::message("perfetto.protos.LongIrqFtraceEven
 ]) }
 
 /// `perfetto.protos.LongSoftirqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LongSoftirqFtraceEvent {
     pub vec_nr: Option<i32>,
     pub latency: Option<u32>,

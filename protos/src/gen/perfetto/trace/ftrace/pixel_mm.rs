@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `pixel_mm`, one message each; fields are the event's own.
 
 /// `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PixelMmKswapdWakeFtraceEvent {
     pub whatever: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { PixelMmKswapdWakeFtraceEvent, d::message("perfetto.protos.PixelMm
 ]) }
 
 /// `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PixelMmKswapdDoneFtraceEvent {
     pub delta_nr_scanned: Option<u64>,
     pub delta_nr_reclaimed: Option<u64>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `power`, one message each; fields are the event's own.
 
 /// `perfetto.protos.CpuFrequencyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuFrequencyFtraceEvent {
     pub state: Option<u32>,
     pub cpu_id: Option<u32>,
@@ -37,7 +37,7 @@ d::describe! { CpuFrequencyFtraceEvent, d::message("perfetto.protos.CpuFrequency
 ]) }
 
 /// `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuFrequencyLimitsFtraceEvent {
     pub min_freq: Option<u32>,
     pub max_freq: Option<u32>,
@@ -76,7 +76,7 @@ d::describe! { CpuFrequencyLimitsFtraceEvent, d::message("perfetto.protos.CpuFre
 ]) }
 
 /// `perfetto.protos.CpuIdleFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CpuIdleFtraceEvent {
     pub state: Option<u32>,
     pub cpu_id: Option<u32>,
@@ -110,7 +110,7 @@ d::describe! { CpuIdleFtraceEvent, d::message("perfetto.protos.CpuIdleFtraceEven
 ]) }
 
 /// `perfetto.protos.ClockEnableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClockEnableFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -149,7 +149,7 @@ d::describe! { ClockEnableFtraceEvent, d::message("perfetto.protos.ClockEnableFt
 ]) }
 
 /// `perfetto.protos.ClockDisableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClockDisableFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -188,7 +188,7 @@ d::describe! { ClockDisableFtraceEvent, d::message("perfetto.protos.ClockDisable
 ]) }
 
 /// `perfetto.protos.ClockSetRateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ClockSetRateFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -227,7 +227,7 @@ d::describe! { ClockSetRateFtraceEvent, d::message("perfetto.protos.ClockSetRate
 ]) }
 
 /// `perfetto.protos.SuspendResumeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SuspendResumeFtraceEvent {
     pub action: Option<String>,
     pub val: Option<i32>,
@@ -266,7 +266,7 @@ d::describe! { SuspendResumeFtraceEvent, d::message("perfetto.protos.SuspendResu
 ]) }
 
 /// `perfetto.protos.GpuFrequencyFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuFrequencyFtraceEvent {
     pub gpu_id: Option<u32>,
     pub state: Option<u32>,
@@ -300,7 +300,7 @@ d::describe! { GpuFrequencyFtraceEvent, d::message("perfetto.protos.GpuFrequency
 ]) }
 
 /// `perfetto.protos.WakeupSourceActivateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WakeupSourceActivateFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -334,7 +334,7 @@ d::describe! { WakeupSourceActivateFtraceEvent, d::message("perfetto.protos.Wake
 ]) }
 
 /// `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WakeupSourceDeactivateFtraceEvent {
     pub name: Option<String>,
     pub state: Option<u64>,
@@ -368,7 +368,7 @@ d::describe! { WakeupSourceDeactivateFtraceEvent, d::message("perfetto.protos.Wa
 ]) }
 
 /// `perfetto.protos.GpuWorkPeriodFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuWorkPeriodFtraceEvent {
     pub gpu_id: Option<u32>,
     pub uid: Option<u32>,
@@ -417,7 +417,7 @@ d::describe! { GpuWorkPeriodFtraceEvent, d::message("perfetto.protos.GpuWorkPeri
 ]) }
 
 /// `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DevicePmCallbackStartFtraceEvent {
     pub device: Option<String>,
     pub driver: Option<String>,
@@ -466,7 +466,7 @@ d::describe! { DevicePmCallbackStartFtraceEvent, d::message("perfetto.protos.Dev
 ]) }
 
 /// `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DevicePmCallbackEndFtraceEvent {
     pub device: Option<String>,
     pub driver: Option<String>,
@@ -505,7 +505,7 @@ d::describe! { DevicePmCallbackEndFtraceEvent, d::message("perfetto.protos.Devic
 ]) }
 
 /// `perfetto.protos.GpuPowerStateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuPowerStateFtraceEvent {
     pub old_state: Option<i32>,
     pub new_state: Option<i32>,
@@ -539,7 +539,7 @@ d::describe! { GpuPowerStateFtraceEvent, d::message("perfetto.protos.GpuPowerSta
 ]) }
 
 /// `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PsciDomainIdleExitFtraceEvent {
     pub cpu_id: Option<u32>,
     pub state: Option<u32>,
@@ -578,7 +578,7 @@ d::describe! { PsciDomainIdleExitFtraceEvent, d::message("perfetto.protos.PsciDo
 ]) }
 
 /// `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PsciDomainIdleEnterFtraceEvent {
     pub cpu_id: Option<u32>,
     pub state: Option<u32>,

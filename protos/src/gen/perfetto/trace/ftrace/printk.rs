@@ -3,7 +3,7 @@
 // Lines the kernel printed.
 
 /// `perfetto.protos.ConsoleFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ConsoleFtraceEvent {
     pub msg: Option<String>,
     /// Fields this build does not know, verbatim.

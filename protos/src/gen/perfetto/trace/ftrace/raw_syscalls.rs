@@ -3,7 +3,7 @@
 // System calls: a number and the registers or the result.
 
 /// `perfetto.protos.SysEnterFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysEnterFtraceEvent {
     pub id: Option<i64>,
     pub args: Vec<u64>,
@@ -39,7 +39,7 @@ d::describe! { SysEnterFtraceEvent, d::message("perfetto.protos.SysEnterFtraceEv
 ]) }
 
 /// `perfetto.protos.SysExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysExitFtraceEvent {
     pub id: Option<i64>,
     pub ret: Option<i64>,

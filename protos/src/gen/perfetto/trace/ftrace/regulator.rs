@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `regulator`, one message each; fields are the event's own.
 
 /// `perfetto.protos.RegulatorDisableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorDisableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { RegulatorDisableFtraceEvent, d::message("perfetto.protos.Regulato
 ]) }
 
 /// `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorDisableCompleteFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -61,7 +61,7 @@ d::describe! { RegulatorDisableCompleteFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.RegulatorEnableFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorEnableFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -90,7 +90,7 @@ d::describe! { RegulatorEnableFtraceEvent, d::message("perfetto.protos.Regulator
 ]) }
 
 /// `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorEnableCompleteFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -119,7 +119,7 @@ d::describe! { RegulatorEnableCompleteFtraceEvent, d::message("perfetto.protos.R
 ]) }
 
 /// `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorEnableDelayFtraceEvent {
     pub name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -148,7 +148,7 @@ d::describe! { RegulatorEnableDelayFtraceEvent, d::message("perfetto.protos.Regu
 ]) }
 
 /// `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorSetVoltageFtraceEvent {
     pub name: Option<String>,
     pub min: Option<i32>,
@@ -187,7 +187,7 @@ d::describe! { RegulatorSetVoltageFtraceEvent, d::message("perfetto.protos.Regul
 ]) }
 
 /// `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RegulatorSetVoltageCompleteFtraceEvent {
     pub name: Option<String>,
     pub val: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `rpm`, one message each; fields are the event's own.
 
 /// `perfetto.protos.RpmStatusFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RpmStatusFtraceEvent {
     pub name: Option<String>,
     pub status: Option<i32>,

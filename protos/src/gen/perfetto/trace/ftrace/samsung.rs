@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `samsung`, one message each; fields are the event's own.
 
 /// `perfetto.protos.SamsungTracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SamsungTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,

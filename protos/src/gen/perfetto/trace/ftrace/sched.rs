@@ -3,7 +3,7 @@
 // The scheduler: which thread runs, wakes or waits.
 
 /// `perfetto.protos.SchedSwitchFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedSwitchFtraceEvent {
     pub prev_comm: Option<String>,
     pub prev_pid: Option<i32>,
@@ -62,7 +62,7 @@ d::describe! { SchedSwitchFtraceEvent, d::message("perfetto.protos.SchedSwitchFt
 ]) }
 
 /// `perfetto.protos.SchedWakeupFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedWakeupFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -111,7 +111,7 @@ d::describe! { SchedWakeupFtraceEvent, d::message("perfetto.protos.SchedWakeupFt
 ]) }
 
 /// `perfetto.protos.SchedBlockedReasonFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedBlockedReasonFtraceEvent {
     pub pid: Option<i32>,
     pub caller: Option<u64>,
@@ -150,7 +150,7 @@ d::describe! { SchedBlockedReasonFtraceEvent, d::message("perfetto.protos.SchedB
 ]) }
 
 /// `perfetto.protos.SchedCpuHotplugFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedCpuHotplugFtraceEvent {
     pub affected_cpu: Option<i32>,
     pub error: Option<i32>,
@@ -189,7 +189,7 @@ d::describe! { SchedCpuHotplugFtraceEvent, d::message("perfetto.protos.SchedCpuH
 ]) }
 
 /// `perfetto.protos.SchedWakingFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedWakingFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -238,7 +238,7 @@ d::describe! { SchedWakingFtraceEvent, d::message("perfetto.protos.SchedWakingFt
 ]) }
 
 /// `perfetto.protos.SchedWakeupNewFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedWakeupNewFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -287,7 +287,7 @@ d::describe! { SchedWakeupNewFtraceEvent, d::message("perfetto.protos.SchedWakeu
 ]) }
 
 /// `perfetto.protos.SchedProcessExecFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedProcessExecFtraceEvent {
     pub filename: Option<String>,
     pub pid: Option<i32>,
@@ -326,7 +326,7 @@ d::describe! { SchedProcessExecFtraceEvent, d::message("perfetto.protos.SchedPro
 ]) }
 
 /// `perfetto.protos.SchedProcessExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedProcessExitFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -370,7 +370,7 @@ d::describe! { SchedProcessExitFtraceEvent, d::message("perfetto.protos.SchedPro
 ]) }
 
 /// `perfetto.protos.SchedProcessForkFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedProcessForkFtraceEvent {
     pub parent_comm: Option<String>,
     pub parent_pid: Option<i32>,
@@ -414,7 +414,7 @@ d::describe! { SchedProcessForkFtraceEvent, d::message("perfetto.protos.SchedPro
 ]) }
 
 /// `perfetto.protos.SchedProcessFreeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedProcessFreeFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -453,7 +453,7 @@ d::describe! { SchedProcessFreeFtraceEvent, d::message("perfetto.protos.SchedPro
 ]) }
 
 /// `perfetto.protos.SchedProcessHangFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedProcessHangFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -487,7 +487,7 @@ d::describe! { SchedProcessHangFtraceEvent, d::message("perfetto.protos.SchedPro
 ]) }
 
 /// `perfetto.protos.SchedProcessWaitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedProcessWaitFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -526,7 +526,7 @@ d::describe! { SchedProcessWaitFtraceEvent, d::message("perfetto.protos.SchedPro
 ]) }
 
 /// `perfetto.protos.SchedPiSetprioFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedPiSetprioFtraceEvent {
     pub comm: Option<String>,
     pub newprio: Option<i32>,
@@ -570,7 +570,7 @@ d::describe! { SchedPiSetprioFtraceEvent, d::message("perfetto.protos.SchedPiSet
 ]) }
 
 /// `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedCpuUtilCfsFtraceEvent {
     pub active: Option<i32>,
     pub capacity: Option<u64>,
@@ -669,7 +669,7 @@ d::describe! { SchedCpuUtilCfsFtraceEvent, d::message("perfetto.protos.SchedCpuU
 ]) }
 
 /// `perfetto.protos.SchedMigrateTaskFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedMigrateTaskFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,
@@ -728,7 +728,7 @@ d::describe! { SchedMigrateTaskFtraceEvent, d::message("perfetto.protos.SchedMig
 ]) }
 
 /// `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedWakeupTaskAttrFtraceEvent {
     pub pid: Option<i32>,
     pub cpu_affinity: Option<u64>,
@@ -777,7 +777,7 @@ d::describe! { SchedWakeupTaskAttrFtraceEvent, d::message("perfetto.protos.Sched
 ]) }
 
 /// `perfetto.protos.SchedGroupTrackerFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SchedGroupTrackerFtraceEvent {
     pub comm: Option<String>,
     pub pid: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `scm`, one message each; fields are the event's own.
 
 /// `perfetto.protos.ScmCallStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ScmCallStartFtraceEvent {
     pub arginfo: Option<u32>,
     pub x0: Option<u64>,
@@ -42,7 +42,7 @@ d::describe! { ScmCallStartFtraceEvent, d::message("perfetto.protos.ScmCallStart
 ]) }
 
 /// `perfetto.protos.ScmCallEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ScmCallEndFtraceEvent {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

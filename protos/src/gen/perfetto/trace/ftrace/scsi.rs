@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `scsi`, one message each; fields are the event's own.
 
 /// `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ScsiDispatchCmdErrorFtraceEvent {
     pub host_no: Option<u32>,
     pub channel: Option<u32>,
@@ -92,7 +92,7 @@ d::describe! { ScsiDispatchCmdErrorFtraceEvent, d::message("perfetto.protos.Scsi
 ]) }
 
 /// `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ScsiDispatchCmdTimeoutFtraceEvent {
     pub host_no: Option<u32>,
     pub channel: Option<u32>,
@@ -196,7 +196,7 @@ d::describe! { ScsiDispatchCmdTimeoutFtraceEvent, d::message("perfetto.protos.Sc
 ]) }
 
 /// `perfetto.protos.ScsiEhWakeupFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ScsiEhWakeupFtraceEvent {
     pub host_no: Option<u32>,
     /// Fields this build does not know, verbatim.

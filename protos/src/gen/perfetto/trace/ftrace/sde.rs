@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `sde`, one message each; fields are the event's own.
 
 /// `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SdeTracingMarkWriteFtraceEvent {
     pub pid: Option<i32>,
     pub trace_name: Option<String>,
@@ -52,7 +52,7 @@ d::describe! { SdeTracingMarkWriteFtraceEvent, d::message("perfetto.protos.SdeTr
 ]) }
 
 /// `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SdeSdeEvtlogFtraceEvent {
     pub evtlog_tag: Option<String>,
     pub pid: Option<i32>,
@@ -166,7 +166,7 @@ d::describe! { SdeSdeEvtlogFtraceEvent, d::message("perfetto.protos.SdeSdeEvtlog
 ]) }
 
 /// `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SdeSdePerfCalcCrtcFtraceEvent {
     pub bw_ctl_ebi: Option<u64>,
     pub bw_ctl_llcc: Option<u64>,
@@ -230,7 +230,7 @@ d::describe! { SdeSdePerfCalcCrtcFtraceEvent, d::message("perfetto.protos.SdeSde
 ]) }
 
 /// `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SdeSdePerfCrtcUpdateFtraceEvent {
     pub bw_ctl_ebi: Option<u64>,
     pub bw_ctl_llcc: Option<u64>,
@@ -314,7 +314,7 @@ d::describe! { SdeSdePerfCrtcUpdateFtraceEvent, d::message("perfetto.protos.SdeS
 ]) }
 
 /// `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SdeSdePerfSetQosLutsFtraceEvent {
     pub fl: Option<u32>,
     pub fmt: Option<u32>,
@@ -368,7 +368,7 @@ d::describe! { SdeSdePerfSetQosLutsFtraceEvent, d::message("perfetto.protos.SdeS
 ]) }
 
 /// `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SdeSdePerfUpdateBusFtraceEvent {
     pub ab_quota: Option<u64>,
     pub bus_id: Option<u32>,

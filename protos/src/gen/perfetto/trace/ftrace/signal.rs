@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `signal`, one message each; fields are the event's own.
 
 /// `perfetto.protos.SignalDeliverFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SignalDeliverFtraceEvent {
     pub code: Option<i32>,
     pub sa_flags: Option<u64>,
@@ -42,7 +42,7 @@ d::describe! { SignalDeliverFtraceEvent, d::message("perfetto.protos.SignalDeliv
 ]) }
 
 /// `perfetto.protos.SignalGenerateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SignalGenerateFtraceEvent {
     pub code: Option<i32>,
     pub comm: Option<String>,

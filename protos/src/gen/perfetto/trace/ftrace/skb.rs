@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `skb`, one message each; fields are the event's own.
 
 /// `perfetto.protos.KfreeSkbFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct KfreeSkbFtraceEvent {
     pub location: Option<u64>,
     pub protocol: Option<u32>,

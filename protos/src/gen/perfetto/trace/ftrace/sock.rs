@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `sock`, one message each; fields are the event's own.
 
 /// `perfetto.protos.InetSockSetStateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InetSockSetStateFtraceEvent {
     pub daddr: Option<u32>,
     pub dport: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `sync`, one message each; fields are the event's own.
 
 /// `perfetto.protos.SyncPtFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncPtFtraceEvent {
     pub timeline: Option<String>,
     pub value: Option<String>,
@@ -37,7 +37,7 @@ d::describe! { SyncPtFtraceEvent, d::message("perfetto.protos.SyncPtFtraceEvent"
 ]) }
 
 /// `perfetto.protos.SyncTimelineFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncTimelineFtraceEvent {
     pub name: Option<String>,
     pub value: Option<String>,
@@ -71,7 +71,7 @@ d::describe! { SyncTimelineFtraceEvent, d::message("perfetto.protos.SyncTimeline
 ]) }
 
 /// `perfetto.protos.SyncWaitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SyncWaitFtraceEvent {
     pub name: Option<String>,
     pub status: Option<i32>,

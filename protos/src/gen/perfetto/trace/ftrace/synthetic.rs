@@ -3,7 +3,7 @@
 // Events the kernel derives from others.
 
 /// `perfetto.protos.RssStatThrottledFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct RssStatThrottledFtraceEvent {
     pub curr: Option<u32>,
     pub member: Option<i32>,
@@ -47,7 +47,7 @@ d::describe! { RssStatThrottledFtraceEvent, d::message("perfetto.protos.RssStatT
 ]) }
 
 /// `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SuspendResumeMinimalFtraceEvent {
     pub start: Option<u32>,
     /// Fields this build does not know, verbatim.

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `systrace`, one message each; fields are the event's own.
 
 /// `perfetto.protos.ZeroFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ZeroFtraceEvent {
     pub flag: Option<i32>,
     pub name: Option<String>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `task`, one message each; fields are the event's own.
 
 /// `perfetto.protos.TaskNewtaskFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TaskNewtaskFtraceEvent {
     pub pid: Option<i32>,
     pub comm: Option<String>,
@@ -47,7 +47,7 @@ d::describe! { TaskNewtaskFtraceEvent, d::message("perfetto.protos.TaskNewtaskFt
 ]) }
 
 /// `perfetto.protos.TaskRenameFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TaskRenameFtraceEvent {
     pub pid: Option<i32>,
     pub oldcomm: Option<String>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `tcp`, one message each; fields are the event's own.
 
 /// `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TcpRetransmitSkbFtraceEvent {
     pub daddr: Option<u32>,
     pub dport: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `thermal`, one message each; fields are the event's own.
 
 /// `perfetto.protos.ThermalTemperatureFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ThermalTemperatureFtraceEvent {
     pub id: Option<i32>,
     pub temp: Option<i32>,
@@ -47,7 +47,7 @@ d::describe! { ThermalTemperatureFtraceEvent, d::message("perfetto.protos.Therma
 ]) }
 
 /// `perfetto.protos.CdevUpdateFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CdevUpdateFtraceEvent {
     pub target: Option<u64>,
     pub r#type: Option<String>,

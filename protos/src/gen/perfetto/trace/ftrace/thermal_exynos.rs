@@ -4,7 +4,7 @@
 // own.
 
 /// `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ThermalExynosAcpmBulkFtraceEvent {
     pub tz_id: Option<u32>,
     pub current_temp: Option<u32>,
@@ -83,7 +83,7 @@ d::describe! { ThermalExynosAcpmBulkFtraceEvent, d::message("perfetto.protos.The
 ]) }
 
 /// `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ThermalExynosAcpmHighOverheadFtraceEvent {
     pub tz_id: Option<i32>,
     pub current_temp: Option<u32>,

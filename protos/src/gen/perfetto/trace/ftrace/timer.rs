@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `timer`, one message each; fields are the event's own.
 
 /// `perfetto.protos.HrtimerStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HrtimerStartFtraceEvent {
     pub hrtimer: Option<u64>,
     pub function: Option<u64>,
@@ -52,7 +52,7 @@ d::describe! { HrtimerStartFtraceEvent, d::message("perfetto.protos.HrtimerStart
 ]) }
 
 /// `perfetto.protos.HrtimerCancelFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HrtimerCancelFtraceEvent {
     pub hrtimer: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -81,7 +81,7 @@ d::describe! { HrtimerCancelFtraceEvent, d::message("perfetto.protos.HrtimerCanc
 ]) }
 
 /// `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HrtimerExpireEntryFtraceEvent {
     pub hrtimer: Option<u64>,
     pub now: Option<i64>,
@@ -120,7 +120,7 @@ d::describe! { HrtimerExpireEntryFtraceEvent, d::message("perfetto.protos.Hrtime
 ]) }
 
 /// `perfetto.protos.HrtimerExpireExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct HrtimerExpireExitFtraceEvent {
     pub hrtimer: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -149,7 +149,7 @@ d::describe! { HrtimerExpireExitFtraceEvent, d::message("perfetto.protos.Hrtimer
 ]) }
 
 /// `perfetto.protos.TimerStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TimerStartFtraceEvent {
     pub timer: Option<u64>,
     pub function: Option<u64>,
@@ -208,7 +208,7 @@ d::describe! { TimerStartFtraceEvent, d::message("perfetto.protos.TimerStartFtra
 ]) }
 
 /// `perfetto.protos.TimerCancelFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TimerCancelFtraceEvent {
     pub timer: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -237,7 +237,7 @@ d::describe! { TimerCancelFtraceEvent, d::message("perfetto.protos.TimerCancelFt
 ]) }
 
 /// `perfetto.protos.TimerExpireEntryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TimerExpireEntryFtraceEvent {
     pub timer: Option<u64>,
     pub now: Option<u64>,
@@ -281,7 +281,7 @@ d::describe! { TimerExpireEntryFtraceEvent, d::message("perfetto.protos.TimerExp
 ]) }
 
 /// `perfetto.protos.TimerExpireExitFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TimerExpireExitFtraceEvent {
     pub timer: Option<u64>,
     /// Fields this build does not know, verbatim.

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `trusty`, one message each; fields are the event's own.
 
 /// `perfetto.protos.TrustySmcFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustySmcFtraceEvent {
     pub r0: Option<u64>,
     pub r1: Option<u64>,
@@ -47,7 +47,7 @@ d::describe! { TrustySmcFtraceEvent, d::message("perfetto.protos.TrustySmcFtrace
 ]) }
 
 /// `perfetto.protos.TrustySmcDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustySmcDoneFtraceEvent {
     pub ret: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -76,7 +76,7 @@ d::describe! { TrustySmcDoneFtraceEvent, d::message("perfetto.protos.TrustySmcDo
 ]) }
 
 /// `perfetto.protos.TrustyStdCall32FtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyStdCall32FtraceEvent {
     pub r0: Option<u64>,
     pub r1: Option<u64>,
@@ -120,7 +120,7 @@ d::describe! { TrustyStdCall32FtraceEvent, d::message("perfetto.protos.TrustyStd
 ]) }
 
 /// `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyStdCall32DoneFtraceEvent {
     pub ret: Option<i64>,
     /// Fields this build does not know, verbatim.
@@ -149,7 +149,7 @@ d::describe! { TrustyStdCall32DoneFtraceEvent, d::message("perfetto.protos.Trust
 ]) }
 
 /// `perfetto.protos.TrustyShareMemoryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyShareMemoryFtraceEvent {
     pub len: Option<u64>,
     pub lend: Option<u32>,
@@ -188,7 +188,7 @@ d::describe! { TrustyShareMemoryFtraceEvent, d::message("perfetto.protos.TrustyS
 ]) }
 
 /// `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyShareMemoryDoneFtraceEvent {
     pub handle: Option<u64>,
     pub len: Option<u64>,
@@ -237,7 +237,7 @@ d::describe! { TrustyShareMemoryDoneFtraceEvent, d::message("perfetto.protos.Tru
 ]) }
 
 /// `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyReclaimMemoryFtraceEvent {
     pub id: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -266,7 +266,7 @@ d::describe! { TrustyReclaimMemoryFtraceEvent, d::message("perfetto.protos.Trust
 ]) }
 
 /// `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyReclaimMemoryDoneFtraceEvent {
     pub id: Option<u64>,
     pub ret: Option<i32>,
@@ -300,7 +300,7 @@ d::describe! { TrustyReclaimMemoryDoneFtraceEvent, d::message("perfetto.protos.T
 ]) }
 
 /// `perfetto.protos.TrustyIrqFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIrqFtraceEvent {
     pub irq: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -329,7 +329,7 @@ d::describe! { TrustyIrqFtraceEvent, d::message("perfetto.protos.TrustyIrqFtrace
 ]) }
 
 /// `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcHandleEventFtraceEvent {
     pub chan: Option<u32>,
     pub event_id: Option<u32>,
@@ -368,7 +368,7 @@ d::describe! { TrustyIpcHandleEventFtraceEvent, d::message("perfetto.protos.Trus
 ]) }
 
 /// `perfetto.protos.TrustyIpcConnectFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcConnectFtraceEvent {
     pub chan: Option<u32>,
     pub port: Option<String>,
@@ -407,7 +407,7 @@ d::describe! { TrustyIpcConnectFtraceEvent, d::message("perfetto.protos.TrustyIp
 ]) }
 
 /// `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcConnectEndFtraceEvent {
     pub chan: Option<u32>,
     pub err: Option<i32>,
@@ -446,7 +446,7 @@ d::describe! { TrustyIpcConnectEndFtraceEvent, d::message("perfetto.protos.Trust
 ]) }
 
 /// `perfetto.protos.TrustyIpcWriteFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcWriteFtraceEvent {
     pub buf_id: Option<u64>,
     pub chan: Option<u32>,
@@ -500,7 +500,7 @@ d::describe! { TrustyIpcWriteFtraceEvent, d::message("perfetto.protos.TrustyIpcW
 ]) }
 
 /// `perfetto.protos.TrustyIpcPollFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcPollFtraceEvent {
     pub chan: Option<u32>,
     pub poll_mask: Option<u32>,
@@ -539,7 +539,7 @@ d::describe! { TrustyIpcPollFtraceEvent, d::message("perfetto.protos.TrustyIpcPo
 ]) }
 
 /// `perfetto.protos.TrustyIpcReadFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcReadFtraceEvent {
     pub chan: Option<u32>,
     pub srv_name: Option<String>,
@@ -573,7 +573,7 @@ d::describe! { TrustyIpcReadFtraceEvent, d::message("perfetto.protos.TrustyIpcRe
 ]) }
 
 /// `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcReadEndFtraceEvent {
     pub buf_id: Option<u64>,
     pub chan: Option<u32>,
@@ -622,7 +622,7 @@ d::describe! { TrustyIpcReadEndFtraceEvent, d::message("perfetto.protos.TrustyIp
 ]) }
 
 /// `perfetto.protos.TrustyIpcRxFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyIpcRxFtraceEvent {
     pub buf_id: Option<u64>,
     pub chan: Option<u32>,
@@ -661,7 +661,7 @@ d::describe! { TrustyIpcRxFtraceEvent, d::message("perfetto.protos.TrustyIpcRxFt
 ]) }
 
 /// `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrustyEnqueueNopFtraceEvent {
     pub arg1: Option<u32>,
     pub arg2: Option<u32>,

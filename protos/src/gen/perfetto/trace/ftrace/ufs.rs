@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `ufs`, one message each; fields are the event's own.
 
 /// `perfetto.protos.UfshcdCommandFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UfshcdCommandFtraceEvent {
     pub dev_name: Option<String>,
     pub doorbell: Option<u32>,
@@ -77,7 +77,7 @@ d::describe! { UfshcdCommandFtraceEvent, d::message("perfetto.protos.UfshcdComma
 ]) }
 
 /// `perfetto.protos.UfshcdClkGatingFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct UfshcdClkGatingFtraceEvent {
     pub dev_name: Option<String>,
     pub state: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `v4l2`, one message each; fields are the event's own.
 
 /// `perfetto.protos.V4l2QbufFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V4l2QbufFtraceEvent {
     pub bytesused: Option<u32>,
     pub field: Option<u32>,
@@ -117,7 +117,7 @@ d::describe! { V4l2QbufFtraceEvent, d::message("perfetto.protos.V4l2QbufFtraceEv
 ]) }
 
 /// `perfetto.protos.V4l2DqbufFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct V4l2DqbufFtraceEvent {
     pub bytesused: Option<u32>,
     pub field: Option<u32>,
@@ -231,7 +231,7 @@ d::describe! { V4l2DqbufFtraceEvent, d::message("perfetto.protos.V4l2DqbufFtrace
 ]) }
 
 /// `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Vb2V4l2BufQueueFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,
@@ -330,7 +330,7 @@ d::describe! { Vb2V4l2BufQueueFtraceEvent, d::message("perfetto.protos.Vb2V4l2Bu
 ]) }
 
 /// `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Vb2V4l2BufDoneFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,
@@ -429,7 +429,7 @@ d::describe! { Vb2V4l2BufDoneFtraceEvent, d::message("perfetto.protos.Vb2V4l2Buf
 ]) }
 
 /// `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Vb2V4l2QbufFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,
@@ -528,7 +528,7 @@ d::describe! { Vb2V4l2QbufFtraceEvent, d::message("perfetto.protos.Vb2V4l2QbufFt
 ]) }
 
 /// `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Vb2V4l2DqbufFtraceEvent {
     pub field: Option<u32>,
     pub flags: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `virtio_gpu`, one message each; fields are the event's own.
 
 /// `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VirtioGpuCmdQueueFtraceEvent {
     pub ctx_id: Option<u32>,
     pub dev: Option<i32>,
@@ -72,7 +72,7 @@ d::describe! { VirtioGpuCmdQueueFtraceEvent, d::message("perfetto.protos.VirtioG
 ]) }
 
 /// `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VirtioGpuCmdResponseFtraceEvent {
     pub ctx_id: Option<u32>,
     pub dev: Option<i32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `virtio_video`, one message each; fields are the event's own.
 
 /// `perfetto.protos.VirtioVideoCmdFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VirtioVideoCmdFtraceEvent {
     pub stream_id: Option<u32>,
     pub r#type: Option<u32>,
@@ -37,7 +37,7 @@ d::describe! { VirtioVideoCmdFtraceEvent, d::message("perfetto.protos.VirtioVide
 ]) }
 
 /// `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VirtioVideoCmdDoneFtraceEvent {
     pub stream_id: Option<u32>,
     pub r#type: Option<u32>,
@@ -71,7 +71,7 @@ d::describe! { VirtioVideoCmdDoneFtraceEvent, d::message("perfetto.protos.Virtio
 ]) }
 
 /// `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VirtioVideoResourceQueueFtraceEvent {
     pub data_size0: Option<u32>,
     pub data_size1: Option<u32>,
@@ -135,7 +135,7 @@ d::describe! { VirtioVideoResourceQueueFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VirtioVideoResourceQueueDoneFtraceEvent {
     pub data_size0: Option<u32>,
     pub data_size1: Option<u32>,

@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `vmscan`, one message each; fields are the event's own.
 
 /// `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmVmscanDirectReclaimBeginFtraceEvent {
     pub order: Option<i32>,
     pub may_writepage: Option<i32>,
@@ -42,7 +42,7 @@ d::describe! { MmVmscanDirectReclaimBeginFtraceEvent, d::message("perfetto.proto
 ]) }
 
 /// `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmVmscanDirectReclaimEndFtraceEvent {
     pub nr_reclaimed: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -71,7 +71,7 @@ d::describe! { MmVmscanDirectReclaimEndFtraceEvent, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmVmscanKswapdWakeFtraceEvent {
     pub nid: Option<i32>,
     pub order: Option<i32>,
@@ -110,7 +110,7 @@ d::describe! { MmVmscanKswapdWakeFtraceEvent, d::message("perfetto.protos.MmVmsc
 ]) }
 
 /// `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmVmscanKswapdSleepFtraceEvent {
     pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
@@ -139,7 +139,7 @@ d::describe! { MmVmscanKswapdSleepFtraceEvent, d::message("perfetto.protos.MmVms
 ]) }
 
 /// `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmShrinkSlabStartFtraceEvent {
     pub cache_items: Option<u64>,
     pub delta: Option<u64>,
@@ -218,7 +218,7 @@ d::describe! { MmShrinkSlabStartFtraceEvent, d::message("perfetto.protos.MmShrin
 ]) }
 
 /// `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmShrinkSlabEndFtraceEvent {
     pub new_scan: Option<i64>,
     pub retval: Option<i32>,
@@ -277,7 +277,7 @@ d::describe! { MmShrinkSlabEndFtraceEvent, d::message("perfetto.protos.MmShrinkS
 ]) }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmVmscanMemcgReclaimBeginFtraceEvent {
     pub order: Option<i32>,
     pub may_writepage: Option<i32>,
@@ -316,7 +316,7 @@ d::describe! { MmVmscanMemcgReclaimBeginFtraceEvent, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct MmVmscanMemcgReclaimEndFtraceEvent {
     pub nr_reclaimed: Option<u64>,
     /// Fields this build does not know, verbatim.

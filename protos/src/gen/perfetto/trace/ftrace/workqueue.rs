@@ -3,7 +3,7 @@
 // Tracepoints of the kernel's group `workqueue`, one message each; fields are the event's own.
 
 /// `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WorkqueueActivateWorkFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,
@@ -37,7 +37,7 @@ d::describe! { WorkqueueActivateWorkFtraceEvent, d::message("perfetto.protos.Wor
 ]) }
 
 /// `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WorkqueueExecuteEndFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,
@@ -71,7 +71,7 @@ d::describe! { WorkqueueExecuteEndFtraceEvent, d::message("perfetto.protos.Workq
 ]) }
 
 /// `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WorkqueueExecuteStartFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,
@@ -105,7 +105,7 @@ d::describe! { WorkqueueExecuteStartFtraceEvent, d::message("perfetto.protos.Wor
 ]) }
 
 /// `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct WorkqueueQueueWorkFtraceEvent {
     pub work: Option<u64>,
     pub function: Option<u64>,

@@ -3,7 +3,7 @@
 // Frequencies of the GPU, on any kernel.
 
 /// `perfetto.protos.GenericGpuFrequencyEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericGpuFrequencyEvent {
     pub gpu_id: Option<u32>,
     pub frequency_khz: Option<u32>,

@@ -3,7 +3,7 @@
 // Frequencies of CPUs, on any kernel.
 
 /// `perfetto.protos.GenericKernelCpuFrequencyEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericKernelCpuFrequencyEvent {
     pub cpu: Option<i32>,
     pub freq_hz: Option<i64>,

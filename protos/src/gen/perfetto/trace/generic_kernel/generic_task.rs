@@ -36,7 +36,7 @@ impl protozero::Enumeration for GenericKernelTaskStateEventTaskStateEnum {
 
 protozero::rt::enumeration!(GenericKernelTaskStateEventTaskStateEnum);
 /// `perfetto.protos.GenericKernelTaskStateEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericKernelTaskStateEvent {
     pub cpu: Option<i32>,
     pub comm: Option<String>,
@@ -85,7 +85,7 @@ d::describe! { GenericKernelTaskStateEvent, d::message("perfetto.protos.GenericK
 ]) }
 
 /// `perfetto.protos.GenericKernelTaskRenameEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericKernelTaskRenameEvent {
     pub tid: Option<i64>,
     pub comm: Option<String>,
@@ -119,7 +119,7 @@ d::describe! { GenericKernelTaskRenameEvent, d::message("perfetto.protos.Generic
 ]) }
 
 /// `perfetto.protos.GenericKernelProcessTree`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericKernelProcessTree {
     pub processes: Vec<GenericKernelProcessTreeProcess>,
     pub threads: Vec<GenericKernelProcessTreeThread>,
@@ -153,7 +153,7 @@ d::describe! { GenericKernelProcessTree, d::message("perfetto.protos.GenericKern
 ]) }
 
 /// `perfetto.protos.GenericKernelProcessTree.Thread`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericKernelProcessTreeThread {
     pub tid: Option<i64>,
     pub pid: Option<i64>,
@@ -202,7 +202,7 @@ d::describe! { GenericKernelProcessTreeThread, d::message("perfetto.protos.Gener
 ]) }
 
 /// `perfetto.protos.GenericKernelProcessTree.Process`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GenericKernelProcessTreeProcess {
     pub pid: Option<i64>,
     pub ppid: Option<i64>,

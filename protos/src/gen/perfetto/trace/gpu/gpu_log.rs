@@ -30,7 +30,7 @@ impl protozero::Enumeration for GpuLogSeverity {
 
 protozero::rt::enumeration!(GpuLogSeverity);
 /// `perfetto.protos.GpuLog`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuLog {
     pub severity: Option<GpuLogSeverity>,
     pub tag: Option<String>,

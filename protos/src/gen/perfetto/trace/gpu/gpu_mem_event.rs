@@ -3,7 +3,7 @@
 // Memory held by the GPU, by process.
 
 /// `perfetto.protos.GpuMemTotalEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuMemTotalEvent {
     pub gpu_id: Option<u32>,
     pub pid: Option<u32>,

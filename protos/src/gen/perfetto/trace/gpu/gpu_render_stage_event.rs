@@ -49,7 +49,7 @@ impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCa
 
 protozero::rt::enumeration!(InternedGpuRenderStageSpecificationRenderStageCategory);
 /// A graphics context of a process.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedGraphicsContext {
     pub iid: Option<u64>,
     pub pid: Option<i32>,
@@ -88,7 +88,7 @@ d::describe! { InternedGraphicsContext, d::message("perfetto.protos.InternedGrap
 ]) }
 
 /// A kind of render stage.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedGpuRenderStageSpecification {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -132,7 +132,7 @@ d::describe! { InternedGpuRenderStageSpecification, d::message("perfetto.protos.
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEvent {
     pub event_id: Option<u64>,
     pub duration: Option<u64>,
@@ -280,7 +280,7 @@ d::describe! { GpuRenderStageEvent, d::message("perfetto.protos.GpuRenderStageEv
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraData`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventExtraData {
     pub name: Option<String>,
     pub value: Option<String>,
@@ -314,7 +314,7 @@ d::describe! { GpuRenderStageEventExtraData, d::message("perfetto.protos.GpuRend
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Dim3`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventDim3 {
     pub x: Option<u32>,
     pub y: Option<u32>,
@@ -353,7 +353,7 @@ d::describe! { GpuRenderStageEventDim3, d::message("perfetto.protos.GpuRenderSta
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventExtraComputeArg {
     /// At most one of these.
     pub name_field: Option<GpuRenderStageEventExtraComputeArgNameField>,
@@ -436,7 +436,7 @@ d::describe! { GpuRenderStageEventExtraComputeArg, d::message("perfetto.protos.G
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventComputeKernelLaunch {
     pub grid_size: Option<GpuRenderStageEventDim3>,
     pub workgroup_size: Option<GpuRenderStageEventDim3>,
@@ -477,7 +477,7 @@ d::describe! { GpuRenderStageEventComputeKernelLaunch, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventSpecifications {
     pub context_spec: Option<GpuRenderStageEventSpecificationsContextSpec>,
     pub hw_queue: Vec<GpuRenderStageEventSpecificationsDescription>,
@@ -518,7 +518,7 @@ d::describe! { GpuRenderStageEventSpecifications, d::message("perfetto.protos.Gp
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventSpecificationsContextSpec {
     pub context: Option<u64>,
     pub pid: Option<i32>,
@@ -552,7 +552,7 @@ d::describe! { GpuRenderStageEventSpecificationsContextSpec, d::message("perfett
 ]) }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuRenderStageEventSpecificationsDescription {
     pub name: Option<String>,
     pub description: Option<String>,
@@ -586,7 +586,7 @@ d::describe! { GpuRenderStageEventSpecificationsDescription, d::message("perfett
 ]) }
 
 /// `perfetto.protos.InternedComputeKernel`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedComputeKernel {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -637,7 +637,7 @@ d::describe! { InternedComputeKernel, d::message("perfetto.protos.InternedComput
 ]) }
 
 /// `perfetto.protos.InternedComputeArgName`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedComputeArgName {
     pub iid: Option<u64>,
     pub name: Option<String>,

@@ -3,7 +3,7 @@
 // Calls into Vulkan.
 
 /// `perfetto.protos.VulkanApiEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VulkanApiEvent {
     /// At most one of these.
     pub event: Option<VulkanApiEventEvent>,
@@ -48,7 +48,7 @@ d::describe! { VulkanApiEvent, d::message("perfetto.protos.VulkanApiEvent", &[
 ]) }
 
 /// `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VulkanApiEventVkDebugUtilsObjectName {
     pub pid: Option<u32>,
     pub vk_device: Option<u64>,
@@ -97,7 +97,7 @@ d::describe! { VulkanApiEventVkDebugUtilsObjectName, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VulkanApiEventVkQueueSubmit {
     pub duration_ns: Option<u64>,
     pub pid: Option<u32>,

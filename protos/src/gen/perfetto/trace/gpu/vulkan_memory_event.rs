@@ -84,7 +84,7 @@ impl protozero::Enumeration for VulkanMemoryEventAllocationScope {
 
 protozero::rt::enumeration!(VulkanMemoryEventAllocationScope);
 /// `perfetto.protos.VulkanMemoryEventAnnotation`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VulkanMemoryEventAnnotation {
     pub key_iid: Option<u64>,
     /// At most one of these.
@@ -141,7 +141,7 @@ d::describe! { VulkanMemoryEventAnnotation, d::message("perfetto.protos.VulkanMe
 ]) }
 
 /// `perfetto.protos.VulkanMemoryEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct VulkanMemoryEvent {
     pub source: Option<VulkanMemoryEventSource>,
     pub operation: Option<VulkanMemoryEventOperation>,

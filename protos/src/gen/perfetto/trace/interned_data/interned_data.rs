@@ -2,7 +2,7 @@
 
 /// Strings and other things that packets of the same sequence name by number (iid, from 1) instead
 /// of repeating them. An entry holds from its packet on, until incremental state is cleared.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedData {
     /// For `TrackEvent.category_iids`.
     pub event_categories: Vec<EventCategory>,

@@ -3,7 +3,7 @@
 // An entry of the system journal.
 
 /// `perfetto.protos.SystemdJournaldEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SystemdJournaldEvent {
     pub pid: Option<u32>,
     pub tid: Option<u32>,

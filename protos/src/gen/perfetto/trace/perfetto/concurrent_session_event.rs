@@ -28,7 +28,7 @@ impl protozero::Enumeration for ConcurrentSessionEventState {
 
 protozero::rt::enumeration!(ConcurrentSessionEventState);
 /// Another session of the same service changed its state while this one ran.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ConcurrentSessionEvent {
     pub state: Option<ConcurrentSessionEventState>,
     pub session_name: Option<String>,

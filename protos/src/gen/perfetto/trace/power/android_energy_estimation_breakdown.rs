@@ -3,7 +3,7 @@
 // Estimated energy by consumer and by user id.
 
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidEnergyEstimationBreakdown {
     pub energy_consumer_descriptor: Option<AndroidEnergyConsumerDescriptor>,
     pub energy_consumer_id: Option<i32>,
@@ -49,7 +49,7 @@ d::describe! { AndroidEnergyEstimationBreakdown, d::message("perfetto.protos.And
 ]) }
 
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
     pub uid: Option<i32>,
     pub energy_uws: Option<i64>,

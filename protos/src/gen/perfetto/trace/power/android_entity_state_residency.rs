@@ -3,7 +3,7 @@
 // Times that parts of the device spent in each power state.
 
 /// `perfetto.protos.EntityStateResidency`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EntityStateResidency {
     pub power_entity_state: Vec<EntityStateResidencyPowerEntityState>,
     pub residency: Vec<EntityStateResidencyStateResidency>,
@@ -37,7 +37,7 @@ d::describe! { EntityStateResidency, d::message("perfetto.protos.EntityStateResi
 ]) }
 
 /// `perfetto.protos.EntityStateResidency.PowerEntityState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EntityStateResidencyPowerEntityState {
     pub entity_index: Option<i32>,
     pub state_index: Option<i32>,
@@ -81,7 +81,7 @@ d::describe! { EntityStateResidencyPowerEntityState, d::message("perfetto.protos
 ]) }
 
 /// `perfetto.protos.EntityStateResidency.StateResidency`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EntityStateResidencyStateResidency {
     pub entity_index: Option<i32>,
     pub state_index: Option<i32>,

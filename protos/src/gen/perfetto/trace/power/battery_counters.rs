@@ -3,7 +3,7 @@
 // Charge, current and voltage of the battery.
 
 /// `perfetto.protos.BatteryCounters`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BatteryCounters {
     pub charge_counter_uah: Option<i64>,
     pub capacity_percent: Option<f32>,

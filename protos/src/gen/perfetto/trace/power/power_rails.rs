@@ -3,7 +3,7 @@
 // Energy drawn from each rail of the board.
 
 /// `perfetto.protos.PowerRails`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PowerRails {
     pub rail_descriptor: Vec<PowerRailsRailDescriptor>,
     pub energy_data: Vec<PowerRailsEnergyData>,
@@ -44,7 +44,7 @@ d::describe! { PowerRails, d::message("perfetto.protos.PowerRails", &[
 ]) }
 
 /// `perfetto.protos.PowerRails.RailDescriptor`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PowerRailsRailDescriptor {
     pub index: Option<u32>,
     pub rail_name: Option<String>,
@@ -88,7 +88,7 @@ d::describe! { PowerRailsRailDescriptor, d::message("perfetto.protos.PowerRails.
 ]) }
 
 /// `perfetto.protos.PowerRails.EnergyData`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PowerRailsEnergyData {
     pub index: Option<u32>,
     pub timestamp_ms: Option<u64>,

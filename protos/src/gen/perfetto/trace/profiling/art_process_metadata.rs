@@ -3,7 +3,7 @@
 // About a process of the Android runtime whose heap was dumped.
 
 /// `perfetto.protos.JavaFrame`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct JavaFrame {
     pub method_name: Option<String>,
     pub source_file: Option<String>,
@@ -42,7 +42,7 @@ d::describe! { JavaFrame, d::message("perfetto.protos.JavaFrame", &[
 ]) }
 
 /// `perfetto.protos.JavaStack`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct JavaStack {
     pub frames: Vec<JavaFrame>,
     /// Fields this build does not know, verbatim.
@@ -71,7 +71,7 @@ d::describe! { JavaStack, d::message("perfetto.protos.JavaStack", &[
 ]) }
 
 /// `perfetto.protos.ArtProcessMetadata`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ArtProcessMetadata {
     pub pid: Option<i32>,
     pub uid: Option<i32>,

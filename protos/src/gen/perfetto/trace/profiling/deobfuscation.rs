@@ -3,7 +3,7 @@
 // Readable names of obfuscated classes and members.
 
 /// `perfetto.protos.ObfuscatedMember`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ObfuscatedMember {
     pub obfuscated_name: Option<String>,
     pub deobfuscated_name: Option<String>,
@@ -57,7 +57,7 @@ d::describe! { ObfuscatedMember, d::message("perfetto.protos.ObfuscatedMember", 
 ]) }
 
 /// `perfetto.protos.ObfuscatedClass`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ObfuscatedClass {
     pub obfuscated_name: Option<String>,
     pub deobfuscated_name: Option<String>,
@@ -103,7 +103,7 @@ d::describe! { ObfuscatedClass, d::message("perfetto.protos.ObfuscatedClass", &[
 ]) }
 
 /// `perfetto.protos.DeobfuscationMapping`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DeobfuscationMapping {
     pub package_name: Option<String>,
     pub version_code: Option<i64>,

@@ -30,7 +30,7 @@ impl protozero::Enumeration for FrameKind {
 
 protozero::rt::enumeration!(FrameKind);
 /// Bytes with a number. Not always text: build ids are raw.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct InternedString {
     pub iid: Option<u64>,
     pub str: Option<Vec<u8>>,
@@ -64,7 +64,7 @@ d::describe! { InternedString, d::message("perfetto.protos.InternedString", &[
 ]) }
 
 /// A mapped file of a process.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Mapping {
     pub iid: Option<u64>,
     /// iid in `InternedData.build_ids`.
@@ -136,7 +136,7 @@ d::describe! { Mapping, d::message("perfetto.protos.Mapping", &[
 ]) }
 
 /// A frame of a stack.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Frame {
     pub iid: Option<u64>,
     pub function_name_id: Option<u64>,
@@ -216,7 +216,7 @@ d::describe! { Frame, d::message("perfetto.protos.Frame", &[
 ]) }
 
 /// A stack.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Callstack {
     pub iid: Option<u64>,
     /// iids of frames, outermost first.
@@ -255,7 +255,7 @@ d::describe! { Callstack, d::message("perfetto.protos.Callstack", &[
 ]) }
 
 /// `perfetto.protos.Line`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Line {
     pub function_name: Option<String>,
     pub source_file_name: Option<String>,
@@ -294,7 +294,7 @@ d::describe! { Line, d::message("perfetto.protos.Line", &[
 ]) }
 
 /// `perfetto.protos.AddressSymbols`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct AddressSymbols {
     pub address: Option<u64>,
     pub lines: Vec<Line>,
@@ -330,7 +330,7 @@ d::describe! { AddressSymbols, d::message("perfetto.protos.AddressSymbols", &[
 ]) }
 
 /// `perfetto.protos.ModuleSymbols`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ModuleSymbols {
     pub path: Option<String>,
     pub build_id: Option<String>,

@@ -140,7 +140,7 @@ impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
 
 protozero::rt::enumeration!(PerfSampleProducerEventDataSourceStopReason);
 /// What the samples of a sequence have in common.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfSampleDefaults {
     #[cfg(feature = "perf")]
     pub timebase: Option<PerfEventsTimebase>,
@@ -188,7 +188,7 @@ d::describe! { PerfSampleDefaults, d::message("perfetto.protos.PerfSampleDefault
 ]) }
 
 /// `perfetto.protos.ProfilePacket`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProfilePacket {
     pub strings: Vec<InternedString>,
     pub frames: Vec<Frame>,
@@ -249,7 +249,7 @@ d::describe! { ProfilePacket, d::message("perfetto.protos.ProfilePacket", &[
 ]) }
 
 /// `perfetto.protos.ProfilePacket.HeapSample`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProfilePacketHeapSample {
     pub callstack_id: Option<u64>,
     pub self_allocated: Option<u64>,
@@ -313,7 +313,7 @@ d::describe! { ProfilePacketHeapSample, d::message("perfetto.protos.ProfilePacke
 ]) }
 
 /// `perfetto.protos.ProfilePacket.Histogram`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProfilePacketHistogram {
     pub buckets: Vec<ProfilePacketHistogramBucket>,
     /// Fields this build does not know, verbatim.
@@ -342,7 +342,7 @@ d::describe! { ProfilePacketHistogram, d::message("perfetto.protos.ProfilePacket
 ]) }
 
 /// `perfetto.protos.ProfilePacket.Histogram.Bucket`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProfilePacketHistogramBucket {
     pub upper_limit: Option<u64>,
     pub max_bucket: Option<bool>,
@@ -381,7 +381,7 @@ d::describe! { ProfilePacketHistogramBucket, d::message("perfetto.protos.Profile
 ]) }
 
 /// `perfetto.protos.ProfilePacket.ProcessStats`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProfilePacketProcessStats {
     pub unwinding_errors: Option<u64>,
     pub heap_samples: Option<u64>,
@@ -435,7 +435,7 @@ d::describe! { ProfilePacketProcessStats, d::message("perfetto.protos.ProfilePac
 ]) }
 
 /// `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProfilePacketProcessHeapSamples {
     pub pid: Option<u64>,
     pub samples: Vec<ProfilePacketHeapSample>,
@@ -536,7 +536,7 @@ d::describe! { ProfilePacketProcessHeapSamples, d::message("perfetto.protos.Prof
 ]) }
 
 /// `perfetto.protos.StreamingAllocation`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StreamingAllocation {
     pub address: Vec<u64>,
     pub size: Vec<u64>,
@@ -590,7 +590,7 @@ d::describe! { StreamingAllocation, d::message("perfetto.protos.StreamingAllocat
 ]) }
 
 /// `perfetto.protos.StreamingFree`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StreamingFree {
     pub address: Vec<u64>,
     pub heap_id: Vec<u32>,
@@ -629,7 +629,7 @@ d::describe! { StreamingFree, d::message("perfetto.protos.StreamingFree", &[
 ]) }
 
 /// `perfetto.protos.StreamingProfilePacket`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StreamingProfilePacket {
     pub callstack_iid: Vec<u64>,
     pub timestamp_delta_us: Vec<i64>,
@@ -670,7 +670,7 @@ d::describe! { StreamingProfilePacket, d::message("perfetto.protos.StreamingProf
 ]) }
 
 /// `perfetto.protos.Profiling`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Profiling {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -690,7 +690,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { Profiling, d::message("perfetto.protos.Profiling", &[]) }
 /// `perfetto.protos.PerfSample`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfSample {
     pub cpu: Option<u32>,
     pub pid: Option<u32>,
@@ -797,7 +797,7 @@ d::describe! { PerfSample, d::message("perfetto.protos.PerfSample", &[
 ]) }
 
 /// `perfetto.protos.PerfSample.ProducerEvent`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PerfSampleProducerEvent {
     /// At most one of these.
     pub optional_source_stop_reason: Option<

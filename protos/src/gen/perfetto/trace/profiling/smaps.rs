@@ -26,7 +26,7 @@ impl protozero::Enumeration for SmapsPacketRecordingType {
 
 protozero::rt::enumeration!(SmapsPacketRecordingType);
 /// `perfetto.protos.SmapsEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmapsEntry {
     pub path: Option<String>,
     pub size_kb: Option<u64>,
@@ -125,7 +125,7 @@ d::describe! { SmapsEntry, d::message("perfetto.protos.SmapsEntry", &[
 ]) }
 
 /// `perfetto.protos.PackedSmaps`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PackedSmaps {
     pub string_table: Vec<String>,
     pub name_id: Vec<u32>,
@@ -224,7 +224,7 @@ d::describe! { PackedSmaps, d::message("perfetto.protos.PackedSmaps", &[
 ]) }
 
 /// `perfetto.protos.SmapsPacket`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SmapsPacket {
     pub pid: Option<u32>,
     pub entries: Vec<SmapsEntry>,

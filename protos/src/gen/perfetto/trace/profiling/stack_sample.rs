@@ -85,7 +85,7 @@ impl protozero::Enumeration for StackSampleCounterDescriptorScope {
 protozero::rt::enumeration!(StackSampleCounterDescriptorScope);
 /// A sampled stack with the counters read along. Only its parts are used here: InternedData refers
 /// to them.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackSample {
     /// At most one of these.
     pub task_context_field: Option<StackSampleTaskContextField>,
@@ -246,7 +246,7 @@ d::describe! { StackSample, d::message("perfetto.protos.StackSample", &[
 ]) }
 
 /// Whose stack.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackSampleTaskContext {
     pub iid: Option<u64>,
     pub pid: Option<u32>,
@@ -290,7 +290,7 @@ d::describe! { StackSampleTaskContext, d::message("perfetto.protos.StackSample.T
 ]) }
 
 /// A logical task that hops between threads.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackSampleAsyncContextDescriptor {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -334,7 +334,7 @@ d::describe! { StackSampleAsyncContextDescriptor, d::message("perfetto.protos.St
 ]) }
 
 /// Where a sample was taken.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackSampleExecutionContext {
     pub iid: Option<u64>,
     pub cpu: Option<u32>,
@@ -373,7 +373,7 @@ d::describe! { StackSampleExecutionContext, d::message("perfetto.protos.StackSam
 ]) }
 
 /// What a weight counts.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackSampleCounterDescriptor {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -445,7 +445,7 @@ d::describe! { StackSampleCounterDescriptor, d::message("perfetto.protos.StackSa
 ]) }
 
 /// What the samples of a sequence have in common.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StackSampleDefaults {
     pub source: Option<String>,
     pub primary_descriptor: Option<StackSampleCounterDescriptor>,

@@ -2,7 +2,7 @@
 
 /// Names and relations of processes and threads. Each is described once per recording, or again
 /// when it changed.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessTree {
     pub processes: Vec<ProcessTreeProcess>,
     pub threads: Vec<ProcessTreeThread>,
@@ -46,7 +46,7 @@ d::describe! { ProcessTree, d::message("perfetto.protos.ProcessTree", &[
 ]) }
 
 /// A thread that is not the main one.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessTreeThread {
     pub tid: Option<i32>,
     pub name: Option<String>,
@@ -98,7 +98,7 @@ d::describe! { ProcessTreeThread, d::message("perfetto.protos.ProcessTree.Thread
 ]) }
 
 /// A process.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessTreeProcess {
     pub pid: Option<i32>,
     pub ppid: Option<i32>,

@@ -3,7 +3,7 @@
 // Atoms of statsd and their timestamps.
 
 /// `perfetto.protos.Atom`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct Atom {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -23,7 +23,7 @@ rt::reader! {
 #[cfg(feature = "text")]
 d::describe! { Atom, d::message("perfetto.protos.Atom", &[]) }
 /// `perfetto.protos.StatsdAtom`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct StatsdAtom {
     pub atom: Vec<Atom>,
     pub timestamp_nanos: Vec<i64>,

@@ -30,7 +30,7 @@ impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
 
 protozero::rt::enumeration!(SysStatsPsiSamplePsiResource);
 /// Counters of the whole machine.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStats {
     pub meminfo: Vec<SysStatsMeminfoValue>,
     pub vmstat: Vec<SysStatsVmstatValue>,
@@ -152,7 +152,7 @@ d::describe! { SysStats, d::message("perfetto.protos.SysStats", &[
 ]) }
 
 /// A row of /proc/meminfo.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsMeminfoValue {
     pub key: Option<MeminfoCounters>,
     /// KiB.
@@ -189,7 +189,7 @@ d::describe! { SysStatsMeminfoValue, d::message("perfetto.protos.SysStats.Meminf
 ]) }
 
 /// A row of /proc/vmstat.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsVmstatValue {
     pub key: Option<VmstatCounters>,
     pub value: Option<u64>,
@@ -223,7 +223,7 @@ d::describe! { SysStatsVmstatValue, d::message("perfetto.protos.SysStats.VmstatV
 ]) }
 
 /// Times of one CPU since boot, ns.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsCpuTimes {
     pub cpu_id: Option<u32>,
     pub user_ns: Option<u64>,
@@ -292,7 +292,7 @@ d::describe! { SysStatsCpuTimes, d::message("perfetto.protos.SysStats.CpuTimes",
 ]) }
 
 /// How often an interrupt came since boot.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsInterruptCount {
     pub irq: Option<i32>,
     pub count: Option<u64>,
@@ -326,7 +326,7 @@ d::describe! { SysStatsInterruptCount, d::message("perfetto.protos.SysStats.Inte
 ]) }
 
 /// Frequency of a device, kHz.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsDevfreqValue {
     pub key: Option<String>,
     pub value: Option<u64>,
@@ -360,7 +360,7 @@ d::describe! { SysStatsDevfreqValue, d::message("perfetto.protos.SysStats.Devfre
 ]) }
 
 /// Free blocks of a memory zone.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsBuddyInfo {
     pub node: Option<String>,
     pub zone: Option<String>,
@@ -404,7 +404,7 @@ d::describe! { SysStatsBuddyInfo, d::message("perfetto.protos.SysStats.BuddyInfo
 ]) }
 
 /// Traffic of a disk since boot.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsDiskStat {
     pub device_name: Option<String>,
     pub read_sectors: Option<u64>,
@@ -473,7 +473,7 @@ d::describe! { SysStatsDiskStat, d::message("perfetto.protos.SysStats.DiskStat",
 ]) }
 
 /// Time lost waiting for a resource since boot.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsPsiSample {
     pub resource: Option<SysStatsPsiSamplePsiResource>,
     pub total_ns: Option<u64>,
@@ -507,7 +507,7 @@ d::describe! { SysStatsPsiSample, d::message("perfetto.protos.SysStats.PsiSample
 ]) }
 
 /// A temperature, in degrees Celsius.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsThermalZone {
     pub name: Option<String>,
     pub temp: Option<u64>,
@@ -546,7 +546,7 @@ d::describe! { SysStatsThermalZone, d::message("perfetto.protos.SysStats.Thermal
 ]) }
 
 /// Time in one idle state since boot.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsCpuIdleStateEntry {
     pub state: Option<String>,
     pub duration_us: Option<u64>,
@@ -580,7 +580,7 @@ d::describe! { SysStatsCpuIdleStateEntry, d::message("perfetto.protos.SysStats.C
 ]) }
 
 /// Idle states of one CPU.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsCpuIdleState {
     pub cpu_id: Option<u32>,
     pub cpuidle_state_entry: Vec<SysStatsCpuIdleStateEntry>,
@@ -616,7 +616,7 @@ d::describe! { SysStatsCpuIdleState, d::message("perfetto.protos.SysStats.CpuIdl
 ]) }
 
 /// A slab cache of the kernel.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SysStatsSlabInfo {
     pub name: Option<String>,
     pub pages_per_slab: Option<u32>,

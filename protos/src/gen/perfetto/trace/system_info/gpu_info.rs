@@ -3,7 +3,7 @@
 // Which GPUs the machine has.
 
 /// `perfetto.protos.GpuInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuInfo {
     pub gpus: Vec<GpuInfoGpu>,
     /// Fields this build does not know, verbatim.
@@ -32,7 +32,7 @@ d::describe! { GpuInfo, d::message("perfetto.protos.GpuInfo", &[
 ]) }
 
 /// `perfetto.protos.GpuInfo.Gpu`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuInfoGpu {
     pub name: Option<String>,
     pub vendor: Option<String>,
@@ -93,7 +93,7 @@ d::describe! { GpuInfoGpu, d::message("perfetto.protos.GpuInfo.Gpu", &[
 ]) }
 
 /// `perfetto.protos.GpuInfo.Gpu.KeyValue`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct GpuInfoGpuKeyValue {
     pub key: Option<String>,
     pub value: Option<String>,

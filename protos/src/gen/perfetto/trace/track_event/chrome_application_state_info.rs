@@ -26,7 +26,7 @@ impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState
 
 protozero::rt::enumeration!(ChromeApplicationStateInfoChromeApplicationState);
 /// Chrome on Android: state of its activities.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeApplicationStateInfo {
     pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,
     /// Fields this build does not know, verbatim.

@@ -271,7 +271,7 @@ impl protozero::Enumeration for BeginImplFrameArgsState {
 
 protozero::rt::enumeration!(BeginImplFrameArgsState);
 /// `perfetto.protos.ChromeCompositorSchedulerState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeCompositorSchedulerState {
     pub state_machine: Option<ChromeCompositorStateMachine>,
     pub observing_begin_frame_source: Option<bool>,
@@ -375,7 +375,7 @@ d::describe! { ChromeCompositorSchedulerState, d::message("perfetto.protos.Chrom
 ]) }
 
 /// `perfetto.protos.ChromeCompositorStateMachine`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeCompositorStateMachine {
     pub major_state: Option<ChromeCompositorStateMachineMajorState>,
     pub minor_state: Option<ChromeCompositorStateMachineMinorState>,
@@ -409,7 +409,7 @@ d::describe! { ChromeCompositorStateMachine, d::message("perfetto.protos.ChromeC
 ]) }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeCompositorStateMachineMajorState {
     pub next_action: Option<ChromeCompositorSchedulerAction>,
     pub begin_impl_frame_state: Option<
@@ -466,7 +466,7 @@ d::describe! { ChromeCompositorStateMachineMajorState, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeCompositorStateMachineMinorState {
     pub commit_count: Option<i32>,
     pub current_frame_number: Option<i32>,
@@ -717,7 +717,7 @@ d::describe! { ChromeCompositorStateMachineMinorState, d::message("perfetto.prot
 ]) }
 
 /// `perfetto.protos.BeginFrameArgs`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BeginFrameArgs {
     pub r#type: Option<BeginFrameArgsBeginFrameArgsType>,
     pub source_id: Option<u64>,
@@ -809,7 +809,7 @@ d::describe! { BeginFrameArgs, d::message("perfetto.protos.BeginFrameArgs", &[
 ]) }
 
 /// `perfetto.protos.BeginImplFrameArgs`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BeginImplFrameArgs {
     pub updated_at_us: Option<i64>,
     pub finished_at_us: Option<i64>,
@@ -876,7 +876,7 @@ d::describe! { BeginImplFrameArgs, d::message("perfetto.protos.BeginImplFrameArg
 ]) }
 
 /// `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BeginImplFrameArgsTimestampsInUs {
     pub interval_delta: Option<i64>,
     pub now_to_deadline_delta: Option<i64>,
@@ -935,7 +935,7 @@ d::describe! { BeginImplFrameArgsTimestampsInUs, d::message("perfetto.protos.Beg
 ]) }
 
 /// `perfetto.protos.BeginFrameObserverState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BeginFrameObserverState {
     pub dropped_begin_frame_args: Option<i64>,
     pub last_begin_frame_args: Option<BeginFrameArgs>,
@@ -969,7 +969,7 @@ d::describe! { BeginFrameObserverState, d::message("perfetto.protos.BeginFrameOb
 ]) }
 
 /// `perfetto.protos.BeginFrameSourceState`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct BeginFrameSourceState {
     pub source_id: Option<u32>,
     pub paused: Option<bool>,
@@ -1013,7 +1013,7 @@ d::describe! { BeginFrameSourceState, d::message("perfetto.protos.BeginFrameSour
 ]) }
 
 /// `perfetto.protos.CompositorTimingHistory`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CompositorTimingHistory {
     pub begin_main_frame_queue_critical_estimate_delta_us: Option<i64>,
     pub begin_main_frame_queue_not_critical_estimate_delta_us: Option<i64>,

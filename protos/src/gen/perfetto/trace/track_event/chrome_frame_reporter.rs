@@ -90,7 +90,7 @@ impl protozero::Enumeration for ChromeFrameReporterFrameType {
 
 protozero::rt::enumeration!(ChromeFrameReporterFrameType);
 /// `perfetto.protos.ChromeFrameReporter`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeFrameReporter {
     pub state: Option<ChromeFrameReporterState>,
     pub reason: Option<ChromeFrameReporterFrameDropReason>,

@@ -116,7 +116,7 @@ impl protozero::Enumeration for ChromeLatencyInfoInputType {
 
 protozero::rt::enumeration!(ChromeLatencyInfoInputType);
 /// `perfetto.protos.ChromeLatencyInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeLatencyInfo {
     pub trace_id: Option<i64>,
     pub step: Option<ChromeLatencyInfoStep>,
@@ -182,7 +182,7 @@ d::describe! { ChromeLatencyInfo, d::message("perfetto.protos.ChromeLatencyInfo"
 ]) }
 
 /// `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeLatencyInfoComponentInfo {
     pub component_type: Option<ChromeLatencyInfoLatencyComponentType>,
     pub time_us: Option<u64>,

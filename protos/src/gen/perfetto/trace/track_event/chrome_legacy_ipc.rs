@@ -94,7 +94,7 @@ impl protozero::Enumeration for ChromeLegacyIpcMessageClass {
 
 protozero::rt::enumeration!(ChromeLegacyIpcMessageClass);
 /// `perfetto.protos.ChromeLegacyIpc`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeLegacyIpc {
     pub message_class: Option<ChromeLegacyIpcMessageClass>,
     pub message_line: Option<u32>,

@@ -26,7 +26,7 @@ impl protozero::Enumeration for ChromeRAILMode {
 
 protozero::rt::enumeration!(ChromeRAILMode);
 /// Chrome: state of a renderer's scheduler.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeRendererSchedulerState {
     pub rail_mode: Option<ChromeRAILMode>,
     pub is_backgrounded: Option<bool>,

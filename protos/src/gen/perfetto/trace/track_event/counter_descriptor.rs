@@ -45,7 +45,7 @@ impl protozero::Enumeration for CounterDescriptorUnit {
 
 protozero::rt::enumeration!(CounterDescriptorUnit);
 /// Makes a track a counter.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct CounterDescriptor {
     pub r#type: Option<CounterDescriptorBuiltinCounterType>,
     pub categories: Vec<String>,

@@ -22,7 +22,7 @@ impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
 
 protozero::rt::enumeration!(DebugAnnotationNestedValueNestedType);
 /// A named value attached to an event; dictionaries and arrays nest.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DebugAnnotation {
     /// Its name, or the name's number. Elements of an array have none.
     pub name_field: Option<DebugAnnotationNameField>,
@@ -191,7 +191,7 @@ d::describe! { DebugAnnotation, d::message("perfetto.protos.DebugAnnotation", &[
 ]) }
 
 /// Old form of dictionaries and arrays.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DebugAnnotationNestedValue {
     pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
     pub dict_keys: Vec<String>,
@@ -257,7 +257,7 @@ d::describe! { DebugAnnotationNestedValue, d::message("perfetto.protos.DebugAnno
 ]) }
 
 /// An interned name of an annotation.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DebugAnnotationName {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -291,7 +291,7 @@ d::describe! { DebugAnnotationName, d::message("perfetto.protos.DebugAnnotationN
 ]) }
 
 /// An interned name of a message type.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct DebugAnnotationValueTypeName {
     pub iid: Option<u64>,
     pub name: Option<String>,

@@ -32,7 +32,7 @@ impl protozero::Enumeration for LogMessagePriority {
 
 protozero::rt::enumeration!(LogMessagePriority);
 /// A log message as an event.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LogMessage {
     pub source_location_iid: Option<u64>,
     pub body_iid: Option<u64>,
@@ -71,7 +71,7 @@ d::describe! { LogMessage, d::message("perfetto.protos.LogMessage", &[
 ]) }
 
 /// An interned message.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct LogMessageBody {
     pub iid: Option<u64>,
     pub body: Option<String>,

@@ -3,7 +3,7 @@
 // A finding about the modem.
 
 /// `perfetto.protos.PixelModemEventInsight`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct PixelModemEventInsight {
     pub detokenized_message: Option<String>,
     /// Fields this build does not know, verbatim.

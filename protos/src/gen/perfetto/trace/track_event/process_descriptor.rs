@@ -34,7 +34,7 @@ impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
 
 protozero::rt::enumeration!(ProcessDescriptorChromeProcessType);
 /// Makes a track that of a process.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessDescriptor {
     /// Number of the process, as its own namespace sees it.
     pub pid: Option<i32>,

@@ -44,7 +44,7 @@ impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
 
 protozero::rt::enumeration!(ThreadDescriptorChromeThreadType);
 /// Makes a track that of a thread.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ThreadDescriptor {
     /// Its process.
     pub pid: Option<i32>,

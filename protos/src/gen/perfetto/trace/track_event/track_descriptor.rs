@@ -85,7 +85,7 @@ impl protozero::Enumeration for TrackDescriptorThreadOrdering {
 
 protozero::rt::enumeration!(TrackDescriptorThreadOrdering);
 /// Describes a track: a row of events that follow or contain each other.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackDescriptor {
     /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
     pub uuid: Option<u64>,

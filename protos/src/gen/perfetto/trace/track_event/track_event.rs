@@ -79,7 +79,7 @@ impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
 
 protozero::rt::enumeration!(TrackEventLegacyEventInstantEventScope);
 /// A slice's begin or end, an instant, or a value of a counter, on a track.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackEvent {
     /// Old timestamps, relative to the thread descriptor. The packet's own are used now.
     pub timestamp: Option<TrackEventTimestamp>,
@@ -534,7 +534,7 @@ d::describe! { TrackEvent, d::message("perfetto.protos.TrackEvent", &[
 ]) }
 
 /// A stack written out instead of interned.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackEventInlineCallstack {
     pub frames: Vec<TrackEventInlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
@@ -563,7 +563,7 @@ d::describe! { TrackEventInlineCallstack, d::message("perfetto.protos.TrackEvent
 ]) }
 
 /// A frame, as a name and a place in the source.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackEventInlineCallstackFrame {
     pub function_name: Option<String>,
     pub source_file: Option<String>,
@@ -602,7 +602,7 @@ d::describe! { TrackEventInlineCallstackFrame, d::message("perfetto.protos.Track
 ]) }
 
 /// Fields of events in Chrome's JSON format that `TrackEvent` lacks.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackEventLegacyEvent {
     pub name_iid: Option<u64>,
     /// The letter of the JSON format, as a number.
@@ -723,7 +723,7 @@ d::describe! { TrackEventLegacyEvent, d::message("perfetto.protos.TrackEvent.Leg
 ]) }
 
 /// Values for track events of the sequence that leave them out.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TrackEventDefaults {
     /// Their track.
     pub track_uuid: Option<u64>,
@@ -770,7 +770,7 @@ d::describe! { TrackEventDefaults, d::message("perfetto.protos.TrackEventDefault
 ]) }
 
 /// An interned category.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EventCategory {
     pub iid: Option<u64>,
     pub name: Option<String>,
@@ -804,7 +804,7 @@ d::describe! { EventCategory, d::message("perfetto.protos.EventCategory", &[
 ]) }
 
 /// An interned name of an event.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct EventName {
     pub iid: Option<u64>,
     pub name: Option<String>,

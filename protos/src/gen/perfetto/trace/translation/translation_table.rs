@@ -3,7 +3,7 @@
 // Readable names for hashed or obfuscated ones in the trace.
 
 /// `perfetto.protos.TranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct TranslationTable {
     /// At most one of these.
     pub table: Option<TranslationTableTable_>,
@@ -68,7 +68,7 @@ d::describe! { TranslationTable, d::message("perfetto.protos.TranslationTable", 
 ]) }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeHistorgramTranslationTable {
     pub hash_to_name: Vec<ChromeHistorgramTranslationTableHashToNameEntry>,
     /// Fields this build does not know, verbatim.
@@ -97,7 +97,7 @@ d::describe! { ChromeHistorgramTranslationTable, d::message("perfetto.protos.Chr
 ]) }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeHistorgramTranslationTableHashToNameEntry {
     pub key: Option<u64>,
     pub value: Option<String>,
@@ -131,7 +131,7 @@ d::describe! { ChromeHistorgramTranslationTableHashToNameEntry, d::message("perf
 ]) }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeUserEventTranslationTable {
     pub action_hash_to_name: Vec<ChromeUserEventTranslationTableActionHashToNameEntry>,
     /// Fields this build does not know, verbatim.
@@ -160,7 +160,7 @@ d::describe! { ChromeUserEventTranslationTable, d::message("perfetto.protos.Chro
 ]) }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeUserEventTranslationTableActionHashToNameEntry {
     pub key: Option<u64>,
     pub value: Option<String>,
@@ -194,7 +194,7 @@ d::describe! { ChromeUserEventTranslationTableActionHashToNameEntry, d::message(
 ]) }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromePerformanceMarkTranslationTable {
     pub site_hash_to_name: Vec<ChromePerformanceMarkTranslationTableSiteHashToNameEntry>,
     pub mark_hash_to_name: Vec<ChromePerformanceMarkTranslationTableMarkHashToNameEntry>,
@@ -228,7 +228,7 @@ d::describe! { ChromePerformanceMarkTranslationTable, d::message("perfetto.proto
 ]) }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
     pub key: Option<u32>,
     pub value: Option<String>,
@@ -262,7 +262,7 @@ d::describe! { ChromePerformanceMarkTranslationTableSiteHashToNameEntry, d::mess
 ]) }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
     pub key: Option<u32>,
     pub value: Option<String>,
@@ -296,7 +296,7 @@ d::describe! { ChromePerformanceMarkTranslationTableMarkHashToNameEntry, d::mess
 ]) }
 
 /// `perfetto.protos.SliceNameTranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SliceNameTranslationTable {
     pub raw_to_deobfuscated_name: Vec<
         SliceNameTranslationTableRawToDeobfuscatedNameEntry,
@@ -327,7 +327,7 @@ d::describe! { SliceNameTranslationTable, d::message("perfetto.protos.SliceNameT
 ]) }
 
 /// `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct SliceNameTranslationTableRawToDeobfuscatedNameEntry {
     pub key: Option<String>,
     pub value: Option<String>,
@@ -361,7 +361,7 @@ d::describe! { SliceNameTranslationTableRawToDeobfuscatedNameEntry, d::message("
 ]) }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessTrackNameTranslationTable {
     pub raw_to_deobfuscated_name: Vec<
         ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry,
@@ -392,7 +392,7 @@ d::describe! { ProcessTrackNameTranslationTable, d::message("perfetto.protos.Pro
 ]) }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
     pub key: Option<String>,
     pub value: Option<String>,
@@ -426,7 +426,7 @@ d::describe! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry, d::me
 ]) }
 
 /// `perfetto.protos.ChromeStudyTranslationTable`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeStudyTranslationTable {
     pub hash_to_name: Vec<ChromeStudyTranslationTableHashToNameEntry>,
     /// Fields this build does not know, verbatim.
@@ -455,7 +455,7 @@ d::describe! { ChromeStudyTranslationTable, d::message("perfetto.protos.ChromeSt
 ]) }
 
 /// `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
-#[derive(PartialEq, Debug, Default)]
+#[derive(PartialEq, Default)]
 pub struct ChromeStudyTranslationTableHashToNameEntry {
     pub key: Option<u64>,
     pub value: Option<String>,
