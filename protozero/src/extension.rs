@@ -39,7 +39,7 @@ use crate::decode::{DecodeContext, DecodeMemory, Field};
 use crate::encode::Scope;
 use crate::error::{ReadError, WriteError};
 use crate::message::{GROWTH_FREE, GROWTH_MAX};
-use crate::owned::{self, Encode, Encoder, Kind, Packable, Read, ReadPacked, encoded};
+use crate::owned::{self, Encode, Encoder, Kind, Output, Packable, Read, ReadPacked, encoded};
 use crate::unknown::UnknownFields;
 use crate::wire::tag;
 
@@ -119,8 +119,8 @@ struct ExtensionMessage<'e, E, S: Shape> {
 }
 
 impl<E, S: Shape> Encode for ExtensionMessage<'_, E, S> {
-    fn encode_fields(&self, out: &mut Encoder<'_>) {
-        S::put(out, self.extension.number, self.value);
+    fn encode_fields<O: Output>(&self, out: &mut O) {
+        out.through(|out| S::put(out, self.extension.number, self.value));
     }
 }
 

@@ -144,7 +144,7 @@ impl<S: Sink> Append for StreamOf<S> {
 /// The methods that [`Message`] and [`MessageView`] have in common.
 macro_rules! encoding {
     () => {
-        /// Length of the encoded message in bytes; 0 if it cannot be encoded.
+        /// Length of the encoded message in bytes. Levels that are too deep to be encoded do not count.
         #[must_use]
         fn encoded_len(&self) -> usize {
             count(self)

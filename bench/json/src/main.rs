@@ -1,4 +1,4 @@
-//! Prints and parses one order as JSON with each library.
+//! Prints and parses one order as JSON with each library, and counts its encoded length.
 //!
 //! ```text
 //! json-peers time ROUNDS              NAME \t OP \t ns \t bytes
@@ -50,7 +50,10 @@ fn repeat(run: fn(&Work) -> usize, work: &Work, count: u64) {
 }
 
 fn cells(all: &[Contender]) -> Vec<Cell> {
-    let ops = |of: &Contender| [("print", of.print), ("parse", of.parse)];
+    let ops = |of: &Contender| {
+        let length = of.length.map(|run| ("length", run));
+        [("print", of.print), ("parse", of.parse)].into_iter().chain(length)
+    };
     let cell = |name, (op, run)| Cell { name, op, run, count: 100, samples: Vec::new() };
     all.iter().flat_map(|of| ops(of).map(|op| cell(of.name, op))).collect()
 }

@@ -106,24 +106,50 @@ impl Work {
         let wire = json::parse(&self.descriptor, self.text.as_bytes(), &ParseOptions::default());
         let ours: theirs::Order = prost::Message::decode(&*wire.unwrap()).unwrap();
         assert_eq!(ours, self.theirs, "we parse another order");
+        let len = self.ours.encode_to_vec().len();
+        assert_eq!(self.ours.encoded_len(), len, "we count another length");
+        // prost leaves zeros out of the entries of maps: one, of two bytes.
+        assert_eq!(prost::Message::encoded_len(&self.theirs), len - 2, "prost counts another");
         let derived: derived::Order = serde_json::from_str(&self.derived_text).unwrap();
         assert_eq!(derived, self.derived, "serde_json parses another order");
     }
 }
 
-/// A library: functions that print and parse, and return how many bytes of JSON or values they made.
+/// A library: functions that print and parse, and return how many bytes of JSON or values they made. And one for the
+/// length of the encoded order alone, where the library has it.
 pub struct Contender {
     pub name: &'static str,
     pub print: fn(&Work) -> usize,
     pub parse: fn(&Work) -> usize,
+    pub length: Option<fn(&Work) -> usize>,
 }
 
 pub fn all() -> Vec<Contender> {
     vec![
-        Contender { name: "protozero, bytes", print: print_bytes, parse: parse_bytes },
-        Contender { name: "protozero, owned", print: print_owned, parse: parse_owned },
-        Contender { name: "pbjson 0.9 with prost 0.14", print: print_pbjson, parse: parse_pbjson },
-        Contender { name: "serde_json 1, derived", print: print_derived, parse: parse_derived },
+        Contender {
+            name: "protozero, bytes",
+            print: print_bytes,
+            parse: parse_bytes,
+            length: None,
+        },
+        Contender {
+            name: "protozero, owned",
+            print: print_owned,
+            parse: parse_owned,
+            length: Some(|work| work.ours.encoded_len()),
+        },
+        Contender {
+            name: "pbjson 0.9 with prost 0.14",
+            print: print_pbjson,
+            parse: parse_pbjson,
+            length: Some(|work| prost::Message::encoded_len(&work.theirs)),
+        },
+        Contender {
+            name: "serde_json 1, derived",
+            print: print_derived,
+            parse: parse_derived,
+            length: None,
+        },
     ]
 }
 

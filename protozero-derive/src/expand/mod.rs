@@ -52,7 +52,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
             #oneofs
             #about
             #[inline]
-            fn encode_fields(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
+            fn encode_fields<__Out: ::protozero::rt::owned::Output>(&self, out: &mut __Out) {
                 #evaluation
                 #encode
             }
@@ -127,7 +127,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
             }
 
             #[inline]
-            fn encode_member(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
+            fn encode_member<__Out: ::protozero::rt::owned::Output>(&self, out: &mut __Out) {
                 use ::protozero::rt::owned as __pb;
                 match self { #encode }
             }

@@ -7,7 +7,7 @@ use super::schema::{FieldData, Schema, Type};
 use super::value::Value;
 use super::{DynamicMessage, message_set};
 use crate::error::WriteError;
-use crate::owned::{Encode, Encoder, count, to_vec};
+use crate::owned::{Encode, Encoder, Output, count, to_vec};
 use crate::wire::{tag, zigzag};
 
 impl DynamicMessage {
@@ -64,8 +64,8 @@ impl DynamicMessage {
 }
 
 impl Encode for DynamicMessage {
-    fn encode_fields(&self, out: &mut Encoder<'_>) {
-        self.encode_before(&self.descriptor.pool.0, out);
+    fn encode_fields<O: Output>(&self, out: &mut O) {
+        out.through(|out| self.encode_before(&self.descriptor.pool.0, out));
     }
 }
 

@@ -119,8 +119,8 @@ macro_rules! __compact {
             }
 
             #[inline]
-            fn encode_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
-                $crate::rt::owned::compact::put_all(self, out);
+            fn encode_fields<__Out: $crate::rt::owned::Output>(&self, out: &mut __Out) {
+                out.through(|out| $crate::rt::owned::compact::put_all(self, out));
             }
         }
 
@@ -217,10 +217,10 @@ macro_rules! __compact_oneof {
             }
 
             #[inline]
-            fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
+            fn encode_member<__Out: $crate::rt::owned::Output>(&self, out: &mut __Out) {
                 // By value, because a match on a reference must have an arm even if no variant is
                 // left.
-                match *self {
+                out.through(|out| match *self {
                     $(
                         $(#[$meta])*
                         Self::$variant(ref value) => {
@@ -228,7 +228,7 @@ macro_rules! __compact_oneof {
                                 as $crate::rt::owned::compact::Shared>::put_one(out, $number, value)
                         }
                     )*
-                }
+                });
             }
         }
 

@@ -71,6 +71,11 @@ impl<'b> Encoder<'b> {
         }
     }
 
+    /// Only counts, inside of `depth` open messages.
+    pub(super) fn counting(depth: u32) -> Self {
+        Self { depth, ..Self::new(&mut []) }
+    }
+
     /// Whether bytes were only counted, because the buffers were too short.
     pub(super) fn is_counted(&self) -> bool {
         self.capacity == 0

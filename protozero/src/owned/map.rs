@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use super::merge::is_large;
 use super::nested::within;
-use super::{Encoder, Kind, Read};
+use super::{Kind, Output, Read};
 use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::ReadError;
 
@@ -33,6 +33,11 @@ pub trait Map {
 
     /// Visits the entries in descending order of keys.
     fn for_each_reversed(&self, visit: impl FnMut(&Self::Key, &Self::Value));
+
+    /// Visits the entries in any order.
+    fn for_each(&self, visit: impl FnMut(&Self::Key, &Self::Value)) {
+        self.for_each_reversed(visit);
+    }
 }
 
 impl<K: Ord, V> Map for BTreeMap<K, V> {
@@ -70,20 +75,39 @@ where
             visit(key, value);
         }
     }
+
+    fn for_each(&self, mut visit: impl FnMut(&K, &V)) {
+        for (key, value) in self {
+            visit(key, value);
+        }
+    }
 }
 
 /// Writes one field per entry.
 pub fn put_map<K: Kind, V: Kind>(
-    out: &mut Encoder<'_>,
+    out: &mut impl Output,
     number: u32,
     map: &impl Map<Key = K::Owned, Value = V::Owned>,
 ) {
-    map.for_each_reversed(|key, value| {
+    put_entries::<K, V, _, _>(out, number, map);
+}
+
+#[inline]
+fn put_entries<K: Kind, V: Kind, O: Output, M: Map<Key = K::Owned, Value = V::Owned>>(
+    out: &mut O,
+    number: u32,
+    map: &M,
+) {
+    let put = |key: &K::Owned, value: &V::Owned| {
         let Some(end) = out.open() else { return };
         V::put(out, VALUE, value);
         K::put(out, KEY, key);
         out.close(number, end);
-    });
+    };
+    match O::IN_ORDER {
+        true => map.for_each_reversed(put),
+        false => map.for_each(put),
+    }
 }
 
 /// Reads one entry. The last value of a key counts, within an entry and between entries. If key or

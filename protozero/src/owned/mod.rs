@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!  put.rs     field of a struct ──▶ Kind::put ──▶ Encoder     back to front, see encoder.rs
+//!                                        └─────▶ Counter     lengths only, see output.rs
 //!  merge.rs   Field of the wire ──▶ Read::merge ──▶ field of a struct
 //!  kinds      scalar.rs  text.rs  nested.rs  map.rs
 //!  owned_macro.rs  generates the calls from a line per field, without a derive
@@ -23,6 +24,7 @@ mod encoder;
 mod map;
 mod merge;
 mod nested;
+mod output;
 pub mod owned_macro;
 mod put;
 mod rows;
@@ -51,6 +53,7 @@ pub use merge::{
 };
 pub(crate) use nested::split_delimited;
 pub use nested::{Group, Nested};
+pub use output::{Counter, Output};
 pub use put::{
     put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
     put_within,
@@ -94,7 +97,7 @@ pub trait Encode: Sized {
 
     /// Writes all fields: the unknown ones first, then the others from the highest number to the lowest. The encoder
     /// fills its buffer from the end, so the bytes have the opposite order.
-    fn encode_fields(&self, out: &mut Encoder<'_>);
+    fn encode_fields<O: Output>(&self, out: &mut O);
 }
 
 /// A struct that decodes fields from bytes with lifetime `'a`.
@@ -141,7 +144,7 @@ pub trait Oneof: Sized {
     const ROWS: &'static [Row] = &[];
 
     /// Writes the current member.
-    fn encode_member(&self, out: &mut Encoder<'_>);
+    fn encode_member<O: Output>(&self, out: &mut O);
 }
 
 /// The decoder of a oneof, from bytes with lifetime `'a`.
@@ -191,7 +194,7 @@ pub trait Kind {
     const HOLDS: Holds = Holds::Value(Key::Other);
 
     /// Writes one value as field `number`.
-    fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Owned);
+    fn put<O: Output>(out: &mut O, number: u32, value: &Self::Owned);
 }
 
 /// How a value of a kind is decoded from bytes with lifetime `'a`.

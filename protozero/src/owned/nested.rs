@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::size_of;
 
-use super::{About, Encode, Encoder, Holds, Kind, Merge, Merged, Read};
+use super::{About, Encode, Holds, Kind, Merge, Merged, Output, Read};
 use crate::decode::{DecodeContext, Field, Value};
 #[cfg(doc)]
 use crate::error::DecodeErrorKind;
@@ -26,7 +26,7 @@ impl<M: Encode + Default> Kind for Nested<M> {
     const FOOTPRINT: usize = M::FOOTPRINT;
     const HOLDS: Holds = Holds::Message(M::about);
 
-    fn put(out: &mut Encoder<'_>, number: u32, value: &M) {
+    fn put<O: Output>(out: &mut O, number: u32, value: &M) {
         let Some(end) = out.open() else { return };
         value.encode_fields(out);
         out.close(number, end);
@@ -49,7 +49,7 @@ impl<M: Encode + Default> Kind for Group<M> {
     const FOOTPRINT: usize = M::FOOTPRINT;
     const HOLDS: Holds = Holds::Message(M::about);
 
-    fn put(out: &mut Encoder<'_>, number: u32, value: &M) {
+    fn put<O: Output>(out: &mut O, number: u32, value: &M) {
         if out.open().is_none() {
             return;
         }
@@ -79,7 +79,7 @@ impl<M: Encode> Encode for Box<M> {
     }
 
     #[inline]
-    fn encode_fields(&self, out: &mut Encoder<'_>) {
+    fn encode_fields<O: Output>(&self, out: &mut O) {
         M::encode_fields(self, out);
     }
 }
@@ -111,7 +111,7 @@ impl<M: Encode> Encode for Arc<M> {
     }
 
     #[inline]
-    fn encode_fields(&self, out: &mut Encoder<'_>) {
+    fn encode_fields<O: Output>(&self, out: &mut O) {
         M::encode_fields(self, out);
     }
 }

@@ -97,7 +97,7 @@ macro_rules! __owned {
             }
 
             #[inline]
-            fn encode_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
+            fn encode_fields<__Out: $crate::rt::owned::Output>(&self, out: &mut __Out) {
                 $crate::rt::unknown!(put out, self $(without $none)?);
                 $(
                     $(#[$meta])*
@@ -203,7 +203,7 @@ macro_rules! __oneof {
             }
 
             #[inline]
-            fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
+            fn encode_member<__Out: $crate::rt::owned::Output>(&self, out: &mut __Out) {
                 // By value, because a match on a reference must have an arm even if no variant is
                 // left.
                 match *self {

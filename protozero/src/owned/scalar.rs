@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::{Encoder, Holds, Implicit, Key, Kind, Read};
+use super::{Holds, Implicit, Key, Kind, Output, Read};
 use crate::decode::{DecodeContext, Field, Value};
 use crate::error::{DecodeErrorKind, ReadError};
 use crate::message::Enumeration;
@@ -13,7 +13,7 @@ use crate::wire::zigzag;
 /// Kinds that can be packed.
 pub trait Packable: Kind {
     /// Writes one value without a tag.
-    fn put_bare(out: &mut Encoder<'_>, value: &Self::Owned);
+    fn put_bare<O: Output>(out: &mut O, value: &Self::Owned);
 }
 
 /// Kinds that are decoded from packed fields.
@@ -72,7 +72,7 @@ macro_rules! scalars {
             const HOLDS: Holds = Holds::Value(Key::$key);
 
             #[inline]
-            fn put(out: &mut Encoder<'_>, number: u32, value: &$type) {
+            fn put<O: Output>(out: &mut O, number: u32, value: &$type) {
                 let $v = *value;
                 out.$put(number, $into);
             }
@@ -101,7 +101,7 @@ macro_rules! scalars {
 
         impl Packable for $marker {
             #[inline]
-            fn put_bare(out: &mut Encoder<'_>, value: &$type) {
+            fn put_bare<O: Output>(out: &mut O, value: &$type) {
                 let $v = *value;
                 out.$bare($into);
             }
@@ -145,7 +145,7 @@ impl<E: Enumeration> Kind for Enum<E> {
     type Owned = E;
 
     #[inline]
-    fn put(out: &mut Encoder<'_>, number: u32, value: &E) {
+    fn put<O: Output>(out: &mut O, number: u32, value: &E) {
         Int32::put(out, number, &value.to_i32());
     }
 }
@@ -172,7 +172,7 @@ impl<E: Enumeration> Implicit for Enum<E> {
 
 impl<E: Enumeration> Packable for Enum<E> {
     #[inline]
-    fn put_bare(out: &mut Encoder<'_>, value: &E) {
+    fn put_bare<O: Output>(out: &mut O, value: &E) {
         Int32::put_bare(out, &value.to_i32());
     }
 }

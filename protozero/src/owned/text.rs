@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::{Encoder, Implicit, Kind, Read};
+use super::{Implicit, Kind, Output, Read};
 use crate::decode::{DecodeContext, Field, Value};
 use crate::error::{DecodeErrorKind, ReadError};
 
@@ -202,7 +202,7 @@ macro_rules! kinds {
             type Owned = T;
 
             #[inline]
-            fn put(out: &mut Encoder<'_>, number: u32, value: &T) {
+            fn put<O: Output>(out: &mut O, number: u32, value: &T) {
                 let value: &$slice = value.as_ref();
                 out.field(number, value.as_ref());
             }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Encode, Encoder};
+use super::{Counter, Encode, Encoder, Output};
 use crate::error::WriteError;
 
 /// Length of the stack buffer for short messages.
@@ -10,7 +10,7 @@ const SCRATCH_LEN: usize = 512;
 
 /// Length of the encoded `message`; ignores errors.
 pub(crate) fn count(message: &impl Encode) -> usize {
-    let mut out = Encoder::new(&mut []);
+    let mut out = Counter::default();
     message.encode_fields(&mut out);
     out.written()
 }

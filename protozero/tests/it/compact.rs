@@ -12,7 +12,7 @@ macro_rules! both {
         mod $module {
             use super::*;
 
-            #[derive($($clone,)? PartialEq, Debug, Default)]
+            #[derive($($clone,)? PartialEq, Default)]
             pub struct Node {
                 pub name: Option<String>,
                 pub number: Option<i64>,
@@ -99,6 +99,7 @@ fn check(bytes: &[u8]) {
             assert_eq!(plain.encode_to_vec(), small.encode_to_vec());
             assert_eq!(small.clone(), small);
             let bytes = small.encode_to_vec();
+            assert_eq!([plain.encoded_len(), small.encoded_len()], [bytes.len(); 2]);
             let known: Vec<u32> =
                 numbers(&bytes[..bytes.len() - small.unknown_fields.as_bytes().len()]);
             assert!(known.is_sorted(), "{known:?}");

@@ -161,6 +161,7 @@ struct Empty;
 pub(crate) fn check<M: Message>(bytes: &[u8], message: M) {
     assert_eq!(M::decode(bytes).as_ref(), Ok(&message));
     assert_eq!(message.encode_to_vec(), bytes);
+    assert_eq!(message.encoded_len(), bytes.len());
 }
 
 #[track_caller]
@@ -438,7 +439,7 @@ fn memory_is_bounded() {
         fn number(&self) -> u32 {
             2
         }
-        fn encode_member(&self, _: &mut protozero::rt::owned::Encoder<'_>) {}
+        fn encode_member<O: protozero::rt::owned::Output>(&self, _: &mut O) {}
     }
     impl protozero::rt::owned::MergeOneof<'_> for Pad {
         fn merge_member(

@@ -150,6 +150,7 @@ fn lengths_in_front() {
 fn what_is_written_can_be_read() {
     for group in [false, true] {
         let deepest = chain(100, group);
+        let len = deepest.encoded_len();
         assert_eq!(Node::decode(&deepest.encode_to_vec()), Ok(deepest));
         let error = Err(WriteError::TooDeep { depth: 100 });
         assert_eq!(chain(101, group).try_encode_to_vec(), error);
@@ -158,6 +159,8 @@ fn what_is_written_can_be_read() {
         let mut untouched = b"x".to_vec();
         assert_eq!(deeper.encode(&mut untouched), error.map(drop));
         assert_eq!(untouched, b"x");
+        // Counting ends at the same depth, and not in an overflow of the stack.
+        assert_eq!(deeper.encoded_len(), len);
         // Takes the message apart in a loop, because its drop would recurse.
         while let Some(next) = deeper.next.take().or(deeper.group.take()) {
             deeper = *next;

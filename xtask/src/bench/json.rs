@@ -13,6 +13,8 @@ const RUNS: usize = 5;
 const ROUNDS: &str = "11";
 const CALLGRIND_COUNT: u32 = 200;
 const OPS: [&str; 2] = ["print", "parse"];
+/// The operation of some libraries that has nothing to do with JSON: the length of the encoded order.
+const LENGTH: &str = "length";
 
 /// Medians of the runs in ns, by library and operation.
 type Cells = BTreeMap<(String, String), Vec<f64>>;
@@ -32,17 +34,23 @@ pub fn table(ctx: &Ctx) -> Result<String, String> {
          makes and drops when it parses. serde_json writes 64-bit integers without quotes, and zeros.\n\n\
          | JSON: ns / instructions | print | parse |\n|---|--:|--:|\n",
     );
-    for name in names {
+    let count =
+        |name: &str, op| callgrind::instructions(ctx, &program, &[name, op], CALLGRIND_COUNT, None);
+    for name in &names {
         let mut row = format!("| {name} |");
         for op in OPS {
             let ns = cells.get(&(name.clone(), op.to_owned())).map_or(f64::NAN, |ns| median(ns));
-            let arguments = [name.as_str(), op];
-            let count = callgrind::instructions(ctx, &program, &arguments, CALLGRIND_COUNT, None)?;
             // Writing to a string cannot fail, here and below.
-            let _ = write!(row, " {ns:.0} / {count} |");
+            let _ = write!(row, " {ns:.0} / {} |", count(name, op)?);
         }
         let _ = writeln!(text, "{row}");
     }
+    let mut lengths = Vec::new();
+    for name in names.iter().filter(|name| cells.contains_key(&((*name).clone(), LENGTH.into()))) {
+        lengths.push(format!("{name}: {}", count(name, LENGTH)?));
+    }
+    let lengths = lengths.join("; ");
+    let _ = writeln!(text, "\n`encoded_len` of this order, instructions: {lengths}.");
     Ok(text)
 }
 
