@@ -67,7 +67,7 @@ pub fn to_writer_with(
 /// # Errors
 /// The first error, with its place in the text.
 pub fn from_str<M: Message + Named + 'static>(text: &str) -> Result<M, TextErrors> {
-    from_slice(text.as_bytes())
+    from_str_with(text, &ParseOptions::default())
 }
 
 /// [`from_str`] with options.
@@ -78,7 +78,8 @@ pub fn from_str_with<M: Message + Named + 'static>(
     text: &str,
     options: &ParseOptions<'_>,
 ) -> Result<M, TextErrors> {
-    from_slice_with(text.as_bytes(), options)
+    let bytes = parse::parse_text(&M::descriptor(), text, options)?;
+    decode(&bytes, text.as_bytes(), options)
 }
 
 /// [`from_str`] for bytes.
@@ -97,8 +98,17 @@ pub fn from_slice_with<M: Message + Named + 'static>(
     text: &[u8],
     options: &ParseOptions<'_>,
 ) -> Result<M, TextErrors> {
-    let bytes = parse(&M::descriptor(), text, options)?;
-    M::decode(&bytes).map_err(|error| {
+    let bytes = parse::parse(&M::descriptor(), text, options)?;
+    decode(&bytes, text, options)
+}
+
+/// Decodes what `text` was parsed to.
+fn decode<M: Message>(
+    bytes: &[u8],
+    text: &[u8],
+    options: &ParseOptions<'_>,
+) -> Result<M, TextErrors> {
+    M::decode(bytes).map_err(|error| {
         let error = TextError::new(text, 0..0, error.to_string());
         TextErrors::new(options.file, [error].into())
     })

@@ -107,6 +107,16 @@ impl Output {
         }
     }
 
+    /// Appends two bytes and the first `len` bytes of `text`, and copies all.
+    #[inline(always)]
+    pub(super) fn put_behind(&mut self, [first, second]: [u8; 2], text: &[u8; 16], len: usize) {
+        if let Some([to_first, to_second, to @ ..]) = self.free(18).first_chunk_mut::<18>() {
+            (*to_first, *to_second) = (first, second);
+            to.copy_from_slice(text);
+            self.len += 2 + len;
+        }
+    }
+
     /// Appends `count` times `byte`.
     pub(super) fn fill(&mut self, byte: u8, count: usize) {
         if let Some(to) = self.free(count).get_mut(..count) {
@@ -126,31 +136,50 @@ impl Output {
     /// Appends `text` in quotes, with escapes.
     #[inline]
     pub(super) fn put_string(&mut self, text: &[u8]) {
+        self.put_quoted::<0, false>(&[], 0, text);
+    }
+
+    /// Appends the first `before_len` bytes of `before`, and copies all; `text` in quotes, with escapes; and with
+    /// `COLON` a colon.
+    #[inline]
+    pub(super) fn put_quoted<const N: usize, const COLON: bool>(
+        &mut self,
+        before: &[u8; N],
+        before_len: usize,
+        text: &[u8],
+    ) {
         let len = text.len();
-        let free = self.free(len + SLACK);
-        let is_plain = match free.split_first_mut() {
-            Some((quote, to)) => {
+        let free = self.free(N + len + SLACK);
+        if let Some(to) = free.first_chunk_mut::<N>() {
+            *to = *before;
+        }
+        let is_plain = match free.get_mut(before_len..) {
+            Some([quote, to @ ..]) => {
                 *quote = b'"';
                 let is_plain = scan::copy_plain(text, to);
-                if let Some(quote) = to.get_mut(len) {
-                    *quote = b'"';
+                if let Some([quote, colon, ..]) = to.get_mut(len..) {
+                    (*quote, *colon) = (b'"', b':');
                 }
                 is_plain
             }
-            None => false,
+            _ => false,
         };
+        self.len += before_len;
         match is_plain {
-            true => self.len += len + 2,
-            false => self.put_escaped(text),
+            true => self.len += len + 2 + usize::from(COLON),
+            false => self.put_escaped(text, COLON),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn put_escaped(&mut self, text: &[u8]) {
+    fn put_escaped(&mut self, text: &[u8], has_colon: bool) {
         self.push(b'"');
         scan::escape(text, |part| self.put(part));
         self.push(b'"');
+        if has_colon {
+            self.push(b':');
+        }
     }
 }
 

@@ -18,6 +18,16 @@ fn specials(word: u64) -> u64 {
     (control | quote | backslash) & !word & each(0x80)
 }
 
+/// Whether `first` comes before `second`.
+#[inline(always)]
+pub(super) fn is_below(first: &[u8], second: &[u8]) -> bool {
+    // Most keys differ in their first byte, for which no call is needed.
+    match (first.first(), second.first()) {
+        (Some(a), Some(b)) if a != b => a < b,
+        _ => first < second,
+    }
+}
+
 /// The first place at or behind `begin` with a quote, a backslash or a control character, or else the end.
 #[inline]
 pub(super) fn special(text: &[u8], begin: usize) -> usize {

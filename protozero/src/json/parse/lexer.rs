@@ -62,6 +62,13 @@ impl<'t> Lexer<'t> {
         bytes.get(self.at).copied()
     }
 
+    /// Whether a comma and a quote are next, without a space.
+    #[inline(always)]
+    pub(super) fn is_at_name(&self) -> bool {
+        let next = self.text.as_bytes().get(self.at..self.at + 2);
+        next.is_some_and(|next| next == b",\"")
+    }
+
     /// Takes the first `len` bytes of `expected` if they are next.
     #[inline(always)]
     pub(super) fn take_all(&mut self, expected: &[u8], len: usize) -> bool {

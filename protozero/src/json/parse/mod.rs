@@ -7,6 +7,7 @@
 
 mod known;
 mod lexer;
+mod map;
 mod number;
 mod order;
 mod output;
@@ -26,9 +27,7 @@ use crate::dynamic::schema::{FieldAt, Schema, Symbol, Type};
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
 use crate::text::error::{TextError, TextErrors, nearest, quote};
 use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
-use lexer::{Fault, Lexer, Parsed, number_len};
-use number::not_in_range;
-use order::Key;
+use lexer::{Fault, Lexer, Parsed};
 use output::Encoded;
 
 pub(super) fn parse(
@@ -36,21 +35,32 @@ pub(super) fn parse(
     text: &[u8],
     options: &ParseOptions<'_>,
 ) -> Result<Vec<u8>, TextErrors> {
-    let failed =
-        |span, message| TextErrors::new(options.file, [TextError::new(text, span, message)].into());
-    let utf8 = core::str::from_utf8(text).map_err(|error| {
-        failed(error.valid_up_to()..error.valid_up_to() + 1, "the text is not UTF-8".to_string())
-    })?;
+    match core::str::from_utf8(text) {
+        Ok(text) => parse_text(descriptor, text, options),
+        Err(error) => {
+            let begin = error.valid_up_to();
+            let error = TextError::new(text, begin..begin + 1, "the text is not UTF-8".to_string());
+            Err(TextErrors::new(options.file, [error].into()))
+        }
+    }
+}
+
+/// [`parse`], of a text that is UTF-8.
+pub(super) fn parse_text(
+    descriptor: &MessageDescriptor,
+    text: &str,
+    options: &ParseOptions<'_>,
+) -> Result<Vec<u8>, TextErrors> {
     let schema = &*descriptor.pool().0;
     let out = Encoded::with_capacity(text.len() / 4 * 3 + 64);
-    let mut parser = Parser { lexer: Lexer::new(utf8), schema, options, out };
+    let mut parser = Parser { lexer: Lexer::new(text), schema, options, out };
     match parser.root(descriptor.index) {
         Ok(()) => Ok(parser.out.into_bytes()),
         Err(fault) => {
             let Fault { span, message } = *fault;
-            let error = TextError::new(text, span, message);
+            let error = TextError::new(text.as_bytes(), span, message);
             let root = &schema.message(descriptor.index).full_name;
-            let error = error.with_path(|at| place::path(root, utf8, at));
+            let error = error.with_path(|at| place::path(root, text, at));
             Err(TextErrors::new(options.file, [error].into()))
         }
     }
@@ -128,24 +138,35 @@ impl<'t> Parser<'t> {
         &mut self,
         mut member: impl FnMut(&mut Self, &str, usize) -> Parsed<()>,
     ) -> Parsed<()> {
-        if self.lexer.peek() != Some(b'{') {
-            return self.unexpected("an object: `{`");
-        }
-        self.lexer.take(b'{');
-        if self.lexer.take(b'}') {
-            return Ok(());
-        }
-        loop {
+        let mut is_next = self.begin_object()?;
+        while is_next {
             self.lexer.peek();
             let begin = self.lexer.position();
             let key = self.lexer.string("a name")?;
             self.lexer.expect(b':', "behind the name")?;
             member(self, &key, begin)?;
-            if self.lexer.take(b'}') {
-                return Ok(());
-            }
-            self.lexer.expect(b',', "or `}` behind a value")?;
+            is_next = self.next_member()?;
         }
+        Ok(())
+    }
+
+    /// Begins an object. False if it has no members, and is at its end.
+    #[inline]
+    fn begin_object(&mut self) -> Parsed<bool> {
+        if !self.lexer.take(b'{') {
+            return self.unexpected("an object: `{`");
+        }
+        Ok(!self.lexer.take(b'}'))
+    }
+
+    /// Takes what is behind a member. False if that is the end of the object.
+    #[inline]
+    fn next_member(&mut self) -> Parsed<bool> {
+        if self.lexer.take(b'}') {
+            return Ok(false);
+        }
+        self.lexer.expect(b',', "or `}` behind a value")?;
+        Ok(true)
     }
 
     /// Calls `element` at each value of a list.
@@ -168,24 +189,21 @@ impl<'t> Parser<'t> {
 
     /// Parses the fields of a message; `in_any` says that `@type` is not one of them.
     fn fields(&mut self, index: u32, level: u32, in_any: bool) -> Parsed<()> {
-        if self.lexer.peek() != Some(b'{') {
-            return self.unexpected("an object: `{`");
-        }
-        self.lexer.take(b'{');
-        if self.lexer.take(b'}') {
-            return Ok(());
-        }
+        let mut is_next = self.begin_object()?;
         let table = &self.schema.json[index as usize];
         let (mut seen, mut oneofs) = (Seen::default(), Seen::default());
         let mut expected = 0;
         let (content, mut is_sorted) = (self.out.len(), true);
-        loop {
+        // Where no expected name is.
+        let mut other = usize::MAX;
+        while is_next {
             self.lexer.peek();
-            let begin = self.lexer.position();
-            if let Some(at) = self.expected(table, expected) {
-                expected = at + 1;
-                self.member(table, at, (&mut seen, &mut oneofs), begin, level)?;
-            } else {
+            let mut begin = self.lexer.position();
+            let mut next = match other == begin {
+                true => None,
+                false => self.expected::<1>(table, expected),
+            };
+            if next.is_none() {
                 let key = self.lexer.string("a name")?;
                 self.lexer.expect(b':', "behind the name")?;
                 match self.find(table, index, &key) {
@@ -198,10 +216,18 @@ impl<'t> Parser<'t> {
                     None => self.unknown(index, &key, begin, level)?,
                 }
             }
-            if self.lexer.take(b'}') {
-                break;
+            // As printers without spaces write them: the comma and the next name at once.
+            while let Some(at) = next {
+                expected = at + 1;
+                self.member(table, at, (&mut seen, &mut oneofs), begin, level)?;
+                next = None;
+                if self.lexer.is_at_name() {
+                    begin = self.lexer.position() + 1;
+                    other = begin;
+                    next = self.expected::<0>(table, expected);
+                }
             }
-            self.lexer.expect(b',', "or `}` behind a value")?;
+            is_next = self.next_member()?;
         }
         if !is_sorted {
             order::sort_fields(self.out.since(content), table.form == Form::MessageSet);
@@ -209,16 +235,15 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Takes the name of a field and its colon, if it is one of the next two.
+    /// Takes the name of a field and its colon, without the first `SKIP` bytes of the comma before it, if it is one of
+    /// the next two.
     #[inline]
-    fn expected(&mut self, table: &Table, next: usize) -> Option<usize> {
+    fn expected<const SKIP: usize>(&mut self, table: &Table, next: usize) -> Option<usize> {
         for at in next..next + 2 {
             let field = table.fields.get(at)?;
-            // Without the comma before it.
-            let key = field.short_key.get(1..)?;
-            if let Some(len) = usize::from(field.short_key_len).checked_sub(1)
-                && self.lexer.take_all(key, len)
-            {
+            let key = field.short_key.get(SKIP..)?;
+            let len = usize::from(field.short_key_len);
+            if len != 0 && self.lexer.take_all(key, len - SKIP) {
                 return Some(at);
             }
         }
@@ -368,6 +393,12 @@ impl<'t> Parser<'t> {
     /// Parses a value and writes it behind its tag.
     #[inline(always)]
     fn element(&mut self, field: &'t Field, level: u32) -> Parsed<Put> {
+        if field.ty == Type::String
+            && let Some((text, len)) = self.lexer.plain_string()
+        {
+            self.out.text_field(field.tag, text, len);
+            return Ok(if len == 0 { Put::Zero } else { Put::Value });
+        }
         let wire_type = field.wire_type();
         self.out.varint(field.tag.into());
         let put = self.value(field, level)?;
@@ -375,62 +406,6 @@ impl<'t> Parser<'t> {
             self.out.tag(field.number, END_GROUP);
         }
         Ok(put)
-    }
-
-    fn map(&mut self, field: &'t Field, of: u32, level: u32) -> Parsed<()> {
-        let entry = &self.schema.json[of as usize];
-        let part = |number| entry.find(number).map(|at| &entry.fields[at]);
-        let (Some(key_field), Some(value_field)) = (part(1), part(2)) else {
-            return self.fault("the schema has a map without keys or values");
-        };
-        let entries = self.out.len();
-        let (mut last, mut is_sorted) = (None, true);
-        self.object(|this, key, begin| {
-            let entry = this.out.len();
-            this.out.varint(field.tag.into());
-            let content = this.out.begin();
-            this.key(key_field, key, begin)?;
-            if this.element(value_field, level)? == Put::Nothing {
-                this.out.truncate(entry);
-                return Ok(());
-            }
-            let len = this.out.len();
-            this.out.end(content);
-            let content = content + (this.out.len() - len);
-            if let Some(last) = last.replace(content) {
-                let key = |at| Key::of(key_field.ty, this.out.get(at));
-                is_sorted &= key(last) < key(content);
-            }
-            Ok(())
-        })?;
-        if !is_sorted {
-            let len = order::sort_entries(self.out.since(entries), key_field.ty);
-            self.out.truncate(entries + len);
-        }
-        Ok(())
-    }
-
-    /// Writes the key of an entry, which is text for all types.
-    fn key(&mut self, field: &Field, key: &str, begin: usize) -> Parsed<()> {
-        self.out.tag(field.number, field.wire_type());
-        match field.ty {
-            Type::String => self.out.text(key.as_bytes(), key.len()),
-            Type::Bool => {
-                let value = match key {
-                    "true" => 1,
-                    "false" => 0,
-                    _ => return self.lexer.fault(begin, "expected the key \"true\" or \"false\""),
-                };
-                self.out.put(&[value]);
-            }
-            ty => {
-                let is_number = number_len(key.as_bytes()) == Some(key.len());
-                if !is_number || self.integer(ty, key).is_none() {
-                    return self.lexer.fault(begin, not_in_range(ty, key));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Parses a value that is not a list, and writes it without a tag.

@@ -81,6 +81,18 @@ impl Encoded {
         self.0.put_short(from, len);
     }
 
+    /// Writes a tag, a length and the first `len` bytes of `from`.
+    #[inline(always)]
+    pub(super) fn text_field(&mut self, tag: u32, from: &[u8], len: usize) {
+        match (tag, len, from.first_chunk()) {
+            (..0x80, ..=16, Some(from)) => self.0.put_behind([tag as u8, len as u8], from, len),
+            _ => {
+                self.varint(tag.into());
+                self.text(from, len);
+            }
+        }
+    }
+
     /// Begins content behind a length. Returns the place where it begins.
     #[inline]
     pub(super) fn begin(&mut self) -> usize {

@@ -3,8 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
+use super::Printer;
 use super::entry::next_tag;
-use super::{Printed, Printer};
+use super::stop::Printed;
 use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Symbol, Type};

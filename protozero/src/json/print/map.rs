@@ -6,13 +6,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::Printer;
 use super::entry::{Entry, EntryType, Key, next_tag};
 use super::scalar;
-use super::{NextTag, Printed, Printer, Stop};
+use super::stop::{NextTag, Printed, Stop};
 use crate::decode::{Fields, Value as Wire};
 use crate::dynamic::MEMORY_MAX;
 use crate::dynamic::schema::Type;
 use crate::error::DecodeErrorKind;
+use crate::json::scan;
 use crate::json::table::{Field, Table};
 
 impl<'p> Printer<'p> {
@@ -79,7 +81,8 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Prints an entry with a key that is text, as encoders write it. False if it is another one or not in order.
+    /// Prints an entry with a key that is text, as encoders write it, and not to a writer. False if it is another one
+    /// or not in order.
     #[inline]
     fn text_entry<'b>(
         &mut self,
@@ -94,16 +97,29 @@ impl<'p> Printer<'p> {
             return Ok(false);
         }
         let text = fields.bytes().map_err(|_| fields.fail())?;
-        let key = Key::Text(text);
-        if last.replace(key).is_some_and(|last| last >= key) {
+        if let Some(Key::Text(before)) = last.replace(Key::Text(text))
+            && !scan::is_below(before, text)
+        {
             return Ok(false);
         }
         if next_tag(&mut fields)? != Some(ty.value.tag) {
             return Ok(false);
         }
-        self.begin_entry(table, field, is_empty, is_first)?;
-        self.out.put_string(text);
-        self.colon();
+        if self.options.pretty {
+            self.begin_entry(table, field, is_empty, is_first)?;
+            self.out.put_string(text);
+            self.colon();
+        } else {
+            let mut before = b',';
+            if core::mem::take(is_first) {
+                before = b'{';
+                self.indent += 1;
+                if let Some(table) = table {
+                    self.begin_field(table, field, is_empty)?;
+                }
+            }
+            self.out.put_quoted::<1, true>(&[before], 1, text);
+        }
         self.value(ty.value, &mut fields, level)?;
         Ok(next_tag(&mut fields)?.is_none())
     }

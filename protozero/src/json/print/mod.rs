@@ -12,6 +12,8 @@ mod known;
 mod map;
 mod order;
 mod scalar;
+mod source;
+mod stop;
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -26,11 +28,12 @@ use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{DecodeContext, DecodeMemory, Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
-use crate::error::{DecodeErrorKind, ReadError};
-use crate::wire::tag::LEN;
+use crate::error::DecodeErrorKind;
 use entry::next_tag;
 pub(super) use order::Seen;
 use order::elements;
+use source::Source;
+use stop::{NextTag, Printed, Stop};
 
 /// What is collected before it is written to an output, bytes.
 #[cfg(feature = "std")]
@@ -78,42 +81,6 @@ pub(super) fn to_writer(
     printed.and_then(|()| printer.write_out()).map_err(|stop| stop.into_error())
 }
 
-/// Why printing ended. In a box, so that the result of a function that prints is one word.
-enum Stop {
-    Error(PrintError),
-    /// A field or oneof occurs again: printing must begin again, with care.
-    Again,
-}
-
-type Printed = Result<(), Box<Stop>>;
-
-/// The tag of the next field, which is not printed yet.
-type NextTag = Result<Option<u32>, Box<Stop>>;
-
-impl Stop {
-    fn into_error(self) -> PrintError {
-        match self {
-            Self::Error(error) => error,
-            // Not with care: every message is put in order first.
-            Self::Again => PrintError::value("a field", "occurs again"),
-        }
-    }
-}
-
-impl From<PrintError> for Box<Stop> {
-    #[cold]
-    fn from(error: PrintError) -> Self {
-        Self::new(Stop::Error(error))
-    }
-}
-
-impl From<ReadError> for Box<Stop> {
-    #[cold]
-    fn from(error: ReadError) -> Self {
-        PrintError::from(error).into()
-    }
-}
-
 struct Printer<'p> {
     pool: &'p Pool,
     schema: &'p Schema,
@@ -129,69 +96,6 @@ struct Printer<'p> {
     is_careful: bool,
     /// How many bytes may still be taken back: so a map in a map in a map is not printed again and again.
     spare: usize,
-}
-
-/// The next value, whose type is known.
-trait Source<'b> {
-    fn varint(&mut self) -> Result<u64, Box<Stop>>;
-    fn fixed32(&mut self) -> Result<u32, Box<Stop>>;
-    fn fixed64(&mut self) -> Result<u64, Box<Stop>>;
-    fn bytes(&mut self) -> Result<&'b [u8], Box<Stop>>;
-    /// A message behind `tag`, which says if it is a group.
-    fn message(&mut self, tag: u32) -> Result<&'b [u8], Box<Stop>>;
-}
-
-impl<'b> Source<'b> for &mut Fields<'b> {
-    #[inline(always)]
-    fn varint(&mut self) -> Result<u64, Box<Stop>> {
-        self.uint64().map_err(|_| self.fail().into())
-    }
-
-    #[inline(always)]
-    fn fixed32(&mut self) -> Result<u32, Box<Stop>> {
-        Fields::fixed32(self).map_err(|_| self.fail().into())
-    }
-
-    #[inline(always)]
-    fn fixed64(&mut self) -> Result<u64, Box<Stop>> {
-        Fields::fixed64(self).map_err(|_| self.fail().into())
-    }
-
-    #[inline(always)]
-    fn bytes(&mut self) -> Result<&'b [u8], Box<Stop>> {
-        Fields::bytes(self).map_err(|_| self.fail().into())
-    }
-
-    #[inline(always)]
-    fn message(&mut self, tag: u32) -> Result<&'b [u8], Box<Stop>> {
-        match tag & 7 {
-            LEN => Source::bytes(self),
-            _ => self.group(tag).map_err(|_| self.fail().into()),
-        }
-    }
-}
-
-/// A value that was read. The caller has compared its encoding with its type.
-impl<'b> Source<'b> for Wire<'b> {
-    fn varint(&mut self) -> Result<u64, Box<Stop>> {
-        Ok(if let Wire::Varint(bits) = *self { bits } else { 0 })
-    }
-
-    fn fixed32(&mut self) -> Result<u32, Box<Stop>> {
-        Ok(if let Wire::Fixed32(bits) = *self { bits } else { 0 })
-    }
-
-    fn fixed64(&mut self) -> Result<u64, Box<Stop>> {
-        Ok(if let Wire::Fixed64(bits) = *self { bits } else { 0 })
-    }
-
-    fn bytes(&mut self) -> Result<&'b [u8], Box<Stop>> {
-        Ok(if let Wire::Len(bytes) = *self { bytes } else { &[] })
-    }
-
-    fn message(&mut self, _tag: u32) -> Result<&'b [u8], Box<Stop>> {
-        Ok(if let Wire::Len(bytes) | Wire::Group(bytes) = *self { bytes } else { &[] })
-    }
 }
 
 impl<'p> Printer<'p> {
@@ -264,8 +168,12 @@ impl<'p> Printer<'p> {
     }
 
     /// The colon behind a key.
+    #[inline]
     fn colon(&mut self) {
-        self.out.put(if self.options.pretty { b": " } else { b":" });
+        self.out.push(b':');
+        if self.options.pretty {
+            self.out.push(b' ');
+        }
     }
 
     /// Prints a message, `level` levels below the outermost one.
@@ -395,8 +303,10 @@ impl<'p> Printer<'p> {
             }
             match field.shape {
                 Shape::One => {
-                    self.begin_field(table, field, is_empty)?;
-                    self.value(field, &mut fields, level)?;
+                    if !self.text(field, &mut fields, is_empty)? {
+                        self.begin_field(table, field, is_empty)?;
+                        self.value(field, &mut fields, level)?;
+                    }
                     next = next_tag(&mut fields)?;
                 }
                 Shape::List => {
@@ -414,8 +324,52 @@ impl<'p> Printer<'p> {
         Ok(())
     }
 
+    /// Prints the name and the value of a field that is text in one step. False if it is not, or needs care.
+    #[inline(always)]
+    fn text(
+        &mut self,
+        field: &Field,
+        fields: &mut Fields<'_>,
+        is_empty: &mut bool,
+    ) -> Result<bool, Box<Stop>> {
+        let len = usize::from(field.short_key_len);
+        let (Some(key), Some(first)) =
+            (field.short_key.first_chunk(), field.short_key.last_chunk())
+        else {
+            return Ok(false);
+        };
+        if field.ty != Type::String || self.is_careful || !self.has_short_keys || len == 0 {
+            return Ok(false);
+        }
+        let text = fields.bytes().map_err(|_| fields.fail())?;
+        // Without the comma before the first one.
+        match core::mem::take(is_empty) {
+            true => self.out.put_quoted::<SHORT_KEY_BYTES, false>(first, len - 1, text),
+            false => self.out.put_quoted::<SHORT_KEY_BYTES, false>(key, len, text),
+        }
+        Ok(true)
+    }
+
+    /// Prints strings without spaces, as [`list`](Self::list) does.
+    fn texts(&mut self, field: &Field, fields: &mut Fields<'_>) -> NextTag {
+        let mut before = b'[';
+        loop {
+            let text = fields.bytes().map_err(|_| fields.fail())?;
+            self.out.put_quoted::<1, false>(&[before], 1, text);
+            before = b',';
+            let next = next_tag(fields)?;
+            if next != Some(field.tag) {
+                self.out.push(b']');
+                return Ok(next);
+            }
+        }
+    }
+
     /// Prints the elements of a field, of which the tag of the first was read, and returns the tag behind them.
     fn list(&mut self, field: &'p Field, fields: &mut Fields<'_>, level: u32) -> NextTag {
+        if field.ty == Type::String && !self.is_careful && !self.options.pretty {
+            return self.texts(field, fields);
+        }
         let mut is_empty = true;
         self.open(b'[');
         loop {

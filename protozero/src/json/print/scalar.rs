@@ -15,7 +15,8 @@ pub(super) fn varint(ty: Type, bits: u64, out: &mut Output) {
         Type::Uint32 => unsigned((bits as u32).into(), false, out),
         Type::Int64 => signed(bits as i64, true, out),
         Type::Sint64 => signed(zigzag::decode64(bits), true, out),
-        Type::Bool => out.put(if bits == 0 { b"false" } else { b"true" }),
+        Type::Bool if bits == 0 => out.put(b"false"),
+        Type::Bool => out.put(b"true"),
         _ => unsigned(bits, true, out),
     }
 }
@@ -88,9 +89,9 @@ fn integer(mut value: u64, is_negative: bool, is_quoted: bool, out: &mut Output)
     if value < 10 && !is_negative && !is_quoted {
         return out.push(b'0' + value as u8);
     }
-    // Twenty digits, a minus and two quotes.
-    let mut text = [b'"'; 24];
-    let end = text.len() - 1;
+    // Twenty digits, a minus and two quotes, with as many bytes behind them as are copied at once.
+    let mut text = [b'"'; 24 + 16];
+    let end = 23;
     let mut at = end;
     let mut put = |digits: &[u8]| {
         at -= digits.len();
@@ -110,8 +111,8 @@ fn integer(mut value: u64, is_negative: bool, is_quoted: bool, out: &mut Output)
         put(b"-");
     }
     match is_quoted {
-        true => out.put(&text[at - 1..]),
-        false => out.put(&text[at..end]),
+        true => out.put_short(&text[at - 1..], end - at + 2),
+        false => out.put_short(&text[at..], end - at),
     }
 }
 

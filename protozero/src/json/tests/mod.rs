@@ -392,6 +392,10 @@ fn bytes_do_not_have_the_order_of_the_text() {
         // Of two equal keys the last counts.
         (r#"{"names":{"b":"RED","a":"RED","b":"BLUE"}}"#, r#"{"names":{"a":"RED","b":"BLUE"}}"#),
         (r#"{"names":{"b":"RED","b":"BLUE"}}"#, r#"{"names":{"b":"BLUE"}}"#),
+        (
+            r#"{"names":{"ab":"RED","aa":"RED","a":"RED"}}"#,
+            r#"{"names":{"a":"RED","aa":"RED","ab":"RED"}}"#,
+        ),
         (r#"{"[e.ext]":1,"i32":2}"#, r#"{"i32":2,"[e.ext]":1}"#),
         (
             r#"{"any":{"text":"x","i32":1,"@type":"a/e.All"}}"#,
@@ -403,6 +407,12 @@ fn bytes_do_not_have_the_order_of_the_text() {
     let text =
         format!(r#"{{"byId":{{"2":{{"text":"{long}"}},"1":{{}}}},"text":"{long}","i32":1}}"#);
     wire(&everything, "e.All", &text);
+    // A long entry is moved with its key.
+    let names = |names: [&str; 2]| {
+        let [first, second] = names.map(|name| format!(r#""{long}{name}":"RED""#));
+        wire(&everything, "e.All", &format!(r#"{{"names":{{{first},{second}}}}}"#))
+    };
+    assert_eq!(names(["b", "a"]), names(["a", "b"]));
     for (text, same) in [
         (r#"{"value":{"b":{"d":1,"c":2},"a":1}}"#, r#"{"value":{"a":1,"b":{"c":2,"d":1}}}"#),
         (r#"{"value":{"a":1,"a":2}}"#, r#"{"value":{"a":2}}"#),
@@ -417,6 +427,38 @@ fn bytes_do_not_have_the_order_of_the_text() {
         r#"{"[e.low]":{"n":5},"[e.Member.of_set]":{"n":4}}"#,
     );
     assert_eq!(wire(&sets, "e.Set", text), wire(&sets, "e.Set", same));
+}
+
+/// Strings are copied in pieces; each byte of each piece may need an escape.
+#[test]
+fn every_byte_of_a_string_may_need_an_escape() {
+    let pool = pool(KNOWN);
+    for len in 0..50 {
+        for at in 0..len {
+            for escape in ["\\\"", "\\\\", "\\n", "\\u0000", "\\u001f", "!", "\u{7f}", "\u{e9}"] {
+                let (before, behind) = ("a".repeat(at), "b".repeat(len - at - 1));
+                let text = format!(r#"{{"other":"{before}{escape}{behind}"}}"#);
+                assert_eq!(read(&pool, "m.M", &text).to_json().as_deref().ok(), Some(&*text));
+            }
+        }
+    }
+}
+
+/// Spaces are allowed around each token, and names are found with and without them.
+#[test]
+fn spaces_between_members() {
+    let pool = pool(EVERYTHING);
+    let same = r#"{"i32":1,"i64":"2","text":"x","flag":true}"#;
+    let expected = read(&pool, "e.All", same).encode();
+    for comma in [",", " ,", ", ", "\n,\t", " , "] {
+        for colon in [":", " :", ": "] {
+            let text = same.replace(',', comma).replace(':', colon);
+            assert_eq!(read(&pool, "e.All", &text).encode(), expected, "{text}");
+        }
+    }
+    for text in [r#"{"i32":1,}"#, r#"{"i32":1,"#, r#"{"i32":1,"text"}"#, r#"{"i32":1"text":"x"}"#] {
+        refused(&pool, "e.All", text);
+    }
 }
 
 /// A map in a map: each level is printed a second time if that is found out too late, so all of them 2^60 times.
