@@ -263,6 +263,18 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
         Ok(message)
     }
 
+    /// As [`decode`](Self::decode), with an error that has no path. It is for bytes of a peer that nobody corrects: to
+    /// find the path, the bytes before the error are read again, and the names of all fields are in the program.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    fn decode_without_path(bytes: &[u8]) -> Result<Self, ReadError> {
+        let growth = Cell::new(growth(bytes));
+        let mut message = Self::default();
+        message.merge_fields(bytes, DecodeContext::new().with_growth(&growth))?;
+        Ok(message)
+    }
+
     /// Merges all fields of `bytes` into `self`, as if the encoded `self` came before them.
     ///
     /// # Errors

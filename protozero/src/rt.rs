@@ -217,7 +217,8 @@ pub struct MethodInfo {
     pub client_streaming: bool,
 }
 
-/// Decodes the message of a call.
+/// Decodes the message of a call. Who makes a malformed call must not cost more than others: its error has no path, for
+/// which the bytes would be read again.
 ///
 /// # Errors
 /// [`CallError::Decode`].
@@ -227,7 +228,7 @@ pub fn decode_within<M: crate::Message>(
     context: DecodeContext<'_>,
 ) -> Result<M, CallError> {
     let mut message = M::default();
-    message.merge_within(bytes, context).map_err(CallError::Decode)?;
+    message.merge_fields(bytes, context)?;
     Ok(message)
 }
 

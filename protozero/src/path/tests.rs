@@ -236,6 +236,17 @@ fn the_descriptor_has_the_first_word() {
 }
 
 #[test]
+fn a_path_can_be_left_out() {
+    let bytes = b"\x12\x00\x12\x03\x42\x01\xff";
+    let error = Made::decode(bytes).unwrap_err();
+    assert_eq!(Made::decode_without_path(bytes), Err(error.kind.at(error.offset)));
+    let error = rt::decode_within::<Made>(bytes, rt::DecodeContext::new()).unwrap_err();
+    assert_eq!(error.to_string(), "arguments: string is not UTF-8 at byte 4");
+    let message = Made { r#type: "x".into(), ..Default::default() };
+    assert_eq!(Made::decode_without_path(b"\x0a\x01x"), Ok(message));
+}
+
+#[test]
 fn an_offset_counts_from_the_start_of_the_input() {
     let mut input = b"\x05\x38\x01\x0a\x01\xff".as_slice();
     let error = Made::decode_length_delimited(&mut input).unwrap_err();

@@ -481,5 +481,6 @@ fn ended(result: Result<Vec<u8>, Rejected>) -> Result<(), ConsumerError> {
 }
 
 fn decode<M: Message>(method: &'static str, bytes: &[u8]) -> Result<M, ConsumerError> {
-    M::decode(bytes).map_err(|error| ConsumerError::Malformed { method, error })
+    M::decode_without_path(bytes)
+        .map_err(|error| ConsumerError::Malformed { method, error: error.into() })
 }

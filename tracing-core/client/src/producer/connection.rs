@@ -285,7 +285,7 @@ impl ProducerConnection {
     }
 
     fn initialized(&mut self, bytes: &[u8]) {
-        let reply = InitializeConnectionResponse::decode(bytes).unwrap_or_default();
+        let reply = InitializeConnectionResponse::decode_without_path(bytes).unwrap_or_default();
         self.direct_patching = reply.direct_smb_patching_supported == Some(true);
         self.by_value = reply.use_shmem_emulation == Some(true);
         self.accepted = true;
@@ -326,7 +326,7 @@ impl ProducerConnection {
     fn command(&mut self, bytes: &[u8]) -> bool {
         // An unknown command is from a newer service, for newer producers.
         let Ok(GetAsyncCommandResponse { cmd: Some(command), .. }) =
-            GetAsyncCommandResponse::decode(bytes)
+            GetAsyncCommandResponse::decode_without_path(bytes)
         else {
             return true;
         };
