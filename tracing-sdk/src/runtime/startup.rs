@@ -30,6 +30,15 @@ pub struct Startup {
     sources: Vec<DataSourceConfig>,
     timeout: Option<Duration>,
     on_event: Option<StartupCallback>,
+    code: Code,
+}
+
+/// What copies and compares configs. [`Startup::new`] alone names it: a program without startup tracing does not contain
+/// it.
+#[derive(Clone, Copy)]
+struct Code {
+    options: fn(&Startup) -> StartupOptions,
+    are_equal: fn(&[DataSourceConfig], &[DataSourceConfig]) -> bool,
 }
 
 impl Default for Startup {
@@ -41,7 +50,8 @@ impl Default for Startup {
 impl Startup {
     /// Nothing yet, for ten seconds.
     pub fn new() -> Self {
-        Self { sources: Vec::new(), timeout: None, on_event: None }
+        let code = Code { options: Self::to_options, are_equal: |one, other| one == other };
+        Self { sources: Vec::new(), timeout: None, on_event: None, code }
     }
 
     /// What `config` records. A later session with this config gets it.
@@ -101,6 +111,10 @@ impl Startup {
     }
 
     pub(super) fn options(&self) -> StartupOptions {
+        (self.code.options)(self)
+    }
+
+    fn to_options(&self) -> StartupOptions {
         let mut options = StartupOptions::new(self.sources.clone());
         if let Some(timeout) = self.timeout {
             options.timeout = timeout;
@@ -117,7 +131,8 @@ impl PartialEq for Startup {
             (Some(callback), Some(other)) => Arc::ptr_eq(callback, other),
             _ => false,
         };
-        is_same_callback && self.sources == other.sources && self.timeout == other.timeout
+        let are_equal = (self.code.are_equal)(&self.sources, &other.sources);
+        is_same_callback && are_equal && self.timeout == other.timeout
     }
 }
 

@@ -7,7 +7,7 @@ use protos::producer_port::Request;
 use protos::{NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
 
 use super::event::{Setup, SharedSource, SourceEvent};
-use super::startup::{Startup, StartupAbort, StartupInstance};
+use super::startup::{StartupAbort, StartupInstance, StartupInstances};
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId, ReservationId};
@@ -64,11 +64,14 @@ pub(super) struct Dispatcher {
     inbox: Receiver<SourceEvent>,
     instances: SortedMap<InstanceId, Running>,
     flushes: Arc<Mutex<Flushes>>,
-    startup: Option<Startup>,
+    startup: Option<Box<dyn StartupInstances>>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(inbox: Receiver<SourceEvent>, startup: Option<Startup>) -> Self {
+    pub(super) fn new(
+        inbox: Receiver<SourceEvent>,
+        startup: Option<Box<dyn StartupInstances>>,
+    ) -> Self {
         Self { inbox, instances: SortedMap::new(), flushes: Arc::default(), startup }
     }
 
@@ -198,7 +201,7 @@ impl Dispatcher {
     }
 
     fn disconnected(&mut self) {
-        if self.startup.as_ref().is_some_and(Startup::is_disconnected) {
+        if self.startup.as_ref().is_some_and(|startup| startup.is_disconnected()) {
             self.abort_startup(StartupAbort::Disconnected);
         }
         self.stop_all();

@@ -34,11 +34,9 @@ use self::event::SourceEvent;
 pub use self::options::{ProducerError, ProducerOptions, Scraping};
 pub use self::polled::PolledProducer;
 use self::shared::{Control, Shared};
-use self::startup::Startup;
 pub use self::startup::{StartupAbort, StartupCallback, StartupEvent, StartupOptions};
 use super::connection::Connection;
 use super::data_source::DataSource;
-use crate::write::Arbiter;
 use abi::ipc::port::ProducerPort;
 use abi::sync::{Arc, AtomicU64, Ordering};
 use os::clock::Deadline;
@@ -90,19 +88,14 @@ impl Producer {
     }
 
     fn run(
-        options: ProducerOptions,
+        mut options: ProducerOptions,
         first: Option<Box<dyn Connection<ProducerPort>>>,
         again: Option<Address>,
     ) -> Result<Self, ProducerError> {
         let (events, inbox) = queue();
-        let memory = match &options.startup {
-            Some(_) => Some(options.startup_memory(Arc::new(io::ParkThread::default()))?),
-            None => None,
-        };
-        let arbiter = memory.as_ref().map(|memory| memory.arbiter().clone());
-        let startup_discarded = arbiter.as_ref().map(Arbiter::discarded_packets_total);
-        let startup =
-            options.startup.clone().zip(arbiter).map(|(it, arbiter)| Startup::new(it, arbiter));
+        let startup = options.begin_startup(Arc::new(io::ParkThread::default()))?;
+        let startup_discarded = startup.as_ref().map(|(_, startup)| startup.discarded_packets());
+        let (memory, startup) = startup.unzip();
         let shared = Arc::new(Shared::new(options, events));
         shared.lock().startup = memory;
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {

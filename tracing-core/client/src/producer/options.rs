@@ -5,7 +5,7 @@ use core::fmt;
 use protos::InitializeConnectionRequest;
 use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 
-use super::startup::{StartupMemory, StartupOptions};
+use super::startup::{Begun, StartupOptions};
 use crate::write::{ArbiterOptions, Park};
 use abi::error::OsError;
 use abi::limits::{
@@ -103,13 +103,14 @@ impl ProducerOptions {
         (whole.min(SMB_BYTES_MAX).next_multiple_of(page), page)
     }
 
-    /// The memory for startup tracing.
-    pub(super) fn startup_memory(
-        &self,
+    /// Begins startup tracing, if the program asks for it.
+    pub(super) fn begin_startup(
+        &mut self,
         park: Arc<dyn Park>,
-    ) -> Result<StartupMemory, ProducerError> {
-        let memory = StartupMemory::new(self.startup_sizes(), self.arbiter_options(), park);
-        memory.map_err(ProducerError::Memory)
+    ) -> Result<Option<Begun>, ProducerError> {
+        let (sizes, arbiter) = (self.startup_sizes(), self.arbiter_options());
+        let Some(startup) = &mut self.startup else { return Ok(None) };
+        startup.begin(sizes, arbiter, park).map(Some).map_err(ProducerError::Memory)
     }
 
     /// The first request, with the sizes of memory that is attached.

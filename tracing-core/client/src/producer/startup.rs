@@ -23,7 +23,7 @@ use crate::data_source::{Ack, Instance};
 use crate::write::{Arbiter, ArbiterOptions, Park, Waker};
 use abi::ids::{InstanceId, ReservationId};
 use abi::shm::{PageSize, Smb};
-use abi::sync::{Arc, OnceLock, lock};
+use abi::sync::{Arc, AtomicU64, OnceLock, lock};
 use os::clock::Deadline;
 use os::shm::{self, MapError};
 
@@ -43,13 +43,37 @@ pub struct StartupOptions {
     pub timeout: Duration,
     /// Called on the thread of the data sources.
     pub on_event: Option<StartupCallback>,
+    /// [`Startup::begin`]. Nothing else names it, so a program that makes no such options does not contain its code.
+    begin: Begin,
 }
+
+/// Startup tracing has begun: its memory, and what waits there for data sources.
+pub(super) type Begun = (StartupMemory, Box<dyn StartupInstances>);
+
+type Begin =
+    fn(StartupOptions, (usize, usize), ArbiterOptions, Arc<dyn Park>) -> Result<Begun, MapError>;
 
 impl StartupOptions {
     /// Data sources with these configs, for ten seconds.
     #[must_use]
     pub fn new(sources: Vec<DataSourceConfig>) -> Self {
-        Self { sources, timeout: TIMEOUT, on_event: None }
+        Self { sources, timeout: TIMEOUT, on_event: None, begin: Startup::begin }
+    }
+
+    /// Makes the memory, whose sizes are `(whole, page)`, bytes, and what waits for data sources. The options keep no
+    /// config of a data source.
+    ///
+    /// # Errors
+    /// When the system has no descriptor or memory left.
+    pub(super) fn begin(
+        &mut self,
+        sizes: (usize, usize),
+        options: ArbiterOptions,
+        park: Arc<dyn Park>,
+    ) -> Result<Begun, MapError> {
+        let sources = core::mem::take(&mut self.sources);
+        let (timeout, on_event, begin) = (self.timeout, self.on_event.clone(), self.begin);
+        begin(Self { sources, timeout, on_event, begin }, sizes, options, park)
     }
 }
 
@@ -135,7 +159,7 @@ impl StartupMemory {
     ///
     /// # Errors
     /// When the system has no descriptor or memory left.
-    pub(super) fn new(
+    fn new(
         (whole, page): (usize, usize),
         options: ArbiterOptions,
         park: Arc<dyn Park>,
@@ -180,7 +204,37 @@ impl StartupInstance {
 }
 
 /// The startup instances of a producer, and those that can still begin.
-pub(super) struct Startup {
+pub(super) trait StartupInstances: Send {
+    /// The time until the deadline.
+    fn left(&self) -> Duration;
+
+    /// Starts the instances of a data source that was registered.
+    fn start(&mut self, name: &str, source: &SharedSource);
+
+    /// The instance that goes on as the one that the service asks for, if there is one.
+    fn adopt(&mut self, id: InstanceId, config: &Arc<DataSourceConfig>) -> Option<StartupInstance>;
+
+    /// A session has started an adopted instance.
+    fn bind(&self, instance: &Instance, reservation: ReservationId);
+
+    /// Stops an instance, and discards what it has recorded.
+    fn abort(&self, startup: &StartupInstance, reason: StartupAbort, done: Ack);
+
+    /// Aborts the instances of the data source `name` that no session has adopted.
+    fn unregister(&mut self, name: &str);
+
+    /// Aborts all instances that no session has adopted.
+    fn abort_all(&mut self, reason: StartupAbort);
+
+    /// Whether its memory has lost its service.
+    fn is_disconnected(&self) -> bool;
+
+    /// Packets that were written and discarded.
+    fn discarded_packets(&self) -> Arc<AtomicU64>;
+}
+
+/// See [`StartupInstances`].
+struct Startup {
     arbiter: Arbiter,
     wanted: Vec<Arc<DataSourceConfig>>,
     running: Vec<StartupInstance>,
@@ -189,7 +243,18 @@ pub(super) struct Startup {
 }
 
 impl Startup {
-    pub(super) fn new(options: StartupOptions, arbiter: Arbiter) -> Self {
+    fn begin(
+        options: StartupOptions,
+        sizes: (usize, usize),
+        arbiter: ArbiterOptions,
+        park: Arc<dyn Park>,
+    ) -> Result<Begun, MapError> {
+        let memory = StartupMemory::new(sizes, arbiter, park)?;
+        let startup = Self::new(options, memory.arbiter().clone());
+        Ok((memory, Box::new(startup)))
+    }
+
+    fn new(options: StartupOptions, arbiter: Arbiter) -> Self {
         Self {
             arbiter,
             wanted: options.sources.into_iter().map(Arc::new).collect(),
@@ -199,19 +264,19 @@ impl Startup {
         }
     }
 
-    /// The time until the deadline.
-    pub(super) fn left(&self) -> Duration {
-        self.deadline.left().unwrap_or(Duration::MAX)
-    }
-
     fn tell(&self, event: &StartupEvent) {
         if let Some(tell) = &self.tell {
             tell(event);
         }
     }
+}
 
-    /// Starts the instances of a data source that was registered.
-    pub(super) fn start(&mut self, name: &str, source: &SharedSource) {
+impl StartupInstances for Startup {
+    fn left(&self) -> Duration {
+        self.deadline.left().unwrap_or(Duration::MAX)
+    }
+
+    fn start(&mut self, name: &str, source: &SharedSource) {
         let is_of = |config: &Arc<DataSourceConfig>| config.name.as_deref() == Some(name);
         while let Some(at) = self.wanted.iter().position(is_of) {
             let config = self.wanted.remove(at);
@@ -225,8 +290,7 @@ impl Startup {
         }
     }
 
-    /// The instance that goes on as the one that the service asks for, if there is one.
-    pub(super) fn adopt(
+    fn adopt(
         &mut self,
         id: InstanceId,
         config: &Arc<DataSourceConfig>,
@@ -240,23 +304,20 @@ impl Startup {
         Some(startup)
     }
 
-    /// A session has started an adopted instance.
-    pub(super) fn bind(&self, instance: &Instance, reservation: ReservationId) {
+    fn bind(&self, instance: &Instance, reservation: ReservationId) {
         self.arbiter.bind(reservation, instance.buffer());
         let source = instance.config().name.clone().unwrap_or_default();
         self.tell(&StartupEvent::Adopted { source });
     }
 
-    /// Stops an instance, and discards what it has recorded.
-    pub(super) fn abort(&self, startup: &StartupInstance, reason: StartupAbort, done: Ack) {
+    fn abort(&self, startup: &StartupInstance, reason: StartupAbort, done: Ack) {
         lock(&startup.source).stop(&startup.instance, done);
         self.arbiter.abort(startup.reservation);
         let discarded_packets = self.arbiter.discarded_packets(startup.reservation);
         self.tell(&StartupEvent::Aborted { source: startup.name(), reason, discarded_packets });
     }
 
-    /// Aborts the instances of the data source `name` that no session has adopted.
-    pub(super) fn unregister(&mut self, name: &str) {
+    fn unregister(&mut self, name: &str) {
         let is_of = |it: &StartupInstance| it.instance.config().name.as_deref() == Some(name);
         while let Some(at) = self.running.iter().position(is_of) {
             let aborted = self.running.remove(at);
@@ -264,15 +325,17 @@ impl Startup {
         }
     }
 
-    /// Aborts all instances that no session has adopted.
-    pub(super) fn abort_all(&mut self, reason: StartupAbort) {
+    fn abort_all(&mut self, reason: StartupAbort) {
         for startup in core::mem::take(&mut self.running) {
             self.abort(&startup, reason, Ack::ignored());
         }
     }
 
-    /// Whether its memory has lost its service.
-    pub(super) fn is_disconnected(&self) -> bool {
+    fn is_disconnected(&self) -> bool {
         self.arbiter.is_disconnected()
+    }
+
+    fn discarded_packets(&self) -> Arc<AtomicU64> {
+        self.arbiter.discarded_packets_total()
     }
 }

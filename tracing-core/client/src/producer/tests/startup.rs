@@ -6,7 +6,7 @@ use super::super::dispatch::Dispatcher;
 use super::super::event::Setup;
 use super::*;
 use crate::data_source::{Ack, FlushRequest, Instance};
-use crate::write::{BufferExhaustedPolicy, TraceWriter};
+use crate::write::{Arbiter, BufferExhaustedPolicy, TraceWriter};
 use abi::ids::InstanceId;
 use abi::sync::{Mutex, lock};
 use abi::time::BootTime;
@@ -115,13 +115,13 @@ impl World {
             });
         }));
         let mut options = ProducerOptions::new("test");
-        options.startup = Some(startup.clone());
-        let memory = options.startup_memory(Arc::new(ParkThread::default())).unwrap();
+        options.startup = Some(startup);
+        let begun = options.begin_startup(Arc::new(ParkThread::default())).unwrap();
+        let (memory, startup) = begun.unwrap();
         let arbiter = memory.arbiter().clone();
         let (events, inbox) = queue();
         let shared = Arc::new(Shared::new(options, events));
         shared.lock().startup = Some(memory);
-        let startup = Startup::new(startup, arbiter.clone());
         let dispatcher = Dispatcher::new(inbox, Some(startup));
         shared.register(descriptor(), source).unwrap();
         Self { shared, dispatcher, arbiter, steps }
