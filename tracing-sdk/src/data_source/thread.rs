@@ -24,7 +24,7 @@ pub(super) struct Local<S: DataSource> {
     running: Weak<Running<S>>,
     pub(super) writer: TraceWriter,
     /// After the writer, which gives it its last chunk when it is dropped.
-    intercepted: Option<Box<Intercepted>>,
+    intercepted: Option<Box<dyn Intercepted>>,
     pub(super) incremental: S::Incremental,
     /// See [`thread_state`](super::Context::thread_state).
     pub(super) states: Vec<Box<dyn Any>>,

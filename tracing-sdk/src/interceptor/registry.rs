@@ -3,8 +3,10 @@
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use client::write::TraceWriter;
 use protos::DataSourceConfig;
 
+use super::writer::{self, Intercepted, Receive};
 use crate::callback;
 use crate::on::ON;
 
@@ -31,25 +33,33 @@ pub trait Interceptor: Send + Sync + 'static {
     fn packet(&self, sequence: &mut Self::Sequence, packet: &[u8]);
 }
 
-/// Makes the packets of one sequence known to an interceptor.
-pub(super) type Receive = Box<dyn FnMut(&[u8])>;
-
-/// An [`Interceptor`] of any type, in one running instance.
+/// An [`Interceptor`] of any type, in one running instance. What only its writers need is in no program without one:
+/// nothing else names it.
 pub(super) trait Instance: Send + Sync {
-    fn sequence(self: Arc<Self>) -> Receive;
+    /// The writer of a new sequence, and the way of its packets. None if the program panics.
+    fn writer(self: Arc<Self>, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)>;
 }
 
 impl<I: Interceptor> Instance for I {
-    fn sequence(self: Arc<Self>) -> Receive {
-        // Threads do not keep the value of the program: it is dropped when its instance ends, whatever they do.
-        let interceptor = Arc::downgrade(&self);
-        let mut sequence = I::Sequence::default();
-        Box::new(move |packet| {
-            if let Some(interceptor) = interceptor.upgrade() {
-                interceptor.packet(&mut sequence, packet);
-            }
-        })
+    fn writer(self: Arc<Self>, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)> {
+        let receive = callback::run(
+            format_args!("the default of a sequence of the interceptor {name}"),
+            || receiver(self),
+        )?;
+        writer::new(name, receive)
     }
+}
+
+/// Hands the packets of one sequence to the interceptor.
+fn receiver<I: Interceptor>(interceptor: Arc<I>) -> Receive {
+    // Threads do not keep the value of the program: it is dropped when its instance ends, whatever they do.
+    let interceptor = Arc::downgrade(&interceptor);
+    let mut sequence = I::Sequence::default();
+    Box::new(move |packet| {
+        if let Some(interceptor) = interceptor.upgrade() {
+            interceptor.packet(&mut sequence, packet);
+        }
+    })
 }
 
 type Make = Arc<dyn Fn(&DataSourceConfig) -> Arc<dyn Instance> + Send + Sync>;
@@ -116,18 +126,18 @@ impl Drop for Interception {
 /// The interceptor of an instance, as threads know it: this does not keep it.
 #[derive(Clone)]
 pub(crate) struct ForThreads {
-    pub(super) name: Arc<str>,
+    name: Arc<str>,
     instance: Option<Weak<dyn Instance>>,
 }
 
 impl ForThreads {
-    /// A new sequence; none if the instance has ended.
-    pub(super) fn sequence(&self) -> Option<Receive> {
-        let instance = self.instance.as_ref()?.upgrade()?;
-        callback::run(
-            format_args!("the default of a sequence of the interceptor {}", self.name),
-            || instance.sequence(),
-        )
+    /// The writer of a new sequence. Without the second value it drops all packets.
+    pub(crate) fn writer(&self) -> (TraceWriter, Option<Box<dyn Intercepted>>) {
+        let instance = self.instance.as_ref().and_then(Weak::upgrade);
+        match instance.and_then(|instance| instance.writer(&self.name)) {
+            Some((writer, intercepted)) => (writer, Some(intercepted)),
+            None => (TraceWriter::null(), None),
+        }
     }
 }
 

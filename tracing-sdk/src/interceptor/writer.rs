@@ -15,7 +15,6 @@ use protos::producer_port::Request;
 use protozero::wire::varint;
 
 use super::packets::Chunks;
-use super::registry::{ForThreads, Receive};
 use crate::callback;
 
 /// A chunk is acquired before the one at hand is given back, so two are the least.
@@ -23,6 +22,15 @@ const PAGES: usize = 2;
 
 /// Tag of `TracePacket.trusted_packet_sequence_id`: field 10, a varint.
 const SEQUENCE_ID_TAG: u8 = 10 << 3;
+
+/// Makes the packets of one sequence known to an interceptor.
+pub(super) type Receive = Box<dyn FnMut(&[u8])>;
+
+/// The way from the writer of a sequence to its interceptor.
+pub(crate) trait Intercepted {
+    /// Hands the packets of `writer` over, all of which are complete. The caller holds no lock of the library.
+    fn deliver(&mut self, writer: &mut TraceWriter);
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,8 +60,8 @@ impl Park for Collector {
     fn park(&self, _: Duration) {}
 }
 
-/// The way from the writer of a sequence to its interceptor.
-pub(crate) struct Intercepted {
+/// Gets the packets of one sequence from its collector.
+struct Collected {
     name: Arc<str>,
     sequence: u32,
     collector: Arc<Collector>,
@@ -61,23 +69,22 @@ pub(crate) struct Intercepted {
     receive: Option<Receive>,
 }
 
-impl ForThreads {
-    /// The writer of a new sequence. Without the second value it drops all packets.
-    pub(crate) fn writer(&self) -> (TraceWriter, Option<Box<Intercepted>>) {
-        /// Sequences of this process, all interceptors together.
-        static LAST: AtomicU32 = AtomicU32::new(0);
-        let (Some(receive), Some((arbiter, collector))) = (self.sequence(), arbiter()) else {
-            return (TraceWriter::null(), None);
-        };
-        let writer = arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
-        let intercepted = Intercepted {
-            name: self.name.clone(),
-            sequence: LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
-            collector,
-            receive: Some(receive),
-        };
-        (writer, Some(Box::new(intercepted)))
-    }
+/// The writer of a new sequence, whose packets `receive` gets.
+pub(super) fn new(
+    name: &Arc<str>,
+    receive: Receive,
+) -> Option<(TraceWriter, Box<dyn Intercepted>)> {
+    /// Sequences of this process, all interceptors together.
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let (arbiter, collector) = arbiter()?;
+    let writer = arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
+    let collected = Collected {
+        name: name.clone(),
+        sequence: LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+        collector,
+        receive: Some(receive),
+    };
+    Some((writer, Box::new(collected)))
 }
 
 /// None never happens: the size of the memory is a whole number of pages.
@@ -93,10 +100,9 @@ fn arbiter() -> Option<(Arbiter, Arc<Collector>)> {
     Some((arbiter, collector))
 }
 
-impl Intercepted {
-    /// Hands the packets of `writer` over, all of which are complete. The caller holds no lock of the library.
+impl Intercepted for Collected {
     #[cold]
-    pub(crate) fn deliver(&mut self, writer: &mut TraceWriter) {
+    fn deliver(&mut self, writer: &mut TraceWriter) {
         writer.flush();
         let chunks = core::mem::take(&mut *lock(&self.collector.chunks));
         let Some(receive) = &mut self.receive else { return };
@@ -116,7 +122,9 @@ impl Intercepted {
             self.drop_receiver();
         }
     }
+}
 
+impl Collected {
     fn drop_receiver(&mut self) {
         let receive = self.receive.take();
         callback::run(
@@ -126,7 +134,7 @@ impl Intercepted {
     }
 }
 
-impl Drop for Intercepted {
+impl Drop for Collected {
     fn drop(&mut self) {
         // The arbiter owns the collector.
         *lock(&self.collector.arbiter) = None;

@@ -156,7 +156,7 @@ pub(crate) struct Sequence {
     running: Arc<Running>,
     writer: TraceWriter,
     /// After the writer, which gives it its last chunk when it is dropped.
-    intercepted: Option<Box<Intercepted>>,
+    intercepted: Option<Box<dyn Intercepted>>,
     thread_time: Option<Box<ThreadTime>>,
     interning: Interning,
     /// Tracks that are described.
