@@ -21,14 +21,17 @@ pub(crate) fn run<R>(what: fmt::Arguments<'_>, work: impl FnOnce() -> R) -> Opti
     // What the panic leaves behind is a value of the program. The library uses none of its own in `work`.
     let result = catch_unwind(AssertUnwindSafe(work));
     let _ = IN_CALLBACK.try_with(|inside| inside.set(before));
-    result
-        .map_err(|panic| {
-            crate::report::report!(
-                "{what} panicked, and the session goes on without it: {}",
-                text(&*panic)
-            );
-        })
-        .ok()
+    result.map_err(|panic| tell(what, &*panic)).ok()
+}
+
+/// One function for all callbacks.
+#[cold]
+#[inline(never)]
+fn tell(what: fmt::Arguments<'_>, panic: &(dyn Any + Send)) {
+    crate::report::report!(
+        "{what} panicked, and the session goes on without it: {}",
+        text(panic)
+    );
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {

@@ -136,9 +136,14 @@ impl StaticName {
         let mut table = NAMES[self.table as usize].lock().unwrap_or_else(PoisonError::into_inner);
         let table = table.get_or_insert_with(HashMap::new);
         let next = u32::try_from(table.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let iid = match next {
-            ..=STATIC_MAX => *table.entry(self.text()).or_insert(next),
-            _ => table.get(self.text()).copied().unwrap_or(u32::MAX),
+        let text = self.text();
+        let iid = match table.get(text) {
+            Some(iid) => *iid,
+            None if next > STATIC_MAX => u32::MAX,
+            None => {
+                table.insert(text, next);
+                next
+            }
         };
         self.iid.store(iid, Ordering::Relaxed);
         if iid > STATIC_MAX { 0 } else { iid }
@@ -228,12 +233,18 @@ pub struct Location {
 }
 
 /// A place that a call site names again and again: sequences find its number without a hash.
+#[cfg(feature = "tracing")]
 #[derive(Debug)]
 pub(crate) struct Place {
     location: Location,
     /// Among all places of the process.
     index: usize,
 }
+
+/// Only call sites of `tracing` have one.
+#[cfg(not(feature = "tracing"))]
+#[derive(Debug)]
+pub(crate) enum Place {}
 
 #[cfg(feature = "tracing")]
 impl Place {
@@ -267,6 +278,7 @@ pub(crate) struct Interning {
     last_text: u64,
     locations: HashMap<(usize, usize, usize, u32), u64, BuildHasherDefault<WordHasher>>,
     /// The numbers of places, by index; 0: none yet.
+    #[cfg(feature = "tracing")]
     places: Vec<u64>,
     /// Numbers up to here are of locations that were forgotten.
     last_location: u64,
@@ -411,10 +423,18 @@ impl Interning {
 
     fn forget_locations(&mut self) {
         self.locations.clear();
+        #[cfg(feature = "tracing")]
         self.places.fill(0);
     }
 
+    #[cfg(not(feature = "tracing"))]
+    #[inline(always)]
+    pub(crate) fn place(&mut self, place: &Place) -> u64 {
+        match *place {}
+    }
+
     /// As [`location`](Self::location).
+    #[cfg(feature = "tracing")]
     #[inline]
     pub(crate) fn place(&mut self, place: &Place) -> u64 {
         match self.places.get(place.index) {
@@ -423,6 +443,7 @@ impl Interning {
         }
     }
 
+    #[cfg(feature = "tracing")]
     #[cold]
     fn new_place(&mut self, place: &Place) -> u64 {
         let iid = self.location(place.location);

@@ -4,7 +4,7 @@
 //! it. A category that is registered is held against all configs, and a config that starts against all categories.
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use client::data_source::Instance;
@@ -176,9 +176,10 @@ pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Cat
 /// Statics of one name are one category to them: the first that was registered.
 pub(crate) fn listed() -> Vec<&'static Category> {
     let registry = lock();
-    let mut names = HashSet::new();
+    // A map of this type is in every program: see `intern`. A set would be 2 KB more.
+    let mut names: HashMap<&'static str, u32> = HashMap::new();
     let listed = registry.categories.iter().filter(|category| category.is_listed());
-    listed.copied().filter(|category| names.insert(category.name())).collect()
+    listed.copied().filter(|category| names.insert(category.name(), 0).is_none()).collect()
 }
 
 /// Starts an instance, and returns its slot; none if all are taken.
