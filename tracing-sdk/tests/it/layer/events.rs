@@ -10,7 +10,7 @@ use tracing_sdk::layer::layer;
 use tracing_sdk::session::{Config, Session};
 use tracing_subscriber::prelude::*;
 
-use super::{body, check, named, recorded};
+use super::{body, check, named, recorded, without_target};
 use crate::alone::alone;
 use crate::trace::{Packet, events, packets};
 
@@ -74,6 +74,32 @@ fn spans_and_fields() {
             "end late=7",
         ],
     );
+}
+
+/// More call sites than a thread has places for, each of them twice.
+#[test]
+fn many_call_sites_are_told_apart() {
+    macro_rules! spans {
+        ($($number:literal)*) => {
+            for _ in 0..2 {$(
+                drop(info_span!(concat!("span_", $number)).entered());
+            )*}
+        };
+    }
+    #[rustfmt::skip]
+    let work = || {
+        spans!(
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29
+            30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56
+            57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83
+            84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99
+        );
+    };
+    let trace = recorded(tracing_subscriber::registry().with(layer()), work);
+    let events: Vec<String> = events(&trace).iter().map(|text| without_target(text)).collect();
+    let begun: Vec<&String> = events.iter().filter(|text| text.starts_with("begin")).collect();
+    let expected: Vec<String> = (0..200).map(|n| format!("begin span_{}", n % 100)).collect();
+    assert_eq!(begun, expected.iter().collect::<Vec<_>>());
 }
 
 #[test]
