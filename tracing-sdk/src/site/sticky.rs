@@ -18,11 +18,26 @@ use crate::sequence::{Spec, thread};
 use crate::site::remembered::Remembered;
 use crate::track::{Track, Unit};
 
-/// What can be replayed.
-#[derive(Clone, Copy)]
-enum Sticky {
-    Counter(&'static Counter<'static>),
-    State(&'static State<'static>),
+/// What can be replayed. Only what sets such a static names its type, so a program contains the code of those it has.
+trait Sticky: Sync {
+    /// Writes the last value to the instances in `bits`.
+    fn replay(&self, bits: u32, members: Members);
+}
+
+impl Sticky for Counter<'static> {
+    fn replay(&self, bits: u32, _: Members) {
+        if let Some((time_ns, value)) = self.settled() {
+            write_counter(bits, &self.track, value, Some(time_ns));
+        }
+    }
+}
+
+impl Sticky for State<'static> {
+    fn replay(&self, bits: u32, members: Members) {
+        if let Some((time_ns, value)) = self.settled() {
+            write_state(bits, members, &self.track, value.as_deref(), Some(time_ns));
+        }
+    }
 }
 
 /// One lock for all statics: a fork must take it, and cannot find others.
@@ -35,7 +50,7 @@ type List = Vec<Entry>;
 
 #[derive(Clone)]
 struct Entry {
-    sticky: Sticky,
+    sticky: &'static dyn Sticky,
     members: Members,
     last: Last,
 }
@@ -63,20 +78,8 @@ pub(crate) fn replay(bits: u32) {
     let entries: Vec<_> = all().iter().map(|entry| (entry.sticky, entry.members)).collect();
     for (sticky, members) in entries {
         let bits = bits & members.instances();
-        if bits == 0 {
-            continue;
-        }
-        match sticky {
-            Sticky::Counter(counter) => {
-                if let Some((time_ns, value)) = counter.settled() {
-                    write_counter(bits, &counter.track, value, Some(time_ns));
-                }
-            }
-            Sticky::State(state) => {
-                if let Some((time_ns, value)) = state.settled() {
-                    write_state(bits, members, &state.track, value.as_deref(), Some(time_ns));
-                }
-            }
+        if bits != 0 {
+            sticky.replay(bits, members);
         }
     }
 }
@@ -174,7 +177,7 @@ impl Counter<'static> {
     fn list(&'static self, category: impl CategoryRef) {
         if !self.is_listed.swap(true, Ordering::Relaxed) {
             let members = category.members();
-            all().push(Entry { sticky: Sticky::Counter(self), members, last: Last::default() });
+            all().push(Entry { sticky: self, members, last: Last::default() });
         }
     }
 
@@ -356,7 +359,7 @@ impl State<'static> {
         let mut all = all();
         if self.number.load(Ordering::Relaxed) == 0 {
             let members = category.members();
-            all.push(Entry { sticky: Sticky::State(self), members, last: Last::default() });
+            all.push(Entry { sticky: self, members, last: Last::default() });
             self.number.store(all.len(), Ordering::Relaxed);
         }
         if let Some(Entry { last, .. }) = self.entry(&mut all) {
