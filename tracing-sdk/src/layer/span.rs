@@ -195,6 +195,14 @@ impl Span {
         if bits == 0 {
             return Written::default();
         }
+        if form == Form::Whole && self.values.is_empty() && self.flows.is_empty() {
+            // Most spans: there is nothing to prepare.
+            let now_ns = clock::now_ns();
+            let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, self.site, None);
+            let written = thread::write_locked(now_ns, bits, &spec, None);
+            self.set_made(written, now_ns);
+            return written;
+        }
         if form == Form::Part {
             self.live(bits);
         }
@@ -225,11 +233,16 @@ impl Span {
             if form != Form::Part {
                 self.values.set_written();
             }
-            if self.made_for.bits == 0 {
-                (self.made_for, self.made_ns) = (written, now_ns);
-            }
+            self.set_made(written, now_ns);
         }
         written
+    }
+
+    /// A slice has begun in `written`. Its time is that of the whole life, if that is not known.
+    fn set_made(&mut self, written: Written, now_ns: u64) {
+        if written.bits != 0 && self.made_for.bits == 0 {
+            (self.made_for, self.made_ns) = (written, now_ns);
+        }
     }
 
     /// Begins the slice of the whole life in those instances that do not have it.
