@@ -25,7 +25,8 @@ const LITERAL_BYTES_MAX: usize = 256;
 
 /// What a field of a span or an event means.
 pub(super) enum Role {
-    Annotation(StaticName),
+    /// Its key is in [`CallSite::keys`].
+    Annotation,
     /// The text of an event.
     Message,
     /// `counter.NAME`
@@ -42,6 +43,8 @@ pub(super) struct CallSite {
     pub(super) priority: Priority,
     pub(super) place: Option<Place>,
     pub(super) roles: Box<[Role]>,
+    /// The names of the fields.
+    pub(super) keys: Box<[StaticName]>,
     /// The name of an event was made by a macro: a file and a line.
     has_default_name: bool,
     /// The fields are counters and nothing else.
@@ -117,10 +120,11 @@ impl CallSite {
             "track" => Role::Track,
             _ => match name.strip_prefix("counter.") {
                 Some(name) if !name.is_empty() => Role::Counter(name),
-                _ => Role::Annotation(StaticName::key(name)),
+                _ => Role::Annotation,
             },
         };
-        let roles: Box<[Role]> = metadata.fields().iter().map(|field| role(field.name())).collect();
+        let fields = || metadata.fields().iter().map(|field| field.name());
+        let roles: Box<[Role]> = fields().map(role).collect();
         let is_counter = |role: &Role| matches!(role, Role::Counter(_));
         let location = metadata.file().zip(metadata.line());
         Self {
@@ -133,10 +137,16 @@ impl CallSite {
             place: location.map(|(file, line)| Place::new(Location { file, function: "", line })),
             only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
             roles,
+            keys: fields().map(StaticName::key).collect(),
             enter_count: EnterCount::default(),
             literal: OnceLock::new(),
             is_formatted: AtomicBool::new(false),
         }
+    }
+
+    /// The key of field `index`, if that is an annotation.
+    pub(super) fn key(&'static self, index: usize) -> Option<&'static StaticName> {
+        self.keys.get(index).filter(|_| matches!(self.roles.get(index), Some(Role::Annotation)))
     }
 
     /// The name of an event that the program chose.

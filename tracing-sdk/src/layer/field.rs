@@ -55,7 +55,7 @@ pub(super) struct Annotations<'a, 'e, 'p> {
 
 impl Annotations<'_, '_, '_> {
     fn put(&mut self, field: &Field, value: &(impl Annotate + ?Sized)) {
-        if let Some(Role::Annotation(key)) = self.site.roles.get(field.index()) {
+        if let Some(key) = self.site.key(field.index()) {
             self.event.annotate_static(key, value);
         }
     }

@@ -15,10 +15,12 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use protos::TrackEventType;
 
 use super::callsite::CallSite;
-use super::values::{Collect, Values};
+use super::values::{ARGUMENTS_MAX, Collect, Values};
 use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
+use crate::event::annotate::Simple;
+use crate::event::argument::Argument;
 use crate::flow::Flow;
 use crate::intern::EventName;
 use crate::sequence::thread::{self, Written};
@@ -195,13 +197,8 @@ impl Span {
         if bits == 0 {
             return Written::default();
         }
-        if form == Form::Whole && self.values.is_empty() && self.flows.is_empty() {
-            // Most spans: there is nothing to prepare.
-            let now_ns = clock::now_ns();
-            let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, self.site, None);
-            let written = thread::write_locked(now_ns, bits, &spec, None);
-            self.set_made(written, now_ns);
-            return written;
+        if form == Form::Whole && self.flows.is_empty() {
+            return self.begin_whole(bits);
         }
         if form == Form::Part {
             self.live(bits);
@@ -235,6 +232,30 @@ impl Span {
             }
             self.set_made(written, now_ns);
         }
+        written
+    }
+
+    /// [`begin`](Self::begin) of almost all slices: there is no flow, and there may be values.
+    fn begin_whole(&mut self, bits: u32) -> Written {
+        let Self { site, values, .. } = &*self;
+        let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, site, None);
+        let now_ns = clock::now_ns();
+        let written = match values.is_empty() {
+            true => thread::write_locked(now_ns, bits, &spec, None),
+            false => {
+                let mut arguments = [Argument::Simple(Simple::Absent); ARGUMENTS_MAX];
+                let mut annotate = |event: &mut Event<'_, '_>| values.annotate(event, site, false);
+                let mut fill = match values.arguments(site, &mut arguments) {
+                    Some(arguments) => Fill::Annotations(&site.keys, arguments),
+                    None => Fill::Closure(&mut annotate),
+                };
+                thread::write_locked(now_ns, bits, &spec, Some(&mut fill))
+            }
+        };
+        if written.bits != 0 {
+            self.values.set_written();
+        }
+        self.set_made(written, now_ns);
         written
     }
 

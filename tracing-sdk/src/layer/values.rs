@@ -10,8 +10,12 @@ use super::callsite::{CallSite, Role};
 use super::field::Causes;
 use crate::event::Event;
 use crate::event::annotate::{Annotate, Simple, Value as Out};
+use crate::event::argument::Argument;
 use crate::event::counter_value::CounterValue;
 use crate::site::sticky::Counter;
+
+/// How many fields a call site may have whose values are [arguments](Values::arguments).
+pub(super) const ARGUMENTS_MAX: usize = 8;
 
 /// How much memory for texts is kept for a later span, bytes.
 const TEXT_BYTES_KEPT: usize = 4096;
@@ -94,12 +98,29 @@ impl Values {
         only_late: bool,
     ) {
         for value in &self.values {
-            if let Some(Role::Annotation(key)) = site.roles.get(value.field)
+            if let Some(key) = site.key(value.field)
                 && (value.is_late || !only_late)
             {
                 event.annotate_static(key, &Shown { stored: &value.stored, texts: &self.texts });
             }
         }
+    }
+
+    /// All values as arguments, if there are few, all of them of basic types and in the order of the fields of their
+    /// call site: the place of each is that of its field, and those behind the last one are left out.
+    pub(super) fn arguments<'v, 'o>(
+        &'v self,
+        site: &'static CallSite,
+        out: &'o mut [Argument<'v>; ARGUMENTS_MAX],
+    ) -> Option<&'o [Argument<'v>]> {
+        let mut count = 0;
+        for value in &self.values {
+            let place = out.get_mut(value.field).filter(|_| value.field >= count)?;
+            site.key(value.field)?;
+            *place = Argument::Simple(simple(&value.stored, &self.texts)?);
+            count = value.field + 1;
+        }
+        out.get(..count)
     }
 
     /// The value of the field `track`.
@@ -124,15 +145,19 @@ impl Annotate for Shown<'_> {
     }
 
     fn simple(&self) -> Option<Simple<'_>> {
-        Some(match self.stored {
-            Stored::U64(number) => Simple::uint(*number),
-            Stored::I64(number) => Simple::int(*number),
-            Stored::F64(number) => Simple::double(*number),
-            Stored::Bool(truth) => Simple::bool(*truth),
-            Stored::Text(range) => Simple::Str(self.texts.get(range.clone()).unwrap_or_default()),
-            Stored::Causes(_) => return None,
-        })
+        simple(self.stored, self.texts)
     }
+}
+
+fn simple<'v>(stored: &Stored, texts: &'v str) -> Option<Simple<'v>> {
+    Some(match stored {
+        Stored::U64(number) => Simple::uint(*number),
+        Stored::I64(number) => Simple::int(*number),
+        Stored::F64(number) => Simple::double(*number),
+        Stored::Bool(truth) => Simple::bool(*truth),
+        Stored::Text(range) => Simple::Str(texts.get(range.clone()).unwrap_or_default()),
+        Stored::Causes(_) => return None,
+    })
 }
 
 /// Collects values of a span. Records its counters.

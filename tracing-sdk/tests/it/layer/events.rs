@@ -76,6 +76,33 @@ fn spans_and_fields() {
     );
 }
 
+/// With few fields, values need no stream. Those that came in another order do.
+#[test]
+fn values_of_few_fields() {
+    let span = || info_span!("few", a = 1, b = tracing::field::Empty, c = "text", d = 0.5, e = true);
+    check(
+        || {
+            // The first one defines the keys.
+            span().in_scope(|| ());
+            span().in_scope(|| ());
+            let late = span();
+            late.record("b", 2);
+            late.in_scope(|| ());
+            info_span!("last", a = tracing::field::Empty, b = "").in_scope(|| ());
+        },
+        &[
+            "begin few a=1 c=text d=0.5 e=true",
+            "end",
+            "begin few a=1 c=text d=0.5 e=true",
+            "end",
+            "begin few a=1 c=text d=0.5 e=true b=2",
+            "end",
+            "begin last b=",
+            "end",
+        ],
+    );
+}
+
 /// More call sites than a thread has places for, each of them twice.
 #[test]
 fn many_call_sites_are_told_apart() {
