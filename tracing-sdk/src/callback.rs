@@ -28,10 +28,7 @@ pub(crate) fn run<R>(what: fmt::Arguments<'_>, work: impl FnOnce() -> R) -> Opti
 #[cold]
 #[inline(never)]
 fn tell(what: fmt::Arguments<'_>, panic: &(dyn Any + Send)) {
-    crate::report::report!(
-        "{what} panicked, and the session goes on without it: {}",
-        text(panic)
-    );
+    crate::report::report!("{what} panicked, and the session goes on without it: {}", text(panic));
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {

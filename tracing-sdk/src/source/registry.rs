@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use client::data_source::Instance;
+use protos::TrackEventConfig;
 
 use super::running::Running;
 use super::settings::Settings;
@@ -45,11 +46,12 @@ impl Registry {
     }
 
     fn enabled(&self, category: &Category) -> u32 {
+        let nothing = TrackEventConfig::default();
         let mut bits = 0;
         for slot in 0..COUNT {
             let on = |running: &Arc<Running>| {
-                let config = &running.settings.categories;
-                rules::is_enabled(config, category.name(), category.tag_list())
+                let config = running.instance.config().track_event_config.as_ref();
+                rules::is_enabled(config.unwrap_or(&nothing), category.name(), category.tag_list())
             };
             bits |= u32::from(self.slots.get(slot).is_some_and(on)) << slot;
         }

@@ -290,11 +290,7 @@ impl StartupInstances for Startup {
         }
     }
 
-    fn adopt(
-        &mut self,
-        id: InstanceId,
-        config: &Arc<DataSourceConfig>,
-    ) -> Option<StartupInstance> {
+    fn adopt(&mut self, id: InstanceId, config: &Arc<DataSourceConfig>) -> Option<StartupInstance> {
         let at = self.running.iter().position(|startup| {
             let own = startup.instance.config();
             own.name == config.name && lock(&startup.source).can_adopt(own, config)

@@ -294,6 +294,7 @@ struct Split {
 
 impl Split {
     /// The request that an entry of `cost` bytes goes into.
+    #[inline(never)]
     fn with_space_for(&mut self, cost: usize) -> &mut CommitDataRequest {
         if self.bytes > 0 && self.bytes + cost > COMMIT_BYTES_MAX {
             self.done.push(Request::CommitData(core::mem::take(&mut self.current)));

@@ -17,8 +17,6 @@ pub(crate) const ABSOLUTE_CLOCK: u32 = 65;
 /// How one instance writes its events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// The patterns of categories.
-    pub(crate) categories: TrackEventConfig,
     pub(crate) clock: u32,
     /// Nanoseconds per unit of a timestamp, at least 1.
     pub(crate) unit_ns: u64,
@@ -30,7 +28,8 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(config: Option<&TrackEventConfig>) -> Self {
-        let config = config.cloned().unwrap_or_default();
+        let nothing = TrackEventConfig::default();
+        let config = config.unwrap_or(&nothing);
         // Zero counts as one, as in the C SDK; the C++ SDK divides by it.
         let unit_ns = config.timestamp_unit_multiplier.unwrap_or(1).max(1);
         let clock = match (config.disable_incremental_timestamps == Some(true), unit_ns) {
@@ -45,7 +44,6 @@ impl Settings {
             drop_dynamic_names: config.filter_dynamic_event_names == Some(true),
             thread_time_period_ns: (config.enable_thread_time_sampling == Some(true))
                 .then(|| config.thread_time_subsampling_ns.unwrap_or(0)),
-            categories: config,
         }
     }
 

@@ -79,7 +79,8 @@ fn spans_and_fields() {
 /// With few fields, values need no stream. Those that came in another order do.
 #[test]
 fn values_of_few_fields() {
-    let span = || info_span!("few", a = 1, b = tracing::field::Empty, c = "text", d = 0.5, e = true);
+    let span =
+        || info_span!("few", a = 1, b = tracing::field::Empty, c = "text", d = 0.5, e = true);
     check(
         || {
             // The first one defines the keys.
