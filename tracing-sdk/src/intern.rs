@@ -18,8 +18,10 @@ use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TracePacketWriter;
+use protozero::Writer as _;
 
 use crate::category::Category;
+use crate::fields;
 use crate::hash::WordHasher;
 
 /// The highest number of a literal. Literals beyond it are written in full.
@@ -29,6 +31,14 @@ const DYNAMIC_MAX: usize = 4096;
 const DYNAMIC_BYTES_MAX: usize = 256;
 /// How much memory for texts of one packet a sequence keeps for the next.
 const DEFINITION_BYTES_KEPT: usize = 4096;
+
+// Fields of `InternedData`. An entry of each has a number and a text (`interned_data.proto`).
+const EVENT_CATEGORIES: u32 = 1;
+const EVENT_NAMES: u32 = 2;
+const DEBUG_ANNOTATION_NAMES: u32 = 3;
+const LOG_MESSAGE_BODY: u32 = 20;
+const DEBUG_ANNOTATION_STRING_VALUES: u32 = 29;
+const CORRELATION_ID_STR: u32 = 43;
 
 /// A literal at a call site: the name of an event or the key of an annotation.
 pub struct StaticName {
@@ -461,40 +471,36 @@ impl Interning {
         let mut data = packet.interned_data();
         let text = |range: Range<usize>| self.definition_text.get(range).unwrap_or_default();
         for definition in self.definitions.drain(..) {
-            match definition {
+            let (kind, iid, text) = match definition {
                 Definition::Category(category) => {
-                    data.event_categories().iid(category.iid().into()).name(category.name());
+                    (EVENT_CATEGORIES, category.iid().into(), category.name())
                 }
-                Definition::EventName(iid, name) => {
-                    data.event_names().iid(iid.into()).name(name);
-                }
-                Definition::Key(iid, name) => {
-                    data.debug_annotation_names().iid(iid.into()).name(name);
-                }
+                Definition::EventName(iid, name) => (EVENT_NAMES, iid.into(), name),
+                Definition::Key(iid, name) => (DEBUG_ANNOTATION_NAMES, iid.into(), name),
                 #[cfg(feature = "tracing")]
-                Definition::LogBody(iid, body) => {
-                    data.log_message_body().iid(iid.into()).body(body);
-                }
-                Definition::Text(Kind::EventName, iid, range) => {
-                    data.event_names().iid(iid).name(text(range));
-                }
-                Definition::Text(Kind::StringValue, iid, range) => {
-                    data.debug_annotation_string_values().iid(iid).str(text(range).as_bytes());
-                }
-                Definition::Text(Kind::LogBody, iid, range) => {
-                    data.log_message_body().iid(iid).body(text(range));
-                }
-                Definition::Text(Kind::CorrelationId, iid, range) => {
-                    data.correlation_id_str().iid(iid).str(text(range).as_bytes());
+                Definition::LogBody(iid, body) => (LOG_MESSAGE_BODY, iid.into(), body),
+                Definition::Text(kind, iid, range) => {
+                    let kind = match kind {
+                        Kind::EventName => EVENT_NAMES,
+                        Kind::StringValue => DEBUG_ANNOTATION_STRING_VALUES,
+                        Kind::LogBody => LOG_MESSAGE_BODY,
+                        Kind::CorrelationId => CORRELATION_ID_STR,
+                    };
+                    (kind, iid, text(range))
                 }
                 Definition::Location(iid, location) => {
                     let mut out = data.source_locations();
-                    out.iid(iid).file_name(location.file).line_number(location.line);
+                    let out = out.scope_mut();
+                    fields::number(out, 1, iid);
+                    fields::text(out, 2, location.file.as_bytes());
                     if !location.function.is_empty() {
-                        out.function_name(location.function);
+                        fields::text(out, 3, location.function.as_bytes());
                     }
+                    fields::number(out, 4, location.line.into());
+                    continue;
                 }
-            }
+            };
+            fields::entry(data.scope_mut(), kind, iid, text.as_bytes());
         }
         // One long text must not occupy memory for ever.
         self.definition_text.clear();

@@ -64,6 +64,7 @@ mod category;
 mod clock;
 pub mod data_source;
 mod event;
+mod fields;
 mod flow;
 mod fork;
 mod hash;

@@ -33,8 +33,7 @@ pub struct Startup {
     code: Code,
 }
 
-/// What copies and compares configs. [`Startup::new`] alone names it: a program without startup tracing does not contain
-/// it.
+/// What copies and compares configs. [`Startup::new`] alone names it, so a program without startup tracing lacks it.
 #[derive(Clone, Copy)]
 struct Code {
     options: fn(&Startup) -> StartupOptions,

@@ -38,6 +38,7 @@ use crate::clock;
 use crate::event::Event;
 use crate::event::argument::Argument;
 use crate::event::counter_value::CounterValue;
+use crate::fields;
 use crate::interceptor::Intercepted;
 use crate::intern::{EventName, Interning, Place, StaticName, WrittenName};
 use crate::source::running::Running;
@@ -441,8 +442,7 @@ impl Sequence {
             }
             let settings = &self.running.settings;
             let stamp = stamp(&mut self.last_ns, settings, now_ns, time_ns);
-            let mut packet = self.writer.new_packet();
-            packet.timestamp(stamp.value).sequence_flags(NEEDS_STATE);
+            let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, stamp.value);
             if let Some(clock) = stamp.clock {
                 packet.timestamp_clock_id(clock);
             }

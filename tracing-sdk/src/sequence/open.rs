@@ -4,17 +4,35 @@
 use core::sync::atomic::Ordering;
 
 use protos::{ClockSnapshotWriter, TrackEventDefaultsWriter};
+use protozero::Writer as _;
 
 use super::thread_time::ThreadTime;
 use super::{Fill, Sequence, Spec};
 use crate::event::annotate::Simple;
 use crate::event::argument::Argument;
+use crate::fields;
 use crate::intern::StaticName;
 use crate::source::settings::{
     ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
 };
 use crate::track::Track;
-use crate::track::process;
+use crate::track::describe::thread_field;
+use crate::track::{describe, process};
+
+/// Fields of `ProcessDescriptor` (`process_descriptor.proto`).
+mod process_field {
+    pub(super) const PID: u32 = 1;
+    pub(super) const CMDLINE: u32 = 2;
+    pub(super) const PROCESS_NAME: u32 = 6;
+}
+
+/// Fields of `ClockSnapshot.Clock` (`clock_snapshot.proto`).
+mod clock_field {
+    pub(super) const CLOCK_ID: u32 = 1;
+    pub(super) const TIMESTAMP: u32 = 2;
+    pub(super) const IS_INCREMENTAL: u32 = 3;
+    pub(super) const UNIT_MULTIPLIER_NS: u32 = 4;
+}
 
 impl Sequence {
     /// Forgets what was defined, and writes the opening. False if it was lost, too.
@@ -28,10 +46,10 @@ impl Sequence {
         let thread = Track::current_thread().uuid();
         self.tracks.insert(thread);
         let process = Track::process().uuid();
-        let pid = i32::try_from(std::process::id()).unwrap_or(0);
+        let pid = std::process::id().into();
 
-        let mut packet = self.writer.new_packet();
-        packet.sequence_flags(CLEARED).timestamp(first_timestamp(settings, now_ns));
+        let timestamp = first_timestamp(settings, now_ns);
+        let mut packet = fields::begin(&mut self.writer, CLEARED, timestamp);
         let mut defaults = packet.trace_packet_defaults();
         defaults.timestamp_clock_id(settings.clock);
         let thread_time = self.thread_time.as_deref_mut();
@@ -46,14 +64,15 @@ impl Sequence {
             return false;
         }
 
-        let mut packet = self.writer.new_packet();
-        packet.sequence_flags(NEEDS_STATE).timestamp(first_timestamp(settings, now_ns));
+        let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, timestamp);
         let mut descriptor = packet.track_descriptor();
-        descriptor.uuid(thread).parent_uuid(process);
+        describe::begin(&mut descriptor, thread, Some(process));
         let mut description = descriptor.thread();
-        description.pid(pid).tid(i64::from(os::thread::id()));
+        let out = description.scope_mut();
+        fields::number(out, thread_field::PID, pid);
+        fields::number(out, thread_field::TID, os::thread::id().into());
         if let Some(name) = process::thread_name() {
-            description.thread_name(&name);
+            fields::text(out, thread_field::THREAD_NAME, name.as_bytes());
         }
         drop(description);
         drop(descriptor);
@@ -63,18 +82,18 @@ impl Sequence {
             return false;
         }
 
-        let mut packet = self.writer.new_packet();
-        packet.sequence_flags(NEEDS_STATE).timestamp(first_timestamp(settings, now_ns));
+        let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, timestamp);
         let mut descriptor = packet.track_descriptor();
-        descriptor.uuid(process);
+        describe::begin(&mut descriptor, process, None);
         let mut description = descriptor.process();
-        description.pid(pid);
+        let out = description.scope_mut();
+        fields::number(out, process_field::PID, pid);
         let arguments = process::command_line();
         if let Some(name) = arguments.first() {
-            description.process_name(name);
+            fields::text(out, process_field::PROCESS_NAME, name.as_bytes());
         }
         for argument in &arguments {
-            description.cmdline(argument);
+            fields::text(out, process_field::CMDLINE, argument.as_bytes());
         }
         drop(description);
         drop(descriptor);
@@ -91,9 +110,8 @@ impl Sequence {
         if let Some(thread_time) = &self.thread_time
             && !self.writer.is_dropping()
         {
-            let mut packet = self.writer.new_packet();
             let timestamp = first_timestamp(&self.running.settings, now_ns);
-            packet.sequence_flags(NEEDS_STATE).timestamp(timestamp);
+            let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, timestamp);
             thread_time.describe(&mut packet.track_descriptor());
         }
     }
@@ -141,16 +159,22 @@ fn first_timestamp(settings: &Settings, now_ns: u64) -> u64 {
 /// One moment on all clocks of the sequence.
 fn snapshot(settings: &Settings, now_ns: u64, mut snapshot: ClockSnapshotWriter<'_>) {
     let unit_ns = settings.unit_ns;
-    snapshot.clocks().clock_id(TRACE_CLOCK).timestamp(now_ns);
-    let mut clock = |id, incremental| {
+    let mut clock = |id: u32, is_incremental: bool, unit_ns: u64| {
         let mut clock = snapshot.clocks();
-        clock.clock_id(id).timestamp(now_ns / unit_ns);
-        clock.is_incremental(incremental).unit_multiplier_ns(unit_ns);
+        let out = clock.scope_mut();
+        fields::number(out, clock_field::CLOCK_ID, id.into());
+        fields::number(out, clock_field::TIMESTAMP, now_ns / unit_ns);
+        if id != TRACE_CLOCK {
+            fields::number(out, clock_field::IS_INCREMENTAL, is_incremental.into());
+            fields::number(out, clock_field::UNIT_MULTIPLIER_NS, unit_ns);
+        }
     };
-    if settings.clock == INCREMENTAL_CLOCK {
-        clock(INCREMENTAL_CLOCK, true);
-    }
-    if unit_ns > 1 {
-        clock(ABSOLUTE_CLOCK, false);
+    let clocks = [
+        (true, TRACE_CLOCK, 1),
+        (settings.clock == INCREMENTAL_CLOCK, INCREMENTAL_CLOCK, unit_ns),
+        (unit_ns > 1, ABSOLUTE_CLOCK, unit_ns),
+    ];
+    for (_, id, unit_ns) in clocks.into_iter().filter(|(is_there, ..)| *is_there) {
+        clock(id, id == INCREMENTAL_CLOCK, unit_ns);
     }
 }

@@ -14,9 +14,12 @@
 use protos::{
     CounterDescriptorBuiltinCounterType, TrackDescriptorWriter, TrackEventDefaultsWriter,
 };
+use protozero::Writer as _;
 
+use crate::fields;
 use crate::source::settings::Settings;
-use crate::track::Track;
+use crate::track::describe::counter_field;
+use crate::track::{Track, describe};
 
 const NAME: &str = "thread_time";
 
@@ -49,13 +52,16 @@ impl ThreadTime {
     /// Describes the counter.
     pub(super) fn describe(&self, out: &mut TrackDescriptorWriter<'_>) {
         let thread = Track::current_thread();
-        out.uuid(uuid(&thread)).parent_uuid(thread.uuid()).static_name(NAME);
+        describe::begin(out, uuid(&thread), Some(thread.uuid()));
+        describe::static_name(out, NAME);
         let mut counter = out.counter();
-        counter.r#type(CounterDescriptorBuiltinCounterType::COUNTER_THREAD_TIME_NS);
+        let out = counter.scope_mut();
+        let kind = CounterDescriptorBuiltinCounterType::COUNTER_THREAD_TIME_NS;
+        fields::number(out, counter_field::TYPE, i64::from(kind.0).cast_unsigned());
         if self.unit_ns != 1 {
-            counter.unit_multiplier(self.unit_ns.cast_signed());
+            fields::number(out, counter_field::UNIT_MULTIPLIER, self.unit_ns);
         }
-        counter.is_incremental(true);
+        fields::number(out, counter_field::IS_INCREMENTAL, 1);
     }
 
     /// The value for an event at `time_ns`.

@@ -5,8 +5,11 @@ use protos::{
     TrackDescriptorSiblingMergeBehavior as MergeBehavior, TrackDescriptorWriter,
 };
 
+use protozero::Writer as _;
+
 use super::process;
 use super::{CounterOptions, Kind, Merge, Name, Order, Parent, Track, Unit};
+use crate::fields;
 
 impl<'a> Track<'a> {
     /// The track that must be described before this one.
@@ -28,24 +31,56 @@ impl<'a> Track<'a> {
     }
 }
 
+// Fields of `TrackDescriptor` (`track_descriptor.proto`).
+const UUID: u32 = 1;
+const NAME: u32 = 2;
+const PARENT_UUID: u32 = 5;
+const STATIC_NAME: u32 = 10;
+const CHILD_ORDERING: u32 = 11;
+const SIBLING_ORDER_RANK: u32 = 12;
+const DESCRIPTION: u32 = 14;
+const SIBLING_MERGE_BEHAVIOR: u32 = 15;
+const SIBLING_MERGE_KEY: u32 = 16;
+
+/// Fields of `ThreadDescriptor` (`thread_descriptor.proto`).
+pub(crate) mod thread_field {
+    pub(crate) const PID: u32 = 1;
+    pub(crate) const TID: u32 = 2;
+    pub(crate) const THREAD_NAME: u32 = 5;
+}
+
+/// Fields of `CounterDescriptor` (`counter_descriptor.proto`).
+pub(crate) mod counter_field {
+    pub(crate) const TYPE: u32 = 1;
+    pub(crate) const UNIT: u32 = 3;
+    pub(crate) const UNIT_MULTIPLIER: u32 = 4;
+    pub(crate) const IS_INCREMENTAL: u32 = 5;
+    pub(crate) const UNIT_NAME: u32 = 6;
+    pub(crate) const Y_AXIS_SHARE_KEY: u32 = 7;
+}
+
+/// Begins the description of track `uuid`.
+pub(crate) fn begin(out: &mut TrackDescriptorWriter<'_>, uuid: u64, parent: Option<u64>) {
+    fields::number(out.scope_mut(), UUID, uuid);
+    if let Some(parent) = parent {
+        fields::number(out.scope_mut(), PARENT_UUID, parent);
+    }
+}
+
+/// Writes a name that is a literal of the program.
+pub(crate) fn static_name(out: &mut TrackDescriptorWriter<'_>, name: &str) {
+    fields::text(out.scope_mut(), STATIC_NAME, name.as_bytes());
+}
+
 /// Writes all fields of `track` but those of its ancestors.
 pub(crate) fn describe(track: &Track<'_>, out: &mut TrackDescriptorWriter<'_>) {
     let uuid = track.uuid();
-    out.uuid(uuid);
-    match uuid ^ track.id ^ track.hash {
-        0 => {}
-        parent => {
-            out.parent_uuid(parent);
-        }
-    }
+    let parent = uuid ^ track.id ^ track.hash;
+    begin(out, uuid, (parent != 0).then_some(parent));
     match track.name {
         Name::None => {}
-        Name::Static(name) => {
-            out.static_name(name);
-        }
-        Name::Dynamic(name) => {
-            out.name(name);
-        }
+        Name::Static(name) => static_name(out, name),
+        Name::Dynamic(name) => fields::text(out.scope_mut(), NAME, name.as_bytes()),
     }
     match &track.kind {
         Kind::Known | Kind::Slices => {}
@@ -55,64 +90,72 @@ pub(crate) fn describe(track: &Track<'_>, out: &mut TrackDescriptorWriter<'_>) {
             out.state();
         }
     }
+    let out = out.scope_mut();
     if let Some(order) = track.order {
-        out.child_ordering(match order {
+        let order = match order {
             Order::Lexicographic => Ordering::LEXICOGRAPHIC,
             Order::Chronological => Ordering::CHRONOLOGICAL,
             Order::Explicit => Ordering::EXPLICIT,
-        });
+        };
+        fields::number(out, CHILD_ORDERING, signed(order.0.into()));
     }
     if let Some(rank) = track.rank {
-        out.sibling_order_rank(rank);
+        fields::number(out, SIBLING_ORDER_RANK, signed(rank.into()));
     }
     if let Some(description) = track.description {
-        out.description(description);
+        fields::text(out, DESCRIPTION, description.as_bytes());
     }
-    match track.merge {
-        None => {}
-        Some(Merge::ByName) => {
-            out.sibling_merge_behavior(MergeBehavior::SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME);
-        }
-        Some(Merge::Never) => {
-            out.sibling_merge_behavior(MergeBehavior::SIBLING_MERGE_BEHAVIOR_NONE);
-        }
-        Some(Merge::ByKey(key)) => {
-            out.sibling_merge_behavior(MergeBehavior::SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY);
-            out.sibling_merge_key(key);
+    if let Some(merge) = track.merge {
+        let (behavior, key) = match merge {
+            Merge::ByName => (MergeBehavior::SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME, None),
+            Merge::Never => (MergeBehavior::SIBLING_MERGE_BEHAVIOR_NONE, None),
+            Merge::ByKey(key) => {
+                (MergeBehavior::SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY, Some(key))
+            }
+        };
+        fields::number(out, SIBLING_MERGE_BEHAVIOR, signed(behavior.0.into()));
+        if let Some(key) = key {
+            fields::text(out, SIBLING_MERGE_KEY, key.as_bytes());
         }
     }
 }
 
+/// A signed number and an enum, as a varint of 64 bits.
+fn signed(value: i64) -> u64 {
+    value.cast_unsigned()
+}
+
 fn thread(tid: u32, out: &mut TrackDescriptorWriter<'_>) {
     let mut thread = out.thread();
-    thread.pid(i32::try_from(std::process::id()).unwrap_or(0)).tid(i64::from(tid));
+    let out = thread.scope_mut();
+    fields::number(out, thread_field::PID, std::process::id().into());
+    fields::number(out, thread_field::TID, tid.into());
     if let Some(name) = process::name_of_thread(tid) {
-        thread.thread_name(&name);
+        fields::text(out, thread_field::THREAD_NAME, name.as_bytes());
     }
 }
 
 fn counter(options: &CounterOptions<'_>, out: &mut TrackDescriptorWriter<'_>) {
     // Present also when it is empty: it makes the track a counter.
     let mut counter = out.counter();
-    match options.unit {
-        Unit::None => {}
-        Unit::Count => {
-            counter.unit(CounterDescriptorUnit::UNIT_COUNT);
-        }
-        Unit::Bytes => {
-            counter.unit(CounterDescriptorUnit::UNIT_SIZE_BYTES);
-        }
-        Unit::Nanoseconds => {
-            counter.unit(CounterDescriptorUnit::UNIT_TIME_NS);
-        }
+    let out = counter.scope_mut();
+    let unit = match options.unit {
+        Unit::None => None,
+        Unit::Count => Some(CounterDescriptorUnit::UNIT_COUNT),
+        Unit::Bytes => Some(CounterDescriptorUnit::UNIT_SIZE_BYTES),
+        Unit::Nanoseconds => Some(CounterDescriptorUnit::UNIT_TIME_NS),
         Unit::Other(name) => {
-            counter.unit_name(name);
+            fields::text(out, counter_field::UNIT_NAME, name.as_bytes());
+            None
         }
+    };
+    if let Some(unit) = unit {
+        fields::number(out, counter_field::UNIT, signed(unit.0.into()));
     }
     if options.multiplier != 1 {
-        counter.unit_multiplier(options.multiplier);
+        fields::number(out, counter_field::UNIT_MULTIPLIER, signed(options.multiplier));
     }
     if let Some(axis) = options.axis {
-        counter.y_axis_share_key(axis);
+        fields::text(out, counter_field::Y_AXIS_SHARE_KEY, axis.as_bytes());
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! Each sequence describes a track, and before it all its ancestors, when it uses the track for the first time.
 
-mod describe;
+pub(crate) mod describe;
 pub(crate) mod process;
 #[cfg(test)]
 mod tests;
