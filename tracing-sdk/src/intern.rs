@@ -176,7 +176,19 @@ pub enum EventName<'a> {
     /// Written in full.
     Dynamic(&'a str),
     /// Written in full once for each sequence.
-    Interned(&'a str),
+    Interned(&'a str, Intern),
+}
+
+/// Gives a sequence's number of a text. What makes such a name brings it, so that no other program contains it.
+#[derive(Clone, Copy, Debug)]
+pub struct Intern(fn(&mut Interning, &str) -> Option<u64>);
+
+impl<'a> EventName<'a> {
+    /// A name that repeats.
+    #[must_use]
+    pub const fn interned(text: &'a str) -> Self {
+        Self::Interned(text, Intern(|interning, text| interning.text(Kind::EventName, text)))
+    }
 }
 
 /// The name of an event, as it is written.
@@ -342,11 +354,11 @@ impl Interning {
                 0 => WrittenName::Text(name.text()),
                 iid => WrittenName::Iid(iid.into()),
             },
-            EventName::Dynamic(_) | EventName::Interned(_) if drop_dynamic => {
+            EventName::Dynamic(_) | EventName::Interned(..) if drop_dynamic => {
                 WrittenName::Text("FILTERED")
             }
             EventName::Dynamic(name) => WrittenName::Text(name),
-            EventName::Interned(name) => match self.text(Kind::EventName, name) {
+            EventName::Interned(name, Intern(intern)) => match intern(self, name) {
                 Some(iid) => WrittenName::Iid(iid),
                 None => WrittenName::Text(name),
             },

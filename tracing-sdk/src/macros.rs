@@ -323,7 +323,7 @@ macro_rules! __event {
     (@name $verb:ident $category:expr, name = @ $name:expr $(, $($rest:tt)*)?) => {
         match $name {
             ref name => $crate::__event!(@args $verb [$category]
-                [$crate::__private::Name::Interned(::core::convert::AsRef::<str>::as_ref(name))]
+                [$crate::__private::Name::interned(::core::convert::AsRef::<str>::as_ref(name))]
                 [] [] $($($rest)*)? ,),
         }
     };

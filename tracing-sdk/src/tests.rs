@@ -64,7 +64,7 @@ impl Place {
         options.page_bytes_hint = 4096;
         let mut producer = PolledProducer::new(service.producer(), options);
         let descriptor = descriptor(1, &registry::listed());
-        producer.register(descriptor, TrackEventSource::new()).expect("a name");
+        producer.register(descriptor, TrackEventSource::new(None)).expect("a name");
         producer.poll();
         Self { service, producer }
     }

@@ -27,7 +27,7 @@ pub(crate) use self::state::Offer;
 use self::state::lock;
 use crate::clock;
 use crate::on::ON;
-use crate::source::{TrackEventSource, descriptor, registry};
+use crate::source::{CanAdopt, TrackEventSource, descriptor, registry};
 use crate::stall;
 use crate::track::process;
 
@@ -190,7 +190,8 @@ impl Init {
             let mut options = self.options();
             options.startup = self.0.startup.as_ref().map(Startup::options);
             let producer = Producer::connect(options)?;
-            offer(&producer)?;
+            let can_adopt = self.0.startup.as_ref().map(Startup::can_adopt);
+            offer(&producer, can_adopt)?;
             runtime.sources.iter().for_each(|source| offer_source(source, &producer));
             runtime.system = Some(Arc::new(producer));
             runtime.system_options = Some(self.0);
@@ -236,7 +237,7 @@ impl Init {
             self.set_up();
             let in_process = InProcess::start(self.options())?;
             let producer = in_process.producer();
-            offer(producer)?;
+            offer(producer, None)?;
             runtime.sources.iter().for_each(|source| offer_source(source, producer));
             runtime.in_process = Some(in_process);
             runtime.in_process_options = Some(self.0);
@@ -367,12 +368,12 @@ fn source_id() -> u64 {
     process::uuid() | 1
 }
 
-fn offer(producer: &Producer) -> Result<(), ProducerError> {
+fn offer(producer: &Producer, can_adopt: Option<CanAdopt>) -> Result<(), ProducerError> {
     if !ON {
         return Ok(());
     }
     let descriptor = descriptor(source_id(), &registry::listed());
-    producer.register(descriptor, TrackEventSource::new())
+    producer.register(descriptor, TrackEventSource::new(can_adopt))
 }
 
 /// Offers a data source to all services, now and later.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use client::producer::{StartupCallback, StartupEvent, StartupOptions};
 use protos::DataSourceConfig;
 
-use crate::source;
+use crate::source::{self, CanAdopt};
 
 /// Startup tracing: a program records its beginning before a session asks for it, and before it is connected to
 /// `traced`. When a session with an equal config starts, it gets all that was recorded. When none has started after ten
@@ -38,6 +38,7 @@ pub struct Startup {
 struct Code {
     options: fn(&Startup) -> StartupOptions,
     are_equal: fn(&[DataSourceConfig], &[DataSourceConfig]) -> bool,
+    can_adopt: CanAdopt,
 }
 
 impl Default for Startup {
@@ -49,7 +50,11 @@ impl Default for Startup {
 impl Startup {
     /// Nothing yet, for ten seconds.
     pub fn new() -> Self {
-        let code = Code { options: Self::to_options, are_equal: |one, other| one == other };
+        let code = Code {
+            options: Self::to_options,
+            are_equal: |one, other| one == other,
+            can_adopt: source::can_adopt,
+        };
         Self { sources: Vec::new(), timeout: None, on_event: None, code }
     }
 
@@ -111,6 +116,10 @@ impl Startup {
 
     pub(super) fn options(&self) -> StartupOptions {
         (self.code.options)(self)
+    }
+
+    pub(super) fn can_adopt(&self) -> CanAdopt {
+        self.code.can_adopt
     }
 
     fn to_options(&self) -> StartupOptions {

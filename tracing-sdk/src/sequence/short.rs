@@ -124,7 +124,7 @@ impl Sequence {
             EventName::Static(name) => {
                 Some(self.interning.event_name(name)).filter(|iid| *iid != 0)
             }
-            EventName::Dynamic(_) | EventName::Interned(_) => None,
+            EventName::Dynamic(_) | EventName::Interned(..) => None,
         }
     }
 }

@@ -409,7 +409,7 @@ fn write_state(
     let spec = Spec {
         kind: TrackEventType::TYPE_STATE,
         members: Some(members),
-        name: value.map_or(EventName::None, EventName::Interned),
+        name: value.map_or(EventName::None, EventName::interned),
         track: Some(track),
         place: None,
         time_ns,

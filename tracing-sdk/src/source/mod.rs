@@ -34,11 +34,29 @@ pub(crate) const NAME: &str = "track_event";
 pub(crate) struct TrackEventSource {
     /// Instances of this producer, with the slot and the interceptor of each.
     running: Vec<(Instance, usize, Option<Interception>)>,
+    can_adopt: Option<CanAdopt>,
+}
+
+/// See [`DataSource::can_adopt`].
+pub(crate) type CanAdopt = fn(&DataSourceConfig, &DataSourceConfig) -> bool;
+
+/// Whether a session with `config` can go on with what was recorded for `startup`.
+pub(crate) fn can_adopt(startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
+    // Else a session would miss what went to an interceptor, or the other way round.
+    let way = |config: &DataSourceConfig| {
+        config.interceptor_config.as_ref().map(protozero::Message::encode_to_vec)
+    };
+    let is_same_way = way(startup) == way(config);
+    match (&startup.track_event_config, &config.track_event_config) {
+        (Some(startup), Some(config)) => is_same_way && settings::select_the_same(startup, config),
+        _ => false,
+    }
 }
 
 impl TrackEventSource {
-    pub(crate) fn new() -> Self {
-        Self { running: Vec::new() }
+    /// `can_adopt` is the function of this module, for a producer with startup tracing.
+    pub(crate) fn new(can_adopt: Option<CanAdopt>) -> Self {
+        Self { running: Vec::new(), can_adopt }
     }
 
     fn slot(&self, instance: &Instance) -> Option<usize> {
@@ -78,17 +96,7 @@ impl DataSource for TrackEventSource {
     }
 
     fn can_adopt(&self, startup: &DataSourceConfig, config: &DataSourceConfig) -> bool {
-        // Else a session would miss what went to an interceptor, or the other way round.
-        let way = |config: &DataSourceConfig| {
-            config.interceptor_config.as_ref().map(protozero::Message::encode_to_vec)
-        };
-        let is_same_way = way(startup) == way(config);
-        match (&startup.track_event_config, &config.track_event_config) {
-            (Some(startup), Some(config)) => {
-                is_same_way && settings::select_the_same(startup, config)
-            }
-            _ => false,
-        }
+        self.can_adopt.is_some_and(|can_adopt| can_adopt(startup, config))
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_session_adopts_only_what_goes_the_same_way() {
-    let source = TrackEventSource::new();
+    let source = TrackEventSource::new(Some(can_adopt));
     let usual = config_of(only(&["net"]));
     let name = Some("console".to_owned());
     let interceptor_config = Some(InterceptorConfig { name, ..Default::default() });
