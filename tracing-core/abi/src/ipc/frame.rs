@@ -20,6 +20,9 @@ use super::call::{Invoke, InvokeReply};
 use super::cut::{self, Cuts, FrameError, HEADER_BYTES};
 use super::wire;
 
+/// Memory that is kept for the next bytes, bytes. Peers that once sent much, and then nothing, must not make it add up.
+const KEPT_BYTES: usize = 8 * 1024;
+
 /// Cuts a byte stream into frames. Between two calls it holds less than one frame, if complete frames are
 /// taken out.
 #[derive(Debug, Default)]
@@ -53,6 +56,24 @@ impl Deframer {
     /// The next complete frame, without its length.
     pub fn pop(&mut self) -> Option<&[u8]> {
         self.cuts.pop(&self.bytes)
+    }
+
+    /// Gives back the memory of frames that were taken out, if none is left.
+    pub fn trim(&mut self) {
+        if self.has_frames() || self.bytes.capacity() <= KEPT_BYTES {
+            return;
+        }
+        let taken = self.cuts.remove_taken(self.bytes.len());
+        self.bytes.drain(..taken);
+        // A frame that is too long was refused when it came.
+        let missing = self.cuts.advance(&self.bytes).unwrap_or(0);
+        self.bytes.shrink_to(self.bytes.len().saturating_add(missing).max(KEPT_BYTES));
+    }
+
+    /// How much memory it takes, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Whether there are complete frames that were not taken out.

@@ -154,6 +154,13 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
         self.outbox.len()
     }
 
+    /// About how much memory the connection takes: what it received and what waits to be sent, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let events = self.events.capacity().saturating_mul(size_of::<HostEvent<P, F>>());
+        self.deframer.memory().saturating_add(self.outbox.memory()).saturating_add(events)
+    }
+
     /// Frames that were not protobuf and were therefore skipped.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
@@ -182,6 +189,7 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
             }
             self.refused = self.refused.saturating_add(1);
         }
+        deframer.trim();
         self.deframer = deframer;
         event
     }

@@ -1,10 +1,19 @@
 //! Frames that wait to be sent, some with a descriptor on their first byte.
+//!
+//! Short frames are joined: a frame in the queue takes far more memory than its bytes, and a peer that reads nothing
+//! chooses how many short ones there are.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Frames sent with one call at most; two parts each stay well below the kernel's limit of 1024.
 const FRAMES_PER_SEND: usize = 32;
+/// A frame of so many bytes, or less, is copied behind the one before ...
+const JOINED_FRAME_BYTES_MAX: usize = 1024;
+/// ... while those are fewer bytes than this.
+const JOINED_BYTES_MAX: usize = 4096;
+/// Places that an empty queue keeps.
+const PLACES_KEPT: usize = 2 * FRAMES_PER_SEND;
 
 #[derive(Debug)]
 struct Waiting<F, M> {
@@ -43,19 +52,45 @@ impl<F, M: AsRef<[u8]>> Waiting<F, M> {
     fn len(&self) -> usize {
         self.parts().iter().fold(0, |len, part| len.saturating_add(part.len()))
     }
+
+    /// All of its bytes.
+    fn whole_len(&self) -> usize {
+        let message_len = self.message.as_ref().map_or(0, |message| message.as_ref().len());
+        self.head.len().saturating_add(message_len)
+    }
+
+    /// Puts another frame behind it.
+    fn join(&mut self, next: &Self) {
+        if let Some(message) = self.message.take() {
+            self.head.extend_from_slice(message.as_ref());
+        }
+        next.parts().into_iter().for_each(|part| self.head.extend_from_slice(part));
+    }
 }
 
 impl<F, M: AsRef<[u8]>> Outbox<F, M> {
     pub(super) fn push(&mut self, head: Vec<u8>, message: Option<M>, fd: Option<F>) {
-        let message_len = message.as_ref().map_or(0, |message| message.as_ref().len());
-        self.len = self.len.saturating_add(head.len()).saturating_add(message_len);
-        self.frames.push_back(Waiting { head, message, sent: 0, fd });
+        let frame = Waiting { head, message, sent: 0, fd };
+        let len = frame.len();
+        self.len = self.len.saturating_add(len);
+        let last = self.frames.back_mut().filter(|last| last.whole_len() < JOINED_BYTES_MAX);
+        match last {
+            Some(last) if frame.fd.is_none() && len <= JOINED_FRAME_BYTES_MAX => last.join(&frame),
+            _ => self.frames.push_back(frame),
+        }
     }
 
     /// Bytes that wait.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// About how much memory the queue takes, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let places = self.frames.capacity().saturating_mul(size_of::<Waiting<F, M>>());
+        self.len.saturating_add(places)
     }
 
     /// Whether the queue is empty.
@@ -86,7 +121,8 @@ impl<F, M: AsRef<[u8]>> Outbox<F, M> {
         self.advance_with(sent, drop);
     }
 
-    /// The same; `recycle` gets the response messages that have left whole, for their memory.
+    /// The same; `recycle` gets the response messages that have left whole, for their memory, but not those of short
+    /// frames, which were copied.
     pub fn advance_with(&mut self, mut sent: usize, mut recycle: impl FnMut(M)) {
         self.len = self.len.saturating_sub(sent);
         while sent > 0
@@ -103,6 +139,9 @@ impl<F, M: AsRef<[u8]>> Outbox<F, M> {
             if let Some(message) = self.frames.pop_front().and_then(|frame| frame.message) {
                 recycle(message);
             }
+        }
+        if self.frames.is_empty() && self.frames.capacity() > PLACES_KEPT {
+            self.frames = VecDeque::new();
         }
     }
 

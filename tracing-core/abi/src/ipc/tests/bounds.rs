@@ -72,3 +72,64 @@ fn a_request_whose_structs_take_too_much_is_unroutable() {
     assert!(ProducerPort::decode(2, &descriptor(4_000)).is_ok());
     assert!(ProducerPort::decode(2, &descriptor(65_000)).is_err());
 }
+
+/// A peer that takes no replies chooses how many there are. One in the queue takes far more memory than its bytes.
+#[test]
+fn replies_that_nobody_takes_are_kept_as_bytes() {
+    let mut host = Host::<Echo, u32>::default();
+    let mut expected = Vec::new();
+    for id in 0..20_000 {
+        let call = CallId::new(id % 100);
+        let result = if id % 3 == 0 { Err(Rejected) } else { Ok(vec![id as u8; id as usize % 40]) };
+        let mut alone = Host::<Echo, u32>::default();
+        alone.reply(call, result.clone(), false, None).unwrap();
+        expected.extend(drain(alone.outbox()).0);
+        host.reply(call, result, false, None).unwrap();
+    }
+    let (memory, len) = (host.outbox().memory(), host.queued_len());
+    assert_eq!(len, expected.len());
+    assert!(memory < 2 * len, "{memory} bytes of memory for {len}");
+    // Sent in pieces that end anywhere.
+    let mut sent = Vec::new();
+    while !host.outbox().is_empty() {
+        let mut parts = Vec::new();
+        host.outbox().next(&mut parts);
+        let piece: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).take(777).collect();
+        host.outbox().advance(piece.len());
+        sent.extend(piece);
+    }
+    assert!(sent == expected);
+}
+
+#[test]
+fn a_queue_that_was_long_keeps_no_memory() {
+    let mut host = Host::<Echo, u32>::default();
+    for _ in 0..1000 {
+        host.reply(CallId::new(1), Ok(vec![0; 5000]), true, None).unwrap();
+    }
+    assert!(host.memory() > 5_000_000);
+    drain(host.outbox());
+    assert!(host.memory() < 16 * 1024, "{} bytes", host.memory());
+}
+
+/// What a peer sent is given back when it is handled; of a frame that is not complete there is as much as it claims.
+#[test]
+fn frames_that_were_handled_keep_no_memory() {
+    let mut host = Host::<Echo, u32>::default();
+    let long = invoke_frame(1, 1, 2, &[7; 100_000], false);
+    for _ in 0..3 {
+        host.receive(&long, None).unwrap();
+        assert!(host.memory() > 100_000);
+        assert!(host.poll_event().is_some());
+        assert!(host.memory() < 16 * 1024, "{} bytes", host.memory());
+    }
+    // A frame, and the beginning of another one.
+    let (begin, rest) = long.split_at(50_000);
+    host.receive(&[&long[..], begin].concat(), None).unwrap();
+    assert!(host.poll_event().is_some() && host.poll_event().is_none());
+    let memory = host.memory();
+    assert!((100_000..110_000).contains(&memory), "{memory} bytes");
+    host.receive(rest, None).unwrap();
+    let Some(HostEvent::Call { request, .. }) = host.poll_event() else { panic!("no call") };
+    assert_eq!(request.args, vec![7; 100_000]);
+}

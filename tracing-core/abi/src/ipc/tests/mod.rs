@@ -679,17 +679,18 @@ fn a_descriptor_goes_once_and_with_its_first_byte() {
 #[test]
 fn the_memory_of_a_message_comes_back_with_its_last_byte() {
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId::new(1), Ok(b"aa".to_vec()), true, None).unwrap();
+    let (one, two) = (vec![b'a'; 5000], vec![b'b'; 5000]);
+    host.reply(CallId::new(1), Ok(one.clone()), true, None).unwrap();
     host.reply(CallId::new(1), Err(Rejected), false, None).unwrap();
-    host.reply(CallId::new(2), Ok(b"bb".to_vec()), false, None).unwrap();
-    let len = host.queued_len();
+    host.reply(CallId::new(2), Ok(two.clone()), false, None).unwrap();
+    let (len, first) = (host.queued_len(), 5000 + 16);
     let mut back = Vec::new();
-    host.outbox().advance_with(15, |message| back.push(message));
-    assert_eq!((back.len(), host.queued_len()), (0, len - 15));
+    host.outbox().advance_with(first - 1, |message| back.push(message));
+    assert_eq!((back.len(), host.queued_len()), (0, len - first + 1));
     host.outbox().advance_with(1, |message| back.push(message));
-    assert_eq!(back, [b"aa"]);
+    assert_eq!(back, [one.clone()]);
     // Two frames at once, of which one has no message.
-    host.outbox().advance_with(len - 16, |message| back.push(message));
-    assert_eq!(back, [b"aa", b"bb"]);
+    host.outbox().advance_with(len - first, |message| back.push(message));
+    assert_eq!(back, [one, two]);
     assert!(host.outbox().is_empty());
 }
