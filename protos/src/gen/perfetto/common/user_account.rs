@@ -36,11 +36,15 @@ pub struct UserAccount {
     pub compression_bytes: Option<UserAccountItem>,
     /// How often its producers named shared memory without data in it.
     pub holes_named: Option<u64>,
+    /// What its connections keep, bytes: parts of frames, and replies that were not taken. A connection that adds to what
+    /// is too much is closed.
+    pub connection_bytes: Option<UserAccountItem>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { UserAccount;
+    optional connection_bytes = 16 as Nested(UserAccountItem);
     optional holes_named = 15 as Uint64;
     optional compression_bytes = 14 as Nested(UserAccountItem);
     optional clones = 13 as Nested(UserAccountItem);
@@ -89,6 +93,8 @@ rt::writer! { UserAccountWriter, "perfetto.protos.UserAccount";
     message compression_bytes(UserAccountItemWriter<'_>) = 14, compression_bytes_raw;
     /// How often its producers named shared memory without data in it.
     value holes_named(u64) = 15 as uint64;
+    /// What its connections keep, bytes: parts of frames, and replies that were not taken.
+    message connection_bytes(UserAccountItemWriter<'_>) = 16, connection_bytes_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -125,6 +131,8 @@ rt::reader! {
         CompressionBytes(UserAccountItemReader<'a>) compression_bytes = 114 as Message;
         /// How often its producers named shared memory without data in it.
         HolesNamed(u64) holes_named = 120 as Uint64;
+        /// What its connections keep, bytes: parts of frames, and replies that were not taken.
+        ConnectionBytes(UserAccountItemReader<'a>) connection_bytes = 130 as Message;
     }
 }
 
@@ -145,6 +153,7 @@ d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
     d::optional("clones", 13, d::of!(UserAccountItem)),
     d::optional("compression_bytes", 14, d::of!(UserAccountItem)),
     d::optional("holes_named", 15, d::Kind::Uint64),
+    d::optional("connection_bytes", 16, d::of!(UserAccountItem)),
 ]) }
 
 /// How much there is of one thing.
