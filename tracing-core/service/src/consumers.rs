@@ -88,7 +88,8 @@ pub(crate) struct Consumers {
 }
 
 impl Consumers {
-    pub(crate) fn connected(&mut self, client: ClientId, peer: Peer) {
+    pub(crate) fn connected(&mut self, client: ClientId, mut peer: Peer) {
+        peer.clip_names();
         let consumer = Consumer {
             peer,
             session: None,

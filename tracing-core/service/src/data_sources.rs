@@ -60,6 +60,15 @@ impl Behaviour {
     }
 }
 
+/// Why a data source was not registered.
+#[derive(Debug)]
+pub(crate) enum Unregistered {
+    /// It has no name, or the number of another one.
+    Invalid,
+    /// Its producer, its user or all users have as many as there may be. That is its name.
+    Full(Arc<str>),
+}
+
 /// One registration.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -142,30 +151,33 @@ impl Sources {
         })
     }
 
-    /// Registers a data source. None, with an error in the log, if that is refused.
+    /// Registers a data source.
+    ///
+    /// # Errors
+    /// It is refused; the log says so.
     pub(crate) fn register(
         &mut self,
         producer: &mut Producer,
         turn: &mut Turn,
         descriptor: &DataSourceDescriptor,
-    ) -> Option<SourceKey> {
+    ) -> Result<SourceKey, Unregistered> {
         let Turn { accounts, out, config, .. } = turn;
         let name = descriptor.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             producer.log_error(out, format_args!("data source without a name"));
-            return None;
+            return Err(Unregistered::Invalid);
         }
         let own_id = descriptor.id.unwrap_or(0);
         if own_id != 0 && producer.own_ids.contains_key(&own_id) {
             let text = format_args!("data source {name} with id {own_id} is registered already");
             producer.log_error(out, text);
-            return None;
+            return Err(Unregistered::Invalid);
         }
         let source = Source::new(producer.id, name.into(), descriptor);
         let bytes = source.bytes();
         if producer.sources.len() >= config.limits.data_sources_per_producer_max {
             producer.log_error(out, format_args!("too many data sources"));
-            return None;
+            return Err(Unregistered::Full(source.name));
         }
         if !accounts.charge(User::of(&producer.peer), Resource::Sources, bytes) {
             let held = limits::SOURCE_BYTES_PER_USER_MAX;
@@ -173,7 +185,7 @@ impl Sources {
                 "data source {name} is not registered: those of its user take {held} bytes already"
             );
             producer.log_error(out, text);
-            return None;
+            return Err(Unregistered::Full(source.name));
         }
         accounts.charge(User::of(&producer.peer), Resource::Registrations, 1);
         turn.spend(ENTRIES.saturating_add(bytes as u64));
@@ -185,7 +197,7 @@ impl Sources {
         producer.sources.insert((source.name.clone(), number), producer.id);
         self.by_name.insert((source.name.clone(), number), producer.id);
         self.by_key.insert(key, source);
-        Some(key)
+        Ok(key)
     }
 
     /// Replaces a descriptor. Running instances keep what they were set up with.

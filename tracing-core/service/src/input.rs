@@ -1,7 +1,9 @@
 //! The events that the service handles.
 
+use super::matching::clip_name;
 use super::port::{ConsumerRequest, ProducerRequest};
 use super::shell_accounts::ShellAccounts;
+use crate::limits;
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
@@ -19,6 +21,15 @@ pub struct Peer {
     /// Its transport carries no descriptors, so no memory can be shared with it. Chunks of such a producer
     /// come inside its commits.
     pub by_value: bool,
+}
+
+impl Peer {
+    /// Cuts what the peer may have chosen, as it is kept with each of its connections.
+    pub(crate) fn clip_names(&mut self) {
+        if self.machine_name.len() > limits::NAME_BYTES_MAX {
+            self.machine_name = clip_name(&self.machine_name).to_owned();
+        }
+    }
 }
 
 /// Why the operating system refused to create or write a file, in its words (`No space left on device`).
@@ -54,6 +65,14 @@ pub enum Input {
         peer: Peer,
         /// True when the producer is in this process.
         in_process: bool,
+    },
+    /// The shell refused a connection to the producer socket, because there are too many: what the producer would have
+    /// recorded is lost. There is nobody to answer.
+    ProducerRefused {
+        /// The connection. Nothing else comes from it.
+        client: ClientId,
+        /// Its credentials.
+        peer: Peer,
     },
     /// A decoded request of a producer.
     ProducerRequest {
@@ -146,6 +165,7 @@ impl Input {
     pub fn client(&self) -> Option<ClientId> {
         match self {
             Self::ProducerConnected { client, .. }
+            | Self::ProducerRefused { client, .. }
             | Self::ProducerRequest { client, .. }
             | Self::ProducerDisconnected { client }
             | Self::ProducerCut { client, .. }

@@ -134,10 +134,16 @@ pub const CONCURRENT_EVENTS_MAX: usize = 4096;
 /// Registrations of one producer. Upstream has no limit; further registrations are ignored.
 pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
 /// What the data sources take that producers of one user registered, bytes: their encoded descriptors and names, and
-/// [`SOURCE_BYTES`] for each. Further registrations are ignored. A program with a hundred categories has about 8 KiB.
+/// [`SOURCE_BYTES`] for each; and their writers. Further registrations are ignored. A program with a hundred categories
+/// has about 8 KiB.
 pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
+/// Names of data sources that one producer could not register, for sessions that want them later. Of others only those
+/// sessions know that run at that time.
+pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
 /// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
 pub const SOURCE_BYTES: usize = 320;
+/// What the service needs for a registered writer, bytes: on the same account.
+pub const WRITER_BYTES: usize = 8;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;
@@ -214,7 +220,8 @@ pub const LEDGER_NAME_BYTES_MAX: usize = 128;
 pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
 /// Log lines about one peer. Further errors are only counted, and their number is logged when the peer leaves.
 pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
-/// Sequences numbered in one session. Beyond it all numbers are forgotten, and sequences get new ones.
+/// Sequences numbered in one session. Beyond it the numbers of those producers are forgotten that have the most, and
+/// their sequences get new ones.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
 /// Bytes of replies to one consumer that may wait in the transport before a stream pauses. The last packet is never
 /// cut, so it may be a packet more: at most what its buffer holds.
@@ -302,8 +309,16 @@ pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 16 * 1024;
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
 /// ... but this many (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
 pub const EMPTY_SEQUENCES_V2_KEPT: usize = 1024;
-/// Sequences of a buffer with a histogram. Later ones have none.
+/// Sequences of a buffer with a histogram, which takes 200 bytes. Later ones have none. A producer chooses how many
+/// there are, so a buffer has one for so many bytes ...
+pub const BYTES_PER_HISTOGRAM: usize = 1024;
+/// ... but at least this many ...
+pub const HISTOGRAMS_PER_BUFFER_MIN: usize = 1024;
+/// ... and at most this many.
 pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
+/// Writers that a trace tells of by themselves: in the statistics of its session, with their histograms, and in what
+/// says which sequences are in which buffer. It takes some milliseconds, each time that it is asked for.
+pub const WRITERS_TOLD_MAX: usize = 4096;
 /// Missing ids for which the index of a sequence keeps entries, in addition to one for each chunk.
 /// Other chunks are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;

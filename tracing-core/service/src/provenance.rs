@@ -9,6 +9,7 @@ use super::service_packet::packet;
 use super::session::sequence::SequenceKey;
 use super::session::state::Session;
 use crate::config::ServiceConfig;
+use crate::limits;
 use abi::ids::{ProducerId, WriterId};
 
 /// An `ExtensionDescriptor` for each set that the service was given.
@@ -41,7 +42,8 @@ pub(crate) fn sequence_key(
     SequenceKey { machine, producer, writer }
 }
 
-/// Which sequences wrote into which buffer so far, with the numbers that their packets will have.
+/// Which sequences wrote into which buffer so far, with the numbers that their packets will have; so many of them at
+/// most ([`limits::WRITERS_TOLD_MAX`]).
 pub(crate) fn packet_of(
     session: &mut Session,
     buffers: &Buffers,
@@ -49,15 +51,18 @@ pub(crate) fn packet_of(
     (config, machine_id, at_ns): (&ServiceConfig, u32, u64),
 ) -> Vec<u8> {
     let mut provenance = TraceProvenance::default();
+    let mut left = limits::WRITERS_TOLD_MAX;
     for buffer in &session.buffers {
         let Some(buffer) = buffers.get(*buffer) else { continue };
-        let keys = buffer.writer_stats().map(|w| sequence_key(producers, w.producer, w.writer));
+        let writers = buffer.writer_stats().take(left);
+        let keys = writers.map(|w| sequence_key(producers, w.producer, w.writer));
         let sequences = keys.map(|key| protos::TraceProvenanceSequence {
             id: Some(session.sequences.id(key)),
             producer_id: Some(key.producer.get().into()),
             ..Default::default()
         });
-        let sequences = sequences.collect();
+        let sequences: Vec<_> = sequences.collect();
+        left = left.saturating_sub(sequences.len());
         provenance.buffers.push(protos::TraceProvenanceBuffer { sequences, ..Default::default() });
     }
     packet(config, machine_id, Some(at_ns), |p| {

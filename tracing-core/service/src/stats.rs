@@ -98,7 +98,8 @@ pub(crate) fn response(stats: TraceStats) -> Vec<u8> {
     response.encode_to_vec()
 }
 
-/// How full the chunks of each sequence of a session were, with the index of its buffer.
+/// How full the chunks of each sequence of a session were, with the index of its buffer; not more of them than fit into
+/// statistics.
 fn writers<'a>(
     session: &Session,
     buffers: &'a Buffers,
@@ -107,7 +108,8 @@ fn writers<'a>(
     let mut writers = Vec::new();
     for (index, buffer) in (0u32..).zip(&session.buffers) {
         let Some(buffer) = buffers.get(*buffer) else { continue };
-        writers.extend(buffer.writer_stats().map(|writer| {
+        let left = limits::WRITERS_TOLD_MAX.saturating_sub(writers.len());
+        writers.extend(buffer.writer_stats().take(left).map(|writer| {
             (index, sequence_key(producers, writer.producer, writer.writer), writer)
         }));
     }

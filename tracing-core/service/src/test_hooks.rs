@@ -6,7 +6,7 @@ use super::core::Service;
 use super::session::state::{Session, SetUpWait};
 use crate::accounts::Resource;
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
-use crate::limits::Limits;
+use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use abi::time::BootTime;
@@ -108,13 +108,14 @@ impl Service {
         let connections = self.producers.connections().saturating_add(self.consumers.len());
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
         let charged = || self.turn.accounts.all(Resource::Sources);
+        let writers: usize = self.producers.values().map(|producer| producer.writers.len()).sum();
         let configs = || self.sessions.values().map(|s| s.instances.config_bytes());
         Footprint {
             connections,
             producers: self.producers.values().filter(|producer| !producer.gone).count(),
             waiting: self.producers.values().filter(|p| p.work.in_line).count(),
             sources: self.sources.len(),
-            source_bytes: self.sources.bytes(),
+            source_bytes: self.sources.bytes().saturating_add(writers.saturating_mul(WRITER_BYTES)),
             source_bytes_charged: charged().sum(),
             source_bytes_of_one: charged().max().unwrap_or(0),
             sessions: self.sessions.len(),

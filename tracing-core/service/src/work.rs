@@ -10,8 +10,9 @@
 //! Work is counted in bytes that are copied ([`limits::WORK_PER_ENTRY`]). A producer, a consumer or a session may cause
 //! as much at once as its allowance, which grows with time. What exceeds it waits, and with it all that the peer sends
 //! behind: its requests keep their order, and a flush is acknowledged after the chunks before it. The service is due
-//! while anyone is in line. One timeout does a bounded amount of the work, and takes turns between those in line, so
-//! each gets the same share, and a peer that asks for little never waits for one that asks for much.
+//! while anyone is in line. One timeout does a bounded amount of the work, and takes turns between the users in line,
+//! and between those of each user. So each user gets the same share, however many connections it has, and a peer that
+//! asks for little never waits for one that asks for much.
 //!
 //! What a session does has its place in line beside its consumer, who may be gone: set-up, start, stop, and the scrape
 //! of its producers' memory. Requests of the consumer wait for it.
@@ -20,7 +21,9 @@ use std::collections::VecDeque;
 
 use protos::CommitDataRequest;
 
+use crate::accounts::User;
 use crate::error::SessionError;
+use crate::ledger::Loss;
 use crate::limits;
 use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
@@ -28,7 +31,7 @@ use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{BufferGroup, FlushThen};
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
-use abi::map::BlockSet;
+use abi::map::{BlockMap, BlockSet};
 
 /// Something that is to be done, and that waits.
 #[derive(Debug)]
@@ -89,12 +92,19 @@ pub(crate) struct Match {
     pub(crate) session: SessionId,
     /// In the config of the session.
     pub(crate) index: usize,
+    /// It was refused: what is lost for sessions that want it.
+    pub(crate) refused: Option<Box<Loss>>,
 }
 
 impl Match {
     /// The beginning.
     pub(crate) fn new(number: u64) -> Self {
-        Self { number, session: SessionId::new(0), index: 0 }
+        Self { number, session: SessionId::new(0), index: 0, refused: None }
+    }
+
+    /// The beginning for one that was refused.
+    pub(crate) fn refused(loss: Loss) -> Self {
+        Self { refused: Some(Box::new(loss)), ..Self::new(0) }
     }
 }
 
@@ -189,18 +199,59 @@ impl Work {
     }
 }
 
-/// Those that wait, the next one first.
+/// Those that wait.
 #[derive(Debug)]
 pub(crate) struct Line {
-    pub(crate) waiting: VecDeque<Waiter>,
+    /// Users with somebody in line, the next one first.
+    users: VecDeque<User>,
+    /// Those of each of them, the next one first.
+    waiting: BlockMap<User, VecDeque<Waiter>>,
+    len: usize,
     pub(crate) per_peer: u64,
     pub(crate) per_turn: u64,
+}
+
+impl Line {
+    /// Puts somebody of `user` at the end.
+    pub(crate) fn push(&mut self, user: User, waiter: Waiter) {
+        let of_user = self.waiting.get_or_insert_with(user, VecDeque::new);
+        if of_user.is_empty() {
+            self.users.push_back(user);
+        }
+        of_user.push_back(waiter);
+        self.len = self.len.saturating_add(1);
+    }
+
+    /// Takes the next one out. It is the turn of another user then.
+    pub(crate) fn pop(&mut self) -> Option<Waiter> {
+        let user = self.users.pop_front()?;
+        let of_user = self.waiting.get_mut(&user)?;
+        let waiter = of_user.pop_front();
+        if of_user.is_empty() {
+            self.waiting.remove(&user);
+        } else {
+            self.users.push_back(user);
+        }
+        self.len = self.len.saturating_sub(1);
+        waiter
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 impl Default for Line {
     fn default() -> Self {
         Self {
-            waiting: VecDeque::new(),
+            users: VecDeque::new(),
+            waiting: BlockMap::new(),
+            len: 0,
             // At least a request: with none at all nobody would ever get on.
             per_peer: limits::WORK_PER_PEER.max(limits::WORK_PER_REQUEST),
             per_turn: limits::WORK_PER_TURN,

@@ -48,6 +48,7 @@ macro_rules! names {
 
 names!(input, INPUTS, Input {
     Input::ProducerConnected { .. } => "ProducerConnected",
+    Input::ProducerRefused { .. } => "ProducerRefused",
     Input::ProducerRequest { .. } => "ProducerRequest",
     Input::ProducerDisconnected { .. } => "ProducerDisconnected",
     Input::ProducerCut { .. } => "ProducerCut",

@@ -136,6 +136,7 @@ fn opens(input: &Input) -> bool {
 fn of(input: &Input) -> Option<ClientId> {
     match input {
         Input::ProducerConnected { client, .. }
+        | Input::ProducerRefused { client, .. }
         | Input::ProducerRequest { client, .. }
         | Input::ProducerDisconnected { client }
         | Input::ProducerCut { client, .. }

@@ -17,7 +17,7 @@ use abi::map::{BlockMap, BlockSet};
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// Registered data sources.
+    /// Registered data sources and writers.
     Sources,
     /// Shared memory that the service touched.
     Memory,

@@ -40,7 +40,7 @@ impl Common {
             discarding: false,
             has_data: false,
             stats: Stats { buffer_size: stats_bytes, ..Stats::default() },
-            histograms: Histograms::default(),
+            histograms: Histograms::of_buffer(bytes),
             limits,
         })
     }
@@ -54,7 +54,7 @@ impl Common {
             discarding: self.discarding,
             has_data: false,
             stats: self.stats.of_clone(),
-            histograms: Histograms::default(),
+            histograms: self.histograms.emptied(),
             limits: self.limits,
         }
     }

@@ -14,7 +14,7 @@ use super::commit::CommitState;
 use super::consumers::Consumers;
 use super::data_sources::Sources;
 use super::error::SessionError;
-use super::ledger::Reason;
+use super::ledger::{Loss, Reason, Who};
 use super::producers::Producers;
 use super::query::{self, StateSources};
 use super::session::admission::RequestFile;
@@ -35,7 +35,7 @@ use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::limits;
 use crate::output::Output;
-use abi::ids::{ClientId, FlushId, SessionId};
+use abi::ids::{ClientId, FlushId, ProducerId, SessionId};
 use abi::time::{BootTime, Now};
 
 /// The tracing service. See the [module](super) for how to drive it.
@@ -90,6 +90,11 @@ impl Service {
         match input {
             Input::ProducerConnected { client, peer, in_process } => {
                 self.producers.connected(client, peer, in_process);
+            }
+            Input::ProducerRefused { client, peer } => {
+                let who = Who::new((client, ProducerId::new(0)), "".into(), &peer);
+                let loss = Loss::new(who, Reason::ProducerRefused);
+                self.sessions.note_loss(None, &loss, turn);
             }
             Input::ProducerRequest { client, call, request, region } => {
                 self.producer_request(client, call, request, region);

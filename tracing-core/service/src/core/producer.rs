@@ -1,15 +1,16 @@
 //! Requests of producers.
 
 use super::Service;
-use crate::data_sources::SourceKey;
+use crate::data_sources::{SourceKey, Unregistered};
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::port::ProducerRequest as Request;
+use crate::producers::Producer;
 use crate::scrape::Uncommitted;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Match, Todo, Waiter};
-use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, WriterId};
+use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
 use protos::CommitDataRequest;
 
@@ -62,8 +63,8 @@ impl Service {
         match request {
             Request::RegisterDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
-                if let Some(key) = self.sources.register(producer, turn, &descriptor) {
-                    let at = Match::new(key.number());
+                let registered = self.sources.register(producer, turn, &descriptor);
+                if let Some(at) = match_of(registered, producer) {
                     return self.match_registration(id, call, at, left);
                 }
             }
@@ -91,10 +92,12 @@ impl Service {
             Request::RegisterTraceWriter(r) => {
                 let (writer, buffer) = (r.trace_writer_id, r.target_buffer);
                 let max = turn.config.limits.writers_per_producer_max;
-                producer.register_writer(writer.unwrap_or(0), buffer.unwrap_or(0), max);
+                let ids = (writer.unwrap_or(0), buffer.unwrap_or(0));
+                producer.register_writer(ids, max, &mut turn.accounts);
             }
             Request::UnregisterTraceWriter(r) => {
-                producer.writers.remove(&WriterId::new(r.trace_writer_id.unwrap_or(0) as u16));
+                let writer = r.trace_writer_id.unwrap_or(0);
+                producer.unregister_writer(writer, &mut turn.accounts);
             }
             Request::NotifyDataSourceStarted(r) => {
                 let instance = (&*producer, InstanceId::new(r.data_source_id.unwrap_or(0)));
@@ -115,7 +118,8 @@ impl Service {
         turn.then(Step::ReplySuccess { client, call });
     }
 
-    /// Sets a new registration up for the sessions that want it, as far as `left` allows.
+    /// Sets a new registration up for the sessions that want it, as far as `left` allows. One that was refused is put
+    /// into their ledgers.
     pub(super) fn match_registration(
         &mut self,
         id: ProducerId,
@@ -130,7 +134,12 @@ impl Service {
         for session in self.sessions.values_mut().filter(|s| s.id >= at.session) {
             let from = if session.id == at.session { at.index } else { 0 };
             let range = (from, end);
-            let next = set_up::registered(session, key, range, sources, producers, consumers, turn);
+            let next = match &at.refused {
+                Some(loss) => set_up::refused(session, loss, range, turn),
+                None => {
+                    set_up::registered(session, key, range, sources, producers, consumers, turn)
+                }
+            };
             if let Some(index) = next {
                 (at.session, at.index) = (session.id, index);
                 let Some(producer) = producers.get_mut(id) else { return };
@@ -219,5 +228,20 @@ impl Service {
             turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
         }
         turn.then(Step::ReplySuccess { client, call });
+    }
+}
+
+/// What a registration is to be matched with, also one for which there was no place.
+fn match_of(registered: Result<SourceKey, Unregistered>, producer: &mut Producer) -> Option<Match> {
+    match registered {
+        Ok(key) => Some(Match::new(key.number())),
+        Err(Unregistered::Full(name)) => {
+            if producer.unregistered.len() < limits::UNREGISTERED_PER_PRODUCER_MAX {
+                producer.unregistered.insert(name.clone());
+            }
+            let loss = producer.loss(Reason::UserFull);
+            Some(Match::refused(Loss { source: Some(name), ..loss }))
+        }
+        Err(Unregistered::Invalid) => None,
     }
 }

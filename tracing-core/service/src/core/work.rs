@@ -1,6 +1,7 @@
 //! Takes turns between peers and sessions whose work waits.
 
 use super::Service;
+use crate::accounts::User;
 use crate::limits;
 use crate::scrape::Uncommitted;
 use crate::session::admission::RequestFile;
@@ -17,7 +18,7 @@ impl Service {
     /// however many there are.
     #[must_use]
     pub fn is_busy(&self, client: ClientId) -> bool {
-        if self.line.waiting.is_empty() {
+        if self.line.is_empty() {
             return false;
         }
         let producer = self.producers.id_of(client).and_then(|id| self.producers.get(id));
@@ -35,9 +36,7 @@ impl Service {
     /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.line.waiting.is_empty()
-            || !self.compressions.waiting.is_empty()
-            || self.buffers.has_retired()
+        !self.line.is_empty() || !self.compressions.waiting.is_empty() || self.buffers.has_retired()
     }
 
     pub(super) fn work_of(&mut self, waiter: Waiter) -> Option<&mut Work> {
@@ -77,7 +76,20 @@ impl Service {
         let Some(work) = self.work_of(waiter) else { return };
         if work.must_wait(per_peer) && !work.in_line {
             work.in_line = true;
-            self.line.waiting.push_back(waiter);
+            self.put_in_line(waiter);
+        }
+    }
+
+    fn put_in_line(&mut self, waiter: Waiter) {
+        let user = match waiter {
+            Waiter::Producer(id) => self.producers.get(id).map(|producer| User::of(&producer.peer)),
+            Waiter::Consumer(client) => {
+                self.consumers.get(client).map(|consumer| User::of(&consumer.peer))
+            }
+            Waiter::Session(id) => self.sessions.get(id).map(|session| User::local(session.uid)),
+        };
+        if let Some(user) = user {
+            self.line.push(user, waiter);
         }
     }
 
@@ -86,8 +98,8 @@ impl Service {
         let end = self.turn.work.saturating_add(self.line.per_turn);
         let mut blocked = 0usize;
         while self.turn.work < end
-            && blocked < self.line.waiting.len()
-            && let Some(waiter) = self.line.waiting.pop_front()
+            && blocked < self.line.len()
+            && let Some(waiter) = self.line.pop()
         {
             blocked = if self.waits_for_session(waiter) { blocked.saturating_add(1) } else { 0 };
             self.give_turn(waiter, end);
@@ -120,7 +132,7 @@ impl Service {
         if let Some(work) = self.work_of(waiter) {
             work.in_line = work.must_wait(per_peer);
             if work.in_line {
-                self.line.waiting.push_back(waiter);
+                self.put_in_line(waiter);
             }
         }
     }
@@ -239,6 +251,7 @@ impl Service {
             return session.work.todo.push_front(Todo::SetUp(job));
         }
         if session.waits_for == Some(SetUpWait::Sources) {
+            set_up::note_unregistered(session, producers, turn);
             session.waits_for = None;
             turn.then(Step::Configured(id));
         }

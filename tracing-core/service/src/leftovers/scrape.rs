@@ -131,7 +131,7 @@ impl CommitState {
         buffers: &mut Buffers,
         turn: &mut Turn,
     ) -> bool {
-        while let Some((writer, id)) = producer.writers.pop_first() {
+        while let Some((writer, id)) = producer.pop_writer(&mut turn.accounts) {
             turn.spend(limits::WORK_PER_ENTRY);
             if live.contains(&id) && producer.allowed.contains(&id) {
                 end_sequence(producer, (writer, id), buffers, &mut turn.out);

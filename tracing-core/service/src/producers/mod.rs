@@ -65,6 +65,8 @@ pub(crate) struct Producer {
     pub(crate) sources: ByName,
     /// Those that it gave a number.
     pub(crate) own_ids: BlockMap<u64, u64>,
+    /// Names of some that it could not register.
+    pub(crate) unregistered: BlockSet<Arc<str>>,
     /// Flushes that it has not acknowledged yet, and their sessions.
     pub(crate) flushes: BlockMap<u64, u64>,
     /// Chunks that its writers still hold may be copied out.
@@ -98,7 +100,7 @@ impl Producer {
             peer: connection.peer.clone(),
             in_process: connection.in_process,
             name: clip_name(request.producer_name.as_deref().unwrap_or_default()).into(),
-            sdk_version: request.sdk_version.clone().unwrap_or_default(),
+            sdk_version: clip_name(request.sdk_version.as_deref().unwrap_or_default()).to_owned(),
             smb_hints: (smb_hint, page_hint),
             smb: None,
             smb_touched: Touched::default(),
@@ -110,6 +112,7 @@ impl Producer {
             writers: BlockMap::new(),
             sources: ByName::new(),
             own_ids: BlockMap::new(),
+            unregistered: BlockSet::new(),
             flushes: BlockMap::new(),
             scraping: match request.smb_scraping_mode {
                 Some(Scraping::SMB_SCRAPING_ENABLED) => true,
@@ -127,11 +130,39 @@ impl Producer {
     }
 
     /// Notes which buffer a writer writes to. Both numbers have 32 bits on the wire and 16 in the ABI: they are cut, as
-    /// upstream does. Beyond `max` writers it is ignored.
-    pub(crate) fn register_writer(&mut self, writer: u32, buffer: u32, max: usize) {
-        if self.writers.len() < max {
-            self.writers.insert(WriterId::new(writer as u16), BufferId::new(buffer as u16));
+    /// upstream does. Beyond `max` writers, and beyond what its user may have, it is ignored.
+    pub(crate) fn register_writer(
+        &mut self,
+        (writer, buffer): (u32, u32),
+        max: usize,
+        accounts: &mut Accounts,
+    ) {
+        let (writer, buffer) = (WriterId::new(writer as u16), BufferId::new(buffer as u16));
+        let user = User::of(&self.peer);
+        if self.writers.contains_key(&writer)
+            || self.writers.len() < max
+                && accounts.charge(user, Resource::Sources, limits::WRITER_BYTES)
+        {
+            self.writers.insert(writer, buffer);
         }
+    }
+
+    /// Forgets a writer.
+    pub(crate) fn unregister_writer(&mut self, writer: u32, accounts: &mut Accounts) {
+        if self.writers.remove(&WriterId::new(writer as u16)).is_some() {
+            self.release_writer(accounts);
+        }
+    }
+
+    /// Forgets the next writer, with its buffer.
+    pub(crate) fn pop_writer(&mut self, accounts: &mut Accounts) -> Option<(WriterId, BufferId)> {
+        let writer = self.writers.pop_first()?;
+        self.release_writer(accounts);
+        Some(writer)
+    }
+
+    fn release_writer(&self, accounts: &mut Accounts) {
+        accounts.release(User::of(&self.peer), Resource::Sources, limits::WRITER_BYTES);
     }
 
     /// A loss of this producer, of one unit of the reason.
@@ -292,7 +323,8 @@ pub(crate) struct Producers {
 }
 
 impl Producers {
-    pub(crate) fn connected(&mut self, client: ClientId, peer: Peer, in_process: bool) {
+    pub(crate) fn connected(&mut self, client: ClientId, mut peer: Peer, in_process: bool) {
+        peer.clip_names();
         self.connections.insert(client, ProducerConnection { peer, in_process, id: None });
     }
 

@@ -38,12 +38,33 @@ impl SequenceIds {
             return *id;
         }
         if self.ids.len() >= self.sequences_per_session_max {
-            self.ids.clear();
+            self.forget();
         }
         let id = self.next;
         self.next = self.next.checked_add(1).unwrap_or(2);
         self.ids.insert(key, id);
         id
+    }
+
+    /// Forgets half of them at least: those of the producers that have the most. A reader knows no names of a sequence
+    /// with a new number, so a producer that makes more and more of them must not cost others theirs.
+    fn forget(&mut self) {
+        let mut counts = BlockMap::<(u32, ProducerId), usize>::new();
+        for key in self.ids.keys() {
+            let count = counts.get_or_insert_with((key.machine, key.producer), || 0);
+            *count = count.saturating_add(1);
+        }
+        let mut by_count: Vec<_> =
+            counts.iter().map(|(producer, count)| (*count, *producer)).collect();
+        by_count.sort_unstable();
+        let mut left = self.ids.len();
+        while left > self.sequences_per_session_max / 2
+            && let Some((count, producer)) = by_count.pop()
+        {
+            counts.remove(&producer);
+            left = left.saturating_sub(count);
+        }
+        self.ids.retain(|key, _| counts.contains_key(&(key.machine, key.producer)));
     }
 }
 

@@ -68,6 +68,52 @@ pub(crate) fn registered(
     None
 }
 
+/// Puts a registration that was refused into the ledger of a session, if its config means it; otherwise as
+/// [`registered`].
+pub(crate) fn refused(
+    session: &mut Session,
+    loss: &Loss,
+    (from, end): (usize, u64),
+    turn: &mut Turn,
+) -> Option<usize> {
+    if !is_open(session) {
+        return None;
+    }
+    for index in from..session.config.data_sources.len() {
+        if turn.work >= end {
+            return Some(index);
+        }
+        turn.spend(WORK_PER_NAME);
+        if loss.source.as_deref() == Some(source_name(session, index)) {
+            session.note_loss(loss.clone(), turn);
+            break;
+        }
+    }
+    None
+}
+
+/// Puts what producers could not register before into the ledger of a session that is set up, if its config means it.
+pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, turn: &mut Turn) {
+    let producers = producers.values().filter(|p| !p.gone && !p.unregistered.is_empty());
+    let mut losses = Vec::new();
+    let mut wanted = None;
+    for producer in producers {
+        let all = 0..session.config.data_sources.len();
+        let names = || all.map(|index| source_name(session, index)).collect::<BlockSet<&str>>();
+        let wanted = wanted.get_or_insert_with(names);
+        for source in producer.unregistered.iter() {
+            turn.spend(limits::WORK_PER_ENTRY);
+            if wanted.contains(&**source) {
+                let loss = producer.loss(Reason::UserFull);
+                losses.push(Loss { source: Some(source.clone()), ..loss });
+            }
+        }
+    }
+    // It borrows the config.
+    drop(wanted);
+    losses.into_iter().for_each(|loss| session.note_loss(loss, turn));
+}
+
 /// One word of each config is looked at.
 const WORK_PER_NAME: u64 = 16;
 

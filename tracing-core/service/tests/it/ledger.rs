@@ -394,6 +394,49 @@ fn a_producer_that_is_cut() {
     }
 }
 
+/// A producer whose connection was refused may have had something for any session.
+#[test]
+fn a_producer_whose_connection_was_refused() {
+    let World { mut shell, consumer, .. } = world(true, V1);
+    let refused = abi::ids::ClientId::new(1 << 40);
+    shell.input(Input::ProducerRefused { client: refused, peer: peer(77) });
+    let ledger = ledger(&mut shell, &consumer);
+    let [entry] = &ledger[..] else { panic!("{ledger:?}") };
+    assert_eq!((entry.reason, entry.count), (Some(Reason::REASON_PRODUCER_REFUSED), Some(1)));
+    assert_eq!((entry.uid, entry.pid, entry.producer_id), (Some(77), peer(77).pid, None));
+}
+
+/// A data source for which there is no room is told to the sessions that want it, and to no other.
+#[test]
+fn a_data_source_that_is_not_registered() {
+    let mut shell = Shell::with(|config| config.limits.data_sources_per_producer_max = 1);
+    let producer = super::producer(&mut shell, "p");
+    producer.register_name(&mut shell, "first");
+    let consumers = [&["other", "ds", "ds"][..], &["other"]].map(|names| {
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(names), None);
+        consumer
+    });
+    producer.register_name(&mut shell, "ds");
+    let [wants, wants_not] = consumers.map(|consumer| ledger(&mut shell, &consumer));
+    assert_eq!(wants_not, []);
+    let [entry] = &wants[..] else { panic!("{wants:?}") };
+    assert_eq!((entry.reason, entry.count), (Some(Reason::REASON_USER_FULL), Some(1)));
+    assert_eq!(entry.data_source_name.as_deref(), Some("ds"));
+    // Sessions that come later are told, too, of a few of them.
+    for name in ["a", "b", "c", "d", "e"] {
+        producer.register_name(&mut shell, name);
+    }
+    let mut later = MockConsumer::connect(&mut shell, 0);
+    later.enable(&mut shell, config(&["a", "b", "c", "d", "e", "ds"]), None);
+    let told = ledger(&mut shell, &later);
+    let [entry] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((entry.reason, entry.count), (Some(Reason::REASON_USER_FULL), Some(4)));
+    let mut other = MockConsumer::connect(&mut shell, 0);
+    other.enable(&mut shell, config(&["other"]), None);
+    assert_eq!(ledger(&mut shell, &other), []);
+}
+
 /// Of a chunk without a finished packet there is nothing to copy.
 #[test]
 fn a_chunk_with_nothing_in_it_takes_no_place() {

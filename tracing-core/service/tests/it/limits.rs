@@ -61,6 +61,66 @@ fn trace_writers_of_a_producer() {
     assert_eq!(register(&mut shell, 3), 2);
 }
 
+/// Writers are on the account of their user, as a user may have thousands of producers.
+#[test]
+fn trace_writers_of_a_user() {
+    const WRITERS: u32 = 20_000;
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    let large = || protos::DataSourceDescriptor {
+        track_event_descriptor: Some(protos::TrackEventDescriptor {
+            available_categories: vec![protos::TrackEventCategory::default(); 60_000],
+            ..Default::default()
+        }),
+        ..descriptor("ds")
+    };
+    while shell.service.accounts().1 == 0 {
+        producer.register(&mut shell, large());
+    }
+    let free_bytes = limits::SOURCE_BYTES_PER_USER_MAX - shell.service.footprint().source_bytes;
+    for writer in 1..=WRITERS {
+        let request = protos::RegisterTraceWriterRequest {
+            trace_writer_id: Some(writer),
+            target_buffer: Some(1),
+            ..Default::default()
+        };
+        producer.call(&mut shell, Request::RegisterTraceWriter(request));
+    }
+    // Each takes eight bytes.
+    assert_eq!(shell.service.fullest().writers_per_producer_max, free_bytes / 8);
+    assert!(free_bytes / 8 < WRITERS as usize, "all fit");
+    let held = shell.service.footprint();
+    assert_eq!(held.source_bytes, held.source_bytes_charged);
+    producer.disconnect(&mut shell);
+    assert_eq!(shell.service.accounts().0, 0);
+}
+
+/// Names that are longer than an answer would also hide a producer from those who ask.
+#[test]
+fn names_of_versions_and_machines() {
+    let mut shell = Shell::new();
+    let (version, machine) = ("v".repeat(100_000), "m".repeat(100_000));
+    let peer = Peer { machine_id: 7, machine_name: machine, ..peer(1000) };
+    let request = protos::InitializeConnectionRequest {
+        producer_name: Some("p".into()),
+        sdk_version: Some(version),
+        ..Default::default()
+    };
+    MockProducer::connect_with(&mut shell, peer, request, None);
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    let question = protos::consumer_port::Request::QueryServiceState(Default::default());
+    let mut lengths = Vec::new();
+    for reply in consumer.call(&mut shell, question) {
+        let response = reply.response.unwrap();
+        let response = protos::QueryServiceStateResponse::decode(&response).unwrap();
+        for producer in response.service_state.unwrap().producers {
+            let length = |name: Option<String>| name.unwrap_or_default().len();
+            lengths.push((length(producer.sdk_version), length(producer.machine_name)));
+        }
+    }
+    assert_eq!(lengths, [(limits::NAME_BYTES_MAX, limits::NAME_BYTES_MAX)]);
+}
+
 /// Sequences that were forgotten get new numbers, as readers must not take them for what they were.
 #[test]
 fn sequences_of_a_session() {
@@ -74,6 +134,26 @@ fn sequences_of_a_session() {
         assert!(shell.service.fullest().sequences_per_session_max <= 2);
     }
     assert_eq!(numbers, [2, 3, 2, 4, 5]);
+}
+
+/// A producer that makes new sequences all the time costs others none of theirs.
+#[test]
+fn sequences_of_others_keep_their_numbers() {
+    let mut shell = shell(|limits| limits.sequences_per_session_max = 8);
+    let (mut honest, consumer) = recording(&mut shell, config(&["ds"]));
+    let mut hostile = producer(&mut shell, "hostile");
+    hostile.register_name(&mut shell, "ds");
+    hostile.commands(&mut shell);
+    let mut numbers = Vec::new();
+    for writer in 1..50 {
+        hostile.write(&mut shell, WriterId::new(writer), BUFFER, &[payload("y")]);
+        honest.write(&mut shell, WriterId::new(1), BUFFER, &[payload("x")]);
+        let packets = consumer.read(&mut shell);
+        numbers.extend(packets.iter().filter(|p| kind(p) == "payload x").filter_map(sequence));
+    }
+    assert_eq!(numbers.len(), 49);
+    numbers.dedup();
+    assert_eq!(numbers.len(), 1, "{numbers:?}");
 }
 
 /// A burst of commands goes window by window, as the transport sends it, and none is lost or comes twice.

@@ -168,6 +168,33 @@ fn statistics_of_thousands_of_writers_fit_into_a_frame() {
     assert!(stats.chunks_written.unwrap() >= 10_000);
 }
 
+/// A producer chooses how many writers it has. What the statistics of a session take does not depend on it.
+#[test]
+fn a_trace_tells_of_so_many_writers() {
+    let mut shell = Shell::new();
+    let v2 = TraceConfigBufferConfig {
+        experimental_mode: Some(protos::TraceConfigBufferConfigExperimentalMode::TRACE_BUFFER_V2),
+        ..buffer(8 * 1024)
+    };
+    let config = TraceConfig { buffers: vec![v2.clone(), v2], ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for writer in 1..=4096 + 10 {
+        producer.write(&mut shell, WriterId::new(writer), BUFFER, &[payload("a")]);
+    }
+    let packets = consumer.read(&mut shell);
+    let of_stats = find(&packets, |data| match data {
+        TracePacketData::TraceStats(stats) => Some(stats.writer_stats.len()),
+        _ => None,
+    });
+    let of_provenance = find(&packets, |data| match data {
+        TracePacketData::TraceProvenance(all) => {
+            Some(all.buffers.iter().map(|buffer| buffer.sequences.len()).sum::<usize>())
+        }
+        _ => None,
+    });
+    assert_eq!((of_stats, of_provenance), (vec![4096], vec![4096]));
+}
+
 /// Readers refuse a snapshot that is older than the one before.
 #[test]
 fn clock_snapshots_from_before_the_start_come_first() {

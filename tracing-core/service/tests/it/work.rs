@@ -121,6 +121,16 @@ fn what_is_kept_of_a_user_is_bounded_and_given_back() {
 
 /// Memory of `pages` pages of 32 KiB that a producer made, all of them complete chunks.
 fn large(shell: &mut Shell, name: &str, pages: usize) -> (MockProducer, protos::CommitDataRequest) {
+    large_of(shell, 42, name, pages)
+}
+
+/// The same of a producer of user `uid`.
+fn large_of(
+    shell: &mut Shell,
+    uid: u32,
+    name: &str,
+    pages: usize,
+) -> (MockProducer, protos::CommitDataRequest) {
     const PAGE: usize = 32 * 1024;
     let init = protos::InitializeConnectionRequest {
         producer_name: Some(name.into()),
@@ -129,7 +139,7 @@ fn large(shell: &mut Shell, name: &str, pages: usize) -> (MockProducer, protos::
         ..Default::default()
     };
     let region = abi::shm::Region::heap(pages * PAGE);
-    let mut producer = MockProducer::connect_with(shell, peer(42), init, Some(region));
+    let mut producer = MockProducer::connect_with(shell, peer(uid), init, Some(region));
     producer.register_name(shell, name);
     let mut commit = protos::CommitDataRequest::default();
     for _ in 0..pages {
@@ -210,6 +220,32 @@ fn those_that_wait_take_turns() {
     }
     let (first, last) = (ends.iter().min().unwrap(), ends.iter().max().unwrap());
     assert!(*first > 10 && last - first <= 1, "{ends:?}");
+}
+
+/// A user with many producers has the share of one with a single producer.
+#[test]
+fn users_that_wait_take_turns() {
+    const MANY: u32 = 1000;
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut config = config(&["many", "one"]);
+    config.buffers[0].size_kb = Some(64 * 1024);
+    consumer.enable(&mut shell, config, None);
+    for _ in 0..10 {
+        let (producer, commit) = large_of(&mut shell, MANY, "many", 64);
+        shell.call_producer(producer.client, Request::CommitData(commit), None);
+    }
+    let (one, commit) = large_of(&mut shell, MANY + 1, "one", 64);
+    shell.call_producer(one.client, Request::CommitData(commit), None);
+    let mut turns = [0; 2];
+    while shell.service.has_work() {
+        turns[0] += u32::from(shell.service.is_busy(one.client));
+        turns[1] += 1;
+        shell.turn();
+    }
+    let [of_one, of_all] = turns;
+    assert!(of_one > 1 && 3 * of_one < of_all, "{of_one} of {of_all} turns");
 }
 
 /// Only what costs more than an allowance waits for the next turn.

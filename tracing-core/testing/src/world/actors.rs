@@ -13,6 +13,10 @@ use crate::workload::{Outgoing, Producer};
 use abi::ids::{CallId, ClientId, FileId};
 use service::{Cut, Input, Peer};
 
+/// The user of producers whose connections the daemon refuses. Nobody else is it: the ledger has the losses of others
+/// by name.
+const REFUSED_UID: u32 = 77;
+
 impl World {
     pub(super) fn act(&mut self, index: usize) -> Result<(), String> {
         if self.client_of[index].is_none() {
@@ -75,6 +79,12 @@ impl World {
                 let peer = Peer { uid: fresh.uid as u32, pid: Some(fresh.pid), ..Peer::default() };
                 let hello = fresh.initialize();
                 **producer = fresh;
+                if self.last_id.is_multiple_of(16) {
+                    let (client, uid) = (ClientId::new(u64::MAX - self.last_id), REFUSED_UID);
+                    let peer = Peer { uid, ..Peer::default() };
+                    let refused = Input::ProducerRefused { client, peer };
+                    self.net.at(now, Event::ToService(refused));
+                }
                 let input = Input::ProducerConnected { client, peer, in_process: false };
                 self.net.send_up(now, client, input);
                 self.send_producer(index, hello);

@@ -3,7 +3,7 @@
 //! Each chunk that was stored is read, overwritten, or still in the buffer; each other one is discarded.
 //! Names and meaning are those of `TraceStats.BufferStats` (`trace_stats.proto`).
 
-use crate::limits::HISTOGRAMS_PER_BUFFER_MAX;
+use crate::limits::{BYTES_PER_HISTOGRAM, HISTOGRAMS_PER_BUFFER_MAX, HISTOGRAMS_PER_BUFFER_MIN};
 use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
 
@@ -103,13 +103,26 @@ impl WriterStats {
 }
 
 /// The histograms of a buffer, in the order in which the writers first came.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Histograms {
     all: Vec<WriterStats>,
     by_writer: BlockMap<(ProducerId, WriterId), usize>,
+    max: usize,
 }
 
 impl Histograms {
+    /// None yet, of a buffer of so many bytes.
+    pub(super) fn of_buffer(bytes: usize) -> Self {
+        let max = (bytes / BYTES_PER_HISTOGRAM)
+            .clamp(HISTOGRAMS_PER_BUFFER_MIN, HISTOGRAMS_PER_BUFFER_MAX);
+        Self { all: Vec::new(), by_writer: BlockMap::new(), max }
+    }
+
+    /// None yet, of a buffer of the same size.
+    pub(super) fn emptied(&self) -> Self {
+        Self { all: Vec::new(), by_writer: BlockMap::new(), max: self.max }
+    }
+
     /// Counts a chunk of a writer. Its sequence keeps `index`, to find the histogram the next time.
     #[inline]
     pub(super) fn add(
@@ -129,7 +142,7 @@ impl Histograms {
 
     fn find_or_create(&mut self, producer: ProducerId, writer: WriterId) -> Option<usize> {
         let known = self.by_writer.get(&(producer, writer)).copied();
-        if known.is_some() || self.all.len() >= HISTOGRAMS_PER_BUFFER_MAX {
+        if known.is_some() || self.all.len() >= self.max {
             return known;
         }
         let index = self.all.len();

@@ -50,7 +50,7 @@ fn rand() {
 
 #[test]
 fn histograms_in_order_of_first_sight() {
-    let mut all = Histograms::default();
+    let mut all = Histograms::of_buffer(0);
     let (mut one, mut two) = (None, None);
     all.add(ProducerId::new(2), WriterId::new(1), &mut two, 5);
     all.add(ProducerId::new(1), WriterId::new(1), &mut one, 5);
@@ -60,14 +60,18 @@ fn histograms_in_order_of_first_sight() {
     assert_eq!((forgot, all.all().len(), all.all()[0].counts[0]), (two, 2, 2));
 }
 
+/// A producer chooses how many writers it has: what that takes depends on the buffer.
 #[test]
 fn histograms_are_bounded() {
-    let mut all = Histograms::default();
-    for number in 0..HISTOGRAMS_PER_BUFFER_MAX + 10 {
-        let writer = WriterId::new(number as u16);
-        let mut index = None;
-        all.add(ProducerId::new((number >> 16) as u16 + 1), writer, &mut index, 5);
-        assert_eq!(index.is_some(), number < HISTOGRAMS_PER_BUFFER_MAX);
+    let cases = [(0, 1024), (4096 * 1024, 4096), (usize::MAX, 64 * 1024)];
+    for (bytes, max) in cases {
+        let mut all = Histograms::of_buffer(bytes);
+        for number in 0..max + 10 {
+            let writer = WriterId::new(number as u16);
+            let mut index = None;
+            all.add(ProducerId::new((number >> 16) as u16 + 1), writer, &mut index, 5);
+            assert_eq!(index.is_some(), number < max);
+        }
+        assert_eq!((all.all().len(), all.emptied().max), (max, max));
     }
-    assert_eq!(all.all().len(), HISTOGRAMS_PER_BUFFER_MAX);
 }
