@@ -9,12 +9,26 @@ pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * 1024 * 1024;
 /// many replies, so this is far above the pause. Packets do not count, because the service bounds them
 /// ([`READ_WINDOW_BYTES`](service::limits::READ_WINDOW_BYTES)).
 pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What the kernel keeps of commands and replies that one producer does not receive, bytes; with its own bookkeeping it
+/// is twice as much. A socket takes six times that otherwise, of the memory of the daemon, and no account counts it.
+pub const PRODUCER_SOCKET_BYTES: u32 = 16 * 1024;
+/// What the connections of one user may keep together, bytes: parts of frames, and replies that were not taken. A
+/// connection that adds to more than that is closed: a user may have thousands.
+pub const CONNECTION_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
+/// What each of them may keep beside that: a few requests and replies on their way.
+pub const CONNECTION_BYTES_FREE: usize = 16 * 1024;
+/// How many times the limit of one user all users but root and that of the daemon may keep together.
+pub const CONNECTION_BYTES_USERS_SHARE: usize = 4;
 /// Files that are being created for one user. A consumer may name a file system of its own, which answers when it
 /// likes.
 pub const FILES_BEING_CREATED_PER_UID_MAX: usize = 4;
 /// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
 /// peers.
 pub const ACCEPTS_PER_TURN: usize = 64;
+/// Connections that one turn of the loop reads, by users in turn, and those whose waiting requests it handles ...
+pub const CONNECTIONS_PER_TURN: usize = 64;
+/// ... and for so long, ns: one of them at least. What one sends in a turn takes some milliseconds to decode at worst.
+pub const SERVE_NS: u64 = 5_000_000;
 /// Requests of one connection handled in one turn of the loop, whatever they ask for: about 100 microseconds.
 pub const REQUESTS_PER_TURN: usize = 128;
 /// Threads that close what peers passed. If users with descriptors that do not close occupy all of them, what other

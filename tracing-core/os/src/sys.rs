@@ -352,6 +352,24 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, option: c_int, value: c_int) ->
     .map(drop)
 }
 
+/// An option of a socket that is a number.
+#[cfg(feature = "host")]
+pub(crate) fn option(socket: BorrowedFd<'_>, option: c_int) -> io::Result<c_int> {
+    let (mut value, mut len) = (0, size_of::<c_int>() as socklen_t);
+    // SAFETY: `value` and `len` are ours alone and live until the call returns; `len` is the size of `value`, and the
+    // kernel writes no more bytes than that.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    })
+    .map(|_| value)
+}
+
 /// A new stream socket of AF_VSOCK.
 pub(crate) fn vsock_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;

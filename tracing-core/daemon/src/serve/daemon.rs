@@ -9,16 +9,18 @@ use super::connections::Connections;
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
+use super::order::{self, Order};
 use super::peer::{Link, Peer};
 use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
 use super::turns::Watchdog;
 use super::user::{User, Who};
-use crate::limits::ACCEPTS_PER_TURN;
+use crate::limits::{ACCEPTS_PER_TURN, CONNECTIONS_PER_TURN, SERVE_NS};
 use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS, Waiting};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use abi::ids::ClientId;
+use abi::ipc::PeerIdentity;
 use abi::sync::Arc;
 use os::clock::{self, Deadline};
 use os::poll::{Alarm, Poller, Ready, wait_for};
@@ -46,7 +48,7 @@ pub(super) struct Daemon {
     /// Declared behind the engine, because dropping that gives it connections to close.
     closer: EndCloser,
     descriptors: Descriptors,
-    connections: Connections,
+    pub(super) connections: Connections,
     /// Wakes the loop when the next timer is due.
     alarm: Alarm,
     listeners: Vec<(Side, Listener)>,
@@ -55,6 +57,7 @@ pub(super) struct Daemon {
     /// Boot time until which no connection is accepted, ns.
     accept_paused_until: Option<u64>,
     signals: Option<StopSignals>,
+    order: Order,
     buf: Box<[u8]>,
 }
 
@@ -94,6 +97,7 @@ impl Daemon {
             stuck_due: None,
             accept_paused_until: None,
             signals: None,
+            order: Order::default(),
             buf: vec![0; READ_BYTES].into_boxed_slice(),
         };
         this.watch_listeners(true)?;
@@ -128,11 +132,10 @@ impl Daemon {
             ready.clear();
             self.alarm.set(self.due_ns())?;
             self.poller.wait(&mut ready, None)?;
-            self.engine.turns.begin(clock::mono_ns());
+            let began_ns = clock::mono_ns();
+            self.engine.turns.begin(began_ns);
             self.engine.counters.wake(ready.len());
-            for &event in &ready {
-                self.dispatch(event)?;
-            }
+            self.serve(&mut ready, began_ns)?;
             self.engine.turn();
             self.cut_stuck();
             if self.accept_paused_until.is_some_and(|until| until <= clock::boot_ns()) {
@@ -181,6 +184,32 @@ impl Daemon {
         [self.engine.due_ns(), self.accept_paused_until, stuck_due].into_iter().flatten().min()
     }
 
+    /// Serves what is ready, in fair order, until the turn has served enough or took long enough. What was not served
+    /// is ready in the next turn. `ready` keeps all of it.
+    pub(super) fn serve(&mut self, ready: &mut Vec<Ready>, began_ns: u64) -> Result<(), OsError> {
+        if ready.len() <= order::FEW {
+            return ready.iter().try_for_each(|event| self.dispatch(*event));
+        }
+        let Self { engine, order, .. } = self;
+        let user_of = |key| engine.peers.get(&ClientId::new(key)).map(|peer| peer.user);
+        order.sort(ready, user_of);
+        let mut served = 0;
+        for (index, &event) in ready.iter().enumerate() {
+            self.dispatch(event)?;
+            served += usize::from(event.key >= FIRST_CLIENT);
+            let took_ns = clock::mono_ns().saturating_sub(began_ns);
+            if served >= CONNECTIONS_PER_TURN || served > 0 && took_ns > SERVE_NS {
+                let Self { engine, order, .. } = self;
+                for key in ready.iter().take(index + 1).map(|event| event.key) {
+                    let peer = engine.peers.get(&ClientId::new(key));
+                    peer.into_iter().for_each(|peer| order.served(peer.user, key));
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
         match event.key {
             KEY_WAKE => {
@@ -224,15 +253,17 @@ impl Daemon {
             if self.accept_paused_until.is_some() {
                 return Ok(());
             }
+            if self.closer.0.has_too_many_refused() {
+                self.engine
+                    .fault(None, "connections that were refused do not close: none is accepted");
+                return self.watch_listeners(false);
+            }
             let Some((side, listener)) = self.listeners.get(index) else {
                 return Ok(());
             };
             let side = *side;
             match listener.accept() {
-                Ok(Some(stream)) => {
-                    let refuses_descriptors = listener.refuses_descriptors();
-                    self.connected(side, stream, refuses_descriptors);
-                }
+                Ok(Some(stream)) => self.connected(side, stream),
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // Most likely no descriptor is left. An immediate retry would fail again.
@@ -244,7 +275,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn connected(&mut self, side: Side, stream: Stream, refuses_descriptors: bool) {
+    fn connected(&mut self, side: Side, stream: Stream) {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
@@ -258,11 +289,19 @@ impl Daemon {
         let slot = match self.connections.admit(user, side) {
             Ok(slot) => slot,
             Err(refused) => {
-                if !refuses_descriptors {
-                    closer.take_socket(origin, stream);
+                let mut peer = self.engine.peer(credentials.uid, credentials.pid);
+                if !known {
+                    peer.machine_id = PeerIdentity::machine_id_of(&stream.peer_machine());
+                }
+                if !stream.has_no_descriptors() {
+                    closer.take_refused(origin, stream);
                 }
                 self.engine.counters.refused();
-                return self.engine.fault(about, &refused.to_string());
+                self.engine.fault(about, &refused.to_string());
+                if side == Side::Producer {
+                    self.engine.handle_input_about(about, Input::ProducerRefused { client, peer });
+                }
+                return;
             }
         };
         let link = SocketLink::new(stream, side, origin, slot, closer, &self.poller);
@@ -292,7 +331,7 @@ impl Daemon {
         }
     }
 
-    fn read(&mut self, client: ClientId) {
+    pub(super) fn read(&mut self, client: ClientId) {
         let peer = self.engine.peers.get_mut(&client);
         let Some(Peer { link: Link::Socket(link), ended: None, .. }) = peer else {
             return;
@@ -309,7 +348,7 @@ impl Daemon {
     }
 
     /// Sends queued replies, and makes the poller wait for room where a socket was full.
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
         // the loop busy.
         for client in std::mem::take(&mut self.engine.dirty) {
@@ -318,7 +357,8 @@ impl Daemon {
                 continue;
             };
             let service = &mut self.engine.service;
-            if let Err(reason) = link.write(|memory| service.give_back(memory)) {
+            let sent = link.write(|memory| service.give_back(memory));
+            if let Err(reason) = sent.and_then(|()| link.account()) {
                 self.engine.leave(client, reason);
                 continue;
             }

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use super::accounts::{self, Counted};
 use super::files::{Files, NewFile, Rights};
 use super::log::{Log, Logger};
+#[cfg(feature = "host")]
+use super::order::Order;
 use super::peer::{Link, Peer};
 use super::side::{Disconnect, Side};
 use super::stats::Counters;
@@ -41,6 +43,9 @@ pub(crate) struct Engine {
     /// Connections with requests that had to wait and can be handled now.
     #[cfg(feature = "host")]
     pub(super) backlog: BlockSet<ClientId>,
+    /// In which order these are served.
+    #[cfg(feature = "host")]
+    pub(super) backlog_order: Order,
     /// Connections of custom transports that the engine has closed.
     #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
@@ -79,6 +84,8 @@ impl Engine {
             dirty: BlockSet::new(),
             #[cfg(feature = "host")]
             backlog: BlockSet::new(),
+            #[cfg(feature = "host")]
+            backlog_order: Order::default(),
             #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
@@ -197,6 +204,11 @@ impl Engine {
             Disconnect::SlowReader => {
                 self.fault(about, "a peer does not read its replies, connection closed")
             }
+            Disconnect::UserFull => self.fault(
+                about,
+                "the connections of its user keep too much (replies that are not read, frames that \
+                     do not end), connection closed",
+            ),
         }
         peer.link.close();
         if peer.announced {
@@ -269,7 +281,7 @@ impl Engine {
     }
 
     /// The same; `about` is told where the input names a connection that is gone.
-    fn handle_input_about(&mut self, about: Option<Who>, input: Input) {
+    pub(super) fn handle_input_about(&mut self, about: Option<Who>, input: Input) {
         self.about = about;
         let now = clock::now();
         #[cfg(feature = "host")]

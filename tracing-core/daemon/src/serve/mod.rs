@@ -23,6 +23,8 @@ mod descriptors;
 mod engine;
 mod files;
 mod log;
+#[cfg(feature = "host")]
+mod order;
 mod peer;
 #[cfg(feature = "host")]
 mod refusals;

@@ -9,6 +9,7 @@ use super::connections::Slot;
 use super::side::{Disconnect, Side};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
+    PRODUCER_SOCKET_BYTES,
 };
 use crate::system::closer::{Closer, Origin, PeerFd};
 use crate::system::identity::Identity;
@@ -74,6 +75,9 @@ impl SocketLink {
         closer: &Closer,
         poller: &Arc<Poller>,
     ) -> Self {
+        if side == Side::Producer && stream.is_unix() {
+            stream.limit_unread(PRODUCER_SOCKET_BYTES);
+        }
         Self {
             may_have_descriptors: stream.is_unix(),
             stream: Some(stream),
@@ -126,6 +130,16 @@ impl SocketLink {
             Ok(Received::LostDescriptors) => Err(Disconnect::LostDescriptors),
             Ok(Received::End) | Err(_) => Err(Disconnect::PeerLeft),
         }
+    }
+
+    /// Puts what the connection keeps on the account of its user.
+    ///
+    /// # Errors
+    /// When that is too much.
+    pub(super) fn account(&mut self) -> Result<(), Disconnect> {
+        let kept = self.host.memory();
+        let fits = self.slot.as_mut().is_none_or(|slot| slot.keep(kept));
+        if fits { Ok(()) } else { Err(Disconnect::UserFull) }
     }
 
     /// Sends as many bytes as the socket takes; `recycle` gets the memory of sent replies.
@@ -223,6 +237,15 @@ impl HostLink {
         if self.outbox().len() > max { Err(Disconnect::SlowReader) } else { Ok(()) }
     }
 
+    /// How much memory it takes, bytes, without packets that wait to be sent: the service bounds them by itself.
+    fn memory(&self) -> usize {
+        let memory = match &self.host {
+            AnyHost::Producer(host) => host.memory(),
+            AnyHost::Consumer(host) => host.memory(),
+        };
+        memory.saturating_sub(self.paced)
+    }
+
     /// Whether requests of the peer have to wait until it has read some of its replies. Only consumers wait: the
     /// commits of a producer are handled even if it does not read, because they free its shared memory.
     pub(crate) fn is_paused(&mut self) -> bool {
@@ -281,6 +304,10 @@ impl SocketLink {
 impl Drop for SocketLink {
     fn drop(&mut self) {
         let Some(stream) = self.stream.take() else { return };
+        // The socket may be closed much later.
+        if let Some(slot) = &mut self.slot {
+            slot.keep(0);
+        }
         if self.may_have_descriptors {
             // At once, although the thread may be late: the peer learns the end, and the poller waits for it no more.
             let _ = self.poller.remove(&stream);

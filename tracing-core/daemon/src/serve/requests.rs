@@ -1,16 +1,18 @@
 //! What the engine does for connections that carry bytes.
 
 use super::engine::Engine;
+use super::order;
 use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
 use super::user::User;
-use crate::limits::REQUESTS_PER_TURN;
+use crate::limits::{CONNECTIONS_PER_TURN, REQUESTS_PER_TURN, SERVE_NS};
 use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
-use os::shm;
+use os::poll::Ready;
+use os::{clock, shm};
 use service::{Input, ProducerRequest};
 
 impl Engine {
@@ -25,10 +27,38 @@ impl Engine {
         }
     }
 
-    /// Handles requests that had to wait.
+    /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
-        for client in std::mem::take(&mut self.backlog) {
+        let began_ns = clock::mono_ns();
+        let Self { service, backlog, backlog_order, peers, .. } = self;
+        let mut waiting = Vec::new();
+        for client in std::mem::take(backlog) {
+            // Its earlier requests come first, and the service takes turns between those.
+            if service.is_busy(client) {
+                backlog.insert(client);
+            } else {
+                waiting.push(Ready { key: client.get(), ..Ready::default() });
+            }
+        }
+        if waiting.len() > order::FEW {
+            let user_of = |key| peers.get(&ClientId::new(key)).map(|peer| peer.user);
+            backlog_order.sort(&mut waiting, user_of);
+        }
+        let (mut waiting, mut served) = (waiting.into_iter(), 0);
+        for client in waiting.by_ref().map(|ready| ClientId::new(ready.key)) {
+            if let Some(peer) = self.peers.get(&client) {
+                self.backlog_order.served(peer.user, client.get());
+            }
             self.process_events(client);
+            served += 1;
+            let took_ns = clock::mono_ns().saturating_sub(began_ns);
+            if served >= CONNECTIONS_PER_TURN || took_ns > SERVE_NS {
+                break;
+            }
+        }
+        for client in waiting.map(|ready| ClientId::new(ready.key)) {
+            self.backlog.insert(client);
+            self.wake.wake();
         }
     }
 

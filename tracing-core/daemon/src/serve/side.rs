@@ -27,6 +27,8 @@ pub(crate) enum Disconnect {
     StuckDescriptor,
     /// The peer does not read its replies.
     SlowReader,
+    /// The connections of its user keep too much: replies that nobody takes, frames that do not end.
+    UserFull,
 }
 
 impl Disconnect {
@@ -36,7 +38,7 @@ impl Disconnect {
             Self::PeerLeft => None,
             Self::BadFrame(_) => Some(Cut::Protocol),
             Self::LostDescriptors | Self::StuckDescriptor => Some(Cut::Descriptors),
-            Self::SlowReader => Some(Cut::NotReading),
+            Self::SlowReader | Self::UserFull => Some(Cut::NotReading),
         }
     }
 }

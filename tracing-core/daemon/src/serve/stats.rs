@@ -16,7 +16,8 @@ pub struct ServerStats {
     pub connections: u64,
     /// Connections that are open.
     pub connected: u64,
-    /// Connections closed because their peer did not read what was sent to it.
+    /// Connections closed because their peer did not read what was sent to it, or the connections of its user kept too
+    /// much.
     pub cut_slow: u64,
     /// Connections closed because their peer broke the protocol: a frame too long, too many descriptors.
     pub cut_broken: u64,
@@ -97,7 +98,7 @@ impl Counters {
         match reason {
             Disconnect::PeerLeft => {}
             Disconnect::StuckDescriptor => add(&self.cut_stuck, 1),
-            Disconnect::SlowReader => add(&self.cut_slow, 1),
+            Disconnect::SlowReader | Disconnect::UserFull => add(&self.cut_slow, 1),
             Disconnect::BadFrame(_) | Disconnect::LostDescriptors => add(&self.cut_broken, 1),
         }
     }

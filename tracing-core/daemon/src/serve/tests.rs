@@ -14,10 +14,14 @@ use protos::{
 
 use protozero::Message as _;
 
+use super::connections::Connections;
 use super::peer::Peer;
 use super::*;
 use crate::in_process::InProcessService;
-use crate::limits::{ACCEPTS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, REQUESTS_PER_TURN};
+use crate::limits::{
+    ACCEPTS_PER_TURN, CONNECTIONS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, DESCRIPTORS_RESERVED_MIN,
+    REQUESTS_PER_TURN,
+};
 use abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use abi::ipc::port::ConsumerPort;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets};
@@ -152,7 +156,150 @@ fn a_flood_of_connections_takes_several_turns() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// The same for one connection with many requests, whatever they ask for.
+/// Each of them keeps less than a connection may, and all together more than their user may.
+#[test]
+fn connections_of_a_user_keep_so_much_together() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-kept", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    server.daemon.connections.set_kept_max(1024 * 1024);
+    let address = Address::Path(directory.join("producer"));
+    // The beginning of the longest frame, for which there is memory then: 112 KiB of it count.
+    let part = [&131_068_u32.to_le_bytes()[..], &[0; 100_000]].concat();
+    let mut clients = Vec::new();
+    for _ in 0..12 {
+        let client = Stream::connect(&address).unwrap();
+        server.daemon.accept(0).unwrap();
+        let mut rest = &part[..];
+        while !rest.is_empty()
+            && let Ok(sent) = client.send(&[IoSlice::new(rest)], None)
+        {
+            rest = &rest[sent..];
+            let connected: Vec<_> = server.daemon.engine.peers.keys().copied().collect();
+            connected.into_iter().for_each(|client| server.daemon.read(client));
+            server.daemon.flush();
+        }
+        clients.push(client);
+    }
+    let stats = server.handle().stats();
+    assert_eq!((stats.connected, stats.cut_slow), (9, 3));
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What its producer would have recorded is lost, and the sessions that record say so.
+#[test]
+fn a_producer_that_is_refused_is_in_the_ledger() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-refused", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    // One producer has two descriptors of the four.
+    let own_uid = os::process::effective_uid();
+    server.daemon.connections = Connections::new(4 + DESCRIPTORS_RESERVED_MIN, own_uid);
+    let service = InProcessService::run(server).unwrap();
+    let mut consumer = service.consumer();
+    consumer.enable_tracing(&one_buffer(), None).unwrap();
+    consumer.get_trace_stats().unwrap();
+    let address = Address::Path(directory.join("producer"));
+    let _producers = [(); 2].map(|()| Stream::connect(&address).unwrap());
+    let stats = || service.handle().stats();
+    while stats().connections + stats().refused < 3 {
+        std::thread::yield_now();
+    }
+    assert_eq!(stats().refused, 1);
+    let ledger = consumer.get_trace_stats().unwrap().loss_ledger.unwrap_or_default();
+    let [entry] = &ledger.entries[..] else { panic!("{ledger:?}") };
+    let reason = Some(protos::LossLedgerReason::REASON_PRODUCER_REFUSED);
+    assert_eq!((entry.reason, entry.uid), (reason, Some(own_uid.cast_signed())));
+    service.stop().unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// A turn has an end in number and in time, whatever is ready.
+#[test]
+fn a_turn_serves_so_many_connections() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-serves", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    let address = Address::Path(directory.join("producer"));
+    let clients: Vec<_> = (0..CONNECTIONS_PER_TURN + 10)
+        .map(|_| {
+            let client = Stream::connect(&address).unwrap();
+            assert!(client.send(&[IoSlice::new(BIND)], None).unwrap() > 0);
+            server.daemon.accept(0).unwrap();
+            client
+        })
+        .collect();
+    let keys: Vec<u64> = server.daemon.engine.peers.keys().map(|client| client.get()).collect();
+    let mut serve = |began_ns| {
+        let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
+        let mut ready: Vec<_> = keys.iter().map(ready).collect();
+        server.daemon.serve(&mut ready, began_ns).unwrap();
+        server.daemon.flush();
+        let answers =
+            |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
+        clients.iter().filter(answers).count()
+    };
+    let (long_ago, later) = (os::clock::mono_ns() - 10_000_000, u64::MAX);
+    assert_eq!(serve(long_ago), 1);
+    assert_eq!(serve(later), CONNECTIONS_PER_TURN);
+    assert_eq!(serve(later), 9, "those that were not served before come first");
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// The same for what connections sent before.
+#[test]
+fn a_turn_handles_the_requests_of_so_many_connections() {
+    let mut engine = engine();
+    let mut connect = || {
+        let client = engine.next_client();
+        let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+        let peer = Some(service::Peer::default());
+        engine.connected(client, Side::Producer, link, User::Local(0), peer);
+        engine.host(client).unwrap().receive(&[BIND, GET_COMMANDS].concat(), None).unwrap();
+        engine.backlog.insert(client);
+        client
+    };
+    let clients: Vec<_> = (0..CONNECTIONS_PER_TURN + 10).map(|_| connect()).collect();
+    let waiting = |engine: &mut Engine| {
+        clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
+    };
+    engine.turn();
+    assert!(waiting(&mut engine) >= 10);
+    while waiting(&mut engine) > 0 {
+        engine.turn();
+    }
+}
+
+/// What a producer does not receive is not left to the kernel, where no account counts it.
+#[test]
+fn replies_to_a_producer_do_not_fill_its_socket() {
+    const REQUESTS: usize = 6000;
+    let directory = std::env::temp_dir().join(format!("serve-{}-socket", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    let client = Stream::connect(&Address::Path(directory.join("producer"))).unwrap();
+    server.daemon.accept(0).unwrap();
+    let id = *server.daemon.engine.peers.keys().next().unwrap();
+    // Each is refused in ten bytes, as nobody has introduced itself.
+    let requests = [BIND, &GET_COMMANDS.repeat(REQUESTS)].concat();
+    let mut rest = &requests[..];
+    while !rest.is_empty() {
+        rest = &rest[client.send(&[IoSlice::new(rest)], None).unwrap()..];
+        server.daemon.read(id);
+        while server.daemon.engine.host(id).unwrap().has_events() {
+            server.daemon.engine.turn();
+            server.daemon.flush();
+        }
+    }
+    let (_, waits_for_room) = server.daemon.engine.host(id).unwrap().wanted();
+    assert!(waits_for_room, "{} bytes of replies are in the socket", 10 * REQUESTS);
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// A connection with many requests has its turns, too, whatever they ask for.
 #[test]
 fn a_flood_of_requests_takes_several_turns() {
     let directory = std::env::temp_dir().join(format!("serve-{}-requests", std::process::id()));
@@ -164,8 +311,7 @@ fn a_flood_of_requests_takes_several_turns() {
     let peer = Some(service::Peer::default());
     engine.connected(client, Side::Producer, link, User::Local(0), peer);
     // Refused, as nobody has introduced itself.
-    let commands = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00\x20\x00";
-    let bytes = [BIND, &commands.repeat(3 * REQUESTS_PER_TURN + 1)].concat();
+    let bytes = [BIND, &GET_COMMANDS.repeat(3 * REQUESTS_PER_TURN + 1)].concat();
     engine.host(client).unwrap().receive(&bytes, None).unwrap();
     engine.process_events(client);
     let mut turns = 1;
@@ -484,6 +630,9 @@ fn read_to_end(stream: &Stream) -> usize {
         }
     }
 }
+
+/// A request for commands.
+const GET_COMMANDS: &[u8] = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00\x20\x00";
 
 const BIND: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort";
 

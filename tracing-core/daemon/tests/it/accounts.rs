@@ -99,6 +99,7 @@ fn connections_descriptors_and_files_are_on_the_account() {
     let max = |item: &Option<UserAccountItem>| item.as_ref().and_then(|item| item.max).unwrap();
     assert!(max(&now.connection_descriptors) > max(&now.producer_descriptors));
     assert!(max(&now.files) > 0 && max(&now.closing_descriptors) > 0);
+    assert!(max(&now.connection_bytes) == 64 << 20 && held(&now.connection_bytes) == 0);
     let counters = state.counters.as_ref().unwrap();
     assert!(counters.connections >= Some(4) && counters.refused == Some(0), "{counters:?}");
     if geteuid().is_root() {

@@ -12,7 +12,8 @@
 //! (`MSG_PEEK`; the message keeps its descriptors). The caller closes sockets and descriptors on another thread.
 //!
 //! A kernel since 6.16 can refuse descriptors when they are sent (`SO_PASSRIGHTS`). A listener has that off, so that
-//! what connects has no descriptors in its queue until [`Stream::take_descriptors`].
+//! what connects has no descriptors in its queue until [`Stream::take_descriptors`]. What connected before, as to a
+//! socket that a service manager made, may have some ([`Stream::has_no_descriptors`]).
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -128,6 +129,13 @@ impl Stream {
         })
     }
 
+    /// Whether no descriptor waits in a connection that was just accepted: the kernel is 6.16 or newer, and the
+    /// listener refused descriptors already when the peer connected.
+    #[must_use]
+    pub fn has_no_descriptors(&self) -> bool {
+        !self.is_unix() || refuses(self.as_fd())
+    }
+
     /// Lets the peer send descriptors, or refuses them from now on; those that it sent before still come. A kernel
     /// before 6.16 never refuses any.
     pub fn take_descriptors(&self, take: bool) {
@@ -138,6 +146,16 @@ impl Stream {
 /// Whether the kernel refuses the descriptors of peers from now on.
 pub(super) fn refuse(fd: BorrowedFd<'_>) -> bool {
     refuse_or_take(fd, false)
+}
+
+/// Lets peers send descriptors again.
+pub(super) fn take(fd: BorrowedFd<'_>) {
+    refuse_or_take(fd, true);
+}
+
+/// Whether the kernel refuses them.
+fn refuses(fd: BorrowedFd<'_>) -> bool {
+    sys::option(fd, SO_PASSRIGHTS).is_ok_and(|value| value == 0)
 }
 
 fn refuse_or_take(fd: BorrowedFd<'_>, take: bool) -> bool {

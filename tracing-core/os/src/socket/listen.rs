@@ -92,7 +92,7 @@ pub struct Listener {
     file: Option<(u64, u64)>,
     /// Declared behind the socket, which is closed before the lock is released.
     _lock: Option<Lock>,
-    /// The kernel refuses descriptors on connections, until [`Stream::take_descriptors`].
+    /// The kernel refuses descriptors on new connections, until [`Stream::take_descriptors`].
     refuses_descriptors: bool,
 }
 
@@ -174,21 +174,14 @@ impl Listener {
         // A passed socket listens already; a second call only sets the length of its queue.
         rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;
-        // The other owner of the socket may start a daemon that does not know how to take descriptors again.
-        Ok(Self { fd, address, file: None, _lock: None, refuses_descriptors: false })
+        let refuses_descriptors = address.is_unix() && descriptors::refuse(fd.as_fd());
+        Ok(Self { fd, address, file: None, _lock: None, refuses_descriptors })
     }
 
     /// The address.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
-    }
-
-    /// Whether a connection has no descriptors before [`Stream::take_descriptors`]: it is a new one of a kernel since
-    /// 6.16, and no inherited one.
-    #[must_use]
-    pub fn refuses_descriptors(&self) -> bool {
-        self.refuses_descriptors || !self.address.is_unix()
     }
 
     /// The next connection that waits, if there is one. Never blocks.
@@ -233,6 +226,10 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
+        if self.file.is_none() && self.refuses_descriptors {
+            // The other owner of an inherited socket may start a daemon that does not know how to take descriptors.
+            descriptors::take(self.fd.as_fd());
+        }
         if let (Address::Path(path), Some(ours)) = (&self.address, self.file)
             && std::fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == ours)
         {

@@ -168,6 +168,14 @@ impl Stream {
         })
     }
 
+    /// Limits the memory in which the kernel keeps what was sent and not received by the peer: about twice `bytes`, on
+    /// the account of this process.
+    #[cfg(feature = "host")]
+    pub fn limit_unread(&self, bytes: u32) {
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        let _ = sys::set_option(self.fd.as_fd(), libc::SO_SNDBUF, bytes);
+    }
+
     /// Closes both directions: the peer gets an end of file, and nothing more is received.
     pub fn shutdown(&self) {
         sys::shutdown(self.fd.as_fd());

@@ -423,6 +423,37 @@ fn inherited_sockets_are_listened_on_and_left_behind() {
     assert!(Listener::inherit(packets).is_err());
 }
 
+/// What connected before this process listened may have descriptors in its queue, and what connects later has none.
+#[test]
+fn an_inherited_socket_takes_no_descriptors_before_the_connection_is_accepted() {
+    let directory = Dir::new("descriptors");
+    let address = directory.address("socket");
+    let Address::Path(path) = &address else { unreachable!() };
+    let made = std::os::unix::net::UnixListener::bind(path).unwrap();
+    let other_owner = made.try_clone().unwrap();
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let connect = |passes: bool| {
+        let client = Stream::connect(&address).unwrap();
+        let sent = client.send(&[IoSlice::new(b"x")], Some(file.as_fd()));
+        assert_eq!(sent.is_ok(), passes, "{sent:?}");
+        client
+    };
+    let early = connect(true);
+    let listener = Listener::inherit(made.into()).unwrap();
+    if crate::sys::option(listener.as_fd(), 83).is_err() {
+        return; // A kernel before 6.16.
+    }
+    let late = connect(false);
+    let servers = [(); 2].map(|()| listener.accept().unwrap().expect("it listens"));
+    assert_eq!(servers.each_ref().map(Stream::has_no_descriptors), [false, true]);
+    servers[1].take_descriptors(true);
+    assert_eq!(late.send(&[IoSlice::new(b"x")], Some(file.as_fd())).unwrap(), 1);
+    drop((listener, servers, early));
+    // The other owner gets the socket back as it was.
+    let _client = connect(true);
+    drop(other_owner);
+}
+
 /// systemd sets these options on sockets with `PassCredentials=yes` and the like.
 #[test]
 fn options_that_add_control_messages_are_switched_off() {
@@ -437,6 +468,7 @@ fn options_that_add_control_messages_are_switched_off() {
         let listener = Listener::inherit(made.into()).unwrap();
         let client = Stream::connect(&address).unwrap();
         let server = listener.accept().unwrap().expect("it listens");
+        server.take_descriptors(true);
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(client.send(&[IoSlice::new(b"x")], Some(file.as_fd())).unwrap(), 1);
         let message = crate::sys::receive(server.as_fd(), &mut [0; 8]).unwrap();

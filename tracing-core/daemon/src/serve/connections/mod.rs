@@ -13,6 +13,8 @@
 //!
 //! A connection counts until its socket is closed, which may take as long as its peer likes
 //! ([`closer`](crate::system::closer)).
+//!
+//! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands.
 
 use core::fmt;
 
@@ -21,7 +23,10 @@ use protos::{UserAccount, UserAccountItem};
 use super::refusals::Refusals;
 use super::side::Side;
 use super::user::User;
-use crate::limits::{DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART};
+use crate::limits::{
+    CONNECTION_BYTES_FREE, CONNECTION_BYTES_PER_USER_MAX, CONNECTION_BYTES_USERS_SHARE,
+    DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART,
+};
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
 
@@ -51,9 +56,6 @@ impl Held {
     }
 
     fn tell(self, max: Self, account: &mut UserAccount) {
-        let item = |held: u64, max: u64| {
-            Some(UserAccountItem { held: Some(held), max: Some(max), ..Default::default() })
-        };
         account.connection_descriptors = item(self.all, max.all);
         account.producer_descriptors = item(self.producers, max.producers);
     }
@@ -61,6 +63,10 @@ impl Held {
     fn fits(self, max: Self) -> bool {
         self.all <= max.all && self.producers <= max.producers
     }
+}
+
+fn item(held: u64, max: u64) -> Option<UserAccountItem> {
+    Some(UserAccountItem { held: Some(held), max: Some(max), ..Default::default() })
 }
 
 #[derive(Debug)]
@@ -73,6 +79,12 @@ struct State {
     pool: u64,
     own_uid: u32,
     refused: Refusals<User>,
+    /// Bytes that connections keep, of users that have some ...
+    kept: SortedMap<User, usize>,
+    /// ... and of all but root and the user of the daemon.
+    kept_by_others: usize,
+    /// What a user may keep.
+    kept_max: usize,
 }
 
 impl State {
@@ -100,6 +112,27 @@ impl State {
         }
         let fits = self.everybody.with(side).fits(self.part((1, 1), (3, 4)));
         (!fits).then_some("all users together")
+    }
+
+    /// A connection keeps `now` bytes, and kept `before`. False if it adds to what is too much.
+    fn keep(&mut self, user: User, before: usize, now: usize) -> bool {
+        let changed = |sum: usize| sum.saturating_add(now).saturating_sub(before);
+        let sum = changed(self.kept.get(&user).copied().unwrap_or(0));
+        *self.kept.get_or_insert_with(user, || 0) = sum;
+        if sum == 0 {
+            self.kept.remove(&user);
+        }
+        let is_limited = self.is_limited(user);
+        if is_limited {
+            self.kept_by_others = changed(self.kept_by_others);
+        }
+        let fits_all = !is_limited || self.kept_by_others <= self.kept_max_of_all();
+        now <= before || sum <= self.kept_max && fits_all
+    }
+
+    /// What users may keep together, but for root and the user of the daemon.
+    fn kept_max_of_all(&self) -> usize {
+        self.kept_max.saturating_mul(CONNECTION_BYTES_USERS_SHARE)
     }
 
     fn change(&mut self, user: User, change: impl Fn(Held) -> Held) {
@@ -146,8 +179,25 @@ impl Connections {
     pub(super) fn new(left: u64, own_uid: u32) -> Self {
         let reserved = (left / DESCRIPTORS_RESERVED_PART).max(DESCRIPTORS_RESERVED_MIN);
         let pool = left.saturating_sub(reserved);
-        let (users, everybody, others, refused) = Default::default();
-        Self(Arc::new(Mutex::new(State { users, everybody, others, pool, own_uid, refused })))
+        let (users, everybody, others, refused, kept) = Default::default();
+        let (kept_by_others, kept_max) = (0, CONNECTION_BYTES_PER_USER_MAX);
+        Self(Arc::new(Mutex::new(State {
+            users,
+            everybody,
+            others,
+            pool,
+            own_uid,
+            refused,
+            kept,
+            kept_by_others,
+            kept_max,
+        })))
+    }
+
+    /// Sets what connections of one user may keep, bytes.
+    #[cfg(test)]
+    pub(super) fn set_kept_max(&self, bytes: usize) {
+        lock(&self.0).kept_max = bytes;
     }
 
     /// Takes place for a connection.
@@ -158,7 +208,7 @@ impl Connections {
             return Err(Refused { side, who });
         }
         state.change(user, |held| held.with(side));
-        Ok(Slot { connections: self.clone(), user, side })
+        Ok(Slot { connections: self.clone(), user, side, kept: 0 })
     }
 
     /// Whether the limits that users have together count for this one.
@@ -181,6 +231,8 @@ impl Connections {
             false => state.part((1, 1), (3, 4)),
         };
         held.tell(max, account);
+        let kept = state.kept.get(&user).copied().unwrap_or(0);
+        account.connection_bytes = item(kept as u64, state.kept_max as u64);
         let refused = Some(state.refused.of(user));
         account.connection_descriptors.get_or_insert_default().refused = refused;
     }
@@ -189,6 +241,8 @@ impl Connections {
     pub(super) fn tell_all(&self, account: &mut UserAccount) {
         let state = lock(&self.0);
         state.others.tell(state.part((3, 4), (1, 2)), account);
+        account.connection_bytes =
+            item(state.kept_by_others as u64, state.kept_max_of_all() as u64);
     }
 }
 
@@ -198,10 +252,25 @@ pub(super) struct Slot {
     connections: Connections,
     user: User,
     side: Side,
+    /// Bytes that it keeps, as far as they count.
+    kept: usize,
+}
+
+impl Slot {
+    /// The connection keeps so many bytes now. False if it adds to what is too much for its user, or for all.
+    pub(super) fn keep(&mut self, bytes: usize) -> bool {
+        let now = bytes.saturating_sub(CONNECTION_BYTES_FREE);
+        if now == self.kept {
+            return true;
+        }
+        let before = std::mem::replace(&mut self.kept, now);
+        lock(&self.connections.0).keep(self.user, before, now)
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        self.keep(0);
         lock(&self.connections.0).change(self.user, |held| held.without(self.side));
     }
 }

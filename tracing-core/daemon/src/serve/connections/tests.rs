@@ -75,3 +75,36 @@ fn any_number_of_descriptors_makes_a_pool() {
     assert_eq!(fill(&connections, 1, Producer).len(), 1000);
     assert!(Connections::new(0, 0).admit(User::Local(0), Consumer).is_err());
 }
+
+#[test]
+fn what_connections_keep_is_counted_by_user() {
+    let connections = connections();
+    connections.set_kept_max(1000);
+    let slot = |uid| connections.admit(User::Local(uid), Consumer).unwrap();
+    let keep = |slot: &mut Slot, bytes| slot.keep(CONNECTION_BYTES_FREE + bytes);
+    let (mut one, mut two, mut other) = (slot(1000), slot(1000), slot(1001));
+    assert!(slot(1000).keep(CONNECTION_BYTES_FREE), "a little is free");
+    assert!(keep(&mut one, 600) && keep(&mut two, 400));
+    assert!(!keep(&mut two, 401), "with the other one that is too much");
+    assert!(keep(&mut one, 599) && keep(&mut two, 401) && keep(&mut other, 1000));
+    // Who keeps less is never closed, although it is too much still.
+    connections.set_kept_max(100);
+    assert!(keep(&mut one, 500) && !keep(&mut one, 501) && keep(&mut one, 0));
+    drop((one, two, other));
+    let state = lock(&connections.0);
+    assert_eq!((state.kept.iter().count(), state.kept_by_others), (0, 0));
+}
+
+#[test]
+fn what_many_users_keep_leaves_a_part_for_root_and_the_daemon() {
+    let connections = connections();
+    connections.set_kept_max(1000);
+    let keeps = |uid: u32| {
+        let mut slot = connections.admit(User::Local(uid), Consumer).unwrap();
+        let fits = slot.keep(CONNECTION_BYTES_FREE + 1000);
+        (fits, slot)
+    };
+    let kept: Vec<_> = [1000, 1001, 1002, 1003, 1004, OWN_UID, 0].map(keeps).into_iter().collect();
+    let fits: Vec<bool> = kept.iter().map(|(fits, _)| *fits).collect();
+    assert_eq!(fits, [true, true, true, true, false, true, true]);
+}

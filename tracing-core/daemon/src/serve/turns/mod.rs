@@ -54,6 +54,7 @@ impl Task {
             Input::ProducerRequest { .. } => Self::ProducerRequest,
             Input::ConsumerRequest { .. } | Input::ShellCounted(_) => Self::ConsumerRequest,
             Input::ProducerConnected { .. }
+            | Input::ProducerRefused { .. }
             | Input::ProducerCut { .. }
             | Input::ProducerDisconnected { .. }
             | Input::ConsumerConnected { .. }

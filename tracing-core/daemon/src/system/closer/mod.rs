@@ -16,8 +16,11 @@
 //! the daemon: what more a peer sends is not received, and its connection is cut. A socket that waits does not count,
 //! because its connection has a place among those of its user until it is closed.
 //!
-//! Sixteen users together can use all threads; then the descriptors of all users wait. Where the kernel can refuse
-//! descriptors (Linux 6.16), a connection that was not accepted has none.
+//! A connection that was refused has no such place. Where the kernel can refuse descriptors (Linux 6.16), none waits in
+//! it, and it is closed at once. Elsewhere, while too many of them wait, no connection is accepted: they would take the
+//! descriptors of all.
+//!
+//! Sixteen users together can use all threads; then the descriptors of all users wait.
 //!
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
@@ -50,10 +53,19 @@ pub(crate) struct Origin {
     pub(crate) uid: u32,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It came from a peer.
+    Received,
+    /// The socket of a connection.
+    Socket,
+    /// That of a connection that was refused.
+    Refused,
+}
+
 struct Job {
     from: Origin,
-    /// It came from a peer; else it is the socket of a connection.
-    is_received: bool,
+    kind: Kind,
     #[expect(dead_code, reason = "it is only dropped")]
     value: Box<dyn Any + Send>,
 }
@@ -73,6 +85,8 @@ struct State {
     waiting: SortedMap<u32, VecDeque<Job>>,
     /// Received descriptors among these, by user.
     received: SortedMap<u32, usize>,
+    /// Sockets of connections that were refused among these.
+    refused: usize,
     running: Vec<Running>,
     /// The user whose turn it was last.
     last_uid: u32,
@@ -170,7 +184,11 @@ impl State {
             self.waiting.remove(&uid);
         }
         self.last_uid = uid;
-        if job.as_ref().is_some_and(|job| job.is_received)
+        let kind = job.as_ref().map(|job| job.kind);
+        if kind == Some(Kind::Refused) {
+            self.refused -= 1;
+        }
+        if kind == Some(Kind::Received)
             && let Some(count) = self.received.get_mut(&uid)
         {
             *count -= 1;
@@ -189,19 +207,32 @@ impl Closer {
 
     /// Drops a received descriptor on a thread.
     pub(crate) fn take(&self, from: Origin, value: impl Any + Send) {
-        self.queue(Job { from, is_received: true, value: Box::new(value) });
+        self.queue(Job { from, kind: Kind::Received, value: Box::new(value) });
     }
 
     /// Drops the socket of a connection on a thread.
     pub(crate) fn take_socket(&self, from: Origin, value: impl Any + Send) {
-        self.queue(Job { from, is_received: false, value: Box::new(value) });
+        self.queue(Job { from, kind: Kind::Socket, value: Box::new(value) });
+    }
+
+    /// The same for a connection that was refused.
+    pub(crate) fn take_refused(&self, from: Origin, value: impl Any + Send) {
+        self.queue(Job { from, kind: Kind::Refused, value: Box::new(value) });
+    }
+
+    /// Whether so many of these wait that no connection should be accepted.
+    pub(crate) fn has_too_many_refused(&self) -> bool {
+        self.pending() > 0 && lock(&self.0.state).refused >= self.0.max.total
     }
 
     fn queue(&self, job: Job) {
         let mut state = lock(&self.0.state);
         self.0.busy.fetch_add(1, Ordering::Relaxed);
         let from = job.from;
-        if job.is_received {
+        if job.kind == Kind::Refused {
+            state.refused += 1;
+        }
+        if job.kind == Kind::Received {
             *state.received.get_or_insert_with(from.uid, || 0) += 1;
         }
         state.waiting.get_or_insert_with(from.uid, VecDeque::new).push_back(job);

@@ -155,6 +155,24 @@ fn what_waits_of_all_users_has_a_bound_and_root_is_not_among_them() {
     drop(EndCloser(world.closer.clone()));
 }
 
+/// They have no place among the connections of their user, and each has a descriptor of the daemon.
+#[test]
+fn connections_that_were_refused_have_a_bound() {
+    let world = World::with_limits(100, 4);
+    let slow = [world.slow(7), world.slow(7)];
+    assert_eq!([world.begins(), world.begins()], [7, 7]);
+    for _ in 0..4 {
+        assert!(!world.closer.has_too_many_refused());
+        world.closer.take_refused(from(7), ());
+    }
+    assert!(world.closer.has_too_many_refused());
+    drop(slow);
+    world.wait_until_done();
+    assert!(!world.closer.has_too_many_refused());
+    assert_eq!(lock(&world.closer.0.state).refused, 0);
+    drop(EndCloser(world.closer.clone()));
+}
+
 #[test]
 fn a_daemon_with_few_descriptors_lets_fewer_wait() {
     let max = |descriptors| Waiting::new(descriptors, OWN_UID);

@@ -29,9 +29,9 @@ pub struct Poller {
     epoll: OwnedFd,
 }
 
-/// Events taken from the kernel at a time. Further ones wait for the next call, in order, so that a busy peer delays
-/// the others by one turn at most.
-const EVENTS_PER_TURN: usize = 64;
+/// Events taken from the kernel at a time. Further ones wait for the next call, in order. So many that a daemon can
+/// choose whom it serves first.
+const EVENTS_PER_TURN: usize = 1024;
 
 impl Poller {
     /// An empty set.
