@@ -24,7 +24,7 @@ mod entry;
 mod tests;
 
 use protos::{
-    LossLedgerEntry, LossLedgerReason, TraceStats, TraceStatsBufferStats,
+    LossLedgerEntry, LossLedgerReason, TraceStats, TraceStatsBufferStats, TraceStatsFilterStats,
     TraceStatsFinalFlushOutcome as Outcome,
 };
 use protozero::{Message, Reader, Value};
@@ -53,6 +53,8 @@ pub struct Losses {
     pub abi_violations: u64,
     /// Packets that were left out because they are not valid. The ledger has their producers, if it has any ledger.
     pub invalid_packets: u64,
+    /// Packets that the filter of the config could not take, such as those whose strings take too long: they are empty.
+    pub filter_errors: u64,
     /// A producer did not answer the last flush.
     pub flush_failed: bool,
     /// Who lost something, why, when and how much. Empty if the service has no ledger, as that of C++.
@@ -71,6 +73,10 @@ impl Losses {
             match (field.number, field.value) {
                 (1, Value::Len(buffer)) => losses.add_buffer(buffer),
                 (10, Value::Varint(count)) => losses.invalid_packets = count,
+                (11, Value::Len(filter)) => {
+                    let filter = TraceStatsFilterStats::decode(filter).unwrap_or_default();
+                    losses.filter_errors = filter.errors.unwrap_or(0);
+                }
                 (15, Value::Varint(outcome)) => {
                     losses.flush_failed = Outcome(outcome as i32) == Outcome::FINAL_FLUSH_FAILED;
                 }
@@ -138,6 +144,10 @@ impl Losses {
             (self.patches_failed, "patches that came too late"),
             (self.abi_violations, "chunks that broke the protocol"),
             (self.invalid_beside_ledger(), "packets that are not valid"),
+            (
+                self.filter_errors,
+                "packets that the filter of the config could not take and left empty",
+            ),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count != 0);
         let mut lines: Vec<String> =
@@ -166,6 +176,7 @@ impl Losses {
         json.number("patches_failed", Some(self.patches_failed));
         json.number("abi_violations", Some(self.abi_violations));
         json.number("invalid_packets", Some(self.invalid_packets));
+        json.number("filter_errors", Some(self.filter_errors));
         json.number("final_flush_failed", Some(self.flush_failed));
         json.list("loss_ledger", &self.ledger, entry_json);
         json.number("entries_left_out", Some(self.entries_left_out));

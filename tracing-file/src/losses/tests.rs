@@ -19,6 +19,7 @@ fn counters_of_all_buffers() {
     };
     let stats = TraceStats {
         buffer_stats: vec![buffer.clone(), buffer],
+        filter_stats: Some(TraceStatsFilterStats { errors: Some(11), ..Default::default() }),
         final_flush_outcome: Some(Outcome::FINAL_FLUSH_FAILED),
         ..Default::default()
     };
@@ -31,6 +32,7 @@ fn counters_of_all_buffers() {
             "gaps where a producer's shared memory was full: 8",
             "patches that came too late: 10",
             "chunks that broke the protocol: 18446744073709551615",
+            "packets that the filter of the config could not take and left empty: 11",
             UNANSWERED,
         ]
     );
