@@ -3,14 +3,14 @@
 //! The memory of a control group is what the kernel charges the daemon for, also where no mapping of the daemon shows
 //! it: the pages of shared memory that it touched first.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, IoSlice};
 use std::process::Stdio;
 use std::sync::Arc;
 
 use abi::ipc::port::{ConsumerPort, ProducerPort};
 use client::connection::{Attachment, Connection, SocketConnection};
 use os::shm;
-use os::socket::Address;
+use os::socket::{Address, Stream};
 use protos::producer_port::Request;
 use protos::{
     CloneSessionRequest, CloneSessionRequestSelector, CommitDataRequest,
@@ -30,7 +30,8 @@ use crate::producers::{SIDE, config, descriptor};
 const SLACK: u64 = 24 << 20;
 
 /// Requests, by their name, and what the daemon may keep of them, bytes.
-const KINDS: [(&str, u64); 3] = [("holes", 0), ("descriptors", 16 << 20), ("configs", 0)];
+const KINDS: [(&str, u64); 4] =
+    [("holes", 0), ("descriptors", 16 << 20), ("configs", 0), ("replies", 8 << 20)];
 
 /// Lets a hostile user send each kind of requests.
 pub fn run(daemon: &Daemon, cgroup: Result<&Cgroup, &String>) -> Outcome {
@@ -86,6 +87,7 @@ pub fn child(kind: &str, producers: &str, consumers: &str) -> Outcome {
         "holes" => holes(&producers),
         "descriptors" => descriptors(&producers),
         "configs" => configs(&consumers),
+        "replies" => replies(&producers),
         other => Err(format!("{other}: no kind of requests")),
     }
 }
@@ -132,6 +134,28 @@ fn holes(producers: &Address) -> Outcome {
         regions.push(region);
     }
     hold(vec![(connections, regions)], "4 memories of 32 MiB".into())
+}
+
+/// Requests whose replies nobody receives. A reply has ten bytes: they are refused, as no producer introduced itself.
+fn replies(producers: &Address) -> Outcome {
+    const CONNECTIONS: usize = 4;
+    const REQUESTS: usize = 70_000;
+    const BIND: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort";
+    const GET_COMMANDS: &[u8] = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00\x20\x00";
+    let mut connections = Vec::new();
+    let requests = [BIND, &GET_COMMANDS.repeat(REQUESTS)].concat();
+    for _ in 0..CONNECTIONS {
+        let stream = Stream::connect(producers).map_err(|error| error.to_string())?;
+        let mut rest = &requests[..];
+        while !rest.is_empty() {
+            match stream.send(&[IoSlice::new(rest)], None).map_err(|error| error.to_string())? {
+                0 => std::thread::yield_now(),
+                sent => rest = &rest[sent..],
+            }
+        }
+        connections.push(stream);
+    }
+    hold(connections, format!("{CONNECTIONS} times {REQUESTS} replies"))
 }
 
 /// Registrations whose bytes are few, and whose categories are many.
