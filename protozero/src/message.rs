@@ -269,7 +269,7 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
     /// # Errors
     /// As [`decode`](Self::decode).
     fn decode_without_path(bytes: &[u8]) -> Result<Self, ReadError> {
-        let growth = Cell::new(growth(bytes));
+        let growth = DecodeMemory::new(growth(bytes));
         let mut message = Self::default();
         message.merge_fields(bytes, DecodeContext::new().with_growth(&growth))?;
         Ok(message)

@@ -7,7 +7,7 @@ use super::chunks::lies_in;
 
 macro_rules! blob {
     ($($table:ident, $oneof:ident, $name:ident, $body:ident, ($($derived:ident),*);)*) => {$(
-        #[derive(PartialEq, Debug, Default, $($derived),*)]
+        #[derive(PartialEq, Default, $($derived),*)]
         struct $name {
             data: Option<Bytes>,
             parts: Vec<Bytes>,
