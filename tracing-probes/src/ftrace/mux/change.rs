@@ -52,14 +52,25 @@ impl Change {
         }
     }
 
-    /// Do both put back the same thing? The one that was found first counts.
-    pub(super) fn is_of_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Append { .. }, _) | (_, Self::Append { .. }) => self == other,
-            (Self::Truncate { .. }, _) | (_, Self::Truncate { .. }) => self == other,
-            _ => self.path() == other.path(),
+    /// What it puts back.
+    pub(super) fn target(&self) -> Target {
+        match self {
+            Self::Write { path, .. } | Self::Fill { path, .. } => Target::Value(path.clone()),
+            Self::Append { path, value } => Target::Command(path.clone(), value.clone()),
+            Self::Truncate { path } => Target::Contents(path.clone()),
         }
     }
+}
+
+/// What a change puts back. Of two changes with the same target, the one that was found first counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    /// The value of a file.
+    Value(String),
+    /// What a command to a file has done.
+    Command(String, String),
+    /// A file that is to be empty.
+    Contents(String),
 }
 
 /// Undoes `changes`, the last first. If one fails, it and those before it are undone once more: it may have been in the

@@ -4,9 +4,10 @@
 //! [`Journal`] outlives it: it has the values found in an instance before the first session, until they are put back at
 //! the end of the last one. A copy of the journal outlives the process: see [`RecordStore`].
 
+use std::collections::BTreeSet;
 use std::io;
 
-use super::change::{Change, text, undo};
+use super::change::{Change, Target, text, undo};
 use super::lines::line;
 use crate::ftrace::config::Refusal;
 use crate::ftrace::tracefs::Tracefs;
@@ -26,6 +27,8 @@ pub(crate) trait RecordStore {
 /// The values found in an instance, in the order of their first change.
 pub(crate) struct Journal {
     found: Vec<Change>,
+    /// What they put back.
+    targets: BTreeSet<Target>,
     store: Option<Box<dyn RecordStore>>,
 }
 
@@ -38,19 +41,34 @@ impl std::fmt::Debug for Journal {
 impl Journal {
     /// An empty one, copied to `store`. `None`: nothing is put back after the process was killed.
     pub(crate) fn new(store: Option<Box<dyn RecordStore>>) -> Self {
-        Self { found: Vec::new(), store }
+        Self { found: Vec::new(), targets: BTreeSet::new(), store }
     }
 
     /// Adds what puts a file back, unless that is there.
     fn add(&mut self, undo: &Change) -> io::Result<()> {
-        if self.found.iter().any(|change| change.is_of_same(undo)) {
+        let target = undo.target();
+        if self.targets.contains(&target) {
             return Ok(());
         }
         if let Some(store) = &mut self.store {
             store.append(line(undo).as_bytes())?;
         }
         self.found.push(undo.clone());
+        self.targets.insert(target);
         Ok(())
+    }
+
+    /// Forgets all but these.
+    fn keep(&mut self, found: Vec<Change>) {
+        self.targets = found.iter().map(Change::target).collect();
+        self.found = found;
+    }
+
+    /// Forgets all but the first `len`.
+    fn truncate(&mut self, len: usize) {
+        for change in self.found.drain(len.min(self.found.len())..) {
+            self.targets.remove(&change.target());
+        }
     }
 
     /// Makes the copy equal to the journal again. `notes` tells if that failed: then the copy has too much.
@@ -74,13 +92,14 @@ impl Journal {
     ) {
         let is_one = |change: &Change| paths.iter().any(|path| path == change.path());
         let (now, later) = std::mem::take(&mut self.found).into_iter().partition(is_one);
-        self.found = later;
+        self.keep(later);
         undo(tracefs, &now, notes);
         self.copy(notes);
     }
 
     /// Puts all files back, the last first.
     pub(crate) fn put_back_all(&mut self, tracefs: &dyn Tracefs, notes: &mut Vec<String>) {
+        self.targets.clear();
         undo(tracefs, &std::mem::take(&mut self.found), notes);
         self.copy(notes);
     }
@@ -173,7 +192,7 @@ impl<'a> Transaction<'a> {
     /// No change stays.
     pub(crate) fn roll_back(self, notes: &mut Vec<String>) {
         undo(self.tracefs, &self.undo, notes);
-        self.journal.found.truncate(self.journal_len);
+        self.journal.truncate(self.journal_len);
         self.journal.copy(notes);
     }
 }

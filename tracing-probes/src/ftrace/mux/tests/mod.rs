@@ -2,6 +2,7 @@
 
 mod crash;
 mod features;
+mod journal;
 mod machine;
 mod model;
 mod order;
