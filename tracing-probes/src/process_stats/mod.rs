@@ -1,7 +1,7 @@
 //! `linux.process_stats`: processes and threads, with their memory, times and files.
 //!
 //! ```text
-//!  start: all processes ──> ProcessTree            (scan_all_processes_on_start)
+//!  start: all processes ──> ProcessTree, ...       (scan_all_processes_on_start)
 //!  every poll:  new ones ──> ProcessTree
 //!               counters that changed ──> ProcessStats
 //!  facts of ftrace:  threads that ran, or were renamed ──> ProcessTree
@@ -16,6 +16,7 @@
 
 mod counters;
 mod on_demand;
+mod scan;
 mod status;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ use protos::{
 };
 
 use self::counters::{Changes, CounterFile, LastValues};
+use self::scan::Scan;
 use self::status::{Stat, Status};
 use crate::Root;
 use crate::facts::{Facts, Wanted};
@@ -215,16 +217,15 @@ impl ProcessStatsProbe {
         });
     }
 
-    /// Writes a tree of these processes.
+    /// Writes these processes with all of their threads, in as many packets as it takes.
     fn describe(&mut self, pids: &[i32], out: &mut dyn Output) {
-        self.write_tree(out, &mut |this, tree| {
-            for pid in pids {
-                // `None`: it has ended meanwhile.
-                if this.describe_process(*pid, tree).is_some() {
-                    this.described.insert(*pid);
-                }
+        let mut scan = Scan::new(pids);
+        loop {
+            self.write_tree(out, &mut |this, tree| scan.fill(this, tree));
+            if scan.is_done() {
+                break;
             }
-        });
+        }
     }
 
     /// Writes a packet with a tree.
@@ -245,27 +246,6 @@ impl ProcessStatsProbe {
             fill(self, &mut tree);
             tree.collection_end_timestamp(clock());
         });
-    }
-
-    /// Writes a process with all of its threads.
-    fn describe_process(&mut self, pid: i32, tree: &mut ProcessTreeWriter<'_>) -> Option<()> {
-        let status = self.status(&format!("proc/{pid}/status"))?;
-        self.describe_main(pid, &status, tree);
-        let names = self.config.record_thread_names == Some(true);
-        let task = format!("proc/{pid}/task");
-        for tid in self.root.numbers(&task, "").unwrap_or_default() {
-            let Ok(id) = i32::try_from(tid) else { continue };
-            if id == pid {
-                continue;
-            }
-            if !names {
-                tree.threads().tid(id).tgid(pid);
-            } else if let Some(status) = self.status(&format!("{task}/{tid}/status")) {
-                describe_thread(id, pid, &status, tree);
-                self.threads.insert(id, pid);
-            }
-        }
-        Some(())
     }
 
     /// Writes a process with its first thread.

@@ -498,3 +498,35 @@ fn what_is_remembered_of_threads_is_bounded() {
     let threads: Vec<_> = out.take().into_iter().map(|packet| tree(packet).threads.len()).collect();
     assert_eq!(threads, [THREADS_PER_TREE_MAX, 1]);
 }
+
+/// A scan of a machine with many threads is cut into packets, also within a process.
+#[test]
+fn a_scan_of_many_threads_is_several_packets() {
+    for names in [false, true] {
+        let world = world();
+        let last = 100 + 2 * THREADS_PER_TREE_MAX as i32;
+        for tid in 100..last {
+            world.put(&format!("proc/42/task/{tid}/status"), "Name:\tx\n");
+        }
+        world.put("proc/77/status", "Name:\tlast\nTgid:\t77\n");
+        let mut out = Packets::default();
+        let config = ProcessStatsConfig {
+            scan_all_processes_on_start: Some(true),
+            record_thread_names: Some(names),
+            skip_main_thread_message: Some(true),
+            ..Default::default()
+        };
+        probe(&world, config).start(&mut out);
+        let packets = out.take();
+        let cleared: Vec<_> = packets.iter().map(|p| p.incremental_state_cleared).collect();
+        assert_eq!(cleared, [Some(true), None, None]);
+        let trees: Vec<ProcessTree> = packets.into_iter().map(tree).collect();
+        let counts: Vec<_> = trees.iter().map(|t| (t.processes.len(), t.threads.len())).collect();
+        // kthreadd, the server and its 43 are in the first; 77 is the last.
+        let max = THREADS_PER_TREE_MAX;
+        assert_eq!(counts, [(2, max - 2), (0, max), (1, 3)]);
+        let tids: Vec<_> = trees.iter().flat_map(|t| &t.threads).filter_map(|t| t.tid).collect();
+        assert_eq!(tids, [43].into_iter().chain(100..last).collect::<Vec<_>>());
+        assert_eq!(trees[2].processes[0].pid, Some(77));
+    }
+}
