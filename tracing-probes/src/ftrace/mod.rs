@@ -47,6 +47,7 @@ mod subscriber;
 mod symbols;
 mod table;
 mod tracefs;
+mod varint;
 
 pub use self::config::{FtraceCategory, ftrace_categories};
 pub(crate) use self::frozen::FrozenFtraceProbe;

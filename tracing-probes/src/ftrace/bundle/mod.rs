@@ -44,8 +44,8 @@ pub(crate) struct Keep<'a> {
 
 impl Keep<'_> {
     /// The events that become columns, of those that the session has.
-    fn compact(&self) -> (Option<Switch>, Option<Waking>) {
-        let Some(Layout { switch, waking }) = self.plans.compact else { return (None, None) };
+    fn compact(&self) -> (Option<&Switch>, Option<&Waking>) {
+        let Some(Layout { switch, waking }) = &self.plans.compact else { return (None, None) };
         let has = |id| self.plans.get(id).is_some();
         (Some(switch).filter(|it| has(it.id)), Some(waking).filter(|it| has(it.id)))
     }
@@ -82,7 +82,8 @@ pub(crate) struct Clocks {
 pub(crate) struct Bundle {
     /// `event` and `error` fields, in the order of the pages.
     events: Buffer,
-    columns: Columns,
+    /// In memory of its own: it is large, and a session is moved.
+    columns: Box<Columns>,
     /// Ids of the generic events, which need a descriptor.
     generic: Vec<u16>,
     lost: bool,
@@ -128,15 +129,16 @@ impl Bundle {
         progress.lost = progress.lost.saturating_add(lost);
         let mut end = progress.end;
         let (switch, waking) = keep.compact();
+        let usual = (switch.is_some_and(Switch::is_usual), waking.is_some_and(Waking::is_usual));
         for record in parsed.events() {
             let record = match record {
                 Ok(record) => record,
                 Err(status) => return self.error(time, status, progress),
             };
             let kept = if let Some(switch) = switch.filter(|switch| switch.id == record.id) {
-                self.columns.switch(&record, &switch, around.facts).map(|()| true)
+                self.columns.switch(&record, switch, usual.0, around.facts).map(|()| true)
             } else if let Some(waking) = waking.filter(|waking| waking.id == record.id) {
-                self.columns.waking(&record, &waking, around.facts).map(|()| true)
+                self.columns.waking(&record, waking, usual.1, around.facts).map(|()| true)
             } else if let Some(plan) = keep.plans.get(record.id) {
                 self.record(&record, plan, keep, around)
             } else {

@@ -10,14 +10,15 @@
 //! negative ones with ten bytes. A reader takes `prev_pid`, `prev_comm` and `prev_prio` from the switch before.
 //! (`FtraceEventBundle.CompactSched`; spec ftrace, 6.3.)
 
+mod rows;
 #[cfg(test)]
 pub(super) mod tests;
 
 use protos::FtraceEventBundleCompactSchedWriter;
 use protozero::Writer;
-use protozero::wire::varint;
 
-use super::event::Invalid;
+use self::rows::Rows;
+use super::event::{self, Invalid};
 use super::facts::Facts;
 use super::page::Record;
 use super::table::plan::Number;
@@ -50,6 +51,34 @@ pub(crate) struct Waking {
     pub(crate) common_flags: u16,
 }
 
+/// Where Linux has the fields on machines of 64 bits, since its `sched_waking` has no `success`. Places that are
+/// constants need no checks.
+const USUAL: Layout = Layout {
+    switch: Switch {
+        id: 0,
+        size: 64,
+        prev_state: Number { offset: 32, is_wide: true },
+        next_pid: 56,
+        next_prio: 60,
+        next_comm: 40,
+    },
+    waking: Waking { id: 0, size: 36, pid: 24, target_cpu: 32, prio: 28, comm: 8, common_flags: 2 },
+};
+
+impl Switch {
+    /// Are the fields where most kernels have them?
+    pub(crate) fn is_usual(&self) -> bool {
+        Self { id: 0, ..*self } == USUAL.switch
+    }
+}
+
+impl Waking {
+    /// The same.
+    pub(crate) fn is_usual(&self) -> bool {
+        Self { id: 0, ..*self } == USUAL.waking
+    }
+}
+
 /// Both kinds, if the kernel has them as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
@@ -61,24 +90,32 @@ pub(crate) struct Layout {
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     comms: Comms,
-    switch: Column<4>,
-    waking: Column<5>,
+    switch: Timed<5>,
+    waking: Timed<6>,
 }
 
-/// Times, and columns of other values.
-#[derive(Debug)]
-struct Column<const N: usize> {
-    last: u64,
-    times: Varints,
-    values: [Varints; N],
-}
-
-/// Packed varints. Clearing keeps the memory.
+/// Rows that begin with a time.
 #[derive(Debug, Default)]
-struct Varints {
-    /// Zeros, or what an earlier bundle left, from `at` on.
-    bytes: Vec<u8>,
-    at: usize,
+struct Timed<const N: usize> {
+    last: u64,
+    rows: Rows<N>,
+}
+
+/// What of a `sched_switch` becomes a row.
+struct Switched {
+    prev_state: i64,
+    next_pid: i32,
+    next_prio: i32,
+    next_comm: u128,
+}
+
+/// What of a `sched_waking` becomes a row.
+struct Woken {
+    pid: i32,
+    target_cpu: i32,
+    prio: i32,
+    comm: u128,
+    common_flags: u8,
 }
 
 impl Columns {
@@ -89,7 +126,7 @@ impl Columns {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.switch.times.is_empty() && self.waking.times.is_empty()
+        self.switch.rows.is_empty() && self.waking.rows.is_empty()
     }
 
     /// How many different names there are.
@@ -97,7 +134,7 @@ impl Columns {
         self.comms.names.len()
     }
 
-    /// Adds a record of `sched_switch`.
+    /// Adds a record of `sched_switch`. `is_usual`: [`Switch::is_usual`] of `at`.
     ///
     /// # Errors
     /// [`Invalid`] if the record is too short.
@@ -106,23 +143,28 @@ impl Columns {
         &mut self,
         record: &Record<'_>,
         at: &Switch,
+        is_usual: bool,
         facts: &mut Facts,
     ) -> Result<(), Invalid> {
-        let bytes = record.bytes;
-        let state = match at.prev_state.is_wide {
-            true => u64_at(bytes, at.prev_state.offset).map(u64::cast_signed),
-            false => i32_at(bytes, at.prev_state.offset).map(i64::from),
+        let fields = match record.bytes.first_chunk() {
+            Some(bytes) if is_usual => Switched::usual(bytes),
+            _ => Switched::of(record.bytes, at).ok_or(Invalid)?,
         };
-        let (state, pid) = (state.ok_or(Invalid)?, i32_at(bytes, at.next_pid).ok_or(Invalid)?);
-        let prio = i32_at(bytes, at.next_prio).ok_or(Invalid)?;
-        let comm = comm_at(bytes, at.next_comm).ok_or(Invalid)?;
-        facts.pid(pid);
-        let comm = self.comms.index(comm);
-        self.switch.add(record.time, [signed(state), signed(pid), signed(prio), comm]);
+        let Switched { prev_state, next_pid, next_prio, next_comm } = fields;
+        facts.pid(next_pid);
+        let comm = self.comms.index(next_comm);
+        let delta = self.switch.delta(record.time);
+        self.switch.rows.add([
+            delta,
+            signed(next_pid),
+            signed(prev_state),
+            signed(next_prio),
+            comm,
+        ]);
         Ok(())
     }
 
-    /// Adds a record of `sched_waking`.
+    /// Adds a record of `sched_waking`. `is_usual`: [`Waking::is_usual`] of `at`.
     ///
     /// # Errors
     /// [`Invalid`] if the record is too short.
@@ -131,112 +173,119 @@ impl Columns {
         &mut self,
         record: &Record<'_>,
         at: &Waking,
+        is_usual: bool,
         facts: &mut Facts,
     ) -> Result<(), Invalid> {
-        let bytes = record.bytes;
-        let pid = i32_at(bytes, at.pid).ok_or(Invalid)?;
-        let cpu = i32_at(bytes, at.target_cpu).ok_or(Invalid)?;
-        let prio = i32_at(bytes, at.prio).ok_or(Invalid)?;
-        let comm = comm_at(bytes, at.comm).ok_or(Invalid)?;
-        let flags = *bytes.get(usize::from(at.common_flags)).ok_or(Invalid)?;
+        let fields = match record.bytes.first_chunk() {
+            Some(bytes) if is_usual => Woken::usual(bytes),
+            _ => Woken::of(record.bytes, at).ok_or(Invalid)?,
+        };
+        let Woken { pid, target_cpu, prio, comm, common_flags } = fields;
         facts.pid(pid);
         let comm = self.comms.index(comm);
-        let values = [signed(pid), signed(cpu), signed(prio), comm, flags.into()];
-        self.waking.add(record.time, values);
+        let delta = self.waking.delta(record.time);
+        self.waking.rows.add([
+            delta,
+            signed(pid),
+            signed(target_cpu),
+            signed(prio),
+            comm,
+            common_flags.into(),
+        ]);
         Ok(())
     }
 
     /// Writes everything. A kind without events has no columns.
-    pub(crate) fn write(&self, to: &mut FtraceEventBundleCompactSchedWriter<'_>) {
+    pub(crate) fn write(&mut self, to: &mut FtraceEventBundleCompactSchedWriter<'_>) {
         let scope = to.scope_mut();
         for comm in &self.comms.names {
             scope.bytes::<5>(comm.to_le_bytes().get(..comm_len(*comm)).unwrap_or_default());
         }
-        if !self.switch.times.is_empty() {
-            let [state, pid, prio, comm] = &self.switch.values;
-            scope.bytes::<1>(self.switch.times.written());
-            scope.bytes::<3>(pid.written());
-            scope.bytes::<2>(state.written());
-            scope.bytes::<4>(prio.written());
-            scope.bytes::<6>(comm.written());
+        if !self.switch.rows.is_empty() {
+            let [time, pid, state, prio, comm] = self.switch.rows.columns();
+            scope.bytes::<1>(time);
+            scope.bytes::<3>(pid);
+            scope.bytes::<2>(state);
+            scope.bytes::<4>(prio);
+            scope.bytes::<6>(comm);
         }
-        if !self.waking.times.is_empty() {
-            let [pid, cpu, prio, comm, flags] = &self.waking.values;
-            scope.bytes::<7>(self.waking.times.written());
-            scope.bytes::<8>(pid.written());
-            scope.bytes::<9>(cpu.written());
-            scope.bytes::<10>(prio.written());
-            scope.bytes::<11>(comm.written());
-            scope.bytes::<12>(flags.written());
+        if !self.waking.rows.is_empty() {
+            let [time, pid, cpu, prio, comm, flags] = self.waking.rows.columns();
+            scope.bytes::<7>(time);
+            scope.bytes::<8>(pid);
+            scope.bytes::<9>(cpu);
+            scope.bytes::<10>(prio);
+            scope.bytes::<11>(comm);
+            scope.bytes::<12>(flags);
         }
     }
 }
 
-impl<const N: usize> Default for Column<N> {
-    fn default() -> Self {
-        let values = std::array::from_fn(|_| Varints::default());
-        Self { last: 0, times: Varints::default(), values }
-    }
-}
-
-impl<const N: usize> Column<N> {
+impl<const N: usize> Timed<N> {
     fn clear(&mut self) {
         self.last = 0;
-        self.times.at = 0;
-        self.values.iter_mut().for_each(|values| values.at = 0);
+        self.rows.clear();
     }
 
+    /// The difference to the time before. Nested interrupts may be recorded in another order than their times; a reader
+    /// wraps, too.
     #[inline]
-    fn add(&mut self, time: u64, values: [u64; N]) {
-        // Nested interrupts may be recorded in another order than their times; a reader wraps, too.
-        self.times.push(time.wrapping_sub(self.last));
-        self.last = time;
-        for (column, value) in self.values.iter_mut().zip(values) {
-            column.push(value);
-        }
+    fn delta(&mut self, time: u64) -> u64 {
+        time.wrapping_sub(std::mem::replace(&mut self.last, time))
     }
 }
 
-impl Varints {
-    fn is_empty(&self) -> bool {
-        self.at == 0
-    }
-
-    fn written(&self) -> &[u8] {
-        self.bytes.get(..self.at).unwrap_or_default()
-    }
-
+impl Switched {
     #[inline]
-    fn push(&mut self, value: u64) {
-        let free = self.bytes.get_mut(self.at..).and_then(|free| free.first_chunk_mut());
-        let Some(to) = free.filter(|_| value < 1 << 56) else { return self.push_slow(value) };
-        // Eight bytes are stored, of which the next values overwrite those that do not count. Most values are short.
-        let (word, len) = if value < 0x80 { (value, 1) } else { varint::word(value) };
-        *to = word.to_le_bytes();
-        self.at += len;
+    fn usual(record: &[u8; 64]) -> Self {
+        Self {
+            prev_state: i64::from_le_bytes(part::<32, 8>(record)),
+            next_comm: u128::from_le_bytes(part::<40, COMM>(record)),
+            next_pid: i32::from_le_bytes(part::<56, 4>(record)),
+            next_prio: i32::from_le_bytes(part::<60, 4>(record)),
+        }
     }
 
-    /// A value that takes nine or ten bytes, such as a negative one, or one that needs more memory.
-    #[cold]
     #[inline(never)]
-    fn push_slow(&mut self, value: u64) {
-        let (bytes, len) = if value < 1 << 56 {
-            let (word, len) = varint::word(value);
-            (u128::from(word), len)
-        } else {
-            let (word, end, len) = varint::wide(value);
-            (u128::from(end) << 64 | u128::from(word), len)
-        };
-        let end = self.at + size_of::<u128>();
-        if self.bytes.len() < end {
-            self.bytes.resize(end.next_power_of_two().max(4096), 0);
-        }
-        let free = self.bytes.get_mut(self.at..).and_then(|free| free.first_chunk_mut());
-        if let Some(to) = free {
-            *to = bytes.to_le_bytes();
-            self.at += len;
+    fn of(record: &[u8], at: &Switch) -> Option<Self> {
+        let prev_state = event::number(record, at.prev_state)?;
+        let next_pid = i32_at(record, at.next_pid)?;
+        let next_prio = i32_at(record, at.next_prio)?;
+        let next_comm = comm_at(record, at.next_comm)?;
+        Some(Self { prev_state, next_pid, next_prio, next_comm })
+    }
+}
+
+impl Woken {
+    #[inline]
+    fn usual(record: &[u8; 36]) -> Self {
+        let [common_flags] = part::<2, 1>(record);
+        Self {
+            common_flags,
+            comm: u128::from_le_bytes(part::<8, COMM>(record)),
+            pid: i32::from_le_bytes(part::<24, 4>(record)),
+            prio: i32::from_le_bytes(part::<28, 4>(record)),
+            target_cpu: i32::from_le_bytes(part::<32, 4>(record)),
         }
     }
+
+    #[inline(never)]
+    fn of(record: &[u8], at: &Waking) -> Option<Self> {
+        let pid = i32_at(record, at.pid)?;
+        let target_cpu = i32_at(record, at.target_cpu)?;
+        let prio = i32_at(record, at.prio)?;
+        let comm = comm_at(record, at.comm)?;
+        let common_flags = *record.get(usize::from(at.common_flags))?;
+        Some(Self { pid, target_cpu, prio, comm, common_flags })
+    }
+}
+
+/// `LEN` bytes at `AT`, which the compiler checks.
+#[inline]
+fn part<const AT: usize, const LEN: usize>(record: &[u8]) -> [u8; LEN] {
+    let mut part = [0; LEN];
+    part.copy_from_slice(&record[AT..AT + LEN]);
+    part
 }
 
 /// The names of a bundle, by first appearance.
@@ -309,9 +358,9 @@ fn comm_of(field: u128) -> u128 {
     if len == COMM { field } else { field & ((1 << (8 * len)) - 1) }
 }
 
-/// The bytes before the first zero byte.
+/// The bytes before the first zero byte, 16 if there is none.
 #[inline]
-fn comm_len(comm: u128) -> usize {
+pub(crate) fn comm_len(comm: u128) -> usize {
     const LOW: u128 = u128::from_le_bytes([1; COMM]);
     const HIGH: u128 = u128::from_le_bytes([0x80; COMM]);
     // The lowest zero byte is the lowest one whose top bit is set here.
@@ -327,9 +376,4 @@ fn signed(value: impl Into<i64>) -> u64 {
 #[inline]
 fn i32_at(record: &[u8], offset: u16) -> Option<i32> {
     Some(i32::from_le_bytes(*record.get(usize::from(offset)..)?.first_chunk()?))
-}
-
-#[inline]
-fn u64_at(record: &[u8], offset: u16) -> Option<u64> {
-    Some(u64::from_le_bytes(*record.get(usize::from(offset)..)?.first_chunk()?))
 }

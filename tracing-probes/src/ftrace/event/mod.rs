@@ -8,6 +8,8 @@ mod tests;
 
 pub(crate) use buffer::Buffer;
 
+use std::ffi::CStr;
+
 use abi::map::SortedMap;
 use protozero::wire::tag;
 
@@ -19,11 +21,7 @@ use super::table::plan::{Body, Fact, Integer, Number, Plan, Range, Step, Tag, Wh
 /// Offset of `common_pid` where the table does not know better.
 pub(crate) const COMMON_PID: u16 = 4;
 
-/// `FtraceEventBundle.event`.
-const EVENT: Tag = Tag::of(2, tag::LEN);
-/// Fields of `FtraceEvent`.
-const TIMESTAMP: Tag = Tag::of(1, tag::VARINT);
-const PID: Tag = Tag::of(2, tag::VARINT);
+/// `FtraceEvent.generic`.
 const GENERIC: Tag = Tag::of(327, tag::LEN);
 /// Fields of `GenericFtraceEvent`, and of its `Field`.
 const EVENT_NAME: Tag = Tag::of(1, tag::LEN);
@@ -84,29 +82,25 @@ fn write_event(
         return None;
     }
     let pid = common_pid(bytes, pid_offset)?;
-    let event = out.begin(EVENT);
-    out.uint(TIMESTAMP, record.time);
-    out.uint(PID, i64::from(pid).cast_unsigned());
+    let message = match &plan.body {
+        Body::Message(tag) | Body::Fixed { tag, .. } => *tag,
+        Body::Legacy { .. } => GENERIC,
+    };
+    let event = out.begin_event(record.time, pid, message);
     match &plan.body {
-        Body::Message(tag) => {
-            let message = out.begin(*tag);
-            write_fields(out, bytes, pid, &plan.steps, around)?;
-            out.end(message);
-        }
+        Body::Message(_) => write_fields(out, bytes, pid, &plan.steps, around)?,
         Body::Legacy { name, fields } => {
-            let message = out.begin(GENERIC);
             out.bytes(EVENT_NAME, name.as_bytes());
             for (step, name) in plan.steps.iter().zip(fields) {
                 let field = out.begin(FIELD);
                 out.bytes(FIELD_NAME, name.as_bytes());
-                write_fields(out, bytes, pid, std::slice::from_ref(step), around)?;
+                write_any_fields(out, bytes, pid, std::slice::from_ref(step), around)?;
                 out.end(field);
             }
-            out.end(message);
         }
-        Body::Fixed { tag, body } => out.bytes(*tag, body),
+        Body::Fixed { body, .. } => out.raw(body),
     }
-    out.end(event);
+    out.end_event(event);
     around.facts.pid(pid);
     note(plan.fact, bytes, pid, around.facts);
     Some(())
@@ -119,8 +113,8 @@ fn note(fact: Fact, record: &[u8], pid: i32, facts: &mut Facts) {
         Fact::None => {}
         Fact::Renamed => facts.renamed(pid),
         Fact::Returned { id, ret, opens } => {
-            let id = number(record, id).unwrap_or(-1);
-            let is_opening = opens.iter().any(|open| i64::from(*open) == id);
+            let id = number(record, id).and_then(|id| u16::try_from(id).ok());
+            let is_opening = id.is_some_and(|id| opens.contains(&id));
             let fd = number(record, ret).and_then(|fd| u64::try_from(fd).ok());
             if let Some(fd) = fd.filter(|fd| is_opening && *fd <= i32::MAX as u64) {
                 facts.fd(pid, fd);
@@ -137,8 +131,34 @@ pub(crate) fn number(record: &[u8], Number { offset, is_wide }: Number) -> Optio
     }
 }
 
+/// Writes the fields of a message. Numbers of eight bytes, such as those of system calls, are written here, and what
+/// begins with another field in a function of its own.
 #[inline]
 fn write_fields(
+    out: &mut Buffer,
+    record: &[u8],
+    pid: i32,
+    steps: &[Step],
+    around: &mut Around<'_>,
+) -> Option<()> {
+    let mut left = steps;
+    while let [step, behind @ ..] = left {
+        let at = usize::from(step.offset);
+        match step.what {
+            What::I64 | What::U64 => out.uint(step.tag, u64_at(record, at)?),
+            What::Six64 => {
+                let words = record.get(at..at + 6 * 8)?.as_chunks().0.first_chunk()?;
+                out.six(step.tag, words.map(u64::from_le_bytes));
+            }
+            _ => return write_any_fields(out, record, pid, left, around),
+        }
+        left = behind;
+    }
+    Some(())
+}
+
+#[inline(never)]
+fn write_any_fields(
     out: &mut Buffer,
     record: &[u8],
     pid: i32,
@@ -188,6 +208,7 @@ fn write_fields(
                 let address = word_at(record, at, step.what == What::Printk64)?;
                 out.bytes(tag, around.printk.get(&address).map_or(&[], |text| text));
             }
+            What::Text(16) => out.comm(tag, *record.get(at..at + 16)?.first_chunk()?),
             What::Text(len) => out.bytes(tag, text(record.get(at..at + usize::from(len))?)),
             What::TextToEnd => out.bytes(tag, text(record.get(at..)?)),
             What::Bytes(len) => out.bytes(tag, record.get(at..at + usize::from(len))?),
@@ -196,12 +217,12 @@ fn write_fields(
             What::TextAfter => out.bytes(tag, text(located(record, at, at + 4)?)),
             What::BytesAfter => out.bytes(tag, located(record, at, at + 4)?),
             What::Six32 => {
-                let (words, _) = record.get(at..at + 6 * 4)?.as_chunks();
-                words.iter().for_each(|word| out.uint(tag, u32::from_le_bytes(*word).into()));
+                let words = record.get(at..at + 6 * 4)?.as_chunks().0.first_chunk()?;
+                out.six(tag, words.map(|word| u32::from_le_bytes(word).into()));
             }
             What::Six64 => {
-                let (words, _) = record.get(at..at + 6 * 8)?.as_chunks();
-                words.iter().for_each(|word| out.uint(tag, u64::from_le_bytes(*word)));
+                let words = record.get(at..at + 6 * 8)?.as_chunks().0.first_chunk()?;
+                out.six(tag, words.map(u64::from_le_bytes));
             }
         }
     }
@@ -246,8 +267,7 @@ fn signed(value: impl Into<i64>) -> u64 {
 /// The bytes before the first NUL.
 #[inline]
 fn text(bytes: &[u8]) -> &[u8] {
-    let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    bytes.get(..len).unwrap_or_default()
+    CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }
 
 /// What the four bytes at `at` locate: an offset from `base`, and a length. Nothing may be anywhere.
@@ -262,17 +282,17 @@ fn located(record: &[u8], at: usize, base: usize) -> Option<&[u8]> {
 
 #[inline]
 fn u16_at(record: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(*record.get(at..)?.first_chunk()?))
+    Some(u16::from_le_bytes(*record.get(at..at + 2)?.first_chunk()?))
 }
 
 #[inline]
 fn u32_at(record: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*record.get(at..)?.first_chunk()?))
+    Some(u32::from_le_bytes(*record.get(at..at + 4)?.first_chunk()?))
 }
 
 #[inline]
 fn u64_at(record: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*record.get(at..)?.first_chunk()?))
+    Some(u64::from_le_bytes(*record.get(at..at + 8)?.first_chunk()?))
 }
 
 #[inline]

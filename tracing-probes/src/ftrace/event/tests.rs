@@ -166,6 +166,7 @@ fn strings_and_bytes() {
     for (what, offset, want) in [
         (What::Text(4), 8, &b"ab"[..]),
         (What::Text(2), 8, b"ab"),
+        (What::Text(16), 8, b"ab"),
         (What::Text(0), 8, b""),
         (What::Bytes(4), 8, b"ab\0c"),
         (What::TextToEnd, 20, b"xy"),
@@ -238,6 +239,20 @@ fn six_arguments() {
     let event = World::new().write(&record(&body), &plan(56, &[(2, 8, What::Six64)]));
     let want: Vec<_> = (1..=6).map(|value| (2, varint(value))).collect();
     assert_eq!(event.map(|event| fields(&event)), Ok(want));
+    // Of any size, with short and long numbers of fields.
+    for (number, what) in [(2, What::Six64), (15, What::Six64), (16, What::Six64), (2, What::Six32)]
+    {
+        for bit in 0..64 {
+            let values = [u64::MAX >> bit, 0, 1 << (63 - bit), 0x7f, 0x80, u64::MAX >> bit];
+            let len = if what == What::Six64 { 8 } else { 4 };
+            let body: Vec<u8> =
+                values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(len)).collect();
+            let mask = u64::MAX >> (64 - 8 * len);
+            let want = values.map(|value| (number, varint((value & mask).cast_signed())));
+            let event = World::new().write(&record(&body), &plan(24, &[(number, 8, what)]));
+            assert_eq!(event.map(|event| fields(&event)), Ok(want.to_vec()), "{what:?} {bit}");
+        }
+    }
     assert_eq!(
         World::new().write(&record(&body[..44]), &plan(8, &[(2, 8, What::Six64)])),
         Err(Invalid)
@@ -269,6 +284,50 @@ fn lengths_of_any_size() {
         let body = vec![b'x'; len];
         let event = World::new().write(&record(&body), &plan(8, &[(1, 8, What::TextToEnd)]));
         assert_eq!(event.map(|event| fields(&event)), Ok(vec![(1, body)]), "{len}");
+    }
+}
+
+/// Times, threads and numbers of events of any size, in memory that is used again and in new memory.
+#[test]
+fn begins_of_events() {
+    let mut plan = plan(8, &[(1, 4, What::U8)]);
+    for number in [15, 16, 2047, 2048, (1 << 18) - 1, 1 << 18] {
+        plan.body = Body::Message(Tag::of(number, LEN));
+        let mut out = Buffer::default();
+        let mut want = Vec::new();
+        for bit in 0..64 {
+            for pid in [0, 1, 127, 128, (1 << 28) - 1, 1 << 28, i32::MAX, -1] {
+                let bytes = [&[1, 0, 0, 0][..], &pid.to_le_bytes()].concat();
+                let record = Record { time: u64::MAX >> bit, id: 1, bytes: &bytes };
+                let mut world = World::new();
+                let mut around = Around {
+                    printk: &world.printk,
+                    addresses: &mut world.addresses,
+                    facts: &mut world.facts,
+                    own_pid: 1,
+                };
+                assert_eq!(write(&mut out, &record, &plan, 4, &mut around), Ok(()));
+                let pid = i64::from(pid).cast_unsigned();
+                let mut memory = [0; 64];
+                let mut stream = protozero::FixedSink::stream(&mut memory);
+                let mut event = stream.root();
+                field::uint64::<1>(&mut event, record.time);
+                field::uint64::<2>(&mut event, pid);
+                drop(event);
+                let head = stream.finish().unwrap_or_default();
+                let mut message = Buffer::default();
+                message.uint(Tag::of(number, LEN), 2);
+                let mut field = Buffer::default();
+                field.uint(Tag::of(1, VARINT), u64::from(bytes[4]));
+                let field = field.written();
+                // A value of two bytes is one more.
+                let body =
+                    [head, &message.written()[..message.len() - 1], &[field.len() as u8], field]
+                        .concat();
+                want.extend([&[0x12, body.len() as u8][..], &body].concat());
+            }
+        }
+        assert_eq!(out.written(), want, "{number}");
     }
 }
 

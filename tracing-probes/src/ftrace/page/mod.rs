@@ -125,23 +125,51 @@ impl<'p> Iterator for Events<'p> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            match self.step() {
-                Ok(None) => {}
-                Ok(Some(record)) => return Some(Ok(record)),
-                Err(status) => {
-                    self.rest = &[];
-                    return Some(Err(status));
-                }
+        match self.short_event() {
+            Some(record) => Some(Ok(record)),
+            None => {
+                let (after, next) = self.clone().next_of_any_type();
+                *self = after;
+                next
             }
         }
-        None
     }
 }
 
 impl<'p> Events<'p> {
+    /// Reads the next record, if that is an event whose type says its length: nearly all are.
+    #[inline(always)]
+    fn short_event(&mut self) -> Option<Record<'p>> {
+        let (head, rest) = self.rest.split_first_chunk()?;
+        let head = u32::from_le_bytes(*head);
+        let words = head & 31;
+        if !(1..PADDING).contains(&words) {
+            return None;
+        }
+        let (bytes, rest) = rest.split_at_checked(4 * words as usize)?;
+        let id = u16::from_le_bytes(*bytes.first_chunk()?);
+        self.rest = rest;
+        self.pass(u64::from(head >> 5));
+        Some(Record { time: self.time, id, bytes })
+    }
+
+    /// The next event of any record, and what follows it. By value, so that a loop keeps the others in registers.
+    #[inline(never)]
+    fn next_of_any_type(mut self) -> (Self, Option<Result<Record<'p>, Status>>) {
+        while !self.rest.is_empty() {
+            match self.step() {
+                Ok(None) => {}
+                Ok(Some(record)) => return (self, Some(Ok(record))),
+                Err(status) => {
+                    self.rest = &[];
+                    return (self, Some(Err(status)));
+                }
+            }
+        }
+        (self, None)
+    }
+
     /// Reads a record; `None` if it is no event.
-    #[inline]
     fn step(&mut self) -> Result<Option<Record<'p>>, Status> {
         let head = self.word().ok_or(Status::FTRACE_STATUS_ABI_SHORT_EVENT_HEADER)?;
         let (kind, delta) = (head & 31, u64::from(head >> 5));
