@@ -33,6 +33,7 @@ mod controller;
 mod drain;
 mod event;
 mod facts;
+mod filter;
 mod format;
 mod frozen;
 mod mux;

@@ -12,6 +12,7 @@ use crate::ftrace::bundle::Clocks;
 use crate::ftrace::config::Refusal;
 use crate::ftrace::drain::{self, Batch, PAGES_MAX, Pipe, Take};
 use crate::ftrace::facts::Facts;
+use crate::ftrace::filter::{Functions, RecordFilter};
 use crate::ftrace::mux::{Mux, SessionId};
 use crate::ftrace::page::Commit;
 use crate::ftrace::subscriber::{Shared, Subscriber};
@@ -99,6 +100,23 @@ impl<W: Output> InUse<W> {
         self.commit = commit_width(tracefs, directory);
         self.pipes = pipes;
         Ok(())
+    }
+
+    /// Tells sessions which of the recorded functions are theirs. `filter` is that of the session that starts.
+    pub(super) fn keep_functions(
+        &mut self,
+        starting: SessionId,
+        filter: Option<&mut RecordFilter>,
+        apart: Vec<(SessionId, Functions)>,
+    ) {
+        let mut filter = filter;
+        for (id, functions) in apart {
+            match (&mut filter, self.sessions.get_mut(&id)) {
+                (Some(filter), _) if id == starting => filter.keep_functions(functions),
+                (_, Some(session)) => session.subscriber.keep_functions(functions),
+                _ => {}
+            }
+        }
     }
 
     pub(super) fn close_pipes(&mut self) {

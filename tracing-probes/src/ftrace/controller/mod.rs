@@ -12,6 +12,7 @@
 
 mod directory;
 mod events;
+mod functions;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub(crate) use self::stats::write_refusal;
 
 use self::directory::{InUse, Session};
 use self::events::Events;
+use self::functions::functions_apart;
 use super::NAME;
 use super::config::{Config, Refusal, Symbols as SymbolsWish};
 use super::facts::Facts;
@@ -163,6 +165,7 @@ impl<W: Output> Controller<W> {
         let (has_symbols, retains) =
             (config.symbols != SymbolsWish::Off, config.symbols == SymbolsWish::Retained);
         let (is_compact, print_filter) = (config.compact_sched, config.print_filter.clone());
+        let graph = config.graph.clone();
         let (period_ms, has_kprobes) = (config.drain_period_ms, !config.kprobes.is_empty());
         let mut wants_polls = config.wants_polls;
         if self.directories.is_empty() {
@@ -174,16 +177,19 @@ impl<W: Output> Controller<W> {
         let mut notes = Vec::new();
         let machine = self.system.machine();
         let is_exclusive = in_use.mux.check_exclusive(&config).is_err();
+        let mut apart = Vec::new();
         let started = in_use.mux.set_up(tracefs, id, config).and_then(|()| {
+            apart = functions_apart(&in_use.mux, id, self.symbols.as_ref(), &*self.system)?;
             if in_use.mux.needs_closed_pipes_to_start(id) {
                 in_use.close_pipes();
             }
             let mut choice = self.events.choose(tracefs, machine.arch);
             let active = in_use.mux.start(tracefs, &machine, &mut choice, id, &mut notes)?;
-            Ok(events::recorded(choice, active, is_compact, &print_filter))
+            Ok(events::recorded(choice, active, is_compact, &print_filter, graph.as_ref()))
         });
-        let started = started.and_then(|events| {
+        let started = started.and_then(|mut events| {
             in_use.open_pipes(tracefs)?;
+            in_use.keep_functions(id, events.filter.as_mut(), apart);
             Ok(events)
         });
         notes.iter().for_each(|note| self.system.log(&format!("linux.ftrace: {note}")));
@@ -201,22 +207,28 @@ impl<W: Output> Controller<W> {
         self.retains_symbols |= retains && self.symbols.is_some();
         let subscriber =
             Subscriber::new(Wishes { plans: events.plans, has_symbols, filter: events.filter });
-        let mut setup = stats::Setup {
+        let (is_preserved, before) = self.found(&directory);
+        let setup = stats::Setup {
             unknown: events.unknown,
             failed: events.failed,
             errors: events.errors,
-            is_preserved: false,
+            is_preserved,
             has_kprobes,
-            before: stats::Now::default(),
+            before,
         };
-        if let Some(in_use) = self.directories.get(&directory) {
-            setup.is_preserved = in_use.mux.instance().is_some_and(|state| state.is_preserved);
-            let (sizes, symbols) = (in_use.ring_sizes(), self.symbols.as_ref());
-            setup.before = stats::Now::read(&*self.tracefs, &directory, sizes, symbols);
-        }
         let session =
             move |out| Session { subscriber, out, setup, period_ms, has_symbols, wants_polls };
         Ok((directory, session))
+    }
+
+    /// What a session that starts finds: whether the ring was taken as it was, and its statistics.
+    fn found(&self, directory: &Directory) -> (bool, stats::Now) {
+        let Some(in_use) = self.directories.get(directory) else {
+            return (false, stats::Now::default());
+        };
+        let is_preserved = in_use.mux.instance().is_some_and(|state| state.is_preserved);
+        let (sizes, symbols) = (in_use.ring_sizes(), self.symbols.as_ref());
+        (is_preserved, stats::Now::read(&*self.tracefs, directory, sizes, symbols))
     }
 
     /// Reads the kernel's symbols, if they have not been read.

@@ -1,5 +1,9 @@
 //! Function graph: which functions the kernel records, for all sessions together.
+//!
+//! Functions are told apart when records are read, and so are depths. The kernel counts a depth from one function that
+//! it records to the next, whichever session asked for them; and where it begins is one list.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use super::change::Change;
@@ -15,6 +19,32 @@ const FILES: [&str; 4] = ["set_ftrace_filter", "set_graph_function", "max_graph_
 /// Their paths.
 pub(super) fn paths(directory: &Directory) -> Vec<String> {
     FILES.iter().map(|file| directory.path(file)).collect()
+}
+
+/// Can two sessions get what they ask for at the same time?
+///
+/// # Errors
+/// Why not.
+pub(super) fn check_beside(wanted: &Graph, other: &Graph) -> Result<(), Refusal> {
+    let advice = "ask for the same, or stop it first";
+    if !is_same(&wanted.roots, &other.roots) {
+        return Err(Refusal(format!(
+            "function_graph_roots: another session has others, and the kernel one list for all; {advice}"
+        )));
+    }
+    let has_depth = wanted.depth_max != 0 || other.depth_max != 0;
+    if has_depth && !is_same(&wanted.filters, &other.filters) {
+        return Err(Refusal(format!(
+            "function_graph_max_depth: the kernel counts the functions of all sessions, and another session has other \
+             function_filters; {advice}"
+        )));
+    }
+    Ok(())
+}
+
+/// Are the same functions in both, in any order?
+pub(super) fn is_same(a: &[String], b: &[String]) -> bool {
+    a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
 }
 
 /// What two sessions want. An empty list means all functions, and a depth of 0 any depth.

@@ -39,9 +39,7 @@ pub(crate) use self::journal::RecordStore;
 pub(crate) use self::kprobes::KprobeKind;
 pub(crate) use self::record::{Records, RecordsError};
 pub(crate) use self::reset::hard_reset;
-pub(crate) use self::start::Active;
-#[cfg(test)]
-pub(crate) use self::start::Recorded;
+pub(crate) use self::start::{Active, Recorded};
 
 use std::collections::BTreeMap;
 
@@ -141,7 +139,27 @@ impl Mux {
                 session.config.exclusive.fields().join(", ")
             )));
         }
-        Ok(())
+        let graphs = self.sessions.values().filter_map(|session| session.config.graph.as_ref());
+        match &config.graph {
+            Some(wanted) => {
+                graphs.map(|other| graph::check_beside(wanted, other)).collect::<Result<(), _>>()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The functions that sessions ask for, of each that will have records of others as soon as this one is started.
+    pub(crate) fn functions_apart(&self, id: SessionId) -> Vec<(SessionId, &[String])> {
+        if self.sessions.get(&id).is_none_or(|session| session.config.graph.is_none()) {
+            return Vec::new();
+        }
+        let sessions = || self.sessions.iter().filter(|(of, s)| **of == id || s.active.is_some());
+        let all = union_graph(sessions().map(|(_, session)| session)).unwrap_or_default();
+        let own = sessions().filter_map(|(of, session)| {
+            Some((*of, session.config.graph.as_ref()?.filters.as_slice()))
+        });
+        let has_others = |own: &[String]| !own.is_empty() && !graph::is_same(own, &all.filters);
+        own.filter(|(_, own)| has_others(own)).collect()
     }
 
     /// Must the pipes of this instance be closed while this session starts? The kernel changes no tracer else.

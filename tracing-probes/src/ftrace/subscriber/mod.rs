@@ -12,6 +12,7 @@ use super::bundle::{Bundle, Clocks, Filter, Keep, Progress};
 use super::drain::Batch;
 use super::event::Around;
 use super::facts::Facts;
+use super::filter::{Functions, RecordFilter};
 use super::page::Commit;
 use super::symbols::Symbols;
 use super::table::plans::Plans;
@@ -38,7 +39,7 @@ pub(crate) struct Wishes {
     /// Names for addresses.
     pub(crate) has_symbols: bool,
     /// The filter of its records.
-    pub(crate) filter: Option<Box<Filter<'static>>>,
+    pub(crate) filter: Option<RecordFilter>,
 }
 
 /// A data source instance between passes.
@@ -79,10 +80,12 @@ impl Subscriber {
             if self.bundle.ends_before(page, shared.commit) {
                 self.write(cpu, shared, out);
             }
+            let filter = self.wishes.filter.as_ref();
+            let keeps = filter.map(|filter| move |id, record: &[u8]| filter.keeps(id, record));
             let keep = Keep {
                 commit: shared.commit,
                 plans: &self.wishes.plans,
-                filter: self.wishes.filter.as_deref(),
+                filter: keeps.as_ref().map(|keeps| keeps as &Filter<'_>),
             };
             let mut around = Around {
                 printk: shared.printk,
@@ -100,6 +103,13 @@ impl Subscriber {
         }
         if !self.bundle.is_empty() {
             self.write(cpu, shared, out);
+        }
+    }
+
+    /// From now on others record functions that this instance did not ask for.
+    pub(crate) fn keep_functions(&mut self, functions: Functions) {
+        if let Some(filter) = &mut self.wishes.filter {
+            filter.keep_functions(functions);
         }
     }
 

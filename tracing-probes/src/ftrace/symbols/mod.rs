@@ -145,6 +145,15 @@ impl Symbols {
         size_of_val(&*self.starts) + size_of_val(&*self.names) + self.text.len()
     }
 
+    /// Name, begin and end of each function, by their begins.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, (u64, u64))> {
+        let begins = || self.starts.iter().map(|start| self.base.wrapping_add(*start));
+        let ends = begins().skip(1).chain([u64::MAX]);
+        begins().zip(ends).filter_map(|(begin, end)| {
+            Some((self.name(begin)?, (begin, end.min(begin.saturating_add(REACH + 1)))))
+        })
+    }
+
     /// The function that `address` lies in.
     pub(crate) fn name(&self, address: u64) -> Option<&str> {
         let offset = address.checked_sub(self.base)?;

@@ -1,3 +1,4 @@
+mod graph;
 mod hostile;
 
 use std::cell::{Cell, RefCell};
@@ -69,6 +70,10 @@ struct Here {
     log: Rc<RefCell<Vec<String>>>,
     /// How often symbols were read.
     symbols: Rc<RefCell<usize>>,
+    /// More of them.
+    kallsyms: Rc<Cell<&'static str>>,
+    /// The kernel does not tell where its functions are.
+    is_hidden: Rc<Cell<bool>>,
     /// The kernel does not tell when a ring fills.
     is_old: Rc<RefCell<bool>>,
     /// Another program has tracefs.
@@ -99,8 +104,12 @@ impl System for Here {
     }
     fn symbols(&self) -> Result<Symbols, String> {
         *self.symbols.borrow_mut() += 1;
+        if self.is_hidden.get() {
+            return Err("addresses are hidden".to_owned());
+        }
         let mut parser = Parser::default();
         parser.push(b"1000 T start_kernel\n");
+        parser.push(self.kallsyms.get().as_bytes());
         Ok(parser.finish())
     }
     fn has_polls(&self) -> bool {

@@ -253,7 +253,7 @@ fn function_graph_is_that_of_all_sessions() {
         (filter(world), world.fake.get("max_graph_depth"), world.fake.get("current_tracer"))
     };
     world.run(1, events(&["sched/sched_switch"])).unwrap();
-    world.set_up(2, graph(&["kfree"], 3)).unwrap();
+    world.set_up(2, graph(&["kfree"], 0)).unwrap();
     assert!(world.mux.needs_closed_pipes_to_start(2) && !world.mux.needs_closed_pipes_to_stop(1));
     // With an open pipe the kernel refuses; the session may try again.
     let pipe = "per_cpu/cpu0/trace_pipe_raw";
@@ -261,24 +261,79 @@ fn function_graph_is_that_of_all_sessions() {
     assert!(world.start(2).unwrap_err().contains("trace_pipe_raw"));
     drop(pipe);
     world.start(2).unwrap();
-    assert_eq!(state(&world), ("kfree ".to_owned(), "3".to_owned(), "function_graph".to_owned()));
-    world.set_up(3, graph(&["vfs_read"], 5)).unwrap();
+    assert_eq!(state(&world), ("kfree ".to_owned(), "0".to_owned(), "function_graph".to_owned()));
+    assert_eq!(world.mux.functions_apart(2), []);
+    world.set_up(3, graph(&["vfs_read"], 0)).unwrap();
     assert!(!world.mux.needs_closed_pipes_to_start(3));
+    // Each needs to know its own.
+    let (kfree, vfs_read) = (strings(&["kfree"]), strings(&["vfs_read"]));
+    assert_eq!(world.mux.functions_apart(3), [(2, &kfree[..]), (3, &vfs_read[..])]);
     world.start(3).unwrap();
-    assert_eq!((filter(&world), state(&world).1), ("kfree vfs_read ".to_owned(), "5".to_owned()));
-    // One that wants all functions at any depth.
-    world.run(4, graph(&[], 0)).unwrap();
-    assert_eq!((filter(&world), state(&world).1), (String::new(), "0".to_owned()));
+    assert_eq!(filter(&world), "kfree vfs_read ");
+    // One that wants all functions has those of all.
+    world.set_up(4, graph(&[], 0)).unwrap();
+    assert_eq!(world.mux.functions_apart(4), [(2, &kfree[..]), (3, &vfs_read[..])]);
+    world.start(4).unwrap();
+    assert_eq!(filter(&world), "");
+    // One without function graph has none.
+    world.set_up(5, events(&["sched/sched_waking"])).unwrap();
+    assert_eq!(world.mux.functions_apart(5), []);
+    world.stop(5);
     world.stop(4);
     assert_eq!(filter(&world), "kfree vfs_read ");
     world.stop(2);
-    assert_eq!((filter(&world), state(&world).1), ("vfs_read ".to_owned(), "5".to_owned()));
+    assert_eq!(filter(&world), "vfs_read ");
     assert!(world.mux.needs_closed_pipes_to_stop(3) && !world.mux.needs_closed_pipes_to_stop(1));
     world.stop(3);
     assert_eq!(state(&world), (String::new(), "0".to_owned(), "nop".to_owned()));
     assert_eq!(world.enabled(), ["sched/sched_switch"]);
     world.stop(1);
     assert_eq!(world.fake.settings(), Fake::new().settings());
+}
+
+/// The kernel has the deepest that sessions with the same functions ask for.
+#[test]
+fn depths_of_function_graph() {
+    let mut world = World::new();
+    let depth = |world: &World| world.fake.get("max_graph_depth");
+    let functions = |world: &World| world.fake.get("set_ftrace_filter");
+    world.run(1, graph(&["kfree", "vfs_read"], 3)).unwrap();
+    world.run(2, graph(&["vfs_read", "kfree"], 5)).unwrap();
+    assert_eq!((depth(&world).as_str(), functions(&world).as_str()), ("5", "kfree\nvfs_read\n"));
+    assert_eq!(world.mux.functions_apart(2), []);
+    world.run(3, graph(&["kfree", "vfs_read"], 0)).unwrap();
+    assert_eq!(depth(&world), "0");
+    world.stop(3);
+    world.stop(2);
+    assert_eq!(depth(&world), "3");
+}
+
+/// Upstream: the roots of all sessions were those of all, and the last depth was that of all.
+#[test]
+fn sessions_that_cannot_be_beside_each_other() {
+    let roots = |root: &'static str| {
+        move |config: &mut FtraceConfig| {
+            graph(&["kfree"], 2)(config);
+            config.function_graph_roots = strings(&[root]);
+        }
+    };
+    let mut world = World::new();
+    world.run(1, roots("schedule")).unwrap();
+    let found = world.fake.settings();
+    for other in [&roots("vfs_read") as &dyn Fn(&mut FtraceConfig), &graph(&["kfree"], 2)] {
+        let error = world.set_up(2, other).unwrap_err();
+        assert!(error.contains("function_graph_roots"), "{error}");
+    }
+    let other = |config: &mut FtraceConfig| {
+        roots("schedule")(config);
+        config.function_filters = strings(&["vfs_read"]);
+    };
+    let error = world.set_up(2, other).unwrap_err();
+    assert!(error.contains("function_graph_max_depth"), "{error}");
+    assert_eq!(world.fake.settings(), found);
+    // The same, and none.
+    world.run(2, roots("schedule")).unwrap();
+    world.run(3, events(&["sched/sched_switch"])).unwrap();
 }
 
 #[test]

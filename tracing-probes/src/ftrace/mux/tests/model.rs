@@ -27,11 +27,11 @@ fn edit(kind: usize, config: &mut FtraceConfig) {
             config.syscall_events = strings(&["sys_getpid"]);
         }
         4 => {
-            graph(&["kfree"], 2)(config);
+            graph(&["kfree"], 0)(config);
             config.ftrace_events = strings(&["user/made_by_hand"]);
         }
         5 => {
-            graph(&["vfs_read", "schedule"], 4)(config);
+            graph(&["vfs_read", "schedule"], 0)(config);
             config.drain_buffer_percent = Some(25);
         }
         _ => {
