@@ -2,16 +2,20 @@
 //!
 //! What is here is the way from `trace_pipe_raw` to packets as a session has it: table, plans, passes, bundles.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use abi::map::SortedMap;
-use protos::{FtraceParseStatus as Status, TracePacketWriter};
+use protos::{
+    FtraceConfigPrintFilter, FtraceConfigPrintFilterRule, FtraceConfigPrintFilterRuleMatch,
+    FtraceParseStatus as Status, TracePacketWriter,
+};
 use protozero::{HeapSink, Writer};
 
-use super::config::EventName;
+use super::config::{EventName, PrintFilter, Syscalls};
 use super::drain::{self, Batch, Pipe, Take};
-use super::mux::{EventKind, EventTable};
+use super::filter::RecordFilter;
+use super::mux::{Active, EventKind, EventTable, Recorded};
 use super::page::Commit;
 use super::schema;
 use super::subscriber::{Shared, Subscriber, Wishes};
@@ -50,6 +54,21 @@ pub struct Setup<'a> {
     pub printk: &'a [(u64, &'a [u8])],
 }
 
+/// What a session keeps of pages that others read, too.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its events: indices into those of the kernel.
+    pub events: Vec<usize>,
+    /// As in [`Setup`].
+    pub is_compact: bool,
+    /// As in [`Setup`].
+    pub is_dense: bool,
+    /// Numbers of the system calls that it keeps. `None`: all.
+    pub calls: Option<Vec<u32>>,
+    /// Prints that begin so are left out. `None`: none is.
+    pub drops: Option<String>,
+}
+
 /// What one pass read and wrote.
 #[derive(Clone, Debug, Default)]
 pub struct Pass {
@@ -74,23 +93,33 @@ pub struct Read {
 /// or is a short read.
 #[must_use]
 pub fn read(events: &[Event<'_>], setup: &Setup<'_>, pages: &[Vec<u8>]) -> Read {
+    let session = Session {
+        events: (0..events.len()).collect(),
+        is_compact: setup.is_compact,
+        is_dense: setup.is_dense,
+        calls: None,
+        drops: None,
+    };
+    let mut reads = read_each(events, &[session], setup, pages);
+    reads.pop().unwrap_or_else(|| Read { passes: Vec::new(), invalid: 0, errors: Vec::new() })
+}
+
+/// The same for sessions beside each other, which start one after the other. `setup` says how pages are read.
+#[must_use]
+pub fn read_each(
+    events: &[Event<'_>],
+    sessions: &[Session],
+    setup: &Setup<'_>,
+    pages: &[Vec<u8>],
+) -> Vec<Read> {
     let format = |group: &str, name: &str| {
         let event = events.iter().find(|event| (event.group, event.name) == (group, name))?;
         Some(event.format.to_vec())
     };
     let mut table = Table::new(Options::default(), &mut { format });
     let mut ids = FieldIds::default();
-    let mut choice = Choice::new(&mut table, &mut ids);
-    for event in events {
-        let kind = match schema::find(event.group, event.name) {
-            Some(_) => EventKind::Known,
-            None => EventKind::Generic { is_dense: setup.is_dense },
-        };
-        // Without an id the event has no plan: its records are left out.
-        _ = choice.add(&EventName::new(event.group, event.name), kind, event.format);
-    }
-    let (plans, _) = choice.finish(setup.is_compact);
-    let mut subscriber = Subscriber::new(Wishes { plans, has_symbols: false, filter: None });
+    let mut subscribers: Vec<_> =
+        sessions.iter().map(|session| start(session, events, &mut table, &mut ids)).collect();
     let mut printk = SortedMap::new();
     for (address, text) in setup.printk {
         printk.insert(*address, Box::from(*text));
@@ -99,21 +128,72 @@ pub fn read(events: &[Event<'_>], setup: &Setup<'_>, pages: &[Vec<u8>]) -> Read 
     let shared = Shared { commit, printk: &printk, clocks: None, symbols: None, own_pid: OWN_PID };
     let mut pipes = [Some(Pages(pages.iter().collect()))];
     let mut batch = Batch::new(setup.page_bytes);
-    let mut passes = Vec::new();
+    let mut passes = vec![Vec::new(); sessions.len()];
     while let [Some(Pages(left))] = &pipes
         && !left.is_empty()
     {
         let before = left.len();
-        let mut one =
-            One { subscriber: &mut subscriber, shared: &shared, packets: Packets::default() };
-        drain::pass(&mut pipes, &mut batch, commit, setup.pages_max.max(1), &mut one);
-        let packets = one.packets.0;
-        subscriber.end_pass(&mut |_| {});
+        let packets = sessions.iter().map(|_| Packets::default()).collect();
+        let mut all = All { subscribers: &mut subscribers, shared: &shared, packets };
+        drain::pass(&mut pipes, &mut batch, commit, setup.pages_max.max(1), &mut all);
+        let packets = all.packets;
         let left = pipes.iter().flatten().map(|pages| pages.0.len()).sum::<usize>();
-        passes.push(Pass { reads: before - left, packets });
+        for ((passes, packets), subscriber) in passes.iter_mut().zip(packets).zip(&mut subscribers)
+        {
+            subscriber.end_pass(&mut |_| {});
+            passes.push(Pass { reads: before - left, packets: packets.0 });
+        }
     }
-    let errors = subscriber.errors().map(|status| status.0).collect();
-    Read { passes, invalid: subscriber.invalid(), errors }
+    let read = |(subscriber, passes): (&Subscriber, Vec<Pass>)| {
+        let errors = subscriber.errors().map(|status| status.0).collect();
+        Read { passes, invalid: subscriber.invalid(), errors }
+    };
+    subscribers.iter().zip(passes).map(read).collect()
+}
+
+/// Starts a session.
+fn start(
+    session: &Session,
+    events: &[Event<'_>],
+    table: &mut Table,
+    ids: &mut FieldIds,
+) -> Subscriber {
+    let mut choice = Choice::new(table, ids);
+    let mut recorded = BTreeMap::new();
+    for event in session.events.iter().filter_map(|at| events.get(*at)) {
+        let kind = match schema::find(event.group, event.name) {
+            Some(_) => EventKind::Known,
+            None => EventKind::Generic { is_dense: session.is_dense },
+        };
+        let name = EventName::new(event.group, event.name);
+        // Without an id the event has no plan: its records are left out.
+        if let Some(id) = choice.add(&name, kind, event.format) {
+            recorded.insert(name, Recorded { id, kind });
+        }
+    }
+    let calls = session.calls.iter().flatten().copied();
+    let active = Active {
+        events: recorded,
+        syscalls: if session.calls.is_some() {
+            Syscalls::Only(calls.collect())
+        } else {
+            Syscalls::All
+        },
+        unknown: Vec::new(),
+        failed: Vec::new(),
+        notes: Vec::new(),
+    };
+    let rule = |prefix: &String| FtraceConfigPrintFilterRule {
+        r#match: Some(FtraceConfigPrintFilterRuleMatch::Prefix(prefix.clone())),
+        allow: Some(false),
+        ..Default::default()
+    };
+    let rules = session.drops.iter().map(rule).collect();
+    let prints = FtraceConfigPrintFilter { rules, ..Default::default() };
+    let prints = PrintFilter::new(&prints);
+    let filter = RecordFilter::new(choice.table(), &active, &prints, None, &mut Vec::new());
+    let (plans, _) = choice.finish(session.is_compact);
+    Subscriber::new(Wishes { plans, has_symbols: false, filter })
 }
 
 /// Plays pages.
@@ -148,19 +228,21 @@ impl Output for Packets {
     }
 }
 
-/// The session, in a pass.
-struct One<'a> {
-    subscriber: &'a mut Subscriber,
+/// The sessions, in a pass.
+struct All<'a> {
+    subscribers: &'a mut [Subscriber],
     shared: &'a Shared<'a>,
-    packets: Packets,
+    packets: Vec<Packets>,
 }
 
-impl Take for One<'_> {
+impl Take for All<'_> {
     fn batch(&mut self, cpu: u32, batch: &Batch) {
-        self.subscriber.batch(cpu, batch, self.shared, &mut self.packets);
+        for (subscriber, packets) in self.subscribers.iter_mut().zip(&mut self.packets) {
+            subscriber.batch(cpu, batch, self.shared, packets);
+        }
     }
 
     fn failed(&mut self, _: u32, status: Status) {
-        self.subscriber.failed(status);
+        self.subscribers.iter_mut().for_each(|subscriber| subscriber.failed(status));
     }
 }

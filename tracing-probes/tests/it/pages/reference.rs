@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tracing_probes::offline::{Event, Setup};
+use tracing_probes::offline::{Event, Session, Setup};
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ struct Field {
 
 #[derive(Clone, Debug)]
 struct Known {
+    /// Its place among the events of the kernel.
+    place: usize,
     group: String,
     name: String,
     id: u16,
@@ -96,6 +98,7 @@ enum Kind {
 }
 
 /// A kernel with the events of a session.
+#[derive(Clone)]
 pub(super) struct Kernel {
     events: Vec<Known>,
     pid_at: usize,
@@ -103,6 +106,9 @@ pub(super) struct Kernel {
     is_dense: bool,
     is_wide: bool,
     printk: Vec<(u64, Vec<u8>)>,
+    /// What a session keeps of some events.
+    calls: Option<Vec<u32>>,
+    drops: Option<String>,
 }
 
 /// The record does not fit its format.
@@ -176,7 +182,7 @@ fn line(line: &str) -> Option<Field> {
     })
 }
 
-fn known(event: &Event<'_>) -> Option<Known> {
+fn known(place: usize, event: &Event<'_>) -> Option<Known> {
     let (mut id, mut has_name, mut all) = (None, false, Vec::new());
     for text in event.format.split(|byte| *byte == b'\n') {
         let Ok(text) = std::str::from_utf8(text) else { continue };
@@ -195,7 +201,7 @@ fn known(event: &Event<'_>) -> Option<Known> {
     let (common, fields): (Vec<_>, Vec<_>) = all.into_iter().partition(is_common);
     let (group, name) = (event.group.to_owned(), event.name.to_owned());
     let is_format = has_name && !common.is_empty();
-    is_format.then_some(Known { group, name, id: id?, common, fields, number: 0 })
+    is_format.then_some(Known { place, group, name, id: id?, common, fields, number: 0 })
 }
 
 impl Field {
@@ -444,7 +450,8 @@ impl Known {
 
 impl Kernel {
     pub(super) fn new(events: &[Event<'_>], setup: &Setup<'_>) -> Self {
-        let mut known: Vec<Known> = events.iter().filter_map(known).collect();
+        let known = events.iter().enumerate().filter_map(|(place, event)| known(place, event));
+        let mut known: Vec<Known> = known.collect();
         let pid = |event: &Known| {
             event.common.iter().find(|f| f.name == "common_pid" && f.len == 4).map(|f| f.at)
         };
@@ -459,10 +466,64 @@ impl Kernel {
             is_dense: setup.is_dense,
             is_wide: setup.is_wide,
             printk,
+            calls: None,
+            drops: None,
         };
-        kernel.is_compact &=
-            kernel.columns("sched_switch", &SWITCH) && kernel.columns("sched_waking", &WAKING);
+        kernel.is_compact &= kernel.has_columns();
         kernel
+    }
+
+    /// The same kernel for sessions beside each other, one after the other. Each event has an id of its own.
+    pub(super) fn of_each(&self, sessions: &[Session]) -> Vec<Self> {
+        let mut numbers = Vec::new();
+        let of_one = |session: &Session| {
+            let mut kernel = self.clone();
+            kernel.events.retain(|event| session.events.contains(&event.place));
+            for event in &mut kernel.events {
+                if schema(&event.group, &event.name).is_none() {
+                    // The first session that has an event decides its number.
+                    event.number = 65535 + index(&mut numbers, event.place as u64) as u32;
+                }
+            }
+            kernel.is_compact = session.is_compact
+                && self.has_columns()
+                && kernel.events.iter().any(|event| event.name == "sched_switch");
+            kernel.is_dense = session.is_dense;
+            kernel.calls.clone_from(&session.calls);
+            kernel.drops.clone_from(&session.drops);
+            kernel
+        };
+        sessions.iter().map(of_one).collect()
+    }
+
+    fn has_columns(&self) -> bool {
+        self.columns("sched_switch", &SWITCH) && self.columns("sched_waking", &WAKING)
+    }
+
+    /// Does the session keep this record?
+    fn keeps(&self, event: &Known, record: &[u8]) -> bool {
+        let written = event.written(self.is_dense);
+        let field = |name: &str| {
+            written.iter().map(|(_, field, _)| *field).find(|field| field.name == name)
+        };
+        match (event.name.as_str(), &self.calls, &self.drops) {
+            ("sys_enter", Some(calls), _) => {
+                let Some(field) = field("id").filter(|field| matches!(field.len, 4 | 8)) else {
+                    return true;
+                };
+                let number = record.get(field.at..field.at + field.len).map(unsigned);
+                // As a signed number it is none of a call.
+                number.is_some_and(|n| n < 1 << 31 && calls.contains(&(n as u32)))
+            }
+            ("print", _, Some(prefix)) => {
+                let is_text = |field: &&Field| field.kind() == Some(Kind::ToEnd);
+                let Some(field) = field("buf").filter(is_text) else { return true };
+                let Some(text) = record.get(field.at..) else { return true };
+                let text = text.split(|byte| *byte == 0).next().unwrap_or(&[]);
+                !text.starts_with(prefix.as_bytes())
+            }
+            _ => true,
+        }
     }
 
     /// The ids of events.
@@ -557,6 +618,7 @@ impl Kernel {
             rest = behind;
             let id = record.get(..2).ok_or(14)?;
             if let Some(event) = self.event(unsigned(id) as u16)
+                && self.keeps(event, record)
                 && self.record(event, time, record, told, addresses).is_err()
             {
                 told.invalid += 1;
