@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     ("clippy", "debug", clippy),
     ("doc", "debug", doc),
     ("test", "debug", test),
+    ("restores", "debug", restores),
     ("man", "debug", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
     ("units", "debug", |ctx| units::run(ctx, &[])),
     ("sim", "debug", |ctx| {
@@ -283,6 +284,20 @@ fn test(ctx: &Ctx) -> Outcome {
     }
     let mut command = ctx.cargo();
     ctx.run(command.args(["test", "--workspace", "--no-fail-fast"]).args(FEATURES))
+}
+
+/// The kernel's events, set up 200 times, with failures and kills: each time every setting is as found. The tests do it
+/// a tenth as often. The flags are theirs, so that nothing is built twice.
+fn restores(ctx: &Ctx) -> Outcome {
+    if let Err(reason) = machine::tracefs(ctx) {
+        ctx.log(reason);
+    }
+    let mut command = ctx.cargo();
+    command
+        .args(["test", "--workspace", "--test", "it"])
+        .args(FEATURES)
+        .env("FTRACE_SETUPS", "200");
+    ctx.run(command.args(["--", "--exact", "restores::every_setting_of_this_machine_is_as_found"]))
 }
 
 fn doc(ctx: &Ctx) -> Outcome {
