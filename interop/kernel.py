@@ -3,7 +3,8 @@
 usage: kernel.py CONFIG CPP_TRACE OUR_TRACE
 
 The events themselves differ, as they happened at different times. Their shape must not: which fields a bundle, an
-event of each kind, the statistics and the descriptors of generic events have. Prints one line and exits with 0, or
+event of each kind, the statistics and the descriptors of generic events have. Beside that, our trace has nothing of
+which we know that trace processor counts it as an error, drops or confuses it. Prints one line and exits with 0, or
 says every difference and exits with 1.
 """
 
@@ -20,6 +21,111 @@ MANY = 50
 
 def names(message):
     return {field.name for field, _ in message.ListFields()}
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def wire(data):
+    """The numbers and values of the fields of a message, in the order of its bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        elif tag & 7 == 2:
+            length, at = varint(data, at)
+            value, at = data[at : at + length], at + length
+        else:
+            width = {1: 8, 5: 4}[tag & 7]
+            value, at = data[at : at + width], at + width
+        yield tag >> 3, value
+
+
+class Reader:
+    """Goes over a trace as trace processor does, and collects what that would count as an error, drop or confuse."""
+
+    CPUS = 1024
+
+    def __init__(self, path):
+        self.faults = collections.Counter()
+        # By CPU: the times of the last bundle's events, and that of the last switch.
+        self.ends = {}
+        self.switches = {}
+        self.described = {}
+        with open(path, "rb") as file:
+            for number, packet in wire(file.read()):
+                for field, value in wire(packet) if number == 1 else []:
+                    if field == 1:
+                        self.bundle(value)
+                    elif field == 34:
+                        self.stats(schema.FtraceStats.FromString(value))
+
+    def expect(self, holds, fault):
+        if not holds:
+            self.faults[fault] += 1
+
+    def stats(self, stats):
+        self.expect(stats.phase in (1, 2), "statistics without a phase")
+        self.expect(not stats.ftrace_parse_errors, "parse errors")
+
+    def bundle(self, data):
+        fields = list(wire(data))
+        values = dict(fields)
+        cpu = values.get(1, self.CPUS)
+        self.expect(cpu < self.CPUS, "a bundle without a CPU")
+        self.expect(8 not in values, "an error in a bundle")
+        before = self.ends.get(cpu, {0})
+        self.expect(values.get(10) in before, "previous_bundle_end_timestamp is not an event of the bundle before")
+        times = [self.event(value) for number, value in fields if number == 2]
+        descriptors = [value for number, value in fields if number == 11]
+        for value in descriptors:
+            self.descriptor(schema.FtraceEventBundle.GenericEventDescriptor.FromString(value))
+        if 4 in values:
+            times += self.columns(cpu, schema.FtraceEventBundle.CompactSched.FromString(values[4]))
+        self.ends[cpu] = set(times) or before
+
+    def event(self, data):
+        head = [number for number, _ in wire(data)][:2]
+        self.expect(head == [1, 2], "an event that does not begin with its time and its thread")
+        self.expect(len({number for number, _ in wire(data)}) == 3, "an event that is none or several")
+        return dict(wire(data)).get(1, 0)
+
+    def descriptor(self, described):
+        known = self.described.setdefault(described.field_id, described.event_descriptor)
+        self.expect(known == described.event_descriptor, "a number of two generic events")
+        message = descriptor_pb2.DescriptorProto.FromString(described.event_descriptor)
+        fits = all(field.number < 32 and field.type <= 18 for field in message.field)
+        self.expect(fits, "a descriptor with more fields than a reader takes")
+
+    def columns(self, cpu, compact):
+        times = []
+        for kind, others in [
+            ("switch", ["prev_state", "next_pid", "next_prio", "next_comm_index"]),
+            ("waking", ["pid", "target_cpu", "prio", "comm_index", "common_flags"]),
+        ]:
+            deltas = getattr(compact, f"{kind}_timestamp")
+            lengths = {len(getattr(compact, f"{kind}_{other}")) for other in others}
+            self.expect(lengths == {len(deltas)}, "columns of different lengths")
+            index = "next_comm_index" if kind == "switch" else "comm_index"
+            indices = getattr(compact, f"{kind}_{index}")
+            self.expect(max(indices, default=-1) < len(compact.intern_table), "an index beyond the table")
+            time = 0
+            for delta in deltas:
+                time = (time + delta) % 2**64
+                times.append(time)
+                if kind == "switch":
+                    self.expect(time >= self.switches.get(cpu, 0), "switches of a CPU out of order")
+                    self.switches[cpu] = time
+        return times
 
 
 class Shape:
@@ -87,7 +193,7 @@ class Shape:
         self.missing = (sorted(stats.unknown_ftrace_events), sorted(stats.failed_ftrace_events))
 
 
-def compare(config, cpp, ours):
+def compare(config, cpp, ours, reader):
     faults = []
     for part in sorted(set(cpp.fields) | set(ours.fields)):
         if part not in cpp.fields or part not in ours.fields:
@@ -114,6 +220,7 @@ def compare(config, cpp, ours):
     events = sum(ours.counts.values())
     if events < MANY:
         faults.append(f"{events} events show nothing")
+    faults += [f"our trace, {count} times: {fault}" for fault, count in reader.faults.items()]
     if faults:
         print("\n".join(f"{config}: {fault}" for fault in faults))
         sys.exit(1)
@@ -123,7 +230,7 @@ def compare(config, cpp, ours):
 
 def main():
     config, cpp, ours = sys.argv[1:]
-    compare(config, Shape(cpp), Shape(ours))
+    compare(config, Shape(cpp), Shape(ours), Reader(ours))
 
 
 main()
