@@ -27,6 +27,7 @@ mod addresses;
 #[cfg(test)]
 mod allocations;
 mod bundle;
+mod comm;
 mod compact;
 mod config;
 mod controller;

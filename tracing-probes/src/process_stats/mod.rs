@@ -30,7 +30,6 @@ use protos::{
 };
 
 use self::counters::{Changes, CounterFile, LastValues};
-use self::scan::Scan;
 use self::status::{Stat, Status};
 use crate::Root;
 use crate::facts::{Facts, Wanted};
@@ -215,17 +214,6 @@ impl ProcessStatsProbe {
             }
             stats.collection_end_timestamp(clock());
         });
-    }
-
-    /// Writes these processes with all of their threads, in as many packets as it takes.
-    fn describe(&mut self, pids: &[i32], out: &mut dyn Output) {
-        let mut scan = Scan::new(pids);
-        loop {
-            self.write_tree(out, &mut |this, tree| scan.fill(this, tree));
-            if scan.is_done() {
-                break;
-            }
-        }
     }
 
     /// Writes a packet with a tree.

@@ -5,9 +5,10 @@ use protos::ProcessTreeWriter;
 
 use super::{ProcessStatsProbe, describe_thread};
 use crate::limits::THREADS_PER_TREE_MAX;
+use crate::output::Output;
 
 /// What is left to describe.
-pub(super) struct Scan<'a> {
+struct Scan<'a> {
     pids: std::slice::Iter<'a, i32>,
     /// The process that is being described, and its other threads.
     pid: i32,
@@ -15,16 +16,16 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(pids: &'a [i32]) -> Self {
+    fn new(pids: &'a [i32]) -> Self {
         Self { pids: pids.iter(), pid: 0, tids: Vec::new().into_iter() }
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.pids.len() == 0 && self.tids.len() == 0
     }
 
     /// Writes the next ones into a packet.
-    pub(super) fn fill(&mut self, probe: &mut ProcessStatsProbe, tree: &mut ProcessTreeWriter<'_>) {
+    fn fill(&mut self, probe: &mut ProcessStatsProbe, tree: &mut ProcessTreeWriter<'_>) {
         let mut written = 0;
         while written < THREADS_PER_TREE_MAX {
             if let Some(tid) = self.tids.next() {
@@ -42,6 +43,17 @@ impl<'a> Scan<'a> {
 }
 
 impl ProcessStatsProbe {
+    /// Writes these processes with all of their threads, in as many packets as it takes.
+    pub(super) fn describe(&mut self, pids: &[i32], out: &mut dyn Output) {
+        let mut scan = Scan::new(pids);
+        loop {
+            self.write_tree(out, &mut |this, tree| scan.fill(this, tree));
+            if scan.is_done() {
+                break;
+            }
+        }
+    }
+
     /// Writes a process with its first thread. Gives the others.
     fn describe_process(&mut self, pid: i32, tree: &mut ProcessTreeWriter<'_>) -> Option<Vec<i32>> {
         let status = self.status(&format!("proc/{pid}/status"))?;

@@ -18,13 +18,11 @@ use protos::FtraceEventBundleCompactSchedWriter;
 use protozero::Writer;
 
 use self::rows::Rows;
+use super::comm::{COMM, comm_len};
 use super::event::{self, Invalid};
 use super::facts::Facts;
 use super::page::Record;
 use super::table::plan::Number;
-
-/// Bytes of a name.
-const COMM: usize = 16;
 
 /// Where the fields of `sched_switch` are, in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -356,16 +354,6 @@ fn comm_at(record: &[u8], offset: u16) -> Option<u128> {
 fn comm_of(field: u128) -> u128 {
     let len = comm_len(field);
     if len == COMM { field } else { field & ((1 << (8 * len)) - 1) }
-}
-
-/// The bytes before the first zero byte, 16 if there is none.
-#[inline]
-pub(crate) fn comm_len(comm: u128) -> usize {
-    const LOW: u128 = u128::from_le_bytes([1; COMM]);
-    const HIGH: u128 = u128::from_le_bytes([0x80; COMM]);
-    // The lowest zero byte is the lowest one whose top bit is set here.
-    let zeros = comm.wrapping_sub(LOW) & !comm & HIGH;
-    zeros.trailing_zeros() as usize / 8
 }
 
 #[inline]

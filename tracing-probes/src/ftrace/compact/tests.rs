@@ -2,12 +2,13 @@ use protos::{FtraceEventBundleCompactSched, FtraceEventBundleCompactSchedWriter}
 use protozero::wire::varint;
 use protozero::{AppendSink, Message, Writer};
 
+use super::super::comm::comm_len;
 use super::super::event::Invalid;
 use super::super::facts::Facts;
 use super::super::page::Record;
 use super::super::table::plan::Number;
 use super::rows::Rows;
-use super::{Columns, Layout, Switch, Waking, comm_len};
+use super::{Columns, Layout, Switch, Waking};
 
 /// Where Linux 6.18 has the fields.
 pub(in crate::ftrace) const LAYOUT: Layout = Layout {

@@ -1,6 +1,5 @@
 //! Functions of sessions beside each other: the kernel records those of all, and each session keeps its own.
 
-use super::System;
 use crate::ftrace::config::Refusal;
 use crate::ftrace::filter::Functions;
 use crate::ftrace::mux::{Mux, SessionId};
@@ -13,8 +12,8 @@ use crate::ftrace::symbols::Symbols;
 pub(super) fn functions_apart(
     mux: &Mux,
     id: SessionId,
-    symbols: Option<&Symbols>,
-    system: &dyn System,
+    symbols: &Option<Symbols>,
+    read_symbols: &dyn Fn() -> Result<Symbols, String>,
 ) -> Result<Vec<(SessionId, Functions)>, Refusal> {
     let apart = mux.functions_apart(id);
     if apart.is_empty() {
@@ -24,7 +23,7 @@ pub(super) fn functions_apart(
     let symbols = match symbols {
         Some(symbols) => symbols,
         None => {
-            read = system.symbols().map_err(|why| {
+            read = read_symbols().map_err(|why| {
                 Refusal(format!(
                     "function_filters: another session records other functions, and records of both cannot be told \
                      apart: {why}; or ask for the same functions"

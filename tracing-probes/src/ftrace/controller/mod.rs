@@ -179,7 +179,7 @@ impl<W: Output> Controller<W> {
         let is_exclusive = in_use.mux.check_exclusive(&config).is_err();
         let mut apart = Vec::new();
         let started = in_use.mux.set_up(tracefs, id, config).and_then(|()| {
-            apart = functions_apart(&in_use.mux, id, self.symbols.as_ref(), &*self.system)?;
+            apart = functions_apart(&in_use.mux, id, &self.symbols, &|| self.system.symbols())?;
             if in_use.mux.needs_closed_pipes_to_start(id) {
                 in_use.close_pipes();
             }

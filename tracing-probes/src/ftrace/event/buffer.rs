@@ -2,7 +2,7 @@
 
 use protozero::wire::{tag, varint};
 
-use crate::ftrace::compact::comm_len;
+use crate::ftrace::comm::{COMM, comm_len};
 use crate::ftrace::table::plan::Tag;
 use crate::ftrace::varint::{LONG_END, SHORT_END, long, short};
 
@@ -164,7 +164,7 @@ impl Buffer {
 
     /// Appends a field that is a text in sixteen bytes, which ends before its first NUL.
     #[inline]
-    pub(crate) fn comm(&mut self, tag: Tag, comm: [u8; 16]) {
+    pub(crate) fn comm(&mut self, tag: Tag, comm: [u8; COMM]) {
         let len = comm_len(u128::from_le_bytes(comm));
         let free = self.bytes.get_mut(self.at..).and_then(|f| f.first_chunk_mut::<COMM_WINDOW>());
         let Some(to) = free else {
@@ -173,7 +173,7 @@ impl Buffer {
         let tag_len = usize::from(tag.len & 7);
         to[..4].copy_from_slice(&tag.bytes.to_le_bytes());
         to[tag_len] = len as u8;
-        to[tag_len + 1..tag_len + 17].copy_from_slice(&comm);
+        to[tag_len + 1..tag_len + 1 + COMM].copy_from_slice(&comm);
         self.at += tag_len + 1 + len;
     }
 

@@ -30,10 +30,17 @@ const GRAPH_EVENTS: [(&str, Tag, Tag); 2] = [
 pub(crate) struct RecordFilter {
     /// Id of `ftrace/print`, and where its text begins.
     texts: Option<(u16, usize, PrintFilter)>,
-    /// Ids of both events, with the number of the call.
-    calls: Option<([Option<(u16, Number)>; 2], Syscalls)>,
+    /// System calls. `None`: the session keeps all.
+    calls: Option<CallFilter>,
     /// Function graph. `None`: the session does not ask for it.
     graph: Option<GraphFilter>,
+}
+
+#[derive(Debug)]
+struct CallFilter {
+    /// Ids of both events, with the number of the call.
+    events: [Option<(u16, Number)>; 2],
+    syscalls: Syscalls,
 }
 
 #[derive(Debug, Default)]
@@ -78,7 +85,7 @@ impl RecordFilter {
                 let id = id_of("raw_syscalls", name)?;
                 Some((id, place(table, id, CALL)?))
             };
-            (CALL_EVENTS.map(number), active.syscalls.clone())
+            CallFilter { events: CALL_EVENTS.map(number), syscalls: active.syscalls.clone() }
         });
         let graph = graph.map(|graph| {
             let event = |(name, depth, function)| {
@@ -109,8 +116,8 @@ impl RecordFilter {
         {
             return record.get(*offset..).is_none_or(|text| filter.keeps(text));
         }
-        if let Some((numbers, syscalls)) = &self.calls
-            && let Some((_, number)) = numbers.iter().flatten().find(|(of, _)| *of == id)
+        if let Some(CallFilter { events, syscalls }) = &self.calls
+            && let Some((_, number)) = events.iter().flatten().find(|(of, _)| *of == id)
         {
             return event::number(record, *number).is_some_and(|call| syscalls.contains(call));
         }

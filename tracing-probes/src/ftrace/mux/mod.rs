@@ -139,11 +139,9 @@ impl Mux {
                 session.config.exclusive.fields().join(", ")
             )));
         }
-        let graphs = self.sessions.values().filter_map(|session| session.config.graph.as_ref());
+        let mut graphs = self.sessions.values().filter_map(|session| session.config.graph.as_ref());
         match &config.graph {
-            Some(wanted) => {
-                graphs.map(|other| graph::check_beside(wanted, other)).collect::<Result<(), _>>()
-            }
+            Some(wanted) => graphs.try_for_each(|other| graph::check_beside(wanted, other)),
             None => Ok(()),
         }
     }
