@@ -311,6 +311,12 @@ fn event(source: &mut Source<'_>, kernel: &Kernel, delta: u32, is_long: bool) ->
         }
         _ => (0..words * 4).map(|at| (at as u8 / 4).wrapping_mul(fill) >> (at % 4)).collect(),
     };
+    // Half of them have a small number where system calls have theirs.
+    if fill % 2 == 1
+        && let Some(number) = body.get_mut(8..16)
+    {
+        number.copy_from_slice(&u64::from(fill / 2 % 8).to_le_bytes());
+    }
     if let Some(at) = body.first_chunk_mut() {
         *at = id.to_le_bytes();
     }
