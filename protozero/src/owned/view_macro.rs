@@ -66,7 +66,7 @@ macro_rules! __view {
             }
 
             #[inline]
-            fn encode_fields(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
+            fn encode_fields<__Out: $crate::rt::owned::Output>(&self, out: &mut __Out) {
                 $crate::rt::unknown!(put out, self $(without $none)?);
                 $(
                     $crate::rt::owned::owned_macro::$shape::put
@@ -134,7 +134,7 @@ macro_rules! __view_oneof {
             }
 
             #[inline]
-            fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
+            fn encode_member<__Out: $crate::rt::owned::Output>(&self, out: &mut __Out) {
                 match self {
                     $(Self::$variant(value) => {
                         $crate::rt::owned::put::<$crate::rt::owned::$kind $(::<$of>)?>(
