@@ -120,8 +120,8 @@ impl Consumers {
         self.by_client.get_mut(&client)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.by_client.len()
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Consumer> {
+        self.by_client.values()
     }
 
     pub(crate) fn uid(&self, client: ClientId) -> Option<u32> {

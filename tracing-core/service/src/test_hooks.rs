@@ -6,8 +6,10 @@ use super::core::Service;
 use super::session::state::{Session, SetUpWait};
 use crate::accounts::Resource;
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
+use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
+use crate::work::Todo;
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use abi::time::BootTime;
 
@@ -33,7 +35,7 @@ pub struct SessionView {
 /// What a service holds, in numbers: for checks that its memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Connections of both kinds.
+    /// Connections of both kinds: a consumer that left is none, also while its work waits.
     pub connections: usize,
     /// Accepted producers.
     pub producers: usize,
@@ -105,7 +107,11 @@ impl Service {
     /// Counts what the service holds.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
-        let connections = self.producers.connections().saturating_add(self.consumers.len());
+        let connected = |consumer: &&Consumer| {
+            !consumer.work.todo.iter().any(|todo| matches!(todo, Todo::Part))
+        };
+        let consumers = self.consumers.values().filter(connected).count();
+        let connections = self.producers.connections().saturating_add(consumers);
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
         let charged = || self.turn.accounts.all(Resource::Sources);
         let writers: usize = self.producers.values().map(|producer| producer.writers.len()).sum();
