@@ -6,8 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use client::consumer::Consumer;
+use client::consumer::{Consumer, ConsumerError};
 use os::socket::Address;
+use protos::TracingServiceState;
 
 use crate::Outcome;
 
@@ -163,6 +164,16 @@ impl Daemon {
             Ok(status) if status.success() => Ok(()),
             other => Err(format!("traced ended with {other:?}")),
         }
+    }
+}
+
+/// What the daemon says of itself. None if it took longer than a call may: it may have much to do that peers left
+/// behind, and a slow machine under it. Ask again then.
+pub fn state(consumer: &mut Consumer, sessions_only: bool) -> Outcome<Option<TracingServiceState>> {
+    match consumer.query_service_state(sessions_only) {
+        Ok(state) => Ok(Some(state)),
+        Err(ConsumerError::TimedOut(_)) => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 

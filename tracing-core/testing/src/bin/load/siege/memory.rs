@@ -22,7 +22,7 @@ use protos::{
 use super::cgroup::Cgroup;
 use super::{HOSTILE, process};
 use crate::Outcome;
-use crate::daemon::{Daemon, FOREVER, wait_until};
+use crate::daemon::{Daemon, FOREVER, state, wait_until};
 use crate::latency;
 use crate::producers::{SIDE, config, descriptor};
 
@@ -72,7 +72,7 @@ pub fn run(daemon: &Daemon, cgroup: Result<&Cgroup, &String>) -> Outcome {
         }
         let mut consumer = daemon.consumer()?;
         wait_until("the hostile user is forgotten", || {
-            let state = consumer.query_service_state(true).map_err(|error| error.to_string())?;
+            let Some(state) = state(&mut consumer, true)? else { return Ok(false) };
             Ok(state.producers.is_empty() && state.num_sessions == Some(0))
         })?;
     }

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::daemon::{Daemon, Limits, Resources, wait_until};
+use crate::daemon::{Daemon, Limits, Resources, state, wait_until};
 use crate::{Outcome, Plan};
 use cgroup::{Cgroup, CpuShare, CpuWeight};
 use honest::Report;
@@ -116,7 +116,7 @@ fn wait_as(daemon: &Daemon, quiet: &Resources) -> Outcome<Resources> {
     // One connection: those that were closed count until the daemon has closed them, too.
     let mut consumer = daemon.consumer()?;
     wait_until("the hostile users are forgotten", || {
-        let state = consumer.query_service_state(false).map_err(|error| error.to_string())?;
+        let Some(state) = state(&mut consumer, false)? else { return Ok(false) };
         let now = daemon.resources()?;
         let gone = state.producers.is_empty() && state.data_sources.is_empty();
         Ok(gone
