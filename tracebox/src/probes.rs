@@ -79,12 +79,13 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         return Ok(0);
     }
     if args.reset_ftrace || args.cleanup_after_crash {
-        for failure in tracing_probes::reset_ftrace() {
+        let failures = tracing_probes::reset_ftrace();
+        for failure in &failures {
             console::log(&format!("[{}] {name}: {failure}", console::clock()));
         }
-    }
-    if args.cleanup_after_crash {
-        return Ok(0);
+        if args.cleanup_after_crash {
+            return Ok(u8::from(!failures.is_empty()));
+        }
     }
     if args.background && !background::is_child() {
         return match background::start(words, name, START_WAIT)? {

@@ -110,6 +110,8 @@ pub(super) struct Tracefs {
     /// `None`: the files cannot be read.
     pub(super) state: Option<TracefsState>,
     pub(super) records: Records,
+    /// The process that has locked the folder, as `tracebox` does while it records events of the kernel.
+    pub(super) claimed_by: Option<Process>,
 }
 
 /// What tracefs says.

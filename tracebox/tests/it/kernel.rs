@@ -234,3 +234,14 @@ fn words_that_are_no_category() {
     assert!(ran.stderr.contains("the event is sched/sched_switch."), "{ran:?}");
     assert!(!world.path("trace").exists());
 }
+
+/// The doctor names who keeps other recordings away, also if no event is switched on yet.
+#[test]
+fn the_doctor_names_who_has_claimed_the_kernel() {
+    let Some(_alone) = kernel() else { return };
+    let _claim = claim();
+    let world = World::new();
+    let ran = world.run("tracebox doctor");
+    let told = format!("(pid {}) has locked tracefs", std::process::id());
+    assert!(ran.text().contains(&told), "{ran:?}");
+}

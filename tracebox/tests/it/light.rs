@@ -153,3 +153,13 @@ fn with_rights() {
     probes.wait_for(&world, |state| !state.data_sources.is_empty());
     check(world.run(&format!("perfetto {light}")).good(), "trace");
 }
+
+/// A reset that this user has no rights for fails, and tells what to do.
+#[test]
+fn a_reset_without_rights() {
+    let world = World::new();
+    for line in ["tracebox --reset-ftrace", "tracebox traced_probes --cleanup-after-crash"] {
+        let ran: Ran = world.command_of_nobody(line).output().unwrap().into();
+        ran.failed(1, "as root, or see `tracebox doctor`");
+    }
+}

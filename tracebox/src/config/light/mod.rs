@@ -108,6 +108,17 @@ pub fn check(light: &Light) -> Result<(), Failure> {
     words::check(&light.words)
 }
 
+/// What the category `disk` adds to its events.
+fn counters_of_disks() -> DataSourceConfig {
+    DataSourceConfig {
+        sys_stats_config: Some(SysStatsConfig {
+            diskstat_period_ms: Some(1000),
+            ..SysStatsConfig::default()
+        }),
+        ..named("linux.sys_stats")
+    }
+}
+
 /// The config for `light`.
 #[must_use]
 pub fn config(light: &Light) -> TraceConfig {
@@ -116,17 +127,14 @@ pub fn config(light: &Light) -> TraceConfig {
     let mut hypervisor = None;
     for word in &light.words {
         match word.as_str() {
-            "disk" => data_sources.push(source(DataSourceConfig {
-                sys_stats_config: Some(SysStatsConfig {
-                    diskstat_period_ms: Some(1000),
-                    ..SysStatsConfig::default()
-                }),
-                ..named("linux.sys_stats")
-            })),
-            "gfx" => data_sources.push(source(named("android.surfaceflinger.frametimeline"))),
             "hyp" | "hypervisor" => hypervisor = Some(word.clone()),
             event if event.contains('/') => ftrace.ftrace_events.push(event.to_owned()),
-            category => ftrace.atrace_categories.push(category.to_owned()),
+            category => {
+                if category == "disk" {
+                    data_sources.push(source(counters_of_disks()));
+                }
+                ftrace.atrace_categories.push(category.to_owned());
+            }
         }
     }
     ftrace.atrace_apps.clone_from(&light.apps);

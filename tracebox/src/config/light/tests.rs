@@ -95,7 +95,6 @@ fn words_in_their_order() {
         names(&config),
         [
             "linux.sys_stats",
-            "android.surfaceflinger.frametimeline",
             "linux.ftrace",
             "linux.ftrace",
             "linux.process_stats",
@@ -104,12 +103,12 @@ fn words_in_their_order() {
     );
     let of = |at: usize| config.data_sources[at].config.as_ref().unwrap();
     assert_eq!(of(0).sys_stats_config.as_ref().unwrap().diskstat_period_ms, Some(1000));
-    let ftrace = of(2).ftrace_config.as_ref().unwrap();
+    let ftrace = of(1).ftrace_config.as_ref().unwrap();
     assert_eq!(ftrace.ftrace_events, ["sched/sched_switch", "irq/*"]);
-    assert_eq!(ftrace.atrace_categories, ["freq"]);
+    assert_eq!(ftrace.atrace_categories, ["disk", "gfx", "freq"]);
     assert_eq!(ftrace.atrace_apps, ["com.app"]);
     assert_eq!(ftrace.symbolize_ksyms, Some(true));
-    let hypervisor = of(3).ftrace_config.as_ref().unwrap();
+    let hypervisor = of(2).ftrace_config.as_ref().unwrap();
     assert_eq!(hypervisor.instance_name.as_deref(), Some("hyp"));
     assert_eq!(hypervisor.ftrace_events, ["hyp/*"]);
 }

@@ -2,7 +2,9 @@
 
 use super::finding::Status::{Absent, Broken, Limited, Unknown, Works};
 use super::finding::{Finding, list};
-use crate::doctor::facts::{Facts, Machine, Records, Tracefs, TracefsState, User, capability};
+use crate::doctor::facts::{
+    Facts, Machine, Process, Records, Tracefs, TracefsState, User, capability,
+};
 
 /// Memory that a recording without options takes: the buffer, and for each CPU a ring of the kernel.
 const BUFFER_KB: u64 = 32 * 1024;
@@ -120,7 +122,16 @@ fn in_use(facts: &Facts, tracefs: &Tracefs) -> Finding {
             let text = format!("another program records, or has left its settings: {events}");
             Finding::new(CHECK, Limited, text).mend(reset, effect)
         }
-        _ => Finding::new(CHECK, Works, idle(state)),
+        _ => match &tracefs.claimed_by {
+            Some(Process { pid, name, .. }) => {
+                let text = format!(
+                    "{name} (pid {pid}) has locked tracefs: it records events of the kernel, and until it ends other \
+                     recordings have none"
+                );
+                Finding::new(CHECK, Limited, text)
+            }
+            None => Finding::new(CHECK, Works, idle(state)),
+        },
     }
 }
 

@@ -148,6 +148,11 @@ fn who_uses_ftrace() {
     is(&of(&on, ours.clone()), Status::Limited, "traced_probes (pid 9) records", None);
     // A daemon that waits for sessions disturbs nobody.
     is(&of(&|_| (), ours), Status::Works, "nobody records", None);
+    // A recording of markers alone has no event switched on.
+    let claimed = tracefs("ftrace-in-use", |tracefs| {
+        (tracefs.records, tracefs.claimed_by) = (none(), Some(process(9, "tracebox")));
+    });
+    is(&claimed, Status::Limited, "tracebox (pid 9) has locked tracefs: it records", None);
 }
 
 #[test]

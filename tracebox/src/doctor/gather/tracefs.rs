@@ -38,6 +38,7 @@ pub(super) fn read() -> Tracefs {
     };
     let Some(path) = path.map(Path::new) else { return tracefs };
     tracefs.owner = owner(path);
+    tracefs.claimed_by = lock_holder(path);
     tracefs.closed = closed(path);
     if may(&path.join("set_event"), Access::READ_OK) {
         tracefs.state = Some(state(path));

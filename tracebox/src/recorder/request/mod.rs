@@ -126,7 +126,11 @@ impl RecordRequest {
                 return Err(Failure::new(format_args!("output_path {path:?} exists already")));
             }
             (Some(_), None) if !into_file => return refuse("output_path needs write_into_file"),
-            (None, None) => return refuse("say with -o where to write the trace"),
+            (None, None) => {
+                return refuse(
+                    "say with -o where to write the trace, for example `-o trace.pftrace`",
+                );
+            }
             _ => {}
         }
         if self.detach.is_some() && !into_file {

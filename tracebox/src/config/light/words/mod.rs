@@ -9,7 +9,7 @@ use crate::spelling::near;
 mod tests;
 
 /// Words with another meaning than that of a category.
-const OTHERS: [&str; 4] = ["disk", "gfx", "hyp", "hypervisor"];
+const OTHERS: [&str; 2] = ["hyp", "hypervisor"];
 
 /// Checks words without a slash; those with one are events, which the kernel may have or not.
 ///
