@@ -302,8 +302,8 @@ pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 
 // ---------------------------------------------------------------- implementation: buffers
 
-/// Sequences without chunks that a buffer remembers. Only their last chunk id matters, which tells whether the next
-/// chunk is out of order.
+/// Sequences without chunks that a buffer remembers, and not more than it may have with chunks. Only their last chunk
+/// id matters, which tells whether the next chunk is out of order.
 pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 16 * 1024;
 /// The same in a buffer of version 2, which notices gaps by them. Beyond this many the oldest are forgotten ...
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
@@ -319,7 +319,18 @@ pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
 /// Writers that a trace tells of by themselves: in the statistics of its session, with their histograms, and in what
 /// says which sequences are in which buffer. It takes some milliseconds, each time that it is asked for.
 pub const WRITERS_TOLD_MAX: usize = 4096;
-/// Missing ids for which the index of a sequence keeps entries, in addition to one for each chunk.
+/// Sequences with chunks in a buffer: the index takes about 300 bytes for each. Beyond this many the oldest chunks are
+/// evicted, as if the buffer were full. A buffer has one for so many bytes ...
+pub const BYTES_PER_SEQUENCE: usize = 512;
+/// ... but at least this many ...
+pub const SEQUENCES_PER_BUFFER_MIN: usize = 1024;
+/// ... and at most this many: a clone copies the index in one turn.
+pub const SEQUENCES_PER_BUFFER_MAX: usize = 128 * 1024;
+/// Chunks in the slower map of their sequence that count like a sequence.
+pub const OUTLIERS_PER_SEQUENCE: usize = 16;
+/// Chunks in a buffer, for the same reason: as many as a buffer of 4 GiB has if each has 256 bytes.
+pub const CHUNKS_PER_BUFFER_MAX: usize = 16 * 1024 * 1024;
+/// Missing ids for which the index of a sequence keeps entries, in addition to one for each two chunks.
 /// Other chunks are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! An id that would add many holes to the window goes into an ordered map instead, so that no choice of
-//! ids makes the buffer slow or large: four bytes for each chunk, and at most eight for the holes between.
+//! ids makes the buffer slow or large: four bytes for each chunk, and at most two for the holes between.
 
 use std::collections::VecDeque;
 
@@ -77,7 +77,8 @@ impl Chunks {
         if self.window.is_empty() {
             self.start = id.get();
         }
-        let len_max = self.in_window.saturating_mul(2).saturating_add(SEQUENCE_HOLES_MAX);
+        let holes_max = (self.in_window / 2).saturating_add(SEQUENCE_HOLES_MAX);
+        let len_max = self.in_window.saturating_add(holes_max);
         let index = self.index(id.get());
         let before = usize::try_from(self.start.wrapping_sub(id.get())).unwrap_or(usize::MAX);
         if let Some(slot) = self.window.get_mut(index) {
@@ -144,6 +145,12 @@ impl Chunks {
         let outlier = outlier.map(|(id, _)| *id);
         let closest = ahead.into_iter().chain(outlier);
         closest.min_by_key(|id| id.wrapping_sub(from.get())).map(ChunkId::new)
+    }
+
+    /// Chunks in the map.
+    #[inline]
+    pub(super) fn outliers(&self) -> usize {
+        self.outliers.len()
     }
 
     /// Memory of the window and the map, bytes.

@@ -34,6 +34,7 @@
 
 mod chunks;
 mod clones;
+mod index_size;
 pub mod loss;
 mod memory;
 mod ring;

@@ -1,5 +1,6 @@
 //! What both versions of a buffer have in common: their state beside the sequences, and their operations.
 
+use super::index_size::IndexMax;
 use super::memory::Memory;
 use super::scan_budget::ScanBudget;
 use super::stats::Histograms;
@@ -23,6 +24,10 @@ pub(super) struct Common {
     pub(super) stats: Stats,
     pub(super) histograms: Histograms,
     pub(super) limits: BufferLimits,
+    pub(super) index_max: IndexMax,
+    /// Bytes behind the write position, around the end of the memory, in which there is no chunk: they were evicted
+    /// because the index was too large.
+    cleared: usize,
 }
 
 impl Common {
@@ -42,6 +47,8 @@ impl Common {
             stats: Stats { buffer_size: stats_bytes, ..Stats::default() },
             histograms: Histograms::of_buffer(bytes),
             limits,
+            index_max: IndexMax::of_buffer(bytes, limits.chunks_per_buffer_max),
+            cleared: 0,
         })
     }
 
@@ -56,7 +63,32 @@ impl Common {
             stats: self.stats.of_clone(),
             histograms: self.histograms.emptied(),
             limits: self.limits,
+            index_max: self.index_max,
+            cleared: 0,
         }
+    }
+
+    /// The write position moves on by `len` bytes, or as many to the begin of the memory.
+    #[inline]
+    pub(super) fn note_written(&mut self, len: usize) {
+        self.cleared = self.cleared.saturating_sub(len);
+    }
+
+    /// Where the oldest record is that may be a chunk. None: there is no chunk.
+    pub(super) fn oldest(&mut self) -> Option<usize> {
+        let size = self.memory.size();
+        let at = self.write_off.saturating_add(self.cleared);
+        if at >= self.memory.used() && at < size {
+            // Nothing was ever written behind.
+            self.cleared = size.saturating_sub(self.write_off);
+        }
+        let at = self.write_off.saturating_add(self.cleared);
+        (self.cleared < size).then(|| at.checked_sub(size).unwrap_or(at))
+    }
+
+    /// The oldest record, of `len` bytes, is no chunk any more.
+    pub(super) fn note_cleared(&mut self, len: usize) {
+        self.cleared = self.cleared.saturating_add(len);
     }
 }
 

@@ -4,6 +4,7 @@
 mod both;
 mod chunks;
 mod harness;
+mod index_size;
 mod v1;
 mod v2;
 

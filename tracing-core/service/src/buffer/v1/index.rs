@@ -2,6 +2,7 @@
 
 use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
+use crate::buffer::index_size::{IndexCount, IndexMax};
 use crate::buffer::slot_cache::SlotCache;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
@@ -72,6 +73,7 @@ pub(super) struct Index {
     empty: usize,
     /// Sequences so far whose producer id has another owner now.
     past: u32,
+    count: IndexCount,
     cache: SlotCache,
 }
 
@@ -79,8 +81,15 @@ impl Index {
     /// Memory of the index, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
-        let own = self.slots.len().saturating_mul(size_of::<Sequence>());
+        let own = self.slots.capacity().saturating_mul(size_of::<Sequence>());
         chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
+    }
+
+    /// Whether there is more than `max`.
+    #[inline]
+    pub(super) fn exceeds(&self, max: &IndexMax) -> bool {
+        let without_chunks = self.free.len().saturating_add(self.empty);
+        max.is_exceeded(self.slots.len().saturating_sub(without_chunks), &self.count)
     }
 
     /// A copy in which no sequence has a histogram yet.
@@ -203,9 +212,11 @@ impl Index {
 
     /// Adds a chunk to a sequence.
     pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) {
-        let Some(sequence) = self.sequence_mut(slot) else { return };
+        let Self { slots, count, .. } = self;
+        let at = usize::try_from(slot).ok();
+        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
         let was_empty = sequence.chunks.is_empty();
-        sequence.chunks.insert(id, off);
+        count.insert(&mut sequence.chunks, id, off);
         if was_empty {
             self.empty = self.empty.saturating_sub(1);
         }
@@ -213,8 +224,10 @@ impl Index {
 
     /// Removes a chunk from its sequence. The sequence stays.
     pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
-        let Some(sequence) = self.sequence_mut(slot) else { return };
-        if sequence.chunks.remove(id).is_none() {
+        let Self { slots, count, .. } = self;
+        let at = usize::try_from(slot).ok();
+        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
+        if count.remove(&mut sequence.chunks, id).is_none() {
             return;
         }
         // Without its first chunk the sequence still has no hole up to the place to resume.

@@ -106,11 +106,13 @@ impl Buffer {
         if len > to_end {
             self.evict_for(to_end)?;
             self.pad(to_end);
+            self.common.note_written(to_end);
             self.common.write_off = 0;
             add(&mut self.common.stats.write_wrap_count, 1);
         }
         let gap = self.evict_for(len)?;
         let empty_max = self.common.limits.empty_sequences_per_buffer_max;
+        let empty_max = empty_max.min(self.common.index_max.sequences());
         let slot = slot
             .or_else(|| self.index.create(meta.producer, meta.writer, meta.identity, empty_max));
         let (Some(slot), Ok(off)) = (slot, u32::try_from(self.common.write_off)) else {
@@ -133,6 +135,7 @@ impl Buffer {
         add(&mut self.common.stats.bytes_written, incoming.record_len);
         self.index.insert(slot, meta.chunk, off);
         self.common.write_off = self.common.write_off.saturating_add(len);
+        self.common.note_written(len);
         if self.common.write_off >= self.common.memory.size() {
             self.common.write_off = 0;
             add(&mut self.common.stats.write_wrap_count, 1);
@@ -140,6 +143,9 @@ impl Buffer {
         self.note_order(slot, meta.chunk);
         if gap > 0 {
             self.pad(gap);
+        }
+        if self.index.exceeds(&self.common.index_max) {
+            self.evict_for_index();
         }
         Ok(())
     }
@@ -172,6 +178,34 @@ impl Buffer {
         add(&mut self.common.stats.padding_bytes_written, short);
     }
 
+    /// Evicts the oldest records, until the index is small enough. A buffer that discards takes no more chunks.
+    #[cold]
+    fn evict_for_index(&mut self) {
+        if self.common.policy == Policy::Discard {
+            self.common.discarding = true;
+            return;
+        }
+        while self.index.exceeds(&self.common.index_max)
+            && let Some(at) = self.common.oldest()
+            && let Some(record) = self.common.memory.record(at)
+        {
+            if !record.padding {
+                self.evict(record);
+                self.common.memory.put_header(at, Record::padding(record.len).header());
+                add(&mut self.common.stats.padding_bytes_written, record.len);
+            }
+            self.common.note_cleared(usize::from(record.len).max(HEADER));
+        }
+    }
+
+    fn evict(&mut self, record: Record) {
+        self.index.remove(record.slot, record.chunk);
+        if record.is_unread() {
+            add(&mut self.common.stats.chunks_overwritten, 1);
+            add(&mut self.common.stats.bytes_overwritten, record.len);
+        }
+    }
+
     /// Evicts the records in the next `len` bytes. Returns how many bytes of the last one are behind them.
     ///
     /// A discarding buffer evicts nothing if one of the records has unread fragments.
@@ -185,15 +219,10 @@ impl Buffer {
         while at < end {
             // Neither this nor the memory behind it was ever written.
             let Some(record) = self.common.memory.record(at) else { return Ok(0) };
-            let record_len = u64::from(record.len);
             if record.padding {
-                add(&mut self.common.stats.padding_bytes_cleared, record_len);
+                add(&mut self.common.stats.padding_bytes_cleared, record.len);
             } else {
-                self.index.remove(record.slot, record.chunk);
-                if record.is_unread() {
-                    add(&mut self.common.stats.chunks_overwritten, 1);
-                    add(&mut self.common.stats.bytes_overwritten, record_len);
-                }
+                self.evict(record);
             }
             at = at.saturating_add(usize::from(record.len).max(HEADER));
         }

@@ -5,6 +5,7 @@
 //! identity than before, a new sequence begins, and the old one is only read to its end.
 
 use crate::buffer::chunks::Chunks;
+use crate::buffer::index_size::{IndexCount, IndexMax};
 use crate::buffer::slot_cache::SlotCache;
 use crate::buffer::{Identity, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
@@ -104,6 +105,7 @@ pub(super) struct Sequences {
     empty: usize,
     /// Chunks copied so far: the time of `emptied`.
     clock: u64,
+    count: IndexCount,
     cache: SlotCache,
 }
 
@@ -111,8 +113,15 @@ impl Sequences {
     /// Memory of the sequences, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
-        let own = self.slots.len().saturating_mul(size_of::<Sequence>());
+        let own = self.slots.capacity().saturating_mul(size_of::<Sequence>());
         chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
+    }
+
+    /// Whether there is more than `max`.
+    #[inline]
+    pub(super) fn exceeds(&self, max: &IndexMax) -> bool {
+        let without_chunks = self.free.len().saturating_add(self.empty);
+        max.is_exceeded(self.slots.len().saturating_sub(without_chunks), &self.count)
     }
 
     #[inline]
@@ -185,10 +194,12 @@ impl Sequences {
 
     /// Adds a chunk to a sequence; returns whether there are later ones.
     pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) -> bool {
-        let Some(sequence) = self.slot_mut(slot) else { return false };
+        let Self { slots, count, .. } = self;
+        let at = usize::try_from(slot).ok();
+        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return false };
         let was_empty = sequence.chunks.is_empty();
         let is_last = was_empty || id.distance(sequence.last) > 0;
-        sequence.chunks.insert(id, off);
+        count.insert(&mut sequence.chunks, id, off);
         if is_last {
             sequence.last = id;
         }
@@ -201,9 +212,11 @@ impl Sequences {
     /// Removes a chunk from its sequence. The sequence stays, unless its producer id has another owner.
     pub(super) fn remove(&mut self, slot: u32, chunk: Consumed) {
         let now = self.clock;
-        let Some(sequence) = self.slot_mut(slot) else { return };
+        let Self { slots, count, .. } = self;
+        let at = usize::try_from(slot).ok();
+        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
         sequence.note_consumed(chunk);
-        if sequence.chunks.remove(chunk.id).is_some() && sequence.chunks.is_empty() {
+        if count.remove(&mut sequence.chunks, chunk.id).is_some() && sequence.chunks.is_empty() {
             sequence.emptied = now;
             let replaced = sequence.replaced;
             self.empty = self.empty.saturating_add(1);

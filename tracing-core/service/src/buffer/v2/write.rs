@@ -174,6 +174,7 @@ impl Buffer {
                 return;
             }
             self.evict(to_end);
+            self.common.note_written(to_end);
             self.common.write_off = 0;
             add(&mut self.common.stats.write_wrap_count, 1);
         }
@@ -194,9 +195,40 @@ impl Buffer {
             add(&mut self.common.stats.chunks_committed_out_of_order, 1);
         }
         self.common.write_off = self.common.write_off.saturating_add(outer);
+        self.common.note_written(outer);
         self.common.has_data = true;
         add(&mut self.common.stats.chunks_written, 1);
         add(&mut self.common.stats.bytes_written, outer);
+        if self.sequences.exceeds(&self.common.index_max) {
+            self.evict_for_index();
+        }
+    }
+
+    /// Evicts the oldest records, until the index is small enough. A buffer that discards takes no more chunks.
+    #[cold]
+    fn evict_for_index(&mut self) {
+        if self.common.policy == Policy::Discard {
+            self.common.discarding = true;
+            return;
+        }
+        while self.sequences.exceeds(&self.common.index_max)
+            && let Some(at) = self.common.oldest()
+            && let Some(len) = self.evict_record(at)
+        {
+            self.common.note_cleared(len);
+        }
+    }
+
+    /// Evicts the record at an offset, if it is a chunk. Returns its length. None where nothing was ever written.
+    fn evict_record(&mut self, at: usize) -> Option<usize> {
+        let record = match self.common.memory.stored(at)? {
+            Stored::Padding { len, .. } => return Some(len.max(HEADER)),
+            Stored::Chunk(record) => record,
+        };
+        if self.evict_first(at, record).is_none() {
+            self.evict_chunk(at, record.slot);
+        }
+        Some(record.outer().max(HEADER))
     }
 
     /// Evicts the records in the next `len` bytes. The bytes of the last one behind them become padding.
