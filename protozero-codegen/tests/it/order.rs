@@ -110,10 +110,15 @@ fn check<M: Message + Named + 'static>(bytes: &[u8]) {
     if M::FULL_NAME == Mixed::FULL_NAME {
         assert_eq!(Derived::decode(bytes).unwrap().encode_to_vec(), encoded);
     }
+    // Structs are printed without these bytes, if they have no unknown fields.
+    let struct_json = |bytes| json::to_string(&M::decode(bytes).unwrap()).ok();
+    let bytes_json = |bytes| json::print_bytes(&of, bytes, &json::PrintOptions::default()).ok();
+    assert_eq!(struct_json(&encoded), bytes_json(&encoded), "{}", M::FULL_NAME);
     // These formats have no unknown fields.
     message.unknown_fields_mut().clear();
     let encoded = message.encode();
     let json = message.to_json().unwrap();
+    assert_eq!(struct_json(&encoded).as_ref(), Some(&json), "{}", M::FULL_NAME);
     assert_eq!(parsed(&of, &json), encoded, "{json}");
     assert_eq!(json::from_str::<M>(&json).unwrap().encode_to_vec(), encoded, "{json}");
     let text = message.to_text();

@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{ParseOptions, PrintError, PrintOptions, parse, print_bytes, write_bytes};
+use super::{ParseOptions, PrintError, PrintOptions, parse, print, print_bytes, write_bytes};
 use crate::message::Message;
 use crate::named::Named;
 use crate::reflect::Reflect;
@@ -26,8 +26,15 @@ pub fn to_string_with(
     message: &(impl Reflect + ?Sized),
     options: &PrintOptions,
 ) -> Result<String, PrintError> {
+    let descriptor = message.message_type();
+    let PrintOptions { original_names, defaults, enums_as_numbers, pretty } = *options;
+    if !(original_names || defaults || enums_as_numbers || pretty)
+        && let Some(text) = print::direct(&descriptor, message)
+    {
+        return Ok(text);
+    }
     let bytes = message.to_bytes().map_err(PrintError::encode)?;
-    print_bytes(&message.message_type(), &bytes, options)
+    print_bytes(&descriptor, &bytes, options)
 }
 
 /// [`to_string`], as bytes.

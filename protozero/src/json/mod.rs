@@ -52,6 +52,9 @@ pub use generated::{
     to_writer, to_writer_with,
 };
 pub use options::{ParseOptions, PrintOptions};
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub use print::Direct;
 pub(crate) use table::{Table, prepare};
 
 use crate::dynamic::{DynamicMessage, MessageDescriptor};

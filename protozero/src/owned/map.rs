@@ -10,12 +10,10 @@ use alloc::vec::Vec;
 
 use super::merge::is_large;
 use super::nested::within;
+use super::output::{ENTRY_KEY as KEY, ENTRY_VALUE as VALUE};
 use super::{Kind, Output, Read};
 use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::ReadError;
-
-const KEY: u32 = 1;
-const VALUE: u32 = 2;
 
 /// A map type.
 #[diagnostic::on_unimplemented(
@@ -98,16 +96,15 @@ fn put_entries<K: Kind, V: Kind, O: Output, M: Map<Key = K::Owned, Value = V::Ow
     number: u32,
     map: &M,
 ) {
-    let put = |key: &K::Owned, value: &V::Owned| {
-        let Some(end) = out.open() else { return };
-        V::put(out, VALUE, value);
-        K::put(out, KEY, key);
-        out.close(number, end);
-    };
+    if !out.begin_map(number) {
+        return;
+    }
+    let put = |key: &K::Owned, value: &V::Owned| out.entry::<K, V>(number, key, value);
     match O::IN_ORDER {
         true => map.for_each_reversed(put),
         false => map.for_each(put),
     }
+    out.end_map(number);
 }
 
 /// Reads one entry. The last value of a key counts, within an entry and between entries. If key or

@@ -11,7 +11,7 @@ use crate::decode::{DecodeContext, Field, Value};
 #[cfg(doc)]
 use crate::error::DecodeErrorKind;
 use crate::error::ReadError;
-use crate::wire::{hostile, tag};
+use crate::wire::hostile;
 
 /// A message with a length.
 #[derive(Debug)]
@@ -27,9 +27,7 @@ impl<M: Encode + Default> Kind for Nested<M> {
     const HOLDS: Holds = Holds::Message(M::about);
 
     fn put<O: Output>(out: &mut O, number: u32, value: &M) {
-        let Some(end) = out.open() else { return };
-        value.encode_fields(out);
-        out.close(number, end);
+        out.message(number, value);
     }
 }
 
@@ -50,12 +48,7 @@ impl<M: Encode + Default> Kind for Group<M> {
     const HOLDS: Holds = Holds::Message(M::about);
 
     fn put<O: Output>(out: &mut O, number: u32, value: &M) {
-        if out.open().is_none() {
-            return;
-        }
-        out.tag(number, tag::END_GROUP);
-        value.encode_fields(out);
-        out.close_group(number);
+        out.group(number, value);
     }
 }
 

@@ -1,8 +1,13 @@
 //! Where the fields of an owned message go: to an [`Encoder`], or to a [`Counter`], which only adds up lengths.
 
-use super::Encoder;
+use super::{Encode, Encoder, Kind, Packable};
 use crate::decode::limits::DEPTH_MAX;
 use crate::wire::{tag, varint};
+
+/// Number of the key of an entry.
+pub(super) const ENTRY_KEY: u32 = 1;
+/// Number of the value of an entry.
+pub(super) const ENTRY_VALUE: u32 = 2;
 
 /// Takes the fields of a message, from the last to the first.
 pub trait Output: Sized {
@@ -54,6 +59,62 @@ pub trait Output: Sized {
 
     /// Adds what `put` writes to an encoder: for code that exists only once.
     fn through(&mut self, put: impl FnOnce(&mut Encoder<'_>));
+
+    /// Adds a nested message.
+    #[inline(always)]
+    fn message<M: Encode>(&mut self, number: u32, value: &M) {
+        let Some(end) = self.open() else { return };
+        value.encode_fields(self);
+        self.close(number, end);
+    }
+
+    /// Adds a message as a group.
+    #[inline(always)]
+    fn group<M: Encode>(&mut self, number: u32, value: &M) {
+        if self.open().is_none() {
+            return;
+        }
+        self.tag(number, tag::END_GROUP);
+        value.encode_fields(self);
+        self.close_group(number);
+    }
+
+    /// Adds the entry of a map: a message of a key and a value.
+    #[inline(always)]
+    fn entry<K: Kind, V: Kind>(&mut self, number: u32, key: &K::Owned, value: &V::Owned) {
+        let Some(end) = self.open() else { return };
+        V::put(self, ENTRY_VALUE, value);
+        K::put(self, ENTRY_KEY, key);
+        self.close(number, end);
+    }
+
+    /// Begins the entries of a map. False if they are not to be added.
+    #[inline(always)]
+    fn begin_map(&mut self, _number: u32) -> bool {
+        true
+    }
+
+    /// Ends the entries of a map.
+    #[inline(always)]
+    fn end_map(&mut self, _number: u32) {}
+
+    /// Adds a field for each element.
+    #[inline(always)]
+    fn list<K: Kind>(&mut self, number: u32, values: &[K::Owned]) {
+        for value in values.iter().rev() {
+            K::put(self, number, value);
+        }
+    }
+
+    /// Adds one field of all elements, of which there are some.
+    #[inline(always)]
+    fn packed<K: Packable>(&mut self, number: u32, values: &[K::Owned]) {
+        let end = self.written();
+        for value in values.iter().rev() {
+            K::put_bare(self, value);
+        }
+        self.run(number, end);
+    }
 }
 
 /// The methods of the encoder that have the same name.

@@ -28,21 +28,14 @@ pub fn put_optional<K: Kind>(out: &mut impl Output, number: u32, value: &Option<
 
 /// Writes one field per element.
 pub fn put_repeated<K: Kind>(out: &mut impl Output, number: u32, values: &[K::Owned]) {
-    for value in values.iter().rev() {
-        K::put(out, number, value);
-    }
+    out.list::<K>(number, values);
 }
 
 /// Writes one packed field for all elements; nothing if there are none.
 pub fn put_packed<K: Packable>(out: &mut impl Output, number: u32, values: &[K::Owned]) {
-    if values.is_empty() {
-        return;
+    if !values.is_empty() {
+        out.packed::<K>(number, values);
     }
-    let end = out.written();
-    for value in values.iter().rev() {
-        K::put_bare(out, value);
-    }
-    out.run(number, end);
 }
 
 /// Writes the current member, if there is one.

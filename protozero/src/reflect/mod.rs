@@ -38,6 +38,13 @@ pub trait Reflect {
     /// [`DecodeError`]; nothing changes.
     fn assign_bytes(&mut self, bytes: &[u8]) -> Result<(), DecodeError>;
 
+    /// Passes the fields to a printer of JSON. False if the message can only be encoded.
+    #[cfg(all(feature = "json", feature = "std"))]
+    #[doc(hidden)]
+    fn put_direct(&self, _out: &mut crate::json::Direct<'_>) -> bool {
+        false
+    }
+
     /// A copy of the message whose fields can be read and set by name.
     ///
     /// # Errors
@@ -74,6 +81,12 @@ impl<M: Message + Named + 'static> Reflect for M {
     fn assign_bytes(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         *self = M::decode(bytes)?;
         Ok(())
+    }
+
+    #[cfg(all(feature = "json", feature = "std"))]
+    fn put_direct(&self, out: &mut crate::json::Direct<'_>) -> bool {
+        self.encode_fields(out);
+        true
     }
 }
 

@@ -1,12 +1,12 @@
-//! Generated structs: `M::decode`, then `M::encode_to_vec`; text through their static descriptors.
+//! Generated structs: `M::decode`, then `M::encode_to_vec`; JSON and text through their static descriptors.
 
 use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
-use protozero::Message;
-use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
+use protozero::dynamic::DynamicMessage;
 use protozero::json::{self, ParseOptions};
 use protozero::text::PrintOptions;
-use std::sync::OnceLock;
+use protozero::{Message, Named, Registry};
+use std::sync::Once;
 
 pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>, Failure> {
     let through = match name.strip_prefix("protobuf_test_messages.").unwrap_or_default() {
@@ -18,51 +18,51 @@ pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>
         "editions.TestAllTypesEdition2023" => through::<edition_2023::TestAllTypesEdition2023>,
         _ => return Err(Failure::UnknownMessage),
     };
-    static POOL: OnceLock<Pool> = OnceLock::new();
-    // The static descriptors of the generated code.
-    let pool = POOL.get_or_init(|| {
-        Pool::from_generated(&[
-            proto2::TestAllTypesProto2::DESCRIPTOR,
-            proto2::TestAllRequiredTypesProto2::DESCRIPTOR,
-            proto3::TestAllTypesProto3::DESCRIPTOR,
-            editions_proto2::TestAllTypesProto2::DESCRIPTOR,
-            editions_proto3::TestAllTypesProto3::DESCRIPTOR,
-            edition_2023::TestAllTypesEdition2023::DESCRIPTOR,
-        ])
+    // An `Any` can hold each of these types.
+    static ADDED: Once = Once::new();
+    ADDED.call_once(|| {
+        add::<proto2::TestAllTypesProto2>();
+        add::<proto2::TestAllRequiredTypesProto2>();
+        add::<proto3::TestAllTypesProto3>();
+        add::<editions_proto2::TestAllTypesProto2>();
+        add::<editions_proto3::TestAllTypesProto3>();
+        add::<edition_2023::TestAllTypesEdition2023>();
     });
-    let of = pool.message(name).ok_or(Failure::UnknownMessage)?;
-    through(input, output, of)
+    through(input, output)
 }
 
-fn through<M: Message>(
+fn add<M: Named + 'static>() {
+    Registry::global().add::<M>().unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn through<M: Message + Named + 'static>(
     input: &Input<'_>,
     output: &Output,
-    of: MessageDescriptor,
 ) -> Result<Vec<u8>, Failure> {
-    let bytes = match input {
-        Input::Binary(bytes) => (*bytes).to_vec(),
+    let decode = |bytes: &[u8]| M::decode(bytes).map_err(|e| Failure::Parse(e.to_string()));
+    let message = match input {
+        Input::Binary(bytes) => decode(bytes)?,
         Input::Json { text, ignore_unknown } => {
             let options =
                 ParseOptions { ignore_unknown: *ignore_unknown, ..ParseOptions::default() };
-            json::parse(&of, text.as_bytes(), &options)
-                .map_err(|e| Failure::Parse(e.to_string()))?
+            json::from_str_with::<M>(text, &options).map_err(|e| Failure::Parse(e.to_string()))?
         }
-        Input::Text(text) => DynamicMessage::from_text(of.clone(), text)
-            .map_err(|e| Failure::Parse(e.to_string()))?
-            .encode(),
+        Input::Text(text) => {
+            let message = DynamicMessage::from_text(M::descriptor(), text)
+                .map_err(|e| Failure::Parse(e.to_string()))?;
+            decode(&message.encode())?
+        }
     };
-    let message = M::decode(&bytes).map_err(|e| Failure::Parse(e.to_string()))?;
     let bytes = message.try_encode_to_vec().map_err(|e| Failure::Serialize(e.to_string()))?;
     match output {
         Output::Json => {
-            let text = json::print_bytes(&of, &bytes, &json::PrintOptions::default());
-            Ok(text.map_err(|e| Failure::Serialize(e.to_string()))?.into_bytes())
+            json::to_vec(&message).map_err(|e| Failure::Serialize(e.to_string()))
         }
         Output::Binary => Ok(bytes),
         Output::Text { print_unknown } => {
             let options =
                 PrintOptions { unknown_fields: *print_unknown, ..PrintOptions::default() };
-            let message = DynamicMessage::decode(of, &bytes);
+            let message = DynamicMessage::decode(M::descriptor(), &bytes);
             let message = message.map_err(|e| Failure::Serialize(e.to_string()))?;
             Ok(message.to_text_with(&options).into_bytes())
         }

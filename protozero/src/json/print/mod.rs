@@ -7,6 +7,10 @@
 //!                                                   └────────no───▶ DynamicMessage ──encode──▶ fields
 //! ```
 
+#[cfg(feature = "std")]
+mod back;
+#[cfg(feature = "std")]
+mod direct;
 mod entry;
 mod known;
 mod map;
@@ -29,6 +33,10 @@ use crate::decode::{DecodeContext, DecodeMemory, Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Schema, Type};
 use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool, Value};
 use crate::error::DecodeErrorKind;
+#[cfg(feature = "std")]
+pub use direct::Direct;
+#[cfg(feature = "std")]
+pub(super) use direct::to_string as direct;
 use entry::next_tag;
 pub(super) use order::Seen;
 use order::elements;

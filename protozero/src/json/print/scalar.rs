@@ -6,9 +6,30 @@ use crate::json::base64;
 use crate::json::output::Output;
 use crate::wire::zigzag;
 
+/// Where scalars are printed to.
+pub(super) trait Target {
+    /// Prints an integer, with a minus before it, and in quotes.
+    fn integer(&mut self, value: u64, is_negative: bool, is_quoted: bool);
+
+    /// Prints ASCII.
+    fn put(&mut self, text: &[u8]);
+}
+
+impl Target for Output {
+    #[inline]
+    fn integer(&mut self, value: u64, is_negative: bool, is_quoted: bool) {
+        integer(value, is_negative, is_quoted, self);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, text: &[u8]) {
+        Self::put(self, text);
+    }
+}
+
 /// Appends a number with an encoding of variable length.
 #[inline]
-pub(super) fn varint(ty: Type, bits: u64, out: &mut Output) {
+pub(super) fn varint(ty: Type, bits: u64, out: &mut impl Target) {
     match ty {
         Type::Int32 => signed((bits as i32).into(), false, out),
         Type::Sint32 => signed(zigzag::decode32(bits as u32).into(), false, out),
@@ -22,7 +43,7 @@ pub(super) fn varint(ty: Type, bits: u64, out: &mut Output) {
 }
 
 /// Appends a number of four bytes.
-pub(super) fn fixed32(ty: Type, bits: u32, out: &mut Output) {
+pub(super) fn fixed32(ty: Type, bits: u32, out: &mut impl Target) {
     match ty {
         Type::Float => float(f32::from_bits(bits), out),
         Type::Sfixed32 => signed((bits as i32).into(), false, out),
@@ -31,7 +52,7 @@ pub(super) fn fixed32(ty: Type, bits: u32, out: &mut Output) {
 }
 
 /// Appends a number of eight bytes.
-pub(super) fn fixed64(ty: Type, bits: u64, out: &mut Output) {
+pub(super) fn fixed64(ty: Type, bits: u64, out: &mut impl Target) {
     match ty {
         Type::Double => float(f64::from_bits(bits), out),
         Type::Sfixed64 => signed(bits as i64, true, out),
@@ -46,16 +67,18 @@ pub(super) fn bytes(bytes: &[u8], out: &mut Output) {
     out.push(b'"');
 }
 
-fn signed(value: i64, is_quoted: bool, out: &mut Output) {
-    integer(value.unsigned_abs(), value < 0, is_quoted, out);
+#[inline(always)]
+fn signed(value: i64, is_quoted: bool, out: &mut impl Target) {
+    out.integer(value.unsigned_abs(), value < 0, is_quoted);
 }
 
-fn unsigned(value: u64, is_quoted: bool, out: &mut Output) {
-    integer(value, false, is_quoted, out);
+#[inline(always)]
+fn unsigned(value: u64, is_quoted: bool, out: &mut impl Target) {
+    out.integer(value, false, is_quoted);
 }
 
 /// Two digits of each number below 100.
-const PAIRS: [[u8; 2]; 100] = {
+pub(super) const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut at = 0;
     while at < 100 {
@@ -65,10 +88,9 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Appends the key of an entry, which is text for all types.
-pub(super) fn key(ty: Type, wire: Wire<'_>, out: &mut Output) {
+/// Appends the key of an entry, which is a number or a bool, as text.
+pub(super) fn key(ty: Type, wire: Wire<'_>, out: &mut impl Target) {
     match (ty, wire) {
-        (_, Wire::Len(text)) => out.put_string(text),
         (Type::Bool, Wire::Varint(0)) => out.put(b"\"false\""),
         (Type::Bool, _) => out.put(b"\"true\""),
         (Type::Int32, Wire::Varint(bits)) => signed((bits as i32).into(), true, out),
@@ -80,7 +102,7 @@ pub(super) fn key(ty: Type, wire: Wire<'_>, out: &mut Output) {
         (_, Wire::Fixed32(bits)) => unsigned(bits.into(), true, out),
         (ty, Wire::Varint(bits)) => varint(ty, bits, out),
         (ty, Wire::Fixed64(bits)) => fixed64(ty, bits, out),
-        (_, Wire::Group(_)) => {}
+        (_, Wire::Len(_) | Wire::Group(_)) => {}
     }
 }
 
@@ -117,7 +139,7 @@ fn integer(mut value: u64, is_negative: bool, is_quoted: bool, out: &mut Output)
 }
 
 /// Appends the shortest digits that are the same number again.
-fn float<F: zmij::Float + Into<f64>>(value: F, out: &mut Output) {
+fn float<F: zmij::Float + Into<f64>>(value: F, out: &mut impl Target) {
     let wide: f64 = value.into();
     let special: &[u8] = match wide {
         _ if wide.is_finite() => {

@@ -1,5 +1,6 @@
 //! Texts with the messages that they are, and texts that are refused.
 
+mod direct;
 mod props;
 
 use std::string::{String, ToString};
