@@ -59,7 +59,7 @@ impl TextValue for SharedStr {
 
     #[inline]
     fn set_text_within(&mut self, text: &str, context: DecodeContext<'_>) {
-        match CheckedBytes::share(text, context) {
+        match CheckedBytes::share(text, |part| context.share(part)) {
             Some(shared) => self.0 = shared,
             None => self.set_text(text),
         }

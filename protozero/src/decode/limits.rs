@@ -1,6 +1,8 @@
 //! Limits for decoding owned messages. Readers do not need them, because they neither recurse nor
 //! allocate; a caller that does so while reading uses [`Limits`](super::Limits).
 
+#[cfg(all(feature = "json", feature = "std"))]
+use alloc::{borrow::Cow, vec::Vec};
 #[cfg(feature = "bytes")]
 use bytes::Bytes;
 use core::cell::Cell;
@@ -8,7 +10,11 @@ use core::fmt;
 #[cfg(not(feature = "bytes"))]
 use core::marker::PhantomData;
 
+#[cfg(all(feature = "json", feature = "std"))]
+use super::field::Field;
 use crate::error::DecodeErrorKind;
+#[cfg(all(feature = "json", feature = "std"))]
+use crate::error::ReadError;
 
 /// Maximum levels of nested messages in an owned message. Protobuf implementations agree on this
 /// number.
@@ -65,6 +71,9 @@ pub struct DecodeMemory<'i> {
     input: Option<&'i Bytes>,
     #[cfg(not(feature = "bytes"))]
     input: PhantomData<&'i [u8]>,
+    /// Fields are parsed from JSON.
+    #[cfg(all(feature = "json", feature = "std"))]
+    json: Option<&'i dyn JsonSource>,
 }
 
 impl<'i> DecodeMemory<'i> {
@@ -75,13 +84,24 @@ impl<'i> DecodeMemory<'i> {
         let input = None;
         #[cfg(not(feature = "bytes"))]
         let input = PhantomData;
-        Self { left: Cell::new(bytes), input }
+        Self {
+            left: Cell::new(bytes),
+            input,
+            #[cfg(all(feature = "json", feature = "std"))]
+            json: None,
+        }
+    }
+
+    /// The same for fields that are parsed from JSON.
+    #[cfg(all(feature = "json", feature = "std"))]
+    pub(crate) const fn with_json(bytes: usize, json: &'i dyn JsonSource) -> Self {
+        Self { json: Some(json), ..Self::new(bytes) }
     }
 
     /// The same for fields that share `input`, which is what is decoded.
     #[cfg(feature = "bytes")]
     pub(crate) const fn sharing(bytes: usize, input: &'i Bytes) -> Self {
-        Self { left: Cell::new(bytes), input: Some(input) }
+        Self { input: Some(input), ..Self::new(bytes) }
     }
 
     /// Bytes that structs of nested messages may still take.
@@ -97,6 +117,58 @@ impl fmt::Debug for DecodeMemory<'_> {
         f.debug_struct("DecodeMemory").field("left", &self.left()).finish_non_exhaustive()
     }
 }
+
+/// A message that gets its fields.
+#[cfg(all(feature = "json", feature = "std"))]
+pub(crate) trait Slot<'a> {
+    fn merge_field(&mut self, field: Field<'a>, context: DecodeContext<'_>) -> Option<()>;
+}
+
+/// The key or the value of an entry, and the text behind it.
+#[cfg(all(feature = "json", feature = "std"))]
+pub(crate) type Part<'a> = (Field<'a>, &'a [u8]);
+
+/// A parser of JSON, whose values structs get as fields. The functions return what a field cannot hold: a struct asks
+/// for the one that was passed last, and any other is an error.
+#[cfg(all(feature = "json", feature = "std"))]
+pub(crate) trait JsonSource {
+    /// Parses the message that `text` begins with.
+    fn message<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        text: &'a [u8],
+        context: DecodeContext<'_>,
+    ) -> Result<(), ReadError>;
+
+    /// Reads a text with escapes, in quotes.
+    fn text<'a>(&self, text: &'a [u8]) -> Result<Cow<'a, str>, ReadError>;
+
+    /// Reads base64.
+    fn bytes(&self, text: &[u8]) -> Result<Vec<u8>, ReadError>;
+
+    /// The type of the entry.
+    fn entry(&self) -> Result<u32, ReadError>;
+
+    /// Parses the key of an entry.
+    fn key<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError>;
+
+    /// Parses the value of an entry.
+    fn value<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError>;
+
+    /// Ends an entry, whose value ends before `rest`, unless it is a message.
+    fn end_entry(&self, of: u32, rest: &[u8]);
+}
+
+/// Two are the same only if they are one.
+#[cfg(all(feature = "json", feature = "std"))]
+impl PartialEq for dyn JsonSource + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::addr_eq(self, other)
+    }
+}
+
+#[cfg(all(feature = "json", feature = "std"))]
+impl Eq for dyn JsonSource + '_ {}
 
 /// The unused budget of one decoding. Each level gets a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +218,12 @@ impl<'b> DecodeContext<'b> {
         let Some(DecodeMemory { left, .. }) = self.memory else { return Ok(()) };
         left.set(left.get().checked_sub(bytes).ok_or(DecodeErrorKind::TooMuchMemory)?);
         Ok(())
+    }
+
+    /// The parser of JSON that the fields come from.
+    #[cfg(all(feature = "json", feature = "std"))]
+    pub(crate) fn json(self) -> Option<&'b dyn JsonSource> {
+        self.memory?.json
     }
 
     /// The memory of `part`, if it lies in the input that fields share.

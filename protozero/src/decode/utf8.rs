@@ -7,8 +7,6 @@ use alloc::string::String;
 #[cfg(feature = "bytes")]
 use bytes::Bytes;
 
-#[cfg(feature = "bytes")]
-use super::limits::DecodeContext;
 use crate::error::DecodeErrorKind;
 
 /// The top bit of each byte, which is 0 in ASCII.
@@ -74,10 +72,10 @@ impl CheckedBytes {
         Self(Bytes::from_static(text.as_bytes()))
     }
 
-    /// The memory of `text`, if that lies in the input that `context` shares.
+    /// The memory of `text`, if `share` returns that.
     #[inline]
-    pub(crate) fn share(text: &str, context: DecodeContext<'_>) -> Option<Self> {
-        let bytes = context.share(text.as_bytes())?;
+    pub(crate) fn share(text: &str, share: impl FnOnce(&[u8]) -> Option<Bytes>) -> Option<Self> {
+        let bytes = share(text.as_bytes())?;
         // The same address and length: the same bytes, so C1 holds.
         core::ptr::eq(&*bytes, text.as_bytes()).then_some(Self(bytes))
     }

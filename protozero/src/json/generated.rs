@@ -29,7 +29,7 @@ pub fn to_string_with(
     let descriptor = message.message_type();
     let PrintOptions { original_names, defaults, enums_as_numbers, pretty } = *options;
     if !(original_names || defaults || enums_as_numbers || pretty)
-        && let Some(text) = print::direct(&descriptor, message)
+        && let Some(text) = print::direct(&descriptor, |out| message.put_direct(out))
     {
         return Ok(text);
     }
@@ -85,7 +85,11 @@ pub fn from_str_with<M: Message + Named + 'static>(
     text: &str,
     options: &ParseOptions<'_>,
 ) -> Result<M, TextErrors> {
-    let bytes = parse::parse_text(&M::descriptor(), text, options)?;
+    let descriptor = M::descriptor();
+    if let Some(message) = parse::direct(&descriptor, text) {
+        return Ok(message);
+    }
+    let bytes = parse::parse_text(&descriptor, text, options)?;
     decode(&bytes, text.as_bytes(), options)
 }
 
@@ -105,6 +109,10 @@ pub fn from_slice_with<M: Message + Named + 'static>(
     text: &[u8],
     options: &ParseOptions<'_>,
 ) -> Result<M, TextErrors> {
+    if let Ok(text) = core::str::from_utf8(text) {
+        return from_str_with(text, options);
+    }
+    // It has the error.
     let bytes = parse::parse(&M::descriptor(), text, options)?;
     decode(&bytes, text, options)
 }

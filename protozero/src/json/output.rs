@@ -11,6 +11,9 @@ use super::scan;
 /// Bytes that a word at the end may be too long.
 const SLACK: usize = 16;
 
+/// Bytes that are zeroed at once, shortly before they are used.
+const STEP: usize = 1024;
+
 /// Text in memory that grows.
 pub(super) struct Output {
     /// The text, and free memory.
@@ -20,7 +23,9 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { bytes: alloc::vec![0; bytes], len: 0 }
+        let mut memory = Vec::with_capacity(bytes);
+        memory.resize(bytes.min(STEP), 0);
+        Self { bytes: memory, len: 0 }
     }
 
     /// Length of the text, bytes.
@@ -55,8 +60,7 @@ impl Output {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) {
-        let len = (self.len + more + SLACK).max(self.bytes.len() * 2);
-        self.bytes.resize(len, 0);
+        self.bytes.resize(self.len + more + SLACK + STEP, 0);
     }
 
     /// At least `need` free bytes.

@@ -64,6 +64,7 @@ pub(crate) struct Field {
     /// The key in JSON, with zeros behind it.
     pub(crate) short_key: [u8; SHORT_KEY_BYTES + 1],
     /// The same at the end, with zeros before it.
+    #[cfg(feature = "std")]
     pub(crate) end_key: [u8; SHORT_KEY_BYTES],
     /// Its length; 0 if it is longer.
     pub(crate) short_key_len: u8,
@@ -224,13 +225,17 @@ impl Field {
             short.copy_from_slice(key);
             key.len() as u8
         });
-        let mut end_key = [0; SHORT_KEY_BYTES];
-        let before = SHORT_KEY_BYTES - usize::from(short_key_len);
-        if short_key_len != 0
-            && let Some(end) = end_key.get_mut(before..)
-        {
-            end.copy_from_slice(key);
-        }
+        #[cfg(feature = "std")]
+        let end_key = {
+            let mut end = [0; SHORT_KEY_BYTES];
+            let before = SHORT_KEY_BYTES - usize::from(short_key_len);
+            if short_key_len != 0
+                && let Some(end) = end.get_mut(before..)
+            {
+                end.copy_from_slice(key);
+            }
+            end
+        };
         let is_packable = data.repeated() && data.ty.packable();
         let run_type = if is_packable { tag::LEN } else { wire_type(data) };
         Self {
@@ -246,6 +251,7 @@ impl Field {
             slot: 0,
             oneof: data.oneof,
             short_key,
+            #[cfg(feature = "std")]
             end_key,
             short_key_len,
             json_key,

@@ -10,8 +10,7 @@ use alloc::vec::Vec;
 
 use super::merge::is_large;
 use super::nested::within;
-use super::output::{ENTRY_KEY as KEY, ENTRY_VALUE as VALUE};
-use super::{Kind, Output, Read};
+use super::{ENTRY_KEY, ENTRY_VALUE, Kind, Output, Read, from_json};
 use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::ReadError;
 
@@ -169,7 +168,9 @@ fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
     field: &Field<'a>,
     context: DecodeContext<'_>,
 ) -> Result<bool, ReadError> {
-    let Value::Len(body) = field.value else { return Ok(false) };
+    let Value::Len(body) = field.value else {
+        return from_json::entry::<K, V>((key, value), field, context);
+    };
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
     let (mut invalid_key, mut invalid_value) = (false, false);
@@ -180,10 +181,10 @@ fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
         let Some(part) = next else { break };
         let at = |error: ReadError| within(field, body, error.kind.at(start + error.offset));
         match part.number {
-            KEY if K::merge(key, &part, context).map_err(at)? => invalid_key = false,
-            KEY => invalid_key |= K::is_invalid(&part.value),
-            VALUE if V::merge(value, &part, context).map_err(at)? => invalid_value = false,
-            VALUE => invalid_value |= V::is_invalid(&part.value),
+            ENTRY_KEY if K::merge(key, &part, context).map_err(at)? => invalid_key = false,
+            ENTRY_KEY => invalid_key |= K::is_invalid(&part.value),
+            ENTRY_VALUE if V::merge(value, &part, context).map_err(at)? => invalid_value = false,
+            ENTRY_VALUE => invalid_value |= V::is_invalid(&part.value),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::scalar::ReadPacked;
 use super::{Kind, MergeOneof, Read};
 use crate::decode::{DecodeContext, Field};
-use crate::error::ReadError;
+use crate::error::{DecodeErrorKind, ReadError};
 use crate::unknown::UnknownFields;
 
 /// Numbers need no charge: their size is in proportion to their encoding.
@@ -177,15 +177,20 @@ pub fn keep_unknown(
     field: &Field<'_>,
 ) -> Result<(), ReadError> {
     if !understood? {
-        keep_unknown_slow(unknown, field.raw);
+        return keep_unknown_slow(unknown, field.raw);
     }
     Ok(())
 }
 
 #[cold]
 #[inline(never)]
-fn keep_unknown_slow(unknown: &mut UnknownFields, raw: &[u8]) {
+fn keep_unknown_slow(unknown: &mut UnknownFields, raw: &[u8]) -> Result<(), ReadError> {
+    // A field that was parsed from JSON has no bytes that could be kept.
+    if raw.is_empty() {
+        return Err(DecodeErrorKind::WireTypeMismatch.at(0));
+    }
     unknown.push_encoded(raw);
+    Ok(())
 }
 
 /// Drops a field that was not understood.

@@ -21,6 +21,39 @@ mod compact_macro;
 pub mod compact_shapes;
 mod debug;
 mod encoder;
+#[cfg(all(feature = "json", feature = "std"))]
+mod from_json;
+#[cfg(not(all(feature = "json", feature = "std")))]
+mod from_json {
+    //! No field comes from JSON, so one with a wrong type is unknown.
+
+    use super::{Merge, Read, Understood};
+    use crate::decode::{DecodeContext, Field};
+
+    pub(super) fn message<'a, M: Merge<'a>>(
+        _: &mut M,
+        _: &Field<'a>,
+        _: DecodeContext<'_>,
+    ) -> Understood {
+        Ok(false)
+    }
+
+    pub(super) fn text(_: &Field<'_>, _: DecodeContext<'_>, _: impl FnOnce(&str)) -> Understood {
+        Ok(false)
+    }
+
+    pub(super) fn bytes(_: &Field<'_>, _: DecodeContext<'_>, _: impl FnOnce(&[u8])) -> Understood {
+        Ok(false)
+    }
+
+    pub(super) fn entry<'a, K: Read<'a>, V: Read<'a>>(
+        _: (&mut K::Owned, &mut V::Owned),
+        _: &Field<'a>,
+        _: DecodeContext<'_>,
+    ) -> Understood {
+        Ok(false)
+    }
+}
 mod map;
 mod merge;
 mod nested;
@@ -39,6 +72,7 @@ use core::mem::size_of;
 
 use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::ReadError;
+use crate::wire::tag;
 
 pub use crate::path::{About, Holds, Key, Named, Row, Unnamed};
 pub use core::option::Option::{None, Some};
@@ -53,15 +87,15 @@ pub use merge::{
 };
 pub(crate) use nested::split_delimited;
 pub use nested::{Group, Nested};
-pub use output::{Counter, Output};
+pub use output::Counter;
 pub use put::{
     put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
     put_within,
 };
 pub use rows::{row_map, row_numbers, row_oneof, row_oneof_of, row_repeated, row_single};
 pub use scalar::{
-    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadPacked, Sfixed32,
-    Sfixed64, Sint32, Sint64, Uint32, Uint64,
+    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, ReadPacked, Sfixed32, Sfixed64,
+    Sint32, Sint64, Uint32, Uint64,
 };
 #[cfg(feature = "bytes")]
 pub(crate) use shared::merge_buf;
@@ -98,6 +132,119 @@ pub trait Encode: Sized {
     /// Writes all fields: the unknown ones first, then the others from the highest number to the lowest. The encoder
     /// fills its buffer from the end, so the bytes have the opposite order.
     fn encode_fields<O: Output>(&self, out: &mut O);
+}
+
+/// Number of the key of an entry.
+const ENTRY_KEY: u32 = 1;
+/// Number of the value of an entry.
+const ENTRY_VALUE: u32 = 2;
+
+/// Takes the fields of a message, from the last to the first.
+pub trait Output: Sized {
+    /// Whether the order of the fields matters.
+    const IN_ORDER: bool;
+
+    /// Number of bytes so far.
+    fn written(&self) -> usize;
+
+    /// Adds bytes.
+    fn raw(&mut self, bytes: &[u8]);
+
+    /// Adds a varint.
+    fn bare_varint(&mut self, value: u64);
+
+    /// Adds four bytes.
+    fn bare_fixed32(&mut self, value: u32);
+
+    /// Adds eight bytes.
+    fn bare_fixed64(&mut self, value: u64);
+
+    /// Adds a tag.
+    fn tag(&mut self, number: u32, wire_type: u32);
+
+    /// Adds a varint field.
+    fn varint(&mut self, number: u32, value: u64);
+
+    /// Adds a four-byte field.
+    fn fixed32(&mut self, number: u32, value: u32);
+
+    /// Adds an eight-byte field.
+    fn fixed64(&mut self, number: u32, value: u64);
+
+    /// Adds a field with a length.
+    fn field(&mut self, number: u32, bytes: &[u8]);
+
+    /// Opens a nested message at its end. Pass the result to [`Output::close`]. `None` if no decoder accepts this
+    /// depth.
+    fn open(&mut self) -> Option<usize>;
+
+    /// Adds the tag and length of the message that ends at `end`.
+    fn close(&mut self, number: u32, end: usize);
+
+    /// [`Output::close`] for a packed field, which is not a message.
+    fn run(&mut self, number: u32, end: usize);
+
+    /// Adds the begin tag of a group, which [`Output::open`] opened after its end tag.
+    fn close_group(&mut self, number: u32);
+
+    /// Adds what `put` writes to an encoder: for code that exists only once.
+    fn through(&mut self, put: impl FnOnce(&mut Encoder<'_>));
+
+    /// Adds a nested message.
+    #[inline(always)]
+    fn message<M: Encode>(&mut self, number: u32, value: &M) {
+        let Some(end) = self.open() else { return };
+        value.encode_fields(self);
+        self.close(number, end);
+    }
+
+    /// Adds a message as a group.
+    #[inline(always)]
+    fn group<M: Encode>(&mut self, number: u32, value: &M) {
+        if self.open().is_none() {
+            return;
+        }
+        self.tag(number, tag::END_GROUP);
+        value.encode_fields(self);
+        self.close_group(number);
+    }
+
+    /// Adds the entry of a map: a message of a key and a value.
+    #[inline(always)]
+    fn entry<K: Kind, V: Kind>(&mut self, number: u32, key: &K::Owned, value: &V::Owned) {
+        let Some(end) = self.open() else { return };
+        V::put(self, ENTRY_VALUE, value);
+        K::put(self, ENTRY_KEY, key);
+        self.close(number, end);
+    }
+
+    /// Begins the entries of a map. False if they are not to be added.
+    #[inline(always)]
+    fn begin_map(&mut self, _number: u32) -> bool {
+        true
+    }
+
+    /// Ends the entries of a map.
+    #[inline(always)]
+    fn end_map(&mut self, _number: u32) {}
+
+    /// Adds a field for each element.
+    #[inline(always)]
+    fn list<K: Kind>(&mut self, number: u32, values: &[K::Owned]) {
+        for value in values.iter().rev() {
+            K::put(self, number, value);
+        }
+    }
+
+    /// Adds one field of all elements, of which there are some.
+    #[inline(always)]
+    fn packed<K: Packable>(&mut self, number: u32, values: &[K::Owned]) {
+        let end = self.written();
+        for value in values.iter().rev() {
+            K::put_bare(self, value);
+        }
+        self.run(number, end);
+    }
 }
 
 /// A struct that decodes fields from bytes with lifetime `'a`.
@@ -195,6 +342,12 @@ pub trait Kind {
 
     /// Writes one value as field `number`.
     fn put<O: Output>(out: &mut O, number: u32, value: &Self::Owned);
+}
+
+/// Kinds that can be packed.
+pub trait Packable: Kind {
+    /// Writes one value without a tag.
+    fn put_bare<O: Output>(out: &mut O, value: &Self::Owned);
 }
 
 /// How a value of a kind is decoded from bytes with lifetime `'a`.

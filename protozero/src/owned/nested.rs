@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::size_of;
 
-use super::{About, Encode, Holds, Kind, Merge, Merged, Output, Read};
+use super::{About, Encode, Holds, Kind, Merge, Merged, Output, Read, from_json};
 use crate::decode::{DecodeContext, Field, Value};
 #[cfg(doc)]
 use crate::error::DecodeErrorKind;
@@ -37,7 +37,9 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Nested<M> {
         field: &Field<'a>,
         context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
-        let Value::Len(body) = field.value else { return Ok(false) };
+        let Value::Len(body) = field.value else {
+            return from_json::message(slot, field, context);
+        };
         merge_body(slot, field, body, context)
     }
 }
@@ -58,7 +60,9 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Group<M> {
         field: &Field<'a>,
         context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
-        let Value::Group(body) = field.value else { return Ok(false) };
+        let Value::Group(body) = field.value else {
+            return from_json::message(slot, field, context);
+        };
         merge_body(slot, field, body, context)
     }
 }

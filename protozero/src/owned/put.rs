@@ -1,7 +1,6 @@
 //! Encoding a member of a struct, by shape: single, optional, repeated, packed, oneof.
 
-use super::scalar::Packable;
-use super::{Implicit, Kind, Oneof, Output};
+use super::{Implicit, Kind, Oneof, Output, Packable};
 use crate::unknown::UnknownFields;
 
 /// Writes a value.

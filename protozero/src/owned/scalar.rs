@@ -3,18 +3,12 @@
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::{Holds, Implicit, Key, Kind, Output, Read};
+use super::{Holds, Implicit, Key, Kind, Output, Packable, Read};
 use crate::decode::{DecodeContext, Field, Value};
 use crate::error::{DecodeErrorKind, ReadError};
 use crate::message::Enumeration;
 use crate::unknown::UnknownFields;
 use crate::wire::zigzag;
-
-/// Kinds that can be packed.
-pub trait Packable: Kind {
-    /// Writes one value without a tag.
-    fn put_bare<O: Output>(out: &mut O, value: &Self::Owned);
-}
 
 /// Kinds that are decoded from packed fields.
 pub trait ReadPacked: Packable {

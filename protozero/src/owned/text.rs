@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::{Implicit, Kind, Output, Read};
+use super::{Implicit, Kind, Output, Read, from_json};
 use crate::decode::{DecodeContext, Field, Value};
 use crate::error::{DecodeErrorKind, ReadError};
 
@@ -230,8 +230,11 @@ impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
         field: &Field<'_>,
         context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
-        let text = text::<CHECKED>(field)?;
-        Ok(text.map(|text| slot.set_text_within(text, context)).is_some())
+        match text::<CHECKED>(field)? {
+            Some(text) => slot.set_text_within(text, context),
+            None => return from_json::text(field, context, |text| slot.set_text(text)),
+        }
+        Ok(true)
     }
 
     fn is_invalid(value: &Value<'_>) -> bool {
@@ -256,7 +259,9 @@ impl<T: BytesValue> Read<'_> for Bytes<T> {
         field: &Field<'_>,
         context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
-        let Value::Len(bytes) = field.value else { return Ok(false) };
+        let Value::Len(bytes) = field.value else {
+            return from_json::bytes(field, context, |bytes| slot.set_bytes(bytes));
+        };
         slot.set_bytes_within(bytes, context);
         Ok(true)
     }

@@ -60,8 +60,9 @@ fn one_bad_byte_is_no_shared_text() {
     let input = whole.slice(1..4);
     let memory = DecodeMemory::sharing(0, &input);
     let context = DecodeContext::new().with_growth(&memory);
-    let share = |text: &str, context| {
-        CheckedBytes::share(text, context).map(|text| String::from(text.as_str()))
+    let share = |text: &str, context: DecodeContext<'_>| {
+        CheckedBytes::share(text, |part| context.share(part))
+            .map(|text| String::from(text.as_str()))
     };
     let text = |from: usize, to: usize| core::str::from_utf8(&whole[from..to]).unwrap();
     assert_eq!(share(text(1, 4), context), Some("bcd".into()));

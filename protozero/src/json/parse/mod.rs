@@ -5,6 +5,8 @@
 //!              └─▶ tag, one byte for the length, content; a longer length moves the content
 //! ```
 
+#[cfg(feature = "std")]
+mod direct;
 mod known;
 mod lexer;
 mod map;
@@ -12,6 +14,8 @@ mod number;
 mod order;
 mod output;
 mod scalar;
+#[cfg(feature = "std")]
+mod text;
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -27,6 +31,8 @@ use crate::dynamic::schema::{FieldAt, Schema, Symbol, Type};
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
 use crate::text::error::{TextError, TextErrors, nearest, quote};
 use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
+#[cfg(feature = "std")]
+pub(super) use direct::parse as direct;
 use lexer::{Fault, Lexer, Parsed};
 use output::Encoded;
 

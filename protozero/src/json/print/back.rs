@@ -61,7 +61,7 @@ impl Back {
 
     /// `N` bytes before the text.
     #[inline(always)]
-    fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+    fn free_bytes<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
         if self.at < N {
             self.flush();
         }
@@ -70,7 +70,7 @@ impl Back {
 
     #[inline(always)]
     pub(super) fn push(&mut self, byte: u8) {
-        if let Some([to]) = self.room::<1>() {
+        if let Some([to]) = self.free_bytes::<1>() {
             *to = byte;
             self.at -= 1;
         }
@@ -98,7 +98,7 @@ impl Back {
             let (key, len) = table.padded_key(field, false);
             return self.put(key.get(..len).unwrap_or_default());
         }
-        if let Some(to) = self.room::<SHORT_KEY_BYTES>() {
+        if let Some(to) = self.free_bytes::<SHORT_KEY_BYTES>() {
             *to = field.end_key;
             self.at -= len;
         }
@@ -185,7 +185,7 @@ impl Target for Back {
 
     #[inline(always)]
     fn integer(&mut self, mut value: u64, is_negative: bool, is_quoted: bool) {
-        let Some(to) = self.room::<NUMBER_BYTES>() else { return };
+        let Some(to) = self.free_bytes::<NUMBER_BYTES>() else { return };
         let is_zero = value == 0;
         let mut at = NUMBER_BYTES;
         let mut put = |byte: u8| {

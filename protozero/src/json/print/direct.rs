@@ -22,12 +22,11 @@ use crate::dynamic::schema::{Schema, Type};
 use crate::json::options::PrintOptions;
 use crate::json::table::{Field, Form, Shape, Table};
 use crate::owned::{Encode, Encoder, Kind, Output, Packable, encoded};
-use crate::reflect::Reflect;
 
-/// The JSON of `message`, or none if it must be encoded first.
+/// The JSON of a message whose fields `put` passes on; none if it must be encoded first.
 pub(in crate::json) fn to_string(
     descriptor: &MessageDescriptor,
-    message: &(impl Reflect + ?Sized),
+    put: impl FnOnce(&mut Direct<'_>) -> bool,
 ) -> Option<String> {
     let schema = &*descriptor.pool().0;
     let table = schema.json.get(descriptor.index as usize)?;
@@ -48,7 +47,7 @@ pub(in crate::json) fn to_string(
     };
     direct.out.push(b'}');
     let end = direct.out.place();
-    if !message.put_direct(&mut direct) || direct.is_refused {
+    if !put(&mut direct) || direct.is_refused {
         return None;
     }
     direct.close(end, b'{');

@@ -84,17 +84,23 @@ impl<'s> EntryType<'s> {
                     continue;
                 }
             };
-            let wire = match tag & 7 {
-                LEN => fields.bytes().map(Wire::Len),
-                VARINT => fields.uint64().map(Wire::Varint),
-                _ => fields.unknown(tag).map(|field| field.value),
-            };
-            if part.replace(wire.map_err(|_| fields.fail())?).is_some() {
+            if part.replace(read_value(&mut fields, tag)?).is_some() {
                 return Ok(None);
             }
         }
         Ok(Some(entry))
     }
+}
+
+/// The value behind `tag`.
+#[inline(always)]
+pub(super) fn read_value<'b>(fields: &mut Fields<'b>, tag: u32) -> Result<Wire<'b>, ReadError> {
+    let wire = match tag & 7 {
+        LEN => fields.bytes().map(Wire::Len),
+        VARINT => fields.uint64().map(Wire::Varint),
+        _ => fields.unknown(tag).map(|field| field.value),
+    };
+    wire.map_err(|_| fields.fail())
 }
 
 /// The tag of the next field.

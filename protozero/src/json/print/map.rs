@@ -1,13 +1,14 @@
 //! Maps, whose entries are printed in the order of their keys.
 //!
-//! Encoders that sort the entries are the rule, so it is found out first if they are sorted. Others are collected and
-//! sorted; of entries with one key, the last counts.
+//! The entries of a small map with texts as keys are sorted in an array. Of other maps it is found out first if they are
+//! sorted, as most encoders write them; if not, their entries are collected and sorted. Of entries with one key, the last
+//! counts.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Printer;
-use super::entry::{Entry, EntryType, Key, next_tag};
+use super::entry::{Entry, EntryType, Key, next_tag, read_value};
 use super::scalar;
 use super::stop::{NextTag, Printed, Stop};
 use crate::decode::{Fields, Value as Wire};
@@ -33,6 +34,14 @@ impl<'p> Printer<'p> {
             return Ok(next_tag(fields)?);
         };
         let map = Map { field, ty, level };
+        if ty.key.ty == Type::String && !ty.value.closed && !self.is_careful {
+            let mut behind = *fields;
+            if let Some(entries) = Small::read(map, &mut behind)? {
+                *fields = behind;
+                self.small(table, map, &entries, is_empty)?;
+                return Ok(entries.next);
+            }
+        }
         let (begin, was_empty, indent) = (*fields, *is_empty, self.indent);
         let len = self.out.len();
         if !self.is_careful || is_sorted(map, *fields)? {
@@ -56,21 +65,14 @@ impl<'p> Printer<'p> {
     ) -> Result<Option<Option<u32>>, Box<Stop>> {
         let mut is_first = true;
         let mut last = None;
-        let has_text = map.ty.key.ty == Type::String && !map.ty.value.closed && !self.is_careful;
         loop {
             let bytes = fields.bytes().map_err(|_| fields.fail())?;
-            if has_text {
-                if !self.text_entry(table, map, bytes, (is_empty, &mut is_first), &mut last)? {
-                    return Ok(None);
-                }
-            } else {
-                let entry = map.ty.read(bytes)?.ok_or(Stop::Again)?;
-                let key = Key::new(map.ty.key.ty, entry.key);
-                if last.replace(key).is_some_and(|last| last >= key) {
-                    return Ok(None);
-                }
-                self.entry(table, map, &entry, is_empty, &mut is_first)?;
+            let entry = map.ty.read(bytes)?.ok_or(Stop::Again)?;
+            let key = Key::new(map.ty.key.ty, entry.key);
+            if last.replace(key).is_some_and(|last| last >= key) {
+                return Ok(None);
             }
+            self.entry(table, map, &entry, is_empty, &mut is_first)?;
             let next = next_tag(fields)?;
             if next != Some(map.field.tag) {
                 if !is_first {
@@ -81,47 +83,36 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Prints an entry with a key that is text, as encoders write it, and not to a writer. False if it is another one
-    /// or not in order.
-    #[inline]
-    fn text_entry<'b>(
+    /// Prints the entries of a small map.
+    #[inline(always)]
+    fn small(
         &mut self,
         table: Option<&'p Table>,
         Map { field, ty, level }: Map<'p>,
-        bytes: &'b [u8],
-        (is_empty, is_first): (&mut bool, &mut bool),
-        last: &mut Option<Key<'b>>,
-    ) -> Result<bool, Box<Stop>> {
-        let mut fields = Fields::new(bytes);
-        if next_tag(&mut fields)? != Some(ty.key.tag) {
-            return Ok(false);
-        }
-        let text = fields.bytes().map_err(|_| fields.fail())?;
-        if let Some(Key::Text(before)) = last.replace(Key::Text(text))
-            && !scan::is_below(before, text)
-        {
-            return Ok(false);
-        }
-        if next_tag(&mut fields)? != Some(ty.value.tag) {
-            return Ok(false);
-        }
-        if self.options.pretty {
-            self.begin_entry(table, field, is_empty, is_first)?;
-            self.out.put_string(text);
-            self.colon();
-        } else {
-            let mut before = b',';
-            if core::mem::take(is_first) {
-                before = b'{';
-                self.indent += 1;
-                if let Some(table) = table {
-                    self.begin_field(table, field, is_empty)?;
+        map: &Small<'_>,
+        is_empty: &mut bool,
+    ) -> Printed {
+        let mut is_first = true;
+        for &(key, value) in map.entries.iter().take(map.len) {
+            if self.options.pretty {
+                self.begin_entry(table, field, is_empty, &mut is_first)?;
+                self.out.put_string(key);
+                self.colon();
+            } else {
+                let mut before = b',';
+                if core::mem::take(&mut is_first) {
+                    before = b'{';
+                    self.indent += 1;
+                    if let Some(table) = table {
+                        self.begin_field(table, field, is_empty)?;
+                    }
                 }
+                self.out.put_quoted::<1, true>(&[before], 1, key);
             }
-            self.out.put_quoted::<1, true>(&[before], 1, text);
+            self.value(ty.value, value, level)?;
         }
-        self.value(ty.value, &mut fields, level)?;
-        Ok(next_tag(&mut fields)?.is_none())
+        self.close(b'}', false);
+        Ok(())
     }
 
     /// Begins an entry; the first one behind the name of the map.
@@ -203,6 +194,72 @@ impl<'p> Printer<'p> {
             Some(value) => self.value(ty.value, value, level),
             None => self.absent(ty.value, level),
         }
+    }
+}
+
+/// Most maps have no more entries.
+const SMALL_MAX: usize = 8;
+
+/// The entries of a small map with keys that are text, in the order of their keys: the keys and
+/// the values.
+struct Small<'b> {
+    entries: [(&'b [u8], Wire<'b>); SMALL_MAX],
+    len: usize,
+    /// The tag behind the map.
+    next: Option<u32>,
+}
+
+impl<'b> Small<'b> {
+    /// Reads the entries, of which the tag of the first was read; none if there are more, two have one key, or an
+    /// entry is not as encoders write it.
+    #[inline]
+    fn read(map: Map<'_>, fields: &mut Fields<'b>) -> Result<Option<Self>, Box<Stop>> {
+        let mut all = Self { entries: [(&[], Wire::Varint(0)); SMALL_MAX], len: 0, next: None };
+        loop {
+            let mut entry = Fields::new(fields.bytes().map_err(|_| fields.fail())?);
+            if next_tag(&mut entry)? != Some(map.ty.key.tag) {
+                return Ok(None);
+            }
+            let key = entry.bytes().map_err(|_| entry.fail())?;
+            let tag = map.ty.value.tag;
+            if next_tag(&mut entry)? != Some(tag) {
+                return Ok(None);
+            }
+            let value = read_value(&mut entry, tag)?;
+            if next_tag(&mut entry)?.is_some() || !all.insert(key, value) {
+                return Ok(None);
+            }
+            all.next = next_tag(fields)?;
+            if all.next != Some(map.field.tag) {
+                return Ok(Some(all));
+            }
+        }
+    }
+
+    /// False if there are too many, or the key is there.
+    #[inline(always)]
+    fn insert(&mut self, key: &'b [u8], value: Wire<'b>) -> bool {
+        let mut at = self.len;
+        if at == SMALL_MAX {
+            return false;
+        }
+        while let Some(before) =
+            at.checked_sub(1).and_then(|before| self.entries.get(before)).copied()
+            && !scan::is_below(before.0, key)
+        {
+            if before.0 == key {
+                return false;
+            }
+            if let Some(to) = self.entries.get_mut(at) {
+                *to = before;
+            }
+            at -= 1;
+        }
+        if let Some(to) = self.entries.get_mut(at) {
+            *to = (key, value);
+        }
+        self.len += 1;
+        true
     }
 }
 

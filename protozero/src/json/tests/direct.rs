@@ -6,9 +6,11 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use proptest::prelude::*;
+
 use crate::descriptor::{self as d, Kind};
-use crate::json::{PrintOptions, print, print_bytes, to_string};
-use crate::{Message, Named, UnknownFields, rt};
+use crate::json::{ParseOptions, PrintOptions, from_str, parse, print, print_bytes, to_string};
+use crate::{Message, Named, Reflect as _, UnknownFields, rt};
 
 #[derive(Clone, PartialEq, Default)]
 struct All {
@@ -114,6 +116,10 @@ other! { NoList, repeated Vec<String> as Text; d::optional("f", 1, Kind::String)
 other! { AList, optional Option<String> as Text; d::repeated("f", 1, Kind::String) }
 other! { NoText, optional Option<String> as Text; d::optional("f", 1, Kind::Message(|| All::DESCRIPTOR)) }
 other! { NoGroup, optional Option<All> as Nested(All); d::optional("f", 1, Kind::Message(|| All::DESCRIPTOR)).delimited() }
+other! { NoBytes, optional Option<Vec<u8>> as Bytes; d::optional("f", 1, Kind::Message(|| All::DESCRIPTOR)) }
+other! { NoBytesGroup, optional Option<Vec<u8>> as Bytes; d::optional("f", 1, Kind::Message(|| All::DESCRIPTOR)).delimited() }
+other! { NoMessage, optional Option<All> as Nested(All); d::optional("f", 1, Kind::String) }
+other! { NoEntries, optional Option<All> as Nested(All); d::map("f", 1, &[Kind::Int32, Kind::Int32]) }
 other! { NoMap, map BTreeMap<i32, i32> as Int32, Int32; d::optional("f", 1, Kind::Int32) }
 
 fn by_bytes<M: Message + Named + 'static>(message: &M) -> String {
@@ -123,7 +129,7 @@ fn by_bytes<M: Message + Named + 'static>(message: &M) -> String {
 
 #[track_caller]
 fn same<M: Message + Named + 'static>(message: &M, is_direct: bool) {
-    let direct = print::direct(&M::descriptor(), message);
+    let direct = print::direct(&M::descriptor(), |out| message.put_direct(out));
     assert_eq!(direct.is_some(), is_direct, "{message:?}");
     assert_eq!(to_string(message).expect("JSON"), by_bytes(message));
 }
@@ -195,7 +201,7 @@ fn levels_are_bounded() {
     for level in 0..=crate::decode::limits::DEPTH_MAX {
         let is_printed = to_string(&message).is_ok();
         assert_eq!(is_printed, message.try_encode_to_vec().is_ok(), "{level}");
-        let direct = print::direct(&All::descriptor(), &message);
+        let direct = print::direct(&All::descriptor(), |out| message.put_direct(out));
         assert_eq!(direct.is_some(), is_printed, "{level}");
         // Through each kind of nested message.
         message = match level % 4 {
@@ -206,6 +212,141 @@ fn levels_are_bounded() {
         };
     }
     assert!(to_string(&message).is_err(), "{}", format!("{message:?}").len());
+}
+
+fn parsed<M: Message + Named + 'static>(text: &str) -> Option<M> {
+    let bytes = parse::parse_text(&M::descriptor(), text, &ParseOptions::default()).ok()?;
+    M::decode(&bytes).ok()
+}
+
+/// Parses `text` as a struct and as bytes. `is_direct`: without the bytes.
+#[track_caller]
+fn reads<M: Message + Named + 'static>(text: &str, is_direct: bool) {
+    let direct = parse::direct::<M>(&M::descriptor(), text);
+    assert_eq!(direct.is_some(), is_direct, "{text}");
+    assert!(direct.is_none() || direct == parsed(text), "{text}");
+    assert_eq!(from_str(text).ok(), parsed::<M>(text), "{text}");
+}
+
+#[test]
+fn structs_are_parsed_like_their_bytes() {
+    for level in 0..4 {
+        reads::<All>(&to_string(&all(level)).expect("JSON"), true);
+    }
+    let spaces = to_string(&all(1)).expect("JSON").replace(',', " ,\n\t").replace("\":", "\" : ");
+    reads::<All>(&spaces, true);
+    for text in [
+        "{}",
+        " { } ",
+        r#"{"small":"-1","large":1e3,"ratio":"-Infinity","isOn":true,"byId":{"1":"\u0041"}}"#,
+        r#"{"ratio":-0.0,"numbers":["-9223372036854775808",9223372036854775807,1.0]}"#,
+        r#"{"ratio":"1.5","large":"18446744073709551615","raw":"_-8","name":null}"#,
+        r#"{"is_on":true,"a_name_that_is_longer_than_most":3,"numbers":[],"byFlag":{}}"#,
+        r#"{"byId":{"2":"a","1":"b","2":"c"},"texts":[],"at":"1970-01-01T00:00:00Z"}"#,
+        r#"{"number":0}"#,
+    ] {
+        reads::<All>(text, true);
+    }
+}
+
+/// These are parsed to bytes, which has the error.
+#[test]
+fn texts_that_are_wrong_or_rare() {
+    for text in [
+        "",
+        "{",
+        "{}x",
+        "[]",
+        "{\"small\"}",
+        "{,}",
+        r#"{"small":1,}"#,
+        r#"{"small":1 2}"#,
+        r#"{"small":1,"small":2}"#,
+        r#"{"small":2147483648}"#,
+        r#"{"small":1.5}"#,
+        r#"{"small":" 1"}"#,
+        r#"{"small":"1 "}"#,
+        r#"{"small":01}"#,
+        r#"{"small":"1}"#,
+        r#"{"small":-}"#,
+        r#"{"large":-1}"#,
+        r#"{"ratio":1e400}"#,
+        r#"{"ratio":NaN}"#,
+        r#"{"ratio":"nan"}"#,
+        r#"{"isOn":"true"}"#,
+        r#"{"isOn":truex}"#,
+        r#"{"name":7}"#,
+        "{\"name\":\"\n\"}",
+        r#"{"name":"\x"}"#,
+        r#"{"name":"\ud800"}"#,
+        r#"{"name":"a\"#,
+        r#"{"raw":"a"}"#,
+        r#"{"raw":"\u0041A"}"#,
+        r#"{"texts":[null]}"#,
+        r#"{"texts":["a",]}"#,
+        r#"{"texts":["a""b"]}"#,
+        r#"{"numbers":1}"#,
+        r#"{"child":[]}"#,
+        r#"{"children":{}}"#,
+        r#"{"child":{"small":1}"#,
+        r#"{"byFlag":{"yes":{}}}"#,
+        r#"{"byId":{1:"a"}}"#,
+        r#"{"byId":{"1":null}}"#,
+        r#"{"byId":{"1":"a",}}"#,
+        r#"{"byId":{"x":"a"}}"#,
+        r#"{"number":1,"message":{}}"#,
+        r#"{"at":"1970-01-01"}"#,
+        r#"{"at":7}"#,
+        r#"{"nope":1}"#,
+        r#"{"small":nul}"#,
+        r#"{"[t.x]":1}"#,
+    ] {
+        reads::<All>(text, false);
+    }
+}
+
+#[test]
+fn a_struct_that_is_not_as_its_descriptor_says_is_parsed() {
+    reads::<NoField>(r#"{"f":1}"#, false);
+    reads::<OtherWire>(r#"{"f":1}"#, false);
+    reads::<NoText>(r#"{"f":{"name":"a"}}"#, false);
+    reads::<NoBytes>(r#"{"f":{"name":"a"}}"#, false);
+    reads::<NoBytesGroup>(r#"{"f":{"name":"a"}}"#, false);
+    reads::<NoGroup>(r#"{"f":{"name":"a"}}"#, false);
+    reads::<NoMessage>(r#"{"f":"\u0001"}"#, false);
+    reads::<NoMap>(r#"{"f":1}"#, false);
+    reads::<NoEntries>(r#"{"f":{"1":2}}"#, false);
+}
+
+#[test]
+fn levels_of_texts_are_bounded() {
+    for (open, close) in
+        [(r#"{"child":"#, "}"), (r#"{"children":["#, "]}"), (r#"{"byFlag":{"true":"#, "}}")]
+    {
+        for levels in [1usize, 49, 50, 51, 99, 100, 101, 2000] {
+            let text = format!("{}{{}}{}", open.repeat(levels), close.repeat(levels));
+            let is_map = usize::from(open.contains("byFlag"));
+            let is_direct = levels << is_map <= 100;
+            reads::<All>(&text, is_direct);
+        }
+    }
+}
+
+proptest! {
+    /// A text with changes is parsed as its bytes are, or not at all.
+    #[test]
+    fn any_change(changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, "[{}\\[\\]:,\"\\\\0-9a-z .-]{0,3}"), 1..4)) {
+        let mut text = to_string(&all(1)).expect("JSON");
+        for (at, len, piece) in changes {
+            let at = text.floor_char_boundary(at.index(text.len()));
+            let end = text.ceil_char_boundary((at + len).min(text.len()));
+            text.replace_range(at..end, &piece);
+        }
+        if let Some(message) = parse::direct::<All>(&All::descriptor(), &text) {
+            let by_bytes = parsed(&text);
+            prop_assert_eq!(Some(message), by_bytes, "{}", text);
+        }
+    }
 }
 
 /// A time out of range is an error, as it is from bytes.

@@ -1,0 +1,402 @@
+//! JSON to structs, without bytes of protobuf in between.
+//!
+//! Each value is passed to the struct as a field that was decoded. What a field of protobuf cannot hold comes with the
+//! other of the two wire types that have bytes, so the struct asks for it:
+//!
+//! ```text
+//!  {"id":7,"child":{...},"texts":["a\n"]}
+//!        └─ Varint(7)  └─ Group(rest of the text) ─▶ message() ─▶ its fields ─▶ where it ends
+//!                                 └─ Group(a\n) ─▶ text()
+//! ```
+//!
+//! Nothing here makes an error: a text that is wrong or rare, or a struct that is not as its descriptor says, is parsed
+//! to bytes once more, which finds the fault.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+use super::lexer::Lexer;
+use super::text::Text;
+use crate::decode::limits::{JsonSource, Part, Slot, growth_of};
+use crate::decode::{DecodeContext, DecodeMemory, Field as WireField, Value};
+use crate::dynamic::MessageDescriptor;
+use crate::dynamic::schema::{Schema, Type};
+use crate::error::{DecodeErrorKind, ReadError};
+use crate::json::known::Known;
+use crate::json::print::Seen;
+use crate::json::table::{Field, Form, Shape, Table};
+use crate::json::{base64, time};
+use crate::message::Message;
+use crate::owned::Merge;
+use crate::wire::tag::LEN;
+
+/// The message that `text` is, or none if it must be parsed with more care.
+pub(in crate::json) fn parse<M: Message>(descriptor: &MessageDescriptor, text: &str) -> Option<M> {
+    let source = Source {
+        schema: &descriptor.pool().0,
+        pending: Cell::new(Pending::Nothing),
+        left: Cell::new(0),
+    };
+    let memory = DecodeMemory::with_json(growth_of(text.len()), &source);
+    let context = DecodeContext::new().with_growth(&memory);
+    let mut message = M::default();
+    let mut text = Text::new(text.as_bytes());
+    source.content(&mut &mut message, descriptor.index, &mut text, context)?;
+    text.peek().is_none().then_some(message)
+}
+
+impl<'a, M: Merge<'a>> Slot<'a> for &mut M {
+    fn merge_field(&mut self, field: WireField<'a>, context: DecodeContext<'_>) -> Option<()> {
+        M::merge_field(self, field, context).ok()
+    }
+}
+
+/// What a struct may ask for.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Pending {
+    #[default]
+    Nothing,
+    /// A message of this type.
+    Message(u32),
+    /// An entry of this type.
+    Entry(u32),
+    /// A text with escapes.
+    Escaped,
+    Base64,
+}
+
+/// The parser, for structs that ask for values.
+struct Source<'p> {
+    schema: &'p Schema,
+    pending: Cell<Pending>,
+    /// Bytes behind the message or the entry that was asked for.
+    left: Cell<usize>,
+}
+
+/// The struct is not as its descriptor says, or the text is wrong.
+fn refused() -> ReadError {
+    DecodeErrorKind::WireTypeMismatch.at(0)
+}
+
+impl Source<'_> {
+    fn take(&self, pending: Pending) -> Result<(), ReadError> {
+        if self.pending.take() == pending { Ok(()) } else { Err(refused()) }
+    }
+
+    /// Parses the content of a message.
+    fn content<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        index: u32,
+        text: &mut Text<'a>,
+        context: DecodeContext<'_>,
+    ) -> Option<()> {
+        let table = &self.schema.json[index as usize];
+        match table.form {
+            Form::Fields => self.fields(slot, table, text, context),
+            Form::Known(known) => self.known(slot, table, known, text, context),
+            Form::MessageSet => None,
+        }
+    }
+
+    fn fields<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        table: &Table,
+        text: &mut Text<'a>,
+        context: DecodeContext<'_>,
+    ) -> Option<()> {
+        text.expect(b'{')?;
+        if text.take(b'}') {
+            return Some(());
+        }
+        let (mut seen, mut oneofs) = (Seen::default(), Seen::default());
+        let mut expected = 0;
+        loop {
+            let at = match self.expected(table, expected, text) {
+                Some(at) => at,
+                None => {
+                    let name = core::str::from_utf8(text.plain()?).ok()?;
+                    text.expect(b':')?;
+                    table.find_name(self.schema, name)?
+                }
+            };
+            expected = at + 1;
+            let field = table.fields.get(at)?;
+            if !seen.insert(at as u32) {
+                return None;
+            }
+            if text.peek() == Some(b'n') {
+                if field.nullable || !text.take_word(b"null") {
+                    return None;
+                }
+            } else {
+                if !field.oneof.is_none_or(|oneof| oneofs.insert(oneof)) {
+                    return None;
+                }
+                self.member(slot, field, text, context)?;
+            }
+            if !text.take(b',') {
+                return text.expect(b'}');
+            }
+        }
+    }
+
+    /// Takes the name and the colon of one of the next two fields.
+    #[inline(always)]
+    fn expected(&self, table: &Table, next: usize, text: &mut Text<'_>) -> Option<usize> {
+        for at in next..next + 2 {
+            let field = table.fields.get(at)?;
+            let len = usize::from(field.short_key_len);
+            if len != 0 && text.take_all(field.short_key.get(1..)?, len - 1) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Parses the value of a field.
+    #[inline(always)]
+    fn member<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        field: &Field,
+        text: &mut Text<'a>,
+        context: DecodeContext<'_>,
+    ) -> Option<()> {
+        match field.shape {
+            Shape::One => self.element(slot, field, text, context),
+            Shape::List => {
+                text.expect(b'[')?;
+                if text.take(b']') {
+                    return Some(());
+                }
+                loop {
+                    self.element(slot, field, text, context)?;
+                    if !text.take(b',') {
+                        return text.expect(b']');
+                    }
+                }
+            }
+            Shape::Map(of) => {
+                text.expect(b'{')?;
+                if text.take(b'}') {
+                    return Some(());
+                }
+                loop {
+                    text.peek();
+                    self.pending.set(Pending::Entry(of));
+                    let value = Value::Group(text.remaining());
+                    self.merge_rest(slot, field, value, text, context)?;
+                    if !text.take(b',') {
+                        return text.expect(b'}');
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn element<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        field: &Field,
+        text: &mut Text<'a>,
+        context: DecodeContext<'_>,
+    ) -> Option<()> {
+        let value = self.single(field, text)?;
+        if let Type::Message(_) = field.ty {
+            return self.merge_rest(slot, field, value, text, context);
+        }
+        slot.merge_field(WireField { number: field.number, value, raw: &[] }, context)
+    }
+
+    /// Passes the rest of the text to the struct, which asks for what is in it.
+    fn merge_rest<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        field: &Field,
+        value: Value<'a>,
+        text: &mut Text<'a>,
+        context: DecodeContext<'_>,
+    ) -> Option<()> {
+        slot.merge_field(WireField { number: field.number, value, raw: &[] }, context)?;
+        if self.pending.take() != Pending::Nothing {
+            return None;
+        }
+        text.leave(self.left.get())
+    }
+
+    /// Parses a value. Of a message, only the place is known.
+    #[inline(always)]
+    fn single<'a>(&self, field: &Field, text: &mut Text<'a>) -> Option<Value<'a>> {
+        match field.ty {
+            Type::String => self.string(text),
+            Type::Message(index) => {
+                self.pending.set(Pending::Message(index));
+                match field.wire_type() {
+                    LEN => Some(Value::Group(text.remaining())),
+                    _ => Some(Value::Len(text.remaining())),
+                }
+            }
+            ty => self.scalar(field, ty, text),
+        }
+    }
+
+    #[inline(never)]
+    fn scalar<'a>(&self, field: &Field, ty: Type, text: &mut Text<'a>) -> Option<Value<'a>> {
+        match ty {
+            Type::Bytes => {
+                let base64 = text.plain()?;
+                self.pending.set(Pending::Base64);
+                Some(Value::Group(base64))
+            }
+            Type::Bool if text.take_word(b"true") => Some(Value::Varint(1)),
+            Type::Bool => text.take_word(b"false").then_some(Value::Varint(0)),
+            Type::Enum(index) => {
+                let of = self.schema.enumeration(index);
+                if text.peek() == Some(b'"') {
+                    let name = core::str::from_utf8(text.plain()?).ok()?;
+                    return Some(Value::Varint(i64::from(of.number(name)?) as u64));
+                }
+                let Value::Varint(number) = text.integer(Type::Int32)? else { return None };
+                let is_known = !field.closed || of.name_of(number as i32).is_some();
+                is_known.then_some(Value::Varint(number))
+            }
+            Type::Double => text.float().map(|value: f64| Value::Fixed64(value.to_bits())),
+            Type::Float => text.float().map(|value: f32| Value::Fixed32(value.to_bits())),
+            ty => text.integer(ty),
+        }
+    }
+
+    #[inline(always)]
+    fn string<'a>(&self, text: &mut Text<'a>) -> Option<Value<'a>> {
+        match text.plain() {
+            Some(plain) => Some(Value::Len(plain)),
+            None => {
+                let quoted = text.escaped()?;
+                self.pending.set(Pending::Escaped);
+                Some(Value::Group(quoted))
+            }
+        }
+    }
+
+    /// Parses a message with a form of its own.
+    fn known<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        table: &Table,
+        known: Known,
+        text: &mut Text<'a>,
+        context: DecodeContext<'_>,
+    ) -> Option<()> {
+        let parse = match known {
+            Known::Timestamp => time::timestamp,
+            Known::Duration => time::duration,
+            Known::Struct | Known::ListValue | Known::Wrapper => {
+                let field = table.fields.get(table.find(1)?)?;
+                return self.member(slot, field, text, context);
+            }
+            Known::Value => {
+                let number = match text.peek()? {
+                    b'{' => 5,
+                    b'[' => 6,
+                    b'"' => 3,
+                    b't' | b'f' => 4,
+                    b'-' | b'0'..=b'9' => 2,
+                    _ => return None,
+                };
+                let field = table.fields.get(table.find(number)?)?;
+                return self.member(slot, field, text, context);
+            }
+            Known::Any | Known::FieldMask => return None,
+        };
+        let (seconds, nanos) = parse(core::str::from_utf8(text.plain()?).ok()?)?;
+        for (number, value) in [(1, seconds), (2, i64::from(nanos))] {
+            if value != 0 {
+                let value = Value::Varint(value as u64);
+                slot.merge_field(WireField { number, value, raw: &[] }, context)?;
+            }
+        }
+        Some(())
+    }
+}
+
+impl JsonSource for Source<'_> {
+    /// Parses the message that `text` begins with.
+    fn message<'a>(
+        &self,
+        slot: &mut dyn Slot<'a>,
+        text: &'a [u8],
+        context: DecodeContext<'_>,
+    ) -> Result<(), ReadError> {
+        let Pending::Message(index) = self.pending.take() else { return Err(refused()) };
+        let context = context.enter().map_err(|kind| kind.at(0))?;
+        let mut text = Text::new(text);
+        self.content(slot, index, &mut text, context).ok_or_else(refused)?;
+        self.left.set(text.remaining().len());
+        Ok(())
+    }
+
+    /// A text with escapes.
+    fn text<'a>(&self, text: &'a [u8]) -> Result<Cow<'a, str>, ReadError> {
+        self.take(Pending::Escaped)?;
+        let text = core::str::from_utf8(text).map_err(|_| refused())?;
+        Lexer::new(text).string("text").map_err(|_| refused())
+    }
+
+    fn bytes(&self, text: &[u8]) -> Result<Vec<u8>, ReadError> {
+        self.take(Pending::Base64)?;
+        let mut bytes = Vec::new();
+        base64::decode(text, &mut bytes).then_some(bytes).ok_or_else(refused)
+    }
+
+    /// The type of the entry that was asked for.
+    fn entry(&self) -> Result<u32, ReadError> {
+        match self.pending.take() {
+            Pending::Entry(of) => Ok(of),
+            _ => Err(refused()),
+        }
+    }
+
+    /// The key of an entry, and the text behind its colon.
+    fn key<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError> {
+        let part = || {
+            let field = self.schema.json[of as usize].fields.first()?;
+            let mut text = Text::new(text);
+            let value = match field.ty {
+                Type::String => self.string(&mut text)?,
+                // Its numbers are in quotes.
+                Type::Bool => match text.plain()? {
+                    b"true" => Value::Varint(1),
+                    b"false" => Value::Varint(0),
+                    _ => return None,
+                },
+                ty if text.peek() == Some(b'"') => text.integer(ty)?,
+                _ => return None,
+            };
+            text.take(b':').then_some((WireField { number: 1, value, raw: &[] }, text.remaining()))
+        };
+        part().ok_or_else(refused)
+    }
+
+    /// The value of an entry.
+    fn value<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError> {
+        let part = || {
+            let field = self.schema.json[of as usize].fields.get(1)?;
+            let mut text = Text::new(text);
+            let value = self.single(field, &mut text)?;
+            Some((WireField { number: 2, value, raw: &[] }, text.remaining()))
+        };
+        part().ok_or_else(refused)
+    }
+
+    /// Ends an entry, whose value ends before `rest`, unless it is a message.
+    fn end_entry(&self, of: u32, rest: &[u8]) {
+        let field = self.schema.json[of as usize].fields.get(1);
+        if !field.is_some_and(|field| matches!(field.ty, Type::Message(_))) {
+            self.left.set(rest.len());
+        }
+    }
+}
