@@ -17,15 +17,16 @@
 //!
 //! # The schema language
 //!
-//! proto2, proto3 and edition 2023, all of them: presence, closed and open enums, packed and expanded
+//! proto2, proto3, edition 2023 and edition 2024, all of them: presence, closed and open enums, packed and expanded
 //! runs, oneofs, maps, groups and delimited messages, extensions of own and foreign messages,
-//! defaults, reserved names and numbers, public imports, services that stream both ways. An invalid schema is an
-//! [`Error`] with file, line, column and reason. Custom options do not change the code; a [`descriptor_set`] contains
-//! them. A `required` field may be absent: no code here checks it.
+//! defaults, reserved names and numbers, public imports, imports of options, local and exported types, services that
+//! stream both ways. An invalid schema is an [`Error`] with file, line, column and reason, with one exception: names in
+//! edition 2024 need not follow `enforce_naming_style`. A local type of the schema is public in Rust. Custom options do
+//! not change the code; a [`descriptor_set`] contains them. A `required` field may be absent: no code here checks it.
 //!
-//! `google/protobuf/*.proto` need not be among the sources: `any`, `api`, `compiler/plugin`,
-//! `cpp_features`, `descriptor`, `duration`, `empty`, `field_mask`, `java_features`, `source_context`,
-//! `struct`, `timestamp`, `type` and `wrappers` are built in.
+//! `google/protobuf/*.proto` need not be among the sources: `any`, `api`, `compiler/plugin`, `cpp_features`,
+//! `descriptor`, `duration`, `empty`, `field_mask`, `go_features`, `java_features`, `source_context`, `struct`,
+//! `timestamp`, `type` and `wrappers` are built in.
 //!
 //! # Well-known types
 //!

@@ -7,7 +7,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use protozero_codegen::{Build, BuildError};
 
 const HELP: &str = "\
-Writes protozero code for .proto files (proto2, proto3, edition 2023), and a mod.rs with all of it.
+Writes protozero code for .proto files (proto2, proto3, editions 2023 and 2024), and a mod.rs with all of it.
 
 usage: protozero-codegen [options] FILE.proto...
 

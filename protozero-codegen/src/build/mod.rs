@@ -378,16 +378,16 @@ fn collect(
         };
         let syntax = syntax::read(&path, &text)?;
         let mut others = Vec::new();
-        for (at, import) in syntax.descriptor.dependency.into_iter().enumerate() {
+        for (at, import) in syntax.imports().enumerate() {
             // Well-known files are built in.
-            if seen.contains(&import) || wellknown::is(&import) {
+            if seen.contains(import) || wellknown::is(import) {
                 continue;
             }
-            if !includes.iter().any(|include| include.join(&import).is_file()) {
+            if !includes.iter().any(|include| include.join(import).is_file()) {
                 let place = syntax.notes.get(&format!("#import{at}")).cloned().unwrap_or_default();
-                return Err(not_found(path, place.at, &import, includes));
+                return Err(not_found(path, place.at, import, includes));
             }
-            others.push(import);
+            others.push(import.clone());
         }
         open.extend(others.into_iter().rev());
         sources.push(Source { path, text });

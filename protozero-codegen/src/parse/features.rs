@@ -56,12 +56,15 @@ const PROTO3: Features = Features {
     json_names: true,
 };
 
+/// Also those of edition 2024, which changed none of them.
 const EDITION_2023: Features = Features { presence: Presence::Explicit, ..PROTO3 };
 
 /// `FileDescriptorProto.edition`.
 const EDITION: u32 = 14;
 /// `Edition.EDITION_2023`.
 const YEAR_2023: u64 = 1000;
+/// `Edition.EDITION_2024`.
+const YEAR_2024: u64 = 1001;
 
 impl Features {
     /// # Errors
@@ -71,11 +74,10 @@ impl Features {
             "" | "proto2" => PROTO2,
             "proto3" => PROTO3,
             "editions" => match d.special_fields.unknown_fields().get(EDITION) {
-                Some(UnknownValueRef::Varint(YEAR_2023)) => EDITION_2023,
+                Some(UnknownValueRef::Varint(YEAR_2023 | YEAR_2024)) => EDITION_2023,
                 _ => {
-                    return Err(
-                        "its edition is not known: proto2, proto3 and edition 2023 are".into()
-                    );
+                    let known = "proto2, proto3, edition 2023 and edition 2024 are";
+                    return Err(format!("its edition is not known: {known}"));
                 }
             },
             other => return Err(format!("syntax {other} is not known")),

@@ -9,9 +9,8 @@ use crate::syntax::{PLAIN, not_plain, plain};
 pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
     // Check imports first, so that the error for a bad path points at the import statement.
     for file in files {
-        let imports = &file.descriptor.dependency;
-        if let Some(at) = imports.iter().position(|import| !plain(import)) {
-            let message = not_plain(&imports[at]);
+        if let Some((at, import)) = file.imports().enumerate().find(|(_, import)| !plain(import)) {
+            let message = not_plain(import);
             return Err(file.error(&format!("#import{at}"), |n| n.at, message));
         }
     }
@@ -48,14 +47,14 @@ fn visit(
             }
             done[at] = Some(false);
         }
-        let imports = &files[at].descriptor.dependency;
-        let Some(import) = imports.get(next) else {
+        let mut imports = files[at].imports();
+        let Some(import) = imports.nth(next) else {
             done[at] = Some(true);
             continue;
         };
         stack.push((at, next + 1));
         let fail = |message| Err(files[at].error(&format!("#import{next}"), |n| n.at, message));
-        if imports[..next].contains(import) {
+        if files[at].imports().take(next).any(|earlier| earlier == import) {
             return fail(format!("{import} is imported twice"));
         }
         let Some(&to) = by_path.get(import.as_str()) else {

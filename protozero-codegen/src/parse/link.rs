@@ -26,6 +26,8 @@ enum What {
 struct Linker {
     /// Full name, without a leading dot, to its kind and its file.
     names: BTreeMap<String, (What, usize)>,
+    /// Full names of types that other files cannot use.
+    local: BTreeSet<String>,
     /// Per file, the files whose names it may use.
     visible: Vec<BTreeSet<usize>>,
 }
@@ -35,7 +37,12 @@ struct Linker {
 /// # Errors
 /// When a name is declared twice, not found, not imported, or of the wrong kind.
 pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
-    let mut linker = Linker { names: BTreeMap::new(), visible: visible(files) };
+    let local = files.iter().flat_map(|file| {
+        let package = file.descriptor.package();
+        file.local.iter().map(move |path| join(package, path))
+    });
+    let (names, local) = (BTreeMap::new(), local.collect());
+    let mut linker = Linker { names, local, visible: visible(files, false) };
     for (at, file) in files.iter().enumerate() {
         linker.declare_file(at, file)?;
     }
@@ -48,8 +55,8 @@ pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Per file, the files whose names it may use: itself, its imports, and their public imports.
-pub(super) fn visible(files: &[Parsed]) -> Vec<BTreeSet<usize>> {
+/// Per file, the files whose names it may use: itself, its imports, and their public imports. Options may use more.
+pub(super) fn visible(files: &[Parsed], options: bool) -> Vec<BTreeSet<usize>> {
     let by_path: BTreeMap<&str, usize> =
         files.iter().enumerate().map(|(at, f)| (f.path.as_str(), at)).collect();
     let import = |d: &FileDescriptorProto, n: usize| {
@@ -59,6 +66,10 @@ pub(super) fn visible(files: &[Parsed]) -> Vec<BTreeSet<usize>> {
         let mut seen = BTreeSet::from([at]);
         let d = &file.descriptor;
         let mut open: Vec<usize> = (0..d.dependency.len()).filter_map(|n| import(d, n)).collect();
+        if options {
+            let more = file.option_imports.iter();
+            open.extend(more.filter_map(|path| by_path.get(path.as_str()).copied()));
+        }
         while let Some(next) = open.pop() {
             if seen.insert(next) {
                 let d = &files[next].descriptor;
@@ -285,6 +296,13 @@ impl Linker {
                 scope = scope.rsplit_once('.').map_or("", |(outer, _)| outer);
             }
         };
+        if let Some((full, _)) = &found
+            && let full = full.trim_start_matches('.')
+            && self.local.contains(full)
+            && self.names.get(full).is_some_and(|(_, file)| *file != at)
+        {
+            return Err(format!("{full} is local to its file"));
+        }
         found.ok_or_else(|| match hidden {
             Some(full) => format!("{full} is in a file that is not imported"),
             None => format!("type {name} is not found"),

@@ -139,8 +139,9 @@ fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
 /// Our parser's result with unresolved names, and whether protobuf-parse cannot read the file.
 fn own(source: &Source, emitted: bool) -> Result<(Parsed, bool), Error> {
     let read = syntax::read(&source.path, &source.text)?;
-    let syntax::Syntax { descriptor, notes, options, beyond } = read;
-    Ok((Parsed { path: source.path.clone(), descriptor, notes, options, emitted }, beyond))
+    let syntax::Syntax { descriptor, notes, options, option_imports, local, beyond } = read;
+    let path = source.path.clone();
+    Ok((Parsed { path, descriptor, notes, options, option_imports, local, emitted }, beyond))
 }
 
 /// Resolves descriptors that another program made. `emitted` tells for which files code is generated.

@@ -65,7 +65,8 @@ impl<'a> Options<'a> {
         };
         let known = SOURCE_ONLY.iter().map(|name| (*name).to_owned());
         let source_only = files.iter().flat_map(hidden).chain(known).collect();
-        Self { files, schema, extensions, messages, visible: link::visible(files), source_only }
+        let visible = link::visible(files, true);
+        Self { files, schema, extensions, messages, visible, source_only }
     }
 
     /// Every option of `file`, encoded, by its index.

@@ -20,7 +20,9 @@ pub(super) fn parsed(mut descriptor: FileDescriptorProto, emitted: bool) -> Pars
     let mut reader = Reader { locations, notes: Notes::new() };
     reader.file(&descriptor);
     let (path, notes) = (descriptor.name().to_owned(), reader.notes);
-    Parsed { path, descriptor, notes, options: Vec::new(), emitted }
+    // `protoc` has checked the options, and which types are local.
+    let (options, option_imports, local) = Default::default();
+    Parsed { path, descriptor, notes, options, option_imports, local, emitted }
 }
 
 /// Fills in names in JSON; not every compiler writes them.

@@ -217,6 +217,73 @@ fn what_a_map_says_of_text_is_said_of_key_and_value() {
     assert_eq!(utf8, [[false, false], [true, true]]);
 }
 
+/// What `protoc` refuses in these files, too.
+#[test]
+fn edition_2024_says_which_types_are_for_other_files() {
+    let fresh = "edition = \"2024\"; package y; import \"f.proto\";
+        option features.default_symbol_visibility = LOCAL_ALL;
+        message Hidden {} export message Good { export enum E { ZERO = 0; } Hidden b = 1;
+        local message In {} export message Out {} enum Unsaid { NONE = 0; } }";
+    let top = "edition = \"2024\"; package f;
+        message Top { message Nested {} export message Told {} } enum E { A = 0; }";
+    let all = "edition = \"2024\"; package g;
+        option features = { default_symbol_visibility: EXPORT_ALL }; message Top { message Nested {} }";
+    let older = "edition = \"2023\"; package h; message local { message export {} export e = 1; }";
+    let of = |statements: &str| {
+        let imports =
+            "import \"g.proto\"; import \"h.proto\"; import \"y.proto\"; import \"f.proto\";";
+        let text = format!("edition = \"2024\"; package y; {imports} {statements}");
+        let files = [("a.proto", text.as_str()), ("y.proto", fresh), ("f.proto", top)];
+        error_of(&[&files[..], &[("g.proto", all), ("h.proto", older)]].concat())
+    };
+    let good = "message M { Good a = 1; Good.E b = 2; Good.Out c = 3; f.Top d = 4; f.E e = 5;
+        f.Top.Told f = 6; g.Top.Nested g = 7; .h.local.export h = 8; }";
+    assert!(of(good).starts_with("no error"), "{}", of(good));
+    let errors = [
+        of("message M { Hidden a = 1; }"),
+        of("message M { Good.In a = 1; }"),
+        of("message M { Good.Unsaid a = 1; }"),
+        of("message M { f.Top.Nested a = 1; }"),
+        of("service S { rpc M(Hidden) returns (Hidden); }"),
+        of("extend Hidden { int32 a = 1; }"),
+        of("message M { export export = 1; }"),
+        of("export service S {}"),
+        of("message M { option features.default_symbol_visibility = STRICT; }"),
+        of("message M { string s = 1 [ctype = CORD]; }"),
+        of("option java_multiple_files = true;"),
+        of("import weak \"b.proto\";"),
+        of("import option \"b.proto\"; import \"b.proto\";"),
+        of("import option \"b.proto\";"),
+        edition("export message A {}"),
+        edition("import option \"b.proto\";"),
+        edition("option features.enforce_naming_style = STYLE_LEGACY;"),
+    ];
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+/// The bytes of `protoc --descriptor_set_out`, except that it writes options of a field before its name in JSON.
+#[test]
+fn imports_of_options_name_options_alone() {
+    let options = "edition = \"2024\"; package y; import \"google/protobuf/descriptor.proto\";
+        extend google.protobuf.FieldOptions { string tag = 50000; } message Type {}";
+    let of = |fields: &str| {
+        let text = format!(
+            "edition = \"2024\"; package y; import option \"o.proto\";
+             option features.enforce_naming_style = STYLE_LEGACY;
+             export message Good {{ {fields} local message In {{}} }}"
+        );
+        super::descriptor_set(&sources(&[("a.proto", &text), ("o.proto", options)]))
+    };
+    let set = of("int32 BadField = 1 [(tag) = \"x\"];").unwrap();
+    let file: &[u8] = b"\n\x07a.proto\x12\x01y\"3\n\x04Good\x12!\n\x08BadField\x18\x01\x20\
+        \x01(\x05R\x08BadFieldB\x05\x82\xb5\x18\x01x\x1a\x06\n\x02InX\x01X\x02B\x03\x92\x03\0b\x08editions\
+        p\xe9\x07z\x07o.proto";
+    let start = &set[2..file.len() + 2];
+    assert_eq!(start, file, "{}", start.escape_ascii());
+    let error = of("Type a = 1;").unwrap_err().to_string();
+    assert!(error.ends_with("y.Type is in a file that is not imported"), "{error}");
+}
+
 /// The whole of it is held against protoc's by the differential tests.
 #[test]
 fn options_of_a_set_are_known_and_fit() {

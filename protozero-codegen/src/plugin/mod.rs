@@ -38,8 +38,8 @@ use crate::{ApiKinds, Config, Error, Grpc, OutputFile, attributes, emit, parse};
 
 /// `FEATURE_PROTO3_OPTIONAL | FEATURE_SUPPORTS_EDITIONS`.
 const SUPPORTED: u64 = 1 | 2;
-/// `EDITION_PROTO2`, `EDITION_2023`.
-const EDITIONS: (u64, u64) = (998, 1000);
+/// `EDITION_PROTO2`, `EDITION_2024`.
+const EDITIONS: (u64, u64) = (998, 1001);
 /// The values of `api_kinds=`.
 const API_KINDS: [&str; 7] = ["owned", "view", "writer", "reader", "service", "descriptor", "all"];
 

@@ -50,6 +50,9 @@ fn a_request_of_protoc_gives_what_the_text_gives() {
     request.set_parameter("api_kinds=owned+writer+reader+service".into());
     let response = ask(&request);
     assert_eq!((response.error(), response.supported_features()), ("", 3));
+    // `maximum_edition`: protoc refuses files of newer ones itself.
+    let newest = response.special_fields.unknown_fields().get(4);
+    assert_eq!(newest, Some(protobuf::UnknownValueRef::Varint(1001)));
     let files: Vec<_> = response.file.iter().map(|f| (f.name(), f.content())).collect();
     let text = generate(&Config { sources: sources(), ..config() }).unwrap();
     let text: Vec<_> = text.iter().map(|f| (f.path.as_str(), f.text.as_str())).collect();

@@ -4,6 +4,7 @@ use protobuf::EnumOrUnknown;
 
 use super::lexer::{Comment, PlacedMessage, PlacedToken, Token};
 use super::output::WrittenOption;
+use super::visibility::Visibility;
 use crate::notes::{Notes, Place};
 
 /// How deep messages, groups and option literals may be nested.
@@ -16,7 +17,14 @@ pub(super) type ParseResult<T = ()> = Result<T, PlacedMessage>;
 pub(super) enum SyntaxVersion {
     Proto2,
     Proto3,
-    Edition,
+    Edition2023,
+    Edition2024,
+}
+
+impl SyntaxVersion {
+    pub fn is_edition(self) -> bool {
+        matches!(self, Self::Edition2023 | Self::Edition2024)
+    }
 }
 
 pub(super) struct Grammar<'a> {
@@ -28,6 +36,10 @@ pub(super) struct Grammar<'a> {
     pub comments_seen: usize,
     pub notes: Notes,
     pub options: Vec<WrittenOption>,
+    /// `import option`, in their order.
+    pub option_imports: Vec<String>,
+    /// Types that other files cannot use.
+    pub visibility: Visibility,
     pub beyond: bool,
     pub version: SyntaxVersion,
     /// Path of the current declaration.
@@ -54,6 +66,8 @@ impl<'a> Grammar<'a> {
             comments_seen: 0,
             notes: Notes::new(),
             options: Vec::new(),
+            option_imports: Vec::new(),
+            visibility: Visibility::default(),
             beyond: false,
             version: SyntaxVersion::Proto2,
             scope: String::new(),

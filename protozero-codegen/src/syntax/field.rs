@@ -177,10 +177,10 @@ impl Grammar<'_> {
             (SyntaxVersion::Proto3, _, Some(Label::LABEL_REQUIRED)) => {
                 Some("proto3 has no required fields")
             }
-            (SyntaxVersion::Edition, _, Some(Label::LABEL_OPTIONAL)) => {
+            (version, _, Some(Label::LABEL_OPTIONAL)) if version.is_edition() => {
                 Some("editions have no `optional`: it is features.field_presence = EXPLICIT")
             }
-            (SyntaxVersion::Edition, _, Some(Label::LABEL_REQUIRED)) => {
+            (version, _, Some(Label::LABEL_REQUIRED)) if version.is_edition() => {
                 Some("editions have no `required`: it is features.field_presence = LEGACY_REQUIRED")
             }
             (_, Where::Extend, Some(Label::LABEL_REQUIRED)) => {

@@ -33,8 +33,9 @@ impl Grammar<'_> {
             }
             self.file_statement(&mut d)?;
         }
-        let Self { notes, options, beyond, .. } = self;
-        Ok(Syntax { descriptor: d, notes, options, beyond })
+        let Self { notes, options, option_imports, visibility, beyond, .. } = self;
+        let local = visibility.local();
+        Ok(Syntax { descriptor: d, notes, options, option_imports, local, beyond })
     }
 
     fn version(&mut self, d: &mut FileDescriptorProto) -> ParseResult {
@@ -45,19 +46,19 @@ impl Grammar<'_> {
         self.version = match (edition, value.as_str()) {
             (false, "proto2") => SyntaxVersion::Proto2,
             (false, "proto3") => SyntaxVersion::Proto3,
-            (true, "2023") => SyntaxVersion::Edition,
+            (true, "2023") => SyntaxVersion::Edition2023,
+            (true, "2024") => SyntaxVersion::Edition2024,
             (false, _) => return Err((at, format!("syntax {value} is not known"))),
             (true, _) => {
-                return Err((
-                    at,
-                    format!("edition {value} is not known: proto2, proto3 and edition 2023 are"),
-                ));
+                let known = "proto2, proto3, edition 2023 and edition 2024 are";
+                return Err((at, format!("edition {value} is not known: {known}")));
             }
         };
         if edition {
             self.beyond = true;
             d.set_syntax("editions".into());
-            d.special_fields.mut_unknown_fields().add_varint(14, 1000);
+            let year = if self.version == SyntaxVersion::Edition2023 { 1000 } else { 1001 };
+            d.special_fields.mut_unknown_fields().add_varint(14, year);
         } else {
             d.set_syntax(value);
         }
@@ -68,28 +69,12 @@ impl Grammar<'_> {
 
     fn file_statement(&mut self, d: &mut FileDescriptorProto) -> ParseResult {
         let at = self.place();
+        let exported = self.exported()?;
         match *self.peek() {
             Token::Symbol(';') => {
                 self.bump();
             }
-            Token::Word("import") => {
-                self.bump();
-                let count = i32::try_from(d.dependency.len()).unwrap_or(i32::MAX);
-                if self.eat_word("public") {
-                    d.public_dependency.push(count);
-                } else if self.eat_word("weak") {
-                    d.weak_dependency.push(count);
-                }
-                let at = self.place();
-                self.counted("import", d.dependency.len(), at);
-                let import = self.utf8()?;
-                if !plain(&import) {
-                    return Err((at, not_plain(&import)));
-                }
-                d.dependency.push(import);
-                self.expect(';')?;
-                self.end(None);
-            }
+            Token::Word("import") => self.import(d)?,
             Token::Word("package") => {
                 self.bump();
                 if d.has_package() {
@@ -102,8 +87,8 @@ impl Grammar<'_> {
                 self.end(None);
             }
             Token::Word("option") => self.option_statement(On::File(&mut d.options))?,
-            Token::Word("message") => d.message_type.push(self.message()?),
-            Token::Word("enum") => d.enum_type.push(self.enumeration()?),
+            Token::Word("message") => d.message_type.push(self.message(exported)?),
+            Token::Word("enum") => d.enum_type.push(self.enumeration(exported)?),
             Token::Word("extend") => self.extend(&mut d.extension, &mut d.message_type)?,
             Token::Word("service") => d.service.push(self.service()?),
             Token::Word("syntax" | "edition") => {
@@ -111,6 +96,40 @@ impl Grammar<'_> {
             }
             _ => return self.fail("a declaration"),
         }
+        Ok(())
+    }
+
+    fn import(&mut self, d: &mut FileDescriptorProto) -> ParseResult {
+        self.bump();
+        let edition_2024 = self.version == SyntaxVersion::Edition2024;
+        let (kind_at, index) = (self.place(), d.dependency.len());
+        let count = i32::try_from(index).unwrap_or(i32::MAX);
+        let option = edition_2024 && self.eat_word("option");
+        if self.eat_word("public") {
+            d.public_dependency.push(count);
+        } else if self.eat_word("weak") {
+            if edition_2024 {
+                return Err((kind_at, "edition 2024 has no weak imports".into()));
+            }
+            d.weak_dependency.push(count);
+        }
+        if !option && !self.option_imports.is_empty() {
+            return Err((kind_at, "this must stand before each `import option`".into()));
+        }
+        let at = self.place();
+        self.counted("import", index + self.option_imports.len(), at);
+        let import = self.utf8()?;
+        if !plain(&import) {
+            return Err((at, not_plain(&import)));
+        }
+        if option {
+            d.special_fields.mut_unknown_fields().add_length_delimited(15, import.clone().into());
+            self.option_imports.push(import);
+        } else {
+            d.dependency.push(import);
+        }
+        self.expect(';')?;
+        self.end(None);
         Ok(())
     }
 
@@ -123,9 +142,10 @@ impl Grammar<'_> {
         Ok((name.to_owned(), path))
     }
 
-    fn message(&mut self) -> ParseResult<DescriptorProto> {
+    fn message(&mut self, exported: Option<bool>) -> ParseResult<DescriptorProto> {
         let mut d = DescriptorProto::new();
         let (name, path) = self.named("a message's name")?;
+        self.visible(&path, exported, (11, &mut d.special_fields));
         d.set_name(name);
         self.message_body(path, &mut d)?;
         Ok(d)
@@ -143,9 +163,10 @@ impl Grammar<'_> {
     }
 
     fn message_statement(&mut self, d: &mut DescriptorProto) -> ParseResult {
+        let exported = self.exported()?;
         match *self.peek() {
-            Token::Word("message") => d.nested_type.push(self.message()?),
-            Token::Word("enum") => d.enum_type.push(self.enumeration()?),
+            Token::Word("message") => d.nested_type.push(self.message(exported)?),
+            Token::Word("enum") => d.enum_type.push(self.enumeration(exported)?),
             Token::Word("extend") => {
                 // The scope for types inside would be wrong.
                 self.beyond = true;
@@ -232,10 +253,8 @@ impl Grammar<'_> {
                 return self.fail(if named { "a name" } else { "a number" });
             }
             match *self.peek() {
-                Token::Text(_) if self.version != SyntaxVersion::Edition => {
-                    names.push(self.utf8()?)
-                }
-                Token::Word(name) if self.version == SyntaxVersion::Edition => {
+                Token::Text(_) if !self.version.is_edition() => names.push(self.utf8()?),
+                Token::Word(name) if self.version.is_edition() => {
                     self.bump();
                     names.push(name.to_owned());
                 }
@@ -255,9 +274,10 @@ impl Grammar<'_> {
         Ok(ranges)
     }
 
-    fn enumeration(&mut self) -> ParseResult<EnumDescriptorProto> {
+    fn enumeration(&mut self, exported: Option<bool>) -> ParseResult<EnumDescriptorProto> {
         let mut d = EnumDescriptorProto::new();
         let (name, path) = self.named("an enum's name")?;
+        self.visible(&path, exported, (6, &mut d.special_fields));
         d.set_name(name);
         self.block(path, |g| g.enum_statement(&mut d))?;
         Ok(d)

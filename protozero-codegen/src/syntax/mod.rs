@@ -10,6 +10,7 @@
 //! are resolved later, in `link`.
 
 mod cursor;
+mod exported;
 mod field;
 mod grammar;
 mod import;
@@ -17,6 +18,7 @@ mod lexer;
 mod option;
 mod output;
 mod remark;
+mod visibility;
 
 pub(crate) use import::{PLAIN, not_plain, plain};
 pub(crate) use output::{Constant, Syntax, WRITTEN, WrittenOption};

@@ -136,9 +136,14 @@ impl On<'_> {
     }
 }
 
-/// Numbers of a feature and of its value (`descriptor.proto`, `FeatureSet`). A feature number of 0 means that it does
-/// not change the encoding.
-fn feature(name: &str, value: &str) -> Result<(u8, u8), String> {
+/// `FeatureSet.enforce_naming_style`. Names are not checked for style here: each valid schema has code.
+const STYLE: u8 = 7;
+/// `FeatureSet.default_symbol_visibility`.
+const VISIBILITY: u8 = 8;
+
+/// Numbers of a feature and of its value (`descriptor.proto`, `FeatureSet`).
+fn feature(version: SyntaxVersion, name: &str, value: &str) -> Result<(u8, u8), String> {
+    let edition_2024 = version == SyntaxVersion::Edition2024;
     let values: &[&str] = match name {
         "field_presence" => &["EXPLICIT", "IMPLICIT", "LEGACY_REQUIRED"],
         "enum_type" => &["OPEN", "CLOSED"],
@@ -146,7 +151,14 @@ fn feature(name: &str, value: &str) -> Result<(u8, u8), String> {
         "utf8_validation" => &["", "VERIFY", "NONE"],
         "message_encoding" => &["LENGTH_PREFIXED", "DELIMITED"],
         "json_format" => &["ALLOW", "LEGACY_BEST_EFFORT"],
-        _ => return Err(format!("feature {name} is not known in edition 2023")),
+        "enforce_naming_style" if edition_2024 => &["STYLE2024", "STYLE_LEGACY"],
+        "default_symbol_visibility" if edition_2024 => {
+            &["EXPORT_ALL", "EXPORT_TOP_LEVEL", "LOCAL_ALL", "STRICT"]
+        }
+        _ => {
+            let year = if edition_2024 { 2024 } else { 2023 };
+            return Err(format!("feature {name} is not known in edition {year}"));
+        }
     };
     let number = match name {
         "field_presence" => 1,
@@ -154,7 +166,9 @@ fn feature(name: &str, value: &str) -> Result<(u8, u8), String> {
         "repeated_field_encoding" => 3,
         "utf8_validation" => 4,
         "message_encoding" => 5,
-        _ => 6,
+        "json_format" => 6,
+        "enforce_naming_style" => STYLE,
+        _ => VISIBILITY,
     };
     match (1..).zip(values).find(|(_, v)| **v == value && !value.is_empty()) {
         Some((at, _)) => Ok((number, at)),
@@ -208,12 +222,12 @@ impl Grammar<'_> {
         }
         let parts: Vec<&str> = path.iter().map(|(part, _)| part.as_str()).collect();
         match (parts.as_slice(), value) {
-            (["features", ..], _) if self.version != SyntaxVersion::Edition => {
+            (["features", ..], _) if !self.version.is_edition() => {
                 Err((at, "features need an edition".into()))
             }
             (["features"], Constant::Message(fields)) => {
                 let set = fields.iter().map(|(name, value)| (name.as_str(), value));
-                Self::features(on, at, set)?;
+                self.features(on, at, set)?;
                 // A feature of another language, such as `[pb.cpp]`.
                 let others = |(name, _): &(String, Constant)| name.starts_with('[');
                 let others: Vec<_> = fields.into_iter().filter(others).collect();
@@ -222,8 +236,13 @@ impl Grammar<'_> {
                 }
                 Ok(())
             }
-            (["features", name], value) => Self::features(on, at, [(*name, &value)].into_iter()),
+            (["features", name], value) => self.features(on, at, [(*name, &value)].into_iter()),
             ([GONE], _) if matches!(on, On::File(_)) => Ok(()),
+            ([name @ ("ctype" | "java_multiple_files")], _)
+                if self.version == SyntaxVersion::Edition2024 =>
+            {
+                Err((at, format!("edition 2024 has no {name}: a feature is in its place")))
+            }
             ([name], value) => self.plain(on, name, value, at, value_at),
             _ => Err((at, format!("option {} is not known", parts.join(".")))),
         }
@@ -259,6 +278,7 @@ impl Grammar<'_> {
     }
 
     fn features<'f>(
+        &mut self,
         on: &mut On<'_>,
         at: Place,
         set: impl Iterator<Item = (&'f str, &'f Constant)>,
@@ -272,18 +292,23 @@ impl Grammar<'_> {
                 }
                 return Err((at, format!("feature {name} wants a name")));
             };
-            let (number, value) = feature(name, value).map_err(|message| (at, message))?;
+            let (number, value) =
+                feature(self.version, name, value).map_err(|message| (at, message))?;
             let places: &[&str] = match number {
                 2 => &["enum"],
                 6 => &["message", "enum"],
+                STYLE => continue,
+                VISIBILITY => &[],
                 _ => &["field"],
             };
             if of != "file" && !places.contains(&of) {
-                let places = places.join(" or ");
-                return Err((
-                    at,
-                    format!("feature {name} is of a file or {places}, not of a {of}"),
-                ));
+                let places: String = places.iter().map(|place| format!(" or {place}")).collect();
+                return Err((at, format!("feature {name} is of a file{places}, not of a {of}")));
+            }
+            // The compiler alone needs it, so descriptor sets do not have it.
+            if number == VISIBILITY {
+                self.visibility.set_unmarked(value);
+                continue;
             }
             if of == "file" && (number, value) == (1, 3) {
                 return Err((at, "fields are required one by one, not all of a file".into()));
@@ -328,7 +353,7 @@ impl Grammar<'_> {
                 d.options.mut_or_insert_default().set_deprecated(bool()?);
             }
             (On::Field(d), "packed") => {
-                if self.version == SyntaxVersion::Edition {
+                if self.version.is_edition() {
                     let use_that = "features.repeated_field_encoding";
                     return Err((at, format!("editions have no `packed`: it is {use_that}")));
                 }

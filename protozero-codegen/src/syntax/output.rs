@@ -1,5 +1,7 @@
 //! The results of the parser.
 
+use std::collections::BTreeSet;
+
 use protobuf::descriptor::FileDescriptorProto;
 
 use crate::notes::{Notes, Place};
@@ -10,8 +12,19 @@ pub(crate) struct Syntax {
     pub notes: Notes,
     /// Options to be interpreted later; descriptors hold their indices in field [`WRITTEN`] of the options.
     pub options: Vec<WrittenOption>,
+    /// Files of `import option`. Only options use their names.
+    pub option_imports: Vec<String>,
+    /// Paths of the types that other files cannot use.
+    pub local: BTreeSet<String>,
     /// The file uses something that protobuf-parse cannot read.
     pub beyond: bool,
+}
+
+impl Syntax {
+    /// Every file that it imports, in the order of the notes about them.
+    pub fn imports(&self) -> impl Iterator<Item = &String> {
+        self.descriptor.dependency.iter().chain(&self.option_imports)
+    }
 }
 
 /// Field of the options message that holds the index of a [`WrittenOption`]: `uninterpreted_option`.

@@ -19,7 +19,7 @@ macro_rules! files {
 
 const FILES: &[(&str, &str)] = files! {
     "any.proto" "api.proto" "compiler/plugin.proto" "cpp_features.proto" "descriptor.proto"
-    "duration.proto" "empty.proto" "field_mask.proto" "java_features.proto" "source_context.proto"
+    "duration.proto" "empty.proto" "field_mask.proto" "go_features.proto" "java_features.proto" "source_context.proto"
     "struct.proto" "timestamp.proto" "type.proto" "wrappers.proto"
 };
 
@@ -61,8 +61,7 @@ pub(crate) fn source(path: &str) -> Option<Source> {
 /// The built-in files that `files` import and do not contain.
 pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
     let known: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
-    let mut open: Vec<String> =
-        files.iter().flat_map(|f| f.descriptor.dependency.iter().cloned()).collect();
+    let mut open: Vec<String> = files.iter().flat_map(|f| f.imports().cloned()).collect();
     let mut found = BTreeSet::new();
     while let Some(path) = open.pop() {
         let at = FILES.iter().position(|(name, _)| *name == path);

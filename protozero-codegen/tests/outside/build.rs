@@ -23,6 +23,7 @@ fn main() -> Result<(), BuildError> {
         "two.proto",
         "three.proto",
         "edition.proto",
+        "edition_2024.proto",
         "zoo/deep/names.proto",
         "zoo/deep/odd.proto",
         "1-empty.proto",

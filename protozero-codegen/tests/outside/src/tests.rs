@@ -69,6 +69,23 @@ fn editions_mean_what_they_say() {
 }
 
 #[test]
+fn edition_2024_has_local_types_and_imports_of_options() {
+    use crate::all::kitchen::edition_2024::{Oven, Oven_Door, Oven_Mode, inner__rack_};
+    let oven = Oven {
+        degrees: Some(200),
+        light: Some(Lights::Red),
+        rack: Some(inner__rack_ { local: vec![1, 2], ..Default::default() }),
+        mode: Oven_Mode::Grill,
+        door: Some(Oven_Door { open: Some(true), ..Default::default() }),
+        ..Default::default()
+    };
+    let bytes = oven.encode_to_vec();
+    let expected = b"\x08\xc8\x01\x10\x06\x1b\x12\x02\x01\x02\x1c\x20\x01\x2a\x02\x08\x01";
+    assert_eq!(bytes, expected);
+    assert_eq!(Oven::decode(&bytes), Ok(oven));
+}
+
+#[test]
 fn defaults_and_groups_of_proto2() {
     let mut all = Everything::default();
     assert_eq!(all.a_string_or_default(), "it's\t\"here\"");
