@@ -1,8 +1,8 @@
 //! Maps, whose entries are printed in the order of their keys.
 //!
-//! The entries of a small map with texts as keys are sorted in an array. Of other maps it is found out first if they are
-//! sorted, as most encoders write them; if not, their entries are collected and sorted. Of entries with one key, the last
-//! counts.
+//! The entries of a small map with texts as keys are sorted in an array. Of other maps it is found out first if they
+//! are sorted, as most encoders write them; if not, their entries are collected and sorted. Of entries with one key,
+//! the last counts.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -167,8 +167,8 @@ impl Daemon {
     }
 }
 
-/// What the daemon says of itself. None if it took longer than a call may: it may have much to do that peers left
-/// behind, and a slow machine under it. Ask again then.
+/// The state of the service. None if the answer took longer than a call may: on a slow machine the service may have
+/// much to do that peers left behind. Ask again then.
 pub fn state(consumer: &mut Consumer, sessions_only: bool) -> Outcome<Option<TracingServiceState>> {
     match consumer.query_service_state(sessions_only) {
         Ok(state) => Ok(Some(state)),
