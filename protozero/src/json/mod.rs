@@ -1,6 +1,9 @@
 //! Protobuf's JSON format: prints and parses messages, with generated or dynamic descriptors.
 //!
 //! ```text
+//!  struct ─────print──▶ JSON           straight from the fields, and back
+//!  JSON ───────parse──▶ struct
+//!
 //!  wire bytes ──print──▶ JSON          the fields in the order of the bytes
 //!  JSON ──lexer──▶ tokens ──parse──▶ wire bytes
 //!                             └────▶ error: file:line:col, the line, a caret
@@ -9,9 +12,11 @@
 //! A generated message [prints](to_string) and [parses](from_str) itself in one call, with the descriptor that its
 //! type knows ([`Named`](crate::Named)). The functions that take a descriptor are for messages without a Rust type.
 //!
-//! Both directions convert without a tree of values in between: a message is read once for its shape, and once for
-//! its content. Only bytes that no encoder writes (a field that occurs twice, keys of a map out of order) are decoded
-//! to a [`DynamicMessage`] first.
+//! Both directions convert without a tree of values in between. A generated or derived struct becomes text, and text
+//! a struct, without bytes of protobuf in between. By way of bytes go: messages of `rt::compact!`, what has unknown
+//! fields or is printed with [`PrintOptions`] or to a writer, a text with a `google.protobuf.Any`, a `FieldMask`, an
+//! extension or an unknown name, and each text that is wrong, so that an error is the same in both ways.
+//! Only bytes that no encoder writes (a field that occurs twice) are decoded to a [`DynamicMessage`] first.
 //!
 //! The format is that of protobuf's documentation ("ProtoJSON"):
 //!

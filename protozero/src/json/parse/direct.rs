@@ -222,9 +222,6 @@ impl Source<'_> {
         context: DecodeContext<'_>,
     ) -> Option<()> {
         slot.merge_field(WireField { number: field.number, value, raw: &[] }, context)?;
-        if self.pending.take() != Pending::Nothing {
-            return None;
-        }
         text.leave(self.left.get())
     }
 

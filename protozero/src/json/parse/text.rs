@@ -23,7 +23,7 @@ impl<'t> Text<'t> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes on where `left` bytes are left.
+    /// Goes on where `left` bytes are left. None if nothing was read: nobody asked for it, and `left` is old.
     #[inline]
     pub(super) fn leave(&mut self, left: usize) -> Option<()> {
         self.at = self.bytes.len().checked_sub(left).filter(|at| *at > self.at)?;

@@ -28,6 +28,7 @@ struct All {
     by_flag: BTreeMap<bool, All>,
     by_id: BTreeMap<i32, String>,
     by_fixed: BTreeMap<u64, i32>,
+    by_name: BTreeMap<String, i32>,
     pick: Option<Pick>,
     a_name_that_is_longer_than_most: Option<u32>,
     unknown_fields: UnknownFields,
@@ -42,6 +43,7 @@ enum Pick {
 rt::owned! { All;
     optional a_name_that_is_longer_than_most = 40 as Fixed32;
     oneof pick = 20 | 21;
+    map by_name = 15 as Text, Int32;
     map by_fixed = 14 as Fixed64, Int32;
     map by_id = 13 as Sint32, Text;
     map by_flag = 12 as Bool, Nested(All);
@@ -76,6 +78,7 @@ d::describe! { All, d::message("t.All", &[
     d::map("by_flag", 12, &[Kind::Bool, Kind::Message(|| All::DESCRIPTOR)]),
     d::map("by_id", 13, &[Kind::Sint32, Kind::String]),
     d::map("by_fixed", 14, &[Kind::Fixed64, Kind::Int32]),
+    d::map("by_name", 15, &[Kind::String, Kind::Int32]),
     d::optional("number", 20, Kind::Int32).of("pick"),
     d::optional("message", 21, Kind::Message(|| All::DESCRIPTOR)).of("pick"),
     d::optional("a_name_that_is_longer_than_most", 40, Kind::Fixed32),
@@ -95,6 +98,23 @@ rt::owned! { Timestamp;
 d::describe! { Timestamp, d::message("google.protobuf.Timestamp", &[
     d::optional("seconds", 1, Kind::Int64).implicit(),
     d::optional("nanos", 2, Kind::Int32).implicit(),
+]) }
+
+/// A struct whose lines are in the wrong order.
+#[derive(Clone, PartialEq, Default)]
+struct Turned {
+    first: Option<i32>,
+    second: Option<i32>,
+    unknown_fields: UnknownFields,
+}
+
+rt::owned! { Turned;
+    optional first = 1 as Int32;
+    optional second = 2 as Int32;
+}
+d::describe! { Turned, d::message("t.Turned", &[
+    d::optional("first", 1, Kind::Int32),
+    d::optional("second", 2, Kind::Int32),
 ]) }
 
 /// A struct with one field, and a descriptor that says something else of it.
@@ -151,6 +171,7 @@ fn all(level: u32) -> All {
         by_flag: BTreeMap::from([(false, inner()), (true, All::default())]),
         by_id: BTreeMap::from([(-3, "a".into()), (4, String::new())]),
         by_fixed: BTreeMap::from([(0, 0), (u64::MAX, 1)]),
+        by_name: BTreeMap::from([(String::new(), -1), ("a".into(), 0), ("ab".into(), 1)]),
         pick: Some(if level == 1 { Pick::Number(0) } else { Pick::Message(Box::new(inner())) }),
         a_name_that_is_longer_than_most: Some(u32::MAX),
         ..Default::default()
@@ -189,9 +210,41 @@ fn a_struct_that_is_not_as_its_descriptor_says() {
     same(&NoText { field: Some(String::new()), unknown_fields: unknown_fields() }, false);
     same(&NoGroup { field: Some(All::default()), unknown_fields: unknown_fields() }, false);
     same(&NoMap { field: BTreeMap::from([(1, 2)]), unknown_fields: unknown_fields() }, false);
+    same(&Turned { first: Some(1), second: Some(2), unknown_fields: unknown_fields() }, false);
     let mut message = all(1);
     message.children[0].unknown_fields.push_varint(1000, 1);
     same(&message, false);
+}
+
+/// `message` so many levels below another.
+fn inside(levels: u32, message: All) -> All {
+    (0..levels).fold(message, |message, _| All { children: vec![message], ..Default::default() })
+}
+
+/// Maps with entries in any order, as other encoders write them, with more and fewer than are sorted in an array.
+#[test]
+fn maps_in_any_order() {
+    let entry = |key: usize| {
+        let by_name = BTreeMap::from([(format!("k{key}"), key as i32)]);
+        All { by_name, ..Default::default() }.encode_to_vec()
+    };
+    for len in 0..20 {
+        for step in [1, 3, 7, 19] {
+            let keys = (0..len).map(|at| at * step % 19);
+            let wire: Vec<u8> = keys.clone().chain(keys.take(len % 2)).flat_map(entry).collect();
+            let expected = to_string(&All::decode(&wire).expect("a message")).expect("JSON");
+            let printed = print_bytes(&All::descriptor(), &wire, &PrintOptions::default());
+            assert_eq!(printed.expect("JSON"), expected);
+        }
+    }
+    // The value of one key twice: in two entries, and in one.
+    for wire in [
+        &b"\x7a\x05\x0a\x01a\x10\x01\x7a\x05\x0a\x01a\x10\x02"[..],
+        b"\x7a\x07\x0a\x01a\x10\x01\x10\x02",
+    ] {
+        let printed = print_bytes(&All::descriptor(), wire, &PrintOptions::default());
+        assert_eq!(printed.expect("JSON"), r#"{"byName":{"a":2}}"#);
+    }
 }
 
 /// As deep as messages can be encoded, and one level deeper.
@@ -203,6 +256,12 @@ fn levels_are_bounded() {
         assert_eq!(is_printed, message.try_encode_to_vec().is_ok(), "{level}");
         let direct = print::direct(&All::descriptor(), |out| message.put_direct(out));
         assert_eq!(direct.is_some(), is_printed, "{level}");
+        // An entry is one level more.
+        let by_id = BTreeMap::from([(1, String::new())]);
+        let with_map = inside(level, All { by_id, ..Default::default() });
+        assert_eq!(to_string(&with_map).is_ok(), with_map.try_encode_to_vec().is_ok(), "{level}");
+        let direct = print::direct(&All::descriptor(), |out| with_map.put_direct(out));
+        assert_eq!(direct.is_some(), with_map.try_encode_to_vec().is_ok(), "{level}");
         // Through each kind of nested message.
         message = match level % 4 {
             0 => All { children: vec![message], ..Default::default() },
@@ -314,6 +373,8 @@ fn a_struct_that_is_not_as_its_descriptor_says_is_parsed() {
     reads::<NoBytesGroup>(r#"{"f":{"name":"a"}}"#, false);
     reads::<NoGroup>(r#"{"f":{"name":"a"}}"#, false);
     reads::<NoMessage>(r#"{"f":"\u0001"}"#, false);
+    // A group of a number, which is base64, too.
+    reads::<NoMessage>(r#"{"f":"3PA4"}"#, false);
     reads::<NoMap>(r#"{"f":1}"#, false);
     reads::<NoEntries>(r#"{"f":{"1":2}}"#, false);
 }
@@ -338,9 +399,11 @@ proptest! {
     fn any_change(changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, "[{}\\[\\]:,\"\\\\0-9a-z .-]{0,3}"), 1..4)) {
         let mut text = to_string(&all(1)).expect("JSON");
         for (at, len, piece) in changes {
-            let at = text.floor_char_boundary(at.index(text.len()));
-            let end = text.ceil_char_boundary((at + len).min(text.len()));
-            text.replace_range(at..end, &piece);
+            let at = at.index(text.len());
+            let end = (at + len).min(text.len());
+            if text.is_char_boundary(at) && text.is_char_boundary(end) {
+                text.replace_range(at..end, &piece);
+            }
         }
         if let Some(message) = parse::direct::<All>(&All::descriptor(), &text) {
             let by_bytes = parsed(&text);
