@@ -41,7 +41,7 @@ const STEPS: &[Step] = &[
         sim::run(ctx, &arguments.map(str::to_owned))
     }),
     ("load", "debug", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
-    ("siege", "debug", |ctx| load::siege(ctx, &["--short", "--seconds", "20"].map(str::to_owned))),
+    ("siege", "debug", |ctx| load::siege(ctx, &["--short", "--seconds", "60"].map(str::to_owned))),
     ("strace", "debug", |ctx| strace::run(ctx, &[])),
     ("interop", "debug", |ctx| interop::run(ctx, &[])),
     ("off", "debug", |ctx| off::run(ctx, &[])),

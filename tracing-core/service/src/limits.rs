@@ -319,17 +319,18 @@ pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
 /// Writers that a trace tells of by themselves: in the statistics of its session, with their histograms, and in what
 /// says which sequences are in which buffer. It takes some milliseconds, each time that it is asked for.
 pub const WRITERS_TOLD_MAX: usize = 4096;
-/// Sequences with chunks in a buffer: the index takes about 300 bytes for each. Beyond this many the oldest chunks are
-/// evicted, as if the buffer were full. A buffer has one for so many bytes ...
-pub const BYTES_PER_SEQUENCE: usize = 512;
-/// ... but at least this many ...
-pub const SEQUENCES_PER_BUFFER_MIN: usize = 1024;
-/// ... and at most this many: a clone copies the index in one turn.
-pub const SEQUENCES_PER_BUFFER_MAX: usize = 128 * 1024;
-/// Chunks in the slower map of their sequence that count like a sequence.
-pub const OUTLIERS_PER_SEQUENCE: usize = 16;
-/// Chunks in a buffer, for the same reason: as many as a buffer of 4 GiB has if each has 256 bytes.
-pub const CHUNKS_PER_BUFFER_MAX: usize = 16 * 1024 * 1024;
+/// Entries of the index of a buffer, of some eight bytes: each chunk is one. Beyond this many the oldest chunks are
+/// evicted, as if the buffer were full. There is one for so many bytes of the buffer: twice as many as it can have
+/// chunks, so that a sequence for each 512 bytes has its entries, too ...
+pub const BYTES_PER_INDEX_ENTRY: usize = 8;
+/// ... but at least this many, for a thousand sequences ...
+pub const INDEX_ENTRIES_MIN: usize = 32 * 1024;
+/// ... and at most this many, because a clone copies the index in one turn: 4 GiB of chunks of 256 bytes.
+pub const INDEX_ENTRIES_MAX: usize = 16 * 1024 * 1024;
+/// What a sequence with chunks counts for.
+pub const ENTRIES_PER_SEQUENCE: usize = 32;
+/// What a chunk counts for that is in the slower map of its sequence.
+pub const ENTRIES_PER_OUTLIER: usize = 4;
 /// Missing ids for which the index of a sequence keeps entries, in addition to one for each two chunks.
 /// Other chunks are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use crate::limits::SEQUENCE_HOLES_MAX;
+use crate::limits::{ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
 use abi::ids::ChunkId;
 use abi::map::BlockMap;
 
@@ -72,8 +72,8 @@ impl Chunks {
         self.outliers.get(&id.get()).copied()
     }
 
-    /// Adds a chunk that is not there yet.
-    pub(super) fn insert(&mut self, id: ChunkId, off: u32) {
+    /// Adds a chunk that is not there yet. `entries` counts chunks, and those in maps more.
+    pub(super) fn insert(&mut self, id: ChunkId, off: u32, entries: &mut usize) {
         if self.window.is_empty() {
             self.start = id.get();
         }
@@ -95,19 +95,24 @@ impl Chunks {
             self.start = id.get();
         } else {
             self.outliers.insert(id.get(), off);
+            *entries = entries.wrapping_add(ENTRIES_PER_OUTLIER);
             return;
         }
         self.in_window = self.in_window.saturating_add(1);
+        *entries = entries.wrapping_add(1);
     }
 
-    /// Removes a chunk.
-    pub(super) fn remove(&mut self, id: ChunkId) -> Option<u32> {
+    /// Removes a chunk. `entries` counts chunks, and those in maps more.
+    pub(super) fn remove(&mut self, id: ChunkId, entries: &mut usize) -> Option<u32> {
         let index = self.index(id.get());
         let taken = self.window.get_mut(index).map(|off| core::mem::replace(off, HOLE));
         let Some(off) = taken.filter(|off| *off != HOLE) else {
-            return self.outliers.remove(&id.get());
+            let off = self.outliers.remove(&id.get())?;
+            *entries = entries.wrapping_sub(ENTRIES_PER_OUTLIER);
+            return Some(off);
         };
         self.in_window = self.in_window.saturating_sub(1);
+        *entries = entries.wrapping_sub(1);
         while let Some(&HOLE) = self.window.front() {
             self.window.pop_front();
             self.start = self.start.wrapping_add(1);
@@ -145,12 +150,6 @@ impl Chunks {
         let outlier = outlier.map(|(id, _)| *id);
         let closest = ahead.into_iter().chain(outlier);
         closest.min_by_key(|id| id.wrapping_sub(from.get())).map(ChunkId::new)
-    }
-
-    /// Chunks in the map.
-    #[inline]
-    pub(super) fn outliers(&self) -> usize {
-        self.outliers.len()
     }
 
     /// Memory of the window and the map, bytes.

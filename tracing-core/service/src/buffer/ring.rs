@@ -1,6 +1,6 @@
 //! What both versions of a buffer have in common: their state beside the sequences, and their operations.
 
-use super::index_size::IndexMax;
+use super::index_size::IndexEntries;
 use super::memory::Memory;
 use super::scan_budget::ScanBudget;
 use super::stats::Histograms;
@@ -24,7 +24,7 @@ pub(super) struct Common {
     pub(super) stats: Stats,
     pub(super) histograms: Histograms,
     pub(super) limits: BufferLimits,
-    pub(super) index_max: IndexMax,
+    pub(super) index_max: IndexEntries,
     /// Bytes behind the write position, around the end of the memory, in which there is no chunk: they were evicted
     /// because the index was too large.
     cleared: usize,
@@ -47,7 +47,7 @@ impl Common {
             stats: Stats { buffer_size: stats_bytes, ..Stats::default() },
             histograms: Histograms::of_buffer(bytes),
             limits,
-            index_max: IndexMax::of_buffer(bytes, limits.chunks_per_buffer_max),
+            index_max: IndexEntries::max(bytes),
             cleared: 0,
         })
     }
@@ -71,7 +71,9 @@ impl Common {
     /// The write position moves on by `len` bytes, or as many to the begin of the memory.
     #[inline]
     pub(super) fn note_written(&mut self, len: usize) {
-        self.cleared = self.cleared.saturating_sub(len);
+        if self.cleared > 0 {
+            self.cleared = self.cleared.saturating_sub(len);
+        }
     }
 
     /// Where the oldest record is that may be a chunk. None: there is no chunk.

@@ -3,7 +3,7 @@
 use super::snapshot::SnapshotLimits;
 #[cfg(doc)]
 use super::{TraceBuffer, WrapBuffer, loss};
-use crate::limits::{CHUNKS_PER_BUFFER_MAX, EMPTY_SEQUENCES_PER_BUFFER_MAX};
+use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 use crate::packet::Slices;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
@@ -155,8 +155,6 @@ pub(crate) struct BufferLimits {
     pub(super) empty_fragments_max: u32,
     /// Sequences without chunks that V1 remembers.
     pub(super) empty_sequences_per_buffer_max: usize,
-    /// Chunks of one buffer.
-    pub(super) chunks_per_buffer_max: usize,
     /// What an unfinished clone keeps.
     pub(super) clone: SnapshotLimits,
 }
@@ -166,7 +164,6 @@ impl BufferLimits {
     pub(crate) const DEFAULT: Self = Self {
         empty_fragments_max: EMPTY_FRAGMENTS_MAX,
         empty_sequences_per_buffer_max: EMPTY_SEQUENCES_PER_BUFFER_MAX,
-        chunks_per_buffer_max: CHUNKS_PER_BUFFER_MAX,
         clone: SnapshotLimits::DEFAULT,
     };
 
@@ -174,7 +171,6 @@ impl BufferLimits {
     pub(crate) const SMALL: Self = Self {
         empty_fragments_max: 3,
         empty_sequences_per_buffer_max: 8,
-        chunks_per_buffer_max: CHUNKS_PER_BUFFER_MAX,
         clone: SnapshotLimits {
             block_bytes: 64,
             clone_saved_bytes_max: 512,

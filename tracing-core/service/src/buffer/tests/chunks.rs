@@ -26,14 +26,16 @@ proptest! {
         asked in proptest::collection::vec(id(), 20),
     ) {
         let (mut ours, mut reference) = (Chunks::default(), BTreeMap::new());
+        let mut entries = 0;
         for (at, (id, kind)) in operations.into_iter().enumerate() {
             if kind == 0 {
-                prop_assert_eq!(ours.remove(ChunkId::new(id)), reference.remove(&id));
+                prop_assert_eq!(ours.remove(ChunkId::new(id), &mut entries), reference.remove(&id));
             } else if let Entry::Vacant(entry) = reference.entry(id) {
-                ours.insert(ChunkId::new(id), at as u32);
+                ours.insert(ChunkId::new(id), at as u32, &mut entries);
                 entry.insert(at as u32);
             }
             prop_assert_eq!(ours.is_empty(), reference.is_empty());
+            prop_assert!((reference.len()..=4 * reference.len()).contains(&entries), "{entries}");
             let bytes = ours.memory_bytes();
             prop_assert!(bytes <= BYTES + BYTES_PER_CHUNK * reference.len(), "{bytes}");
         }
@@ -53,15 +55,15 @@ proptest! {
 fn a_distant_chunk_makes_no_holes() {
     for distant in [1_000_000_u32, 1_000_000_u32.wrapping_neg()] {
         let mut chunks = Chunks::default();
-        chunks.insert(ChunkId::new(0), 0);
-        chunks.insert(ChunkId::new(distant), 16);
+        chunks.insert(ChunkId::new(0), 0, &mut 0);
+        chunks.insert(ChunkId::new(distant), 16, &mut 0);
         assert_eq!(chunks.get(ChunkId::new(distant)), Some(16));
         let bytes = chunks.memory_bytes();
         assert!(bytes <= BYTES, "{bytes} for two chunks");
     }
     let mut chunks = Chunks::default();
     for number in 0..100 {
-        chunks.insert(ChunkId::new(number * 100), number);
+        chunks.insert(ChunkId::new(number * 100), number, &mut 0);
     }
     let bytes = chunks.memory_bytes();
     assert!(bytes <= BYTES + 100 * BYTES_PER_CHUNK / 2, "{bytes} for a hundred");
@@ -73,8 +75,8 @@ fn a_close_chunk_makes_holes() {
     let distance = SEQUENCE_HOLES_MAX as u32;
     for close in [distance, distance.wrapping_neg()] {
         let mut chunks = Chunks::default();
-        chunks.insert(ChunkId::new(0), 0);
-        chunks.insert(ChunkId::new(close), 16);
+        chunks.insert(ChunkId::new(0), 0, &mut 0);
+        chunks.insert(ChunkId::new(close), 16, &mut 0);
         let bytes = chunks.memory_bytes();
         assert!(bytes >= (SEQUENCE_HOLES_MAX + 1) * size_of::<u32>(), "{bytes} for {close}");
     }

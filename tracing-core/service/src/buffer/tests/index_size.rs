@@ -2,10 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::harness::{LIMITS, chunk, read};
-use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
+use super::harness::{buffer, chunk, read};
+use crate::buffer::index_size::IndexEntries;
+use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::limits::{
-    BYTES_PER_SEQUENCE, OUTLIERS_PER_SEQUENCE, SEQUENCES_PER_BUFFER_MAX, SEQUENCES_PER_BUFFER_MIN,
+    BYTES_PER_INDEX_ENTRY, ENTRIES_PER_OUTLIER, ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX,
+    INDEX_ENTRIES_MIN,
 };
 
 const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
@@ -51,16 +53,18 @@ fn a_small_buffer_remembers_few_writers() {
     }
 }
 
+/// A sequence with one chunk, entries.
+const SEQUENCE: usize = ENTRIES_PER_SEQUENCE + 1;
+
 /// Of so many writers the newest chunks stay, and those of one more make the oldest leave.
 #[test]
 fn a_buffer_has_as_many_sequences_as_its_size_allows() {
-    let per_mib = (1 << 20) / BYTES_PER_SEQUENCE;
-    for (bytes, max) in [(1 << 20, per_mib), (256 * 1024, SEQUENCES_PER_BUFFER_MIN)] {
+    let per_mib = (1 << 20) / BYTES_PER_INDEX_ENTRY / SEQUENCE;
+    for (bytes, max) in [(1 << 20, per_mib), (128 * 1024, INDEX_ENTRIES_MIN / SEQUENCE)] {
         for version in VERSIONS {
             let mut buffer = TraceBuffer::new(bytes, Policy::Ring, version).expect("memory");
-            let writers = max as u32 + 10;
-            for number in 0..writers {
-                chunk(1, number as u16 + 1, 0).packet(20, 'a').copy(&mut buffer);
+            for number in 0..max as u16 + 10 {
+                chunk(1, number + 1, 0).packet(20, 'a').copy(&mut buffer);
             }
             let packets = read(&mut buffer, usize::MAX);
             assert_eq!(packets.len(), max, "{version:?}");
@@ -75,10 +79,9 @@ fn a_buffer_has_as_many_sequences_as_its_size_allows() {
 #[test]
 fn the_largest_buffer_has_a_limited_index() {
     for version in VERSIONS {
-        let size = 2 * SEQUENCES_PER_BUFFER_MAX * BYTES_PER_SEQUENCE;
+        let size = 2 * INDEX_ENTRIES_MAX * BYTES_PER_INDEX_ENTRY;
         let mut buffer = TraceBuffer::new(size, Policy::Ring, version).expect("memory");
-        let writers = SEQUENCES_PER_BUFFER_MAX as u32 + 1000;
-        for number in 0..writers {
+        for number in 0..(INDEX_ENTRIES_MAX / SEQUENCE) as u32 + 1000 {
             let (producer, writer) = ((number >> 16) as u16 + 1, number as u16);
             chunk(producer, writer, 0).packet(20, 'a').copy(&mut buffer);
         }
@@ -95,9 +98,9 @@ fn distant_chunks_do_not_make_the_index_large() {
         for number in 0..100_000 {
             chunk(1, 1, number * 1000).packet(16, 'a').copy(&mut buffer);
         }
-        let outliers = size / BYTES_PER_SEQUENCE * OUTLIERS_PER_SEQUENCE;
+        let outliers = size / BYTES_PER_INDEX_ENTRY / ENTRIES_PER_OUTLIER;
         let kept = chunks(&buffer);
-        assert!(kept.abs_diff(outliers) <= OUTLIERS_PER_SEQUENCE, "{version:?}: {kept}");
+        assert!(kept.abs_diff(outliers) < ENTRIES_PER_SEQUENCE, "{version:?}: {kept}");
         // The count is right when they leave.
         for id in 0..100_000 {
             chunk(1, 2, id).packet(16, 'b').copy(&mut buffer);
@@ -106,13 +109,18 @@ fn distant_chunks_do_not_make_the_index_large() {
     }
 }
 
+/// A buffer whose index may have so many entries.
+fn limited(policy: Policy, version: Version, entries: usize) -> TraceBuffer {
+    let mut buffer = buffer(4096, policy, version);
+    buffer.common_mut().index_max = IndexEntries::new(entries);
+    buffer
+}
+
 /// A buffer that discards keeps what came first.
 #[test]
 fn a_discarding_buffer_with_a_large_index_is_full() {
     for version in VERSIONS {
-        let limits = BufferLimits { chunks_per_buffer_max: 10, ..LIMITS };
-        let buffer = TraceBuffer::with_limits(4096, Policy::Discard, version, limits);
-        let mut buffer = buffer.expect("memory");
+        let mut buffer = limited(Policy::Discard, version, ENTRIES_PER_SEQUENCE + 10);
         for id in 0..20 {
             chunk(1, 1, id).packet(20, char::from(b'a' + id as u8)).copy(&mut buffer);
         }
@@ -130,35 +138,46 @@ fn content(buffer: &TraceBuffer) -> Vec<Vec<u8>> {
     packets
 }
 
-const CHUNKS_MAX: usize = 10;
+/// Chunks of two writers: with 20 of these there is no room for a third one.
+const ENTRIES_MAX: usize = 3 * ENTRIES_PER_SEQUENCE;
+
+/// How many of the last chunks, by their writers, have so few entries.
+fn newest(writers: impl DoubleEndedIterator<Item = u16>) -> usize {
+    let mut entries = 0;
+    let mut known = [false; 3];
+    let fits = |writer: &u16| {
+        let known = core::mem::replace(&mut known[usize::from(*writer)], true);
+        entries += 1 + usize::from(!known) * ENTRIES_PER_SEQUENCE;
+        entries <= ENTRIES_MAX
+    };
+    writers.rev().take_while(fits).count()
+}
 
 proptest! {
-    /// A buffer with few chunks at most has the newest ones of a buffer without that limit.
+    /// A buffer with a small index has the newest chunks of one without that limit.
     #[test]
     fn the_oldest_chunks_leave(
         sizes in proptest::collection::vec((0..3_u16, prop_oneof![4..40_usize, 100..1000_usize]), 0..200),
     ) {
         for version in VERSIONS {
-            let limits = BufferLimits { chunks_per_buffer_max: CHUNKS_MAX, ..LIMITS };
-            let mut limited =
-                TraceBuffer::with_limits(4096, Policy::Ring, version, limits).expect("memory");
-            let mut other =
-                TraceBuffer::with_limits(4096, Policy::Ring, version, LIMITS).expect("memory");
+            let mut small = limited(Policy::Ring, version, ENTRIES_MAX);
+            let mut other = buffer(4096, Policy::Ring, version);
             let mut ids = [0; 3];
             for (number, (writer, len)) in sizes.iter().enumerate() {
                 let id = &mut ids[usize::from(*writer)];
                 // The packet begins with its number, in the order of writing.
                 let mut packet = (number as u32).to_be_bytes().to_vec();
                 packet.resize(*len, 0);
-                let mut header = vec![packet.len() as u8 | 0x80, (packet.len() >> 7) as u8];
-                header.append(&mut packet);
-                for buffer in [&mut limited, &mut other] {
-                    chunk(1, writer + 1, *id).bytes(&header).count(1).copy(buffer);
+                let mut bytes = vec![packet.len() as u8 | 0x80, (packet.len() >> 7) as u8];
+                bytes.append(&mut packet);
+                for buffer in [&mut small, &mut other] {
+                    chunk(1, writer + 1, *id).bytes(&bytes).count(1).copy(buffer);
                 }
                 *id += 1;
-                let (kept, all) = (content(&limited), content(&other));
-                let newest = all.len().saturating_sub(CHUNKS_MAX);
-                prop_assert_eq!(&kept, &all[newest..], "{:?} {}", version, number);
+                let (kept, all) = (content(&small), content(&other));
+                let newest = newest(sizes[..=number].iter().map(|(writer, _)| *writer));
+                let from = all.len().saturating_sub(newest);
+                prop_assert_eq!(&kept, &all[from..], "{:?} {}", version, number);
             }
         }
     }

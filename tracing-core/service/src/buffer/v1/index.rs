@@ -2,7 +2,7 @@
 
 use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
-use crate::buffer::index_size::{IndexCount, IndexMax};
+use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
@@ -73,7 +73,7 @@ pub(super) struct Index {
     empty: usize,
     /// Sequences so far whose producer id has another owner now.
     past: u32,
-    count: IndexCount,
+    entries: IndexEntries,
     cache: SlotCache,
 }
 
@@ -85,11 +85,10 @@ impl Index {
         chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
     }
 
-    /// Whether there is more than `max`.
+    /// How much is in it.
     #[inline]
-    pub(super) fn exceeds(&self, max: &IndexMax) -> bool {
-        let without_chunks = self.free.len().saturating_add(self.empty);
-        max.is_exceeded(self.slots.len().saturating_sub(without_chunks), &self.count)
+    pub(super) fn entries(&self) -> IndexEntries {
+        self.entries
     }
 
     /// A copy in which no sequence has a histogram yet.
@@ -212,31 +211,27 @@ impl Index {
 
     /// Adds a chunk to a sequence.
     pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) {
-        let Self { slots, count, .. } = self;
+        let Self { slots, entries, .. } = self;
         let at = usize::try_from(slot).ok();
         let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
-        let was_empty = sequence.chunks.is_empty();
-        count.insert(&mut sequence.chunks, id, off);
-        if was_empty {
+        if entries.insert(&mut sequence.chunks, id, off) {
             self.empty = self.empty.saturating_sub(1);
         }
     }
 
     /// Removes a chunk from its sequence. The sequence stays.
     pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
-        let Self { slots, count, .. } = self;
+        let Self { slots, entries, .. } = self;
         let at = usize::try_from(slot).ok();
         let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
-        if count.remove(&mut sequence.chunks, id).is_none() {
-            return;
-        }
+        let Some(is_empty) = entries.remove(&mut sequence.chunks, id) else { return };
         // Without its first chunk the sequence still has no hole up to the place to resume.
         sequence.resume = sequence.resume.filter(|r| r.first == id && r.at != id);
         if let Some(resume) = &mut sequence.resume {
             resume.first = id.next();
         }
         sequence.forget_stall_at(id);
-        if sequence.chunks.is_empty() {
+        if is_empty {
             let key = sequence.key;
             self.empty = self.empty.saturating_add(1);
             if key & u64::from(u32::MAX) != u64::from(PRESENT) {

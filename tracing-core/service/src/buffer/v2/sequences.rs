@@ -5,7 +5,7 @@
 //! identity than before, a new sequence begins, and the old one is only read to its end.
 
 use crate::buffer::chunks::Chunks;
-use crate::buffer::index_size::{IndexCount, IndexMax};
+use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
 use crate::buffer::{Identity, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
@@ -105,7 +105,7 @@ pub(super) struct Sequences {
     empty: usize,
     /// Chunks copied so far: the time of `emptied`.
     clock: u64,
-    count: IndexCount,
+    entries: IndexEntries,
     cache: SlotCache,
 }
 
@@ -117,11 +117,10 @@ impl Sequences {
         chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
     }
 
-    /// Whether there is more than `max`.
+    /// How much is in it.
     #[inline]
-    pub(super) fn exceeds(&self, max: &IndexMax) -> bool {
-        let without_chunks = self.free.len().saturating_add(self.empty);
-        max.is_exceeded(self.slots.len().saturating_sub(without_chunks), &self.count)
+    pub(super) fn entries(&self) -> IndexEntries {
+        self.entries
     }
 
     #[inline]
@@ -194,12 +193,12 @@ impl Sequences {
 
     /// Adds a chunk to a sequence; returns whether there are later ones.
     pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) -> bool {
-        let Self { slots, count, .. } = self;
+        let Self { slots, entries, .. } = self;
         let at = usize::try_from(slot).ok();
         let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return false };
         let was_empty = sequence.chunks.is_empty();
         let is_last = was_empty || id.distance(sequence.last) > 0;
-        count.insert(&mut sequence.chunks, id, off);
+        entries.insert(&mut sequence.chunks, id, off);
         if is_last {
             sequence.last = id;
         }
@@ -212,11 +211,11 @@ impl Sequences {
     /// Removes a chunk from its sequence. The sequence stays, unless its producer id has another owner.
     pub(super) fn remove(&mut self, slot: u32, chunk: Consumed) {
         let now = self.clock;
-        let Self { slots, count, .. } = self;
+        let Self { slots, entries, .. } = self;
         let at = usize::try_from(slot).ok();
         let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
         sequence.note_consumed(chunk);
-        if count.remove(&mut sequence.chunks, chunk.id).is_some() && sequence.chunks.is_empty() {
+        if entries.remove(&mut sequence.chunks, chunk.id) == Some(true) {
             sequence.emptied = now;
             let replaced = sequence.replaced;
             self.empty = self.empty.saturating_add(1);

@@ -199,7 +199,7 @@ impl Buffer {
         self.common.has_data = true;
         add(&mut self.common.stats.chunks_written, 1);
         add(&mut self.common.stats.bytes_written, outer);
-        if self.sequences.exceeds(&self.common.index_max) {
+        if self.sequences.entries().exceed(self.common.index_max) {
             self.evict_for_index();
         }
     }
@@ -211,7 +211,7 @@ impl Buffer {
             self.common.discarding = true;
             return;
         }
-        while self.sequences.exceeds(&self.common.index_max)
+        while self.sequences.entries().exceed(self.common.index_max)
             && let Some(at) = self.common.oldest()
             && let Some(len) = self.evict_record(at)
         {

@@ -115,6 +115,24 @@ pub(super) fn fragment_len(bytes: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
+/// The next fragment, and the bytes behind it. None if it is longer than what is there.
+///
+/// One function for each size of length, so that it is a constant in the loop that reads packets: lengths take four
+/// bytes, but our client's writers shorten those of small packets to one.
+#[inline]
+pub(super) fn split_fragment(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some((len, rest)) = bytes.split_first_chunk()
+        && let Some(len) = trusted::padded(*len)
+    {
+        return rest.split_at_checked(usize::try_from(len).ok()?);
+    }
+    if let Some((&len @ ..0x80, rest)) = bytes.split_first() {
+        return rest.split_at_checked(len.into());
+    }
+    let (len, length_len) = unusual_len(bytes)?;
+    bytes.get(length_len..)?.split_at_checked(len)
+}
+
 /// [`fragment_len`] of a length in two or three bytes. Out of line: with it, the function is too large to be inlined
 /// into the loop that reads packets.
 #[inline(never)]

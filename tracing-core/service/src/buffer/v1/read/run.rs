@@ -9,7 +9,7 @@
 //! A run looks nothing up: packets lie one behind the other, each with its length before it. How far a chunk was read
 //! is stored when the run leaves the chunk.
 
-use super::fragment::{fragment_len, unread};
+use super::fragment::{split_fragment, unread};
 use super::{Cursor, SequenceScan};
 use crate::buffer::memory::Memory;
 use crate::buffer::ring::Common;
@@ -100,14 +100,10 @@ impl Record {
         let whole = self.fragments.saturating_sub(goes_on).saturating_sub(self.read);
         let (mut rest, mut left, mut more) = (all, whole, true);
         while more && left > 0 {
-            let Some((len, length_len)) = fragment_len(rest).filter(|(len, _)| *len > 0) else {
+            let Some((packet, behind)) = split_fragment(rest) else { break };
+            if packet.is_empty() {
                 break;
-            };
-            let Some((packet, behind)) =
-                rest.get(length_len..).and_then(|rest| rest.split_at_checked(len))
-            else {
-                break;
-            };
+            }
             rest = behind;
             left = left.wrapping_sub(1);
             more = take(packet);
