@@ -55,9 +55,7 @@ fn through<M: Message + Named + 'static>(
     };
     let bytes = message.try_encode_to_vec().map_err(|e| Failure::Serialize(e.to_string()))?;
     match output {
-        Output::Json => {
-            json::to_vec(&message).map_err(|e| Failure::Serialize(e.to_string()))
-        }
+        Output::Json => json::to_vec(&message).map_err(|e| Failure::Serialize(e.to_string())),
         Output::Binary => Ok(bytes),
         Output::Text { print_unknown } => {
             let options =
