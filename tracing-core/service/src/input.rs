@@ -147,13 +147,14 @@ pub enum Input {
         /// The connection.
         client: ClientId,
     },
-    /// Frames that called no method of the service. The transport has answered them; they count as requests of the
-    /// peer.
-    FramesRefused {
+    /// What the transport did for a peer, who pays for it.
+    FramesDecoded {
         /// The connection.
         client: ClientId,
-        /// How many.
-        count: u64,
+        /// Frames that called no method of the service. The transport has answered them; they count as requests.
+        refused: u64,
+        /// Bytes that were decoded: of frames, and of the structs that were made of them.
+        bytes: usize,
     },
     /// What the shell counts. It passes that before a `QueryServiceState`, or never: then the answer lacks it.
     ShellCounted(Box<ShellAccounts>),
@@ -172,7 +173,7 @@ impl Input {
             | Self::ConsumerConnected { client, .. }
             | Self::ConsumerRequest { client, .. }
             | Self::ConsumerDisconnected { client }
-            | Self::FramesRefused { client, .. }
+            | Self::FramesDecoded { client, .. }
             | Self::Drained { client } => Some(*client),
             Self::FileCreated { .. }
             | Self::PrioritySet { .. }

@@ -147,8 +147,10 @@ pub const WRITER_BYTES: usize = 8;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;
-/// What a request counts for, beside what it causes: decoding it, and its answer.
+/// What a request counts for, beside what it causes: what is small of it, and its answer.
 pub const WORK_PER_REQUEST: u64 = 2 * 1024;
+/// What a byte counts for that the transport decoded: about one or two nanoseconds.
+pub const WORK_PER_DECODED_BYTE: u64 = 4;
 /// What a trigger that a session waits for counts for: clocks and the trigger are noted in its trace.
 pub const WORK_PER_TRIGGER: u64 = 16 * 1024;
 /// Triggers of one request that are activated at once, whatever that costs: all that an honest producer names.

@@ -62,7 +62,7 @@ names!(input, INPUTS, Input {
     Input::FileWritten { result: Ok(()), .. } => "FileWritten",
     Input::FileWritten { result: Err(_), .. } => "FileWritten with an error",
     Input::Drained { .. } => "Drained",
-    Input::FramesRefused { .. } => "FramesRefused",
+    Input::FramesDecoded { .. } => "FramesDecoded",
     Input::ShellCounted(_) => "ShellCounted",
 });
 

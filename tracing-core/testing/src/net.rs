@@ -143,7 +143,7 @@ fn of(input: &Input) -> Option<ClientId> {
         | Input::ConsumerConnected { client, .. }
         | Input::ConsumerRequest { client, .. }
         | Input::ConsumerDisconnected { client }
-        | Input::FramesRefused { client, .. }
+        | Input::FramesDecoded { client, .. }
         | Input::Drained { client } => Some(*client),
         Input::FileCreated { .. }
         | Input::FileWritten { .. }

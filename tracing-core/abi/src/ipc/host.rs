@@ -18,7 +18,8 @@ use super::frame::{Body, Deframer, Frame, PeerIdentity};
 use super::outbox::Outbox;
 use super::port::Port;
 use crate::ids::CallId;
-use crate::limits::IPC_BINDS_MAX;
+use crate::limits::{IPC_BINDS_MAX, IPC_DECODED_BYTES_MAX};
+use protozero::DecodeMemory;
 
 /// Upstream counts the services of a socket from 1, and each of our sockets has one.
 const SERVICE_ID: u32 = 1;
@@ -65,6 +66,8 @@ pub struct Host<P: Port, F, M = Vec<u8>> {
     undecodable: u64,
     /// Frames that were no call, until somebody takes the number.
     refused: u64,
+    /// Bytes of frames, and of the structs that were made of them, until somebody takes the number.
+    decoded: usize,
 }
 
 /// Frames in a row that are no call and are handled at once.
@@ -80,6 +83,7 @@ impl<P: Port, F, M> Default for Host<P, F, M> {
             fd: None,
             undecodable: 0,
             refused: 0,
+            decoded: 0,
         }
     }
 }
@@ -108,6 +112,18 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
     /// How many frames there were since the last call that did not call a method of the port.
     pub fn take_refused(&mut self) -> u64 {
         core::mem::take(&mut self.refused)
+    }
+
+    /// Bytes that were decoded since the last [`take_decoded`](Self::take_decoded): those of frames, and of the structs
+    /// of requests, which may be many times as many.
+    #[must_use]
+    pub fn decoded(&self) -> usize {
+        self.decoded
+    }
+
+    /// The same, and counts anew.
+    pub fn take_decoded(&mut self) -> usize {
+        core::mem::take(&mut self.decoded)
     }
 
     /// Whether [`poll_event`](Self::poll_event) has something to do: there may be no event in it.
@@ -180,6 +196,7 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
         let mut event = None;
         for _ in 0..max {
             let Some(frame) = deframer.pop() else { break };
+            self.decoded = self.decoded.saturating_add(frame.len());
             match Frame::decode(frame) {
                 Ok(frame) => event = self.handle(frame),
                 Err(_) => self.undecodable = self.undecodable.saturating_add(1),
@@ -216,7 +233,11 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
 
     fn invoke(&mut self, id: u64, invoke: &Invoke<'_>) -> Option<HostEvent<P, F>> {
         let request = if invoke.service_id == SERVICE_ID {
-            P::decode(invoke.method_id, invoke.args).ok()
+            let growth = DecodeMemory::new(IPC_DECODED_BYTES_MAX);
+            let request = P::decode_within(invoke.method_id, invoke.args, &growth).ok();
+            let grown = IPC_DECODED_BYTES_MAX.saturating_sub(growth.left());
+            self.decoded = self.decoded.saturating_add(grown);
+            request
         } else {
             None
         };

@@ -39,7 +39,8 @@ pub fn fragments_end(count: u16, len: usize, byte: impl Fn(usize) -> Option<u8>)
 /// not lie within.
 #[inline]
 pub fn patch(payload: &mut [u8], off: u32, length: [u8; 4]) -> Option<()> {
-    let place = payload.get_mut(usize::try_from(off).ok()?..)?.first_chunk_mut::<4>()?;
-    *place = length;
+    let start = usize::try_from(off).ok()?;
+    let place = payload.get_mut(start..start.checked_add(length.len())?)?;
+    *place.first_chunk_mut()? = length;
     Some(())
 }

@@ -167,6 +167,22 @@ impl HostLink {
         .map_err(Disconnect::BadFrame)
     }
 
+    /// See [`Host::decoded`].
+    pub(super) fn decoded(&self) -> usize {
+        match &self.host {
+            AnyHost::Producer(host) => host.decoded(),
+            AnyHost::Consumer(host) => host.decoded(),
+        }
+    }
+
+    /// See [`Host::take_decoded`].
+    pub(super) fn take_decoded(&mut self) -> usize {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.take_decoded(),
+            AnyHost::Consumer(host) => host.take_decoded(),
+        }
+    }
+
     /// See [`Host::take_refused`].
     pub(super) fn take_refused(&mut self) -> u64 {
         match &mut self.host {

@@ -6,7 +6,7 @@ use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
 use super::user::User;
-use crate::limits::{CONNECTIONS_PER_TURN, REQUESTS_PER_TURN, SERVE_NS};
+use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
 use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
@@ -129,14 +129,17 @@ impl Engine {
         {
             let event = host.poll_event();
             let refused = host.take_refused();
-            if refused > 0 {
-                // The peer pays for them; binds are few.
-                self.handle_input(Input::FramesRefused { client, count: refused });
+            let mut bytes = 0;
+            if refused > 0 || host.decoded() >= DECODED_BYTES_AT_ONCE {
+                // The peer pays for them; binds are few. Its request waits if that is too much.
+                bytes = host.take_decoded();
+                self.handle_input(Input::FramesDecoded { client, refused, bytes });
             }
             if let Some(event) = event {
                 self.handle_event(client, event);
             }
-            left = left.saturating_sub(1).saturating_sub(refused as usize);
+            let cost = (refused as usize).saturating_add(bytes / DECODED_BYTES_AT_ONCE);
+            left = left.saturating_sub(1).saturating_sub(cost);
         }
         self.dirty.insert(client);
         let Some(peer) = self.peers.get_mut(&client) else { return };

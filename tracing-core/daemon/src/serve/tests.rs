@@ -19,8 +19,8 @@ use super::peer::Peer;
 use super::*;
 use crate::in_process::InProcessService;
 use crate::limits::{
-    ACCEPTS_PER_TURN, CONNECTIONS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, DESCRIPTORS_RESERVED_MIN,
-    REQUESTS_PER_TURN,
+    ACCEPTS_PER_TURN, CONNECTIONS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, DECODED_BYTES_AT_ONCE,
+    DESCRIPTORS_RESERVED_MIN, REQUESTS_PER_TURN,
 };
 use abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use abi::ipc::port::ConsumerPort;
@@ -322,6 +322,33 @@ fn a_flood_of_requests_takes_several_turns() {
     assert_eq!(turns, 4);
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// So has one whose requests are large, or are when they are decoded.
+#[test]
+fn large_requests_take_several_turns() {
+    let mut engine = engine();
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    let peer = Some(service::Peer::default());
+    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    // Refused, as nobody has introduced itself: the service has nobody who pays. Field 9 is unknown.
+    let mut frame = GET_COMMANDS[4..].to_vec();
+    let rest = 16 * DECODED_BYTES_AT_ONCE - frame.len() - 4;
+    frame.extend([0x4a, rest as u8 | 0x80, (rest >> 7) as u8 | 0x80, (rest >> 14) as u8]);
+    frame.resize(16 * DECODED_BYTES_AT_ONCE, b'a');
+    let frame = [&(frame.len() as u32).to_le_bytes()[..], &frame].concat();
+    for bytes in [BIND, &frame.repeat(24)] {
+        engine.host(client).unwrap().receive(bytes, None).unwrap();
+    }
+    engine.process_events(client);
+    let mut turns = 1;
+    while engine.host(client).unwrap().has_events() {
+        engine.turn();
+        turns += 1;
+    }
+    // Each costs as much as 17 small ones.
+    assert_eq!(turns, 24 / REQUESTS_PER_TURN.div_ceil(17));
 }
 
 /// An engine that does all on the thread that calls it.

@@ -126,7 +126,9 @@ impl Service {
                     self.producers.drained(client, &mut turn.out);
                 }
             }
-            Input::FramesRefused { client, count } => self.frames_refused(client, count),
+            Input::FramesDecoded { client, refused, bytes } => {
+                self.frames_decoded(client, refused, bytes);
+            }
             Input::ShellCounted(accounts) => self.shell = *accounts,
         }
         self.end_turn();

@@ -56,8 +56,9 @@ impl Service {
         self.line_up(waiter);
     }
 
-    /// Charges a peer for frames that the transport answered by itself: they cost it what requests do.
-    pub(super) fn frames_refused(&mut self, client: ClientId, count: u64) {
+    /// Charges a peer for what the transport decoded, and for frames that it answered by itself: these cost what
+    /// requests do.
+    pub(super) fn frames_decoded(&mut self, client: ClientId, refused: u64, bytes: usize) {
         let waiter = match self.producers.id_of(client) {
             Some(id) => Waiter::Producer(id),
             None => Waiter::Consumer(client),
@@ -65,7 +66,8 @@ impl Service {
         let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
         let Some(work) = self.work_of(waiter) else { return };
         work.left(now_ns, per_peer);
-        let cost = count.saturating_mul(limits::WORK_PER_REQUEST);
+        let decoding = limits::WORK_PER_DECODED_BYTE.saturating_mul(bytes as u64);
+        let cost = refused.saturating_mul(limits::WORK_PER_REQUEST).saturating_add(decoding);
         self.turn.spend(cost);
         self.settle(waiter, cost);
     }

@@ -438,10 +438,28 @@ fn frames_that_call_nothing_are_charged() {
     let consumer = MockConsumer::connect(&mut shell, 0);
     shell.work_waits = true;
     for client in [hostile.client, consumer.client] {
-        shell.input(Input::FramesRefused { client, count: 1 });
+        shell.input(Input::FramesDecoded { client, refused: 1, bytes: 0 });
         assert!(!shell.service.is_busy(client));
         let count = limits::WORK_PER_PEER / limits::WORK_PER_REQUEST;
-        shell.input(Input::FramesRefused { client, count });
+        shell.input(Input::FramesDecoded { client, refused: count, bytes: 0 });
+        assert!(shell.service.is_busy(client) && !shell.service.is_busy(honest.client));
+    }
+    shell.turn();
+    assert!(!shell.service.has_work());
+}
+
+/// A request that takes long to decode costs its peer so much more, before it is handled.
+#[test]
+fn decoding_is_charged() {
+    let mut shell = Shell::new();
+    let (hostile, honest) = (producer(&mut shell, "hostile"), producer(&mut shell, "honest"));
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    shell.work_waits = true;
+    let bytes = (limits::WORK_PER_PEER / limits::WORK_PER_DECODED_BYTE) as usize;
+    for client in [hostile.client, consumer.client] {
+        shell.input(Input::FramesDecoded { client, refused: 0, bytes: bytes / 2 });
+        assert!(!shell.service.is_busy(client));
+        shell.input(Input::FramesDecoded { client, refused: 0, bytes });
         assert!(shell.service.is_busy(client) && !shell.service.is_busy(honest.client));
     }
     shell.turn();

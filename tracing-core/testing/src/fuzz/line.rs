@@ -138,10 +138,8 @@ impl<P: Side> Line<P> {
         }
         while self.host.has_events() {
             let event = self.host.poll_event();
-            let count = self.host.take_refused();
-            if count > 0 {
-                shell.input(Input::FramesRefused { client: self.id, count });
-            }
+            let (refused, bytes) = (self.host.take_refused(), self.host.take_decoded());
+            shell.input(Input::FramesDecoded { client: self.id, refused, bytes });
             if let Some(HostEvent::Call { call, request, fd }) = event {
                 if let Some(Descriptor::File(file)) = fd {
                     self.files.push(file);

@@ -180,8 +180,8 @@ impl World {
             self.net.at(self.clock.boot_ns(), Event::ToService(counted));
         }
         if call.get().is_multiple_of(16) {
-            let refused = Input::FramesRefused { client, count: 64 };
-            self.net.at(self.clock.boot_ns(), Event::ToService(refused));
+            let decoded = Input::FramesDecoded { client, refused: 64, bytes: 4096 };
+            self.net.at(self.clock.boot_ns(), Event::ToService(decoded));
         }
         let input = Input::ConsumerRequest { client, call: Some(call), request, file };
         self.net.send_up(self.clock.boot_ns(), client, input);

@@ -23,7 +23,20 @@ pub trait Port: 'static {
     /// # Errors
     /// When there is no such method, the arguments are not its request message, or the structs of that take more than
     /// [`IPC_DECODED_BYTES_MAX`].
-    fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable>;
+    fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
+        Self::decode_within(method_id, args, &DecodeMemory::new(IPC_DECODED_BYTES_MAX))
+    }
+
+    /// As [`decode`](Self::decode), with another limit for the structs. It has less left afterwards, also after an
+    /// error.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    fn decode_within(
+        method_id: u32,
+        args: &[u8],
+        growth: &DecodeMemory<'_>,
+    ) -> Result<Self::Request, Unroutable>;
 
     /// The name of the method.
     fn method_name(request: &Self::Request) -> &'static str;
@@ -53,9 +66,12 @@ impl Port for ProducerPort {
 
     // Compiled where it is called: a client never decodes requests.
     #[inline]
-    fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
-        let growth = DecodeMemory::new(IPC_DECODED_BYTES_MAX);
-        let context = DecodeContext::new().with_growth(&growth);
+    fn decode_within(
+        method_id: u32,
+        args: &[u8],
+        growth: &DecodeMemory<'_>,
+    ) -> Result<Self::Request, Unroutable> {
+        let context = DecodeContext::new().with_growth(growth);
         Self::Request::decode_within(method_id, args, context).map_err(|_| Unroutable)
     }
 
@@ -90,9 +106,12 @@ impl Port for ConsumerPort {
 
     // Compiled where it is called: a client never decodes requests.
     #[inline]
-    fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
-        let growth = DecodeMemory::new(IPC_DECODED_BYTES_MAX);
-        let context = DecodeContext::new().with_growth(&growth);
+    fn decode_within(
+        method_id: u32,
+        args: &[u8],
+        growth: &DecodeMemory<'_>,
+    ) -> Result<Self::Request, Unroutable> {
+        let context = DecodeContext::new().with_growth(growth);
         Self::Request::decode_within(method_id, args, context).map_err(|_| Unroutable)
     }
 

@@ -11,9 +11,13 @@ fn a_request_is_decoded_when_it_is_taken_out() {
         type Request = Request;
         const NAME: &'static str = "EchoPort";
         const METHODS: &'static [MethodInfo] = METHODS;
-        fn decode(id: u32, args: &[u8]) -> Result<Request, Unroutable> {
+        fn decode_within(
+            id: u32,
+            args: &[u8],
+            growth: &DecodeMemory<'_>,
+        ) -> Result<Request, Unroutable> {
             DECODED.set(DECODED.get() + 1);
-            Echo::decode(id, args)
+            Echo::decode_within(id, args, growth)
         }
         fn method_name(_: &Request) -> &'static str {
             ""
@@ -71,6 +75,35 @@ fn a_request_whose_structs_take_too_much_is_unroutable() {
     let descriptor = |categories| framed(1, &framed(6, &[0x0a, 0].repeat(categories)));
     assert!(ProducerPort::decode(2, &descriptor(4_000)).is_ok());
     assert!(ProducerPort::decode(2, &descriptor(65_000)).is_err());
+}
+
+/// What decoding cost is counted: bytes of frames, and of structs, which may be many times as many. So it is when the
+/// request is refused.
+#[cfg(feature = "consumer")]
+#[test]
+fn what_was_decoded_is_counted() {
+    use crate::ipc::port::ConsumerPort;
+    use crate::limits::IPC_DECODED_BYTES_MAX;
+    let decoded = |sources: usize| {
+        let config = [0x12, 0].repeat(sources);
+        let len = config.len();
+        let mut args = vec![0x0a, len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8];
+        args.extend(config);
+        let frame = invoke_frame(1, 1, 1, args.leak(), false);
+        let mut host = Host::<ConsumerPort, u32>::default();
+        host.receive(&frame, None).unwrap();
+        let is_call = host.poll_event().is_some();
+        assert_eq!(host.take_refused(), u64::from(!is_call));
+        let bytes = host.decoded();
+        assert_eq!(host.take_decoded(), bytes);
+        assert_eq!(host.take_decoded(), 0);
+        (is_call, bytes - (frame.len() - 4))
+    };
+    let (_, config) = decoded(0);
+    let (is_call, grown) = decoded(1000);
+    assert!(is_call && grown >= config + 1000 * size_of::<usize>(), "{config} {grown}");
+    let (is_call, grown) = decoded(60_000);
+    assert!(!is_call && grown > IPC_DECODED_BYTES_MAX / 2, "{grown}");
 }
 
 /// A peer that takes no replies chooses how many there are. One in the queue takes far more memory than its bytes.

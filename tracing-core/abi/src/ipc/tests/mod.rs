@@ -2,6 +2,7 @@
 
 mod bounds;
 
+use protozero::DecodeMemory;
 use protozero::rt::MethodInfo;
 
 use super::port::Unroutable;
@@ -29,7 +30,7 @@ impl Port for Echo {
     const NAME: &'static str = "EchoPort";
     const METHODS: &'static [MethodInfo] = METHODS;
 
-    fn decode(id: u32, args: &[u8]) -> Result<Request, Unroutable> {
+    fn decode_within(id: u32, args: &[u8], _: &DecodeMemory<'_>) -> Result<Request, Unroutable> {
         if !(1..=3).contains(&id) || args == b"bad" {
             return Err(Unroutable);
         }
@@ -57,8 +58,12 @@ impl Port for OldEcho {
     const NAME: &'static str = "EchoPort";
     const METHODS: &'static [MethodInfo] = METHODS.split_at(2).0;
 
-    fn decode(id: u32, args: &[u8]) -> Result<Request, Unroutable> {
-        Echo::decode(id, args)
+    fn decode_within(
+        id: u32,
+        args: &[u8],
+        growth: &DecodeMemory<'_>,
+    ) -> Result<Request, Unroutable> {
+        Echo::decode_within(id, args, growth)
     }
     fn method_name(request: &Request) -> &'static str {
         Echo::method_name(request)

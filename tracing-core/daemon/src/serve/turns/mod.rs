@@ -59,7 +59,7 @@ impl Task {
             | Input::ProducerDisconnected { .. }
             | Input::ConsumerConnected { .. }
             | Input::ConsumerDisconnected { .. }
-            | Input::FramesRefused { .. }
+            | Input::FramesDecoded { .. }
             | Input::Drained { .. } => Self::Connection,
             Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => {
                 Self::File

@@ -220,6 +220,8 @@ impl Index {
     }
 
     /// Removes a chunk from its sequence. The sequence stays.
+    // For each chunk that comes one is evicted, and the call would cost as much as a part of it.
+    #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
         let Self { slots, entries, .. } = self;
         let at = usize::try_from(slot).ok();

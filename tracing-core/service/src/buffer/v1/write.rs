@@ -198,7 +198,7 @@ impl Buffer {
         }
     }
 
-    // In the loop that evicts for each chunk, a call costs as much as what it does.
+    // As Index::remove.
     #[inline(always)]
     fn evict(&mut self, record: &Record) {
         self.index.remove(record.slot, record.chunk);
