@@ -236,7 +236,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[--peers | --buffer | --service | --ftrace | --sdk] [--record]",
+        arguments: "[--json | --peers | --buffer | --service | --ftrace | --sdk] [--record]",
         about: "hot paths, or protobuf, trace buffer or service beside rivals; --record writes docs/benchmarks.md",
         run: bench::run,
     },

@@ -12,10 +12,10 @@ fn is_special(byte: u8) -> bool {
 /// character. Some above it may be set, too.
 #[inline(always)]
 fn specials(word: u64) -> u64 {
-    let control = word.wrapping_sub(each(b' '));
-    let quote = (word ^ each(b'"')).wrapping_sub(each(1));
+    // With this bit inverted, a quote is a space, and control characters are below it as before.
+    let control_or_quote = (word ^ each(b'"' ^ b' ')).wrapping_sub(each(b' ' + 1));
     let backslash = (word ^ each(b'\\')).wrapping_sub(each(1));
-    (control | quote | backslash) & !word & each(0x80)
+    (control_or_quote | backslash) & !word & each(0x80)
 }
 
 /// Whether `first` comes before `second`.

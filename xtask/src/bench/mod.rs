@@ -1,8 +1,8 @@
 //! Time and instructions of the hot paths, in one table.
 //!
-//! With `--peers`, protobuf libraries instead: [`peers`], [`json`]; with `--buffer` and `--service`, our trace
-//! buffer and our service beside those of C++: [`buffer`], [`service`]; with `--ftrace`, events of the kernel:
-//! [`ftrace`]; with `--sdk`, traced events beside those of other libraries: [`sdk`].
+//! With `--peers`, protobuf libraries instead: [`peers`], [`json`]; with `--json`, only the latter; with `--buffer` and
+//! `--service`, our trace buffer and our service beside those of C++: [`buffer`], [`service`]; with `--ftrace`, events
+//! of the kernel: [`ftrace`]; with `--sdk`, traced events beside those of other libraries: [`sdk`].
 //!
 //! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
 //! [`callgrind`]. Instructions compare between machines and runs; time is for people.
@@ -99,10 +99,14 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         (false, false, true, false, false, rest) => return service::run(ctx, record, rest),
         (false, false, false, true, false, rest) => return ftrace::run(ctx, record, rest),
         (false, false, false, false, true, []) => return sdk::run(ctx, record),
+        (false, false, false, false, false, ["--json"]) if !record => {
+            ctx.log(json::table(ctx)?);
+            return Ok(());
+        }
         (false, false, false, false, false, []) => {}
         _ => {
-            let usage = "usage: bench [--peers | --buffer | --sdk | {--service | --ftrace} [--rounds N] [--only TEXT]] \
-                         [--record]";
+            let usage = "usage: bench [--json | --peers | --buffer | --sdk | \
+                         {--service | --ftrace} [--rounds N] [--only TEXT]] [--record]";
             return Err(usage.to_owned());
         }
     }

@@ -93,7 +93,7 @@ impl<'p> Printer<'p> {
         is_empty: &mut bool,
     ) -> Printed {
         let mut is_first = true;
-        for &(key, value) in map.entries.iter().take(map.len) {
+        for &(key, value) in map.entries.get(..map.len).unwrap_or_default() {
             if self.options.pretty {
                 self.begin_entry(table, field, is_empty, &mut is_first)?;
                 self.out.put_string(key);

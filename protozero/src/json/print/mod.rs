@@ -161,7 +161,7 @@ impl<'p> Printer<'p> {
     #[inline(always)]
     fn write_piece(&mut self) -> Printed {
         #[cfg(feature = "std")]
-        if self.out.len() >= PIECE_BYTES && self.writer.is_some() {
+        if self.is_careful && self.out.len() >= PIECE_BYTES && self.writer.is_some() {
             self.write_out()?;
         }
         Ok(())

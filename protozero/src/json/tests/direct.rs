@@ -117,6 +117,23 @@ d::describe! { Turned, d::message("t.Turned", &[
     d::optional("second", 2, Kind::Int32),
 ]) }
 
+/// A message, and bytes where the descriptor has messages.
+#[derive(Clone, PartialEq, Default)]
+struct Stale {
+    first: Option<All>,
+    second: Vec<Vec<u8>>,
+    unknown_fields: UnknownFields,
+}
+
+rt::owned! { Stale;
+    repeated second = 2 as Bytes;
+    optional first = 1 as Nested(All);
+}
+d::describe! { Stale, d::message("t.Stale", &[
+    d::optional("first", 1, Kind::Message(|| All::DESCRIPTOR)),
+    d::repeated("second", 2, Kind::Message(|| All::DESCRIPTOR)).delimited(),
+]) }
+
 /// A struct with one field, and a descriptor that says something else of it.
 macro_rules! other {
     ($name:ident, $line:ident $of:ty as $($kind:ident $(($ty:ty))?),+; $said:expr) => {
@@ -231,7 +248,8 @@ fn maps_in_any_order() {
     for len in 0..20 {
         for step in [1, 3, 7, 19] {
             let keys = (0..len).map(|at| at * step % 19);
-            let wire: Vec<u8> = keys.clone().chain(keys.take(len % 2)).flat_map(entry).collect();
+            let wire: Vec<u8> =
+                keys.clone().chain(keys.take(usize::from(step == 3))).flat_map(entry).collect();
             let expected = to_string(&All::decode(&wire).expect("a message")).expect("JSON");
             let printed = print_bytes(&All::descriptor(), &wire, &PrintOptions::default());
             assert_eq!(printed.expect("JSON"), expected);
@@ -373,6 +391,8 @@ fn a_struct_that_is_not_as_its_descriptor_says_is_parsed() {
     reads::<NoBytesGroup>(r#"{"f":{"name":"a"}}"#, false);
     reads::<NoGroup>(r#"{"f":{"name":"a"}}"#, false);
     reads::<NoMessage>(r#"{"f":"\u0001"}"#, false);
+    // Parsing never goes back to the end of the first message.
+    reads::<Stale>(r#"{"first":{},"second":[{},{},{}]}"#, false);
     // A group of a number, which is base64, too.
     reads::<NoMessage>(r#"{"f":"3PA4"}"#, false);
     reads::<NoMap>(r#"{"f":1}"#, false);
