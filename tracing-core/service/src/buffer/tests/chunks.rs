@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use proptest::prelude::*;
 
 use crate::buffer::chunks::Chunks;
-use crate::limits::SEQUENCE_HOLES_MAX;
+use crate::limits::{ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
 use abi::ids::ChunkId;
 
 /// Ids that are close to each other, also around the highest, and some far from all.
@@ -35,7 +35,7 @@ proptest! {
                 entry.insert(at as u32);
             }
             prop_assert_eq!(ours.is_empty(), reference.is_empty());
-            prop_assert!((reference.len()..=4 * reference.len()).contains(&entries), "{entries}");
+            prop_assert!((reference.len()..=ENTRIES_PER_OUTLIER * reference.len()).contains(&entries), "{entries}");
             let bytes = ours.memory_bytes();
             prop_assert!(bytes <= BYTES + BYTES_PER_CHUNK * reference.len(), "{bytes}");
         }
@@ -67,6 +67,21 @@ fn a_distant_chunk_makes_no_holes() {
     }
     let bytes = chunks.memory_bytes();
     assert!(bytes <= BYTES + 100 * BYTES_PER_CHUNK / 2, "{bytes} for a hundred");
+}
+
+/// There is at most one hole for two chunks, and a few more: an id behind them is in the slower map.
+#[test]
+fn many_chunks_allow_half_as_many_holes() {
+    const CHUNKS: u32 = 1000;
+    let most = CHUNKS / 2 + SEQUENCE_HOLES_MAX as u32;
+    for (holes, counted) in [(most, 1), (most + 1, ENTRIES_PER_OUTLIER)] {
+        let (mut chunks, mut entries) = (Chunks::default(), 0);
+        for number in 0..CHUNKS {
+            chunks.insert(ChunkId::new(number), number, &mut entries);
+        }
+        chunks.insert(ChunkId::new(CHUNKS + holes), CHUNKS, &mut entries);
+        assert_eq!(entries, CHUNKS as usize + counted, "{holes} holes");
+    }
 }
 
 /// A chunk that is close to the others has an entry beside theirs, on both sides, and none in the slower map.
