@@ -99,6 +99,12 @@ fn what_was_decoded_is_counted() {
         assert_eq!(host.take_decoded(), 0);
         (is_call, bytes - (frame.len() - 4))
     };
+    // A request of the port that makes no structs.
+    let frame = invoke_frame(1, 1, 1, &[b'a'; 1000], false);
+    let mut host = Host::<Echo, u32>::default();
+    host.receive(&frame, None).unwrap();
+    assert!(host.poll_event().is_some());
+    assert_eq!(host.take_decoded(), frame.len() - 4);
     let (_, config) = decoded(0);
     let (is_call, grown) = decoded(1000);
     assert!(is_call && grown >= config + 1000 * size_of::<usize>(), "{config} {grown}");
