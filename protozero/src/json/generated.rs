@@ -112,7 +112,7 @@ pub fn from_slice_with<M: Message + Named + 'static>(
     if let Ok(text) = core::str::from_utf8(text) {
         return from_str_with(text, options);
     }
-    // It has the error.
+    // The parser of bytes makes the error, with its place.
     let bytes = parse::parse(&M::descriptor(), text, options)?;
     decode(&bytes, text, options)
 }

@@ -36,7 +36,7 @@ pub(in crate::json) fn parse<M: Message>(descriptor: &MessageDescriptor, text: &
     let source = Source {
         schema: &descriptor.pool().0,
         pending: Cell::new(Pending::Nothing),
-        left: Cell::new(0),
+        left: Cell::new(None),
     };
     let memory = DecodeMemory::with_json(growth_of(text.len()), &source);
     let context = DecodeContext::new().with_growth(&memory);
@@ -70,8 +70,8 @@ enum Pending {
 struct Source<'p> {
     schema: &'p Schema,
     pending: Cell<Pending>,
-    /// Bytes behind the message or the entry that was asked for.
-    left: Cell<usize>,
+    /// Bytes behind the message or the entry that was asked for. None if nothing was.
+    left: Cell<Option<usize>>,
 }
 
 /// The struct is not as its descriptor says, or the text is wrong.
@@ -107,13 +107,9 @@ impl Source<'_> {
         text: &mut Text<'a>,
         context: DecodeContext<'_>,
     ) -> Option<()> {
-        text.expect(b'{')?;
-        if text.take(b'}') {
-            return Some(());
-        }
         let (mut seen, mut oneofs) = (Seen::default(), Seen::default());
         let mut expected = 0;
-        loop {
+        text.items(*b"{}", |text| {
             let at = match self.expected(table, expected, text) {
                 Some(at) => at,
                 None => {
@@ -128,19 +124,13 @@ impl Source<'_> {
                 return None;
             }
             if text.peek() == Some(b'n') {
-                if field.nullable || !text.take_word(b"null") {
-                    return None;
-                }
-            } else {
-                if !field.oneof.is_none_or(|oneof| oneofs.insert(oneof)) {
-                    return None;
-                }
-                self.member(slot, field, text, context)?;
+                return (!field.nullable && text.take_word(b"null")).then_some(());
             }
-            if !text.take(b',') {
-                return text.expect(b'}');
+            if !field.oneof.is_none_or(|oneof| oneofs.insert(oneof)) {
+                return None;
             }
-        }
+            self.member(slot, field, text, context)
+        })
     }
 
     /// Takes the name and the colon of one of the next two fields.
@@ -167,33 +157,13 @@ impl Source<'_> {
     ) -> Option<()> {
         match field.shape {
             Shape::One => self.element(slot, field, text, context),
-            Shape::List => {
-                text.expect(b'[')?;
-                if text.take(b']') {
-                    return Some(());
-                }
-                loop {
-                    self.element(slot, field, text, context)?;
-                    if !text.take(b',') {
-                        return text.expect(b']');
-                    }
-                }
-            }
-            Shape::Map(of) => {
-                text.expect(b'{')?;
-                if text.take(b'}') {
-                    return Some(());
-                }
-                loop {
-                    text.peek();
-                    self.pending.set(Pending::Entry(of));
-                    let value = Value::Group(text.remaining());
-                    self.merge_rest(slot, field, value, text, context)?;
-                    if !text.take(b',') {
-                        return text.expect(b'}');
-                    }
-                }
-            }
+            Shape::List => text.items(*b"[]", |text| self.element(slot, field, text, context)),
+            Shape::Map(of) => text.items(*b"{}", |text| {
+                text.peek();
+                self.pending.set(Pending::Entry(of));
+                let value = Value::Group(text.remaining());
+                self.merge_rest(slot, field, value, text, context)
+            }),
         }
     }
 
@@ -222,7 +192,7 @@ impl Source<'_> {
         context: DecodeContext<'_>,
     ) -> Option<()> {
         slot.merge_field(WireField { number: field.number, value, raw: &[] }, context)?;
-        text.leave(self.left.get())
+        text.leave(self.left.take()?)
     }
 
     /// Parses a value. Of a message, only the place is known.
@@ -321,7 +291,6 @@ impl Source<'_> {
 }
 
 impl JsonSource for Source<'_> {
-    /// Parses the message that `text` begins with.
     fn message<'a>(
         &self,
         slot: &mut dyn Slot<'a>,
@@ -332,11 +301,10 @@ impl JsonSource for Source<'_> {
         let context = context.enter().map_err(|kind| kind.at(0))?;
         let mut text = Text::new(text);
         self.content(slot, index, &mut text, context).ok_or_else(refused)?;
-        self.left.set(text.remaining().len());
+        self.left.set(Some(text.remaining().len()));
         Ok(())
     }
 
-    /// A text with escapes.
     fn text<'a>(&self, text: &'a [u8]) -> Result<Cow<'a, str>, ReadError> {
         self.take(Pending::Escaped)?;
         let text = core::str::from_utf8(text).map_err(|_| refused())?;
@@ -349,7 +317,6 @@ impl JsonSource for Source<'_> {
         base64::decode(text, &mut bytes).then_some(bytes).ok_or_else(refused)
     }
 
-    /// The type of the entry that was asked for.
     fn entry(&self) -> Result<u32, ReadError> {
         match self.pending.take() {
             Pending::Entry(of) => Ok(of),
@@ -357,7 +324,6 @@ impl JsonSource for Source<'_> {
         }
     }
 
-    /// The key of an entry, and the text behind its colon.
     fn key<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError> {
         let part = || {
             let field = self.schema.json[of as usize].fields.first()?;
@@ -378,7 +344,6 @@ impl JsonSource for Source<'_> {
         part().ok_or_else(refused)
     }
 
-    /// The value of an entry.
     fn value<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError> {
         let part = || {
             let field = self.schema.json[of as usize].fields.get(1)?;
@@ -389,11 +354,10 @@ impl JsonSource for Source<'_> {
         part().ok_or_else(refused)
     }
 
-    /// Ends an entry, whose value ends before `rest`, unless it is a message.
     fn end_entry(&self, of: u32, rest: &[u8]) {
         let field = self.schema.json[of as usize].fields.get(1);
         if !field.is_some_and(|field| matches!(field.ty, Type::Message(_))) {
-            self.left.set(rest.len());
+            self.left.set(Some(rest.len()));
         }
     }
 }

@@ -73,16 +73,7 @@ impl<'t> Lexer<'t> {
     #[inline(always)]
     pub(super) fn take_all(&mut self, expected: &[u8], len: usize) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let is_next = match (rest.first_chunk::<16>(), expected.first_chunk::<16>()) {
-            (Some(next), Some(first)) => {
-                let differ = u128::from_le_bytes(*next) ^ u128::from_le_bytes(*first);
-                match 128u32.checked_sub(len as u32 * 8) {
-                    Some(unused) => differ.unbounded_shl(unused) == 0,
-                    None => differ == 0 && rest.starts_with(expected.get(..len).unwrap_or(rest)),
-                }
-            }
-            _ => expected.get(..len).is_some_and(|expected| rest.starts_with(expected)),
-        };
+        let is_next = begins_with(rest, expected, len);
         self.at += if is_next { len } else { 0 };
         is_next
     }
@@ -109,28 +100,10 @@ impl<'t> Lexer<'t> {
     #[inline(always)]
     pub(super) fn short_integer(&mut self) -> Option<(u64, bool)> {
         let first = self.peek()?;
-        let bytes = self.text.as_bytes();
         let begin = self.at + usize::from(first == b'-');
-        let mut at = begin;
-        let mut value = 0;
-        while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0'))
-            && digit < 10
-        {
-            if at - begin == 18 {
-                return None;
-            }
-            value = value * 10 + u64::from(digit);
-            at += 1;
-        }
-        let is_valid = at > begin && (bytes[begin] != b'0' || at - begin == 1);
-        match bytes.get(at) {
-            Some(b'.' | b'e' | b'E') => None,
-            _ if !is_valid => None,
-            _ => {
-                self.at = at;
-                Some((value, first == b'-'))
-            }
-        }
+        let (value, end) = short_number(self.text.as_bytes(), begin)?;
+        self.at = end;
+        Some((value, first == b'-'))
     }
 
     /// Takes a bracket, a colon or a comma.
@@ -284,6 +257,40 @@ impl<'t> Lexer<'t> {
         let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0);
         Ok(digits.iter().fold(0, |unit, &digit| unit * 16 + value(digit)))
     }
+}
+
+/// Whether `text` begins with the first `len` bytes of `expected`.
+#[inline(always)]
+pub(super) fn begins_with(text: &[u8], expected: &[u8], len: usize) -> bool {
+    match (text.first_chunk::<16>(), expected.first_chunk::<16>()) {
+        (Some(next), Some(first)) => {
+            let differ = u128::from_le_bytes(*next) ^ u128::from_le_bytes(*first);
+            match 128u32.checked_sub(len as u32 * 8) {
+                Some(unused) => differ.unbounded_shl(unused) == 0,
+                None => differ == 0 && text.starts_with(expected.get(..len).unwrap_or(text)),
+            }
+        }
+        _ => expected.get(..len).is_some_and(|expected| text.starts_with(expected)),
+    }
+}
+
+/// The number of at most 18 digits at `begin`, without fraction and exponent, and where it ends.
+#[inline(always)]
+pub(super) fn short_number(text: &[u8], begin: usize) -> Option<(u64, usize)> {
+    let mut at = begin;
+    let mut value = 0;
+    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0'))
+        && digit < 10
+    {
+        if at - begin == 18 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+        at += 1;
+    }
+    let is_valid = at > begin && (text.get(begin) != Some(&b'0') || at - begin == 1);
+    let is_whole = !matches!(text.get(at), Some(b'.' | b'e' | b'E'));
+    (is_valid && is_whole).then_some((value, at))
 }
 
 /// The length of the number that `text` begins with.

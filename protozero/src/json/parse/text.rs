@@ -1,6 +1,6 @@
 //! The tokens of JSON for the parser of structs: none instead of an error.
 
-use super::lexer::number_len;
+use super::lexer::{begins_with, number_len, short_number};
 use super::number;
 use crate::decode::Value;
 use crate::dynamic::schema::Type;
@@ -23,10 +23,10 @@ impl<'t> Text<'t> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes on where `left` bytes are left. None if nothing was read: nobody asked for it, and `left` is old.
+    /// Goes on where `left` bytes are left. None if there were fewer.
     #[inline]
     pub(super) fn leave(&mut self, left: usize) -> Option<()> {
-        self.at = self.bytes.len().checked_sub(left).filter(|at| *at > self.at)?;
+        self.at = self.bytes.len().checked_sub(left)?;
         Some(())
     }
 
@@ -60,20 +60,29 @@ impl<'t> Text<'t> {
         self.take(byte).then_some(())
     }
 
+    /// Takes what `item` takes, between two brackets, with commas between.
+    #[inline(always)]
+    pub(super) fn items(
+        &mut self,
+        [open, close]: [u8; 2],
+        mut item: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.expect(open)?;
+        if self.take(close) {
+            return Some(());
+        }
+        loop {
+            item(self)?;
+            if !self.take(b',') {
+                return self.expect(close);
+            }
+        }
+    }
+
     /// Takes the first `len` bytes of `expected` if they are next.
     #[inline(always)]
     pub(super) fn take_all(&mut self, expected: &[u8], len: usize) -> bool {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let is_next = match (rest.first_chunk::<16>(), expected.first_chunk::<16>()) {
-            (Some(next), Some(first)) => {
-                let differ = u128::from_le_bytes(*next) ^ u128::from_le_bytes(*first);
-                match 128u32.checked_sub(len as u32 * 8) {
-                    Some(unused) => differ.unbounded_shl(unused) == 0,
-                    None => differ == 0 && rest.starts_with(expected.get(..len).unwrap_or(rest)),
-                }
-            }
-            _ => expected.get(..len).is_some_and(|expected| rest.starts_with(expected)),
-        };
+        let is_next = begins_with(self.remaining(), expected, len);
         self.at += if is_next { len } else { 0 };
         is_next
     }
@@ -167,23 +176,9 @@ impl<'t> Text<'t> {
             self.peek();
         }
         let is_negative = self.bytes.get(self.at) == Some(&b'-');
-        let begin = self.at + usize::from(is_negative);
-        let mut at = begin;
-        let mut value = 0;
-        while let Some(digit) = self.bytes.get(at).map(|byte| byte.wrapping_sub(b'0'))
-            && digit < 10
-        {
-            if at - begin == 18 {
-                return None;
-            }
-            value = value * 10 + i64::from(digit);
-            at += 1;
-        }
-        let is_valid = at > begin && (self.bytes.get(begin) != Some(&b'0') || at - begin == 1);
-        if !is_valid || matches!(self.bytes.get(at), Some(b'.' | b'e' | b'E')) {
-            return None;
-        }
-        self.at = at;
+        let (value, end) = short_number(self.bytes, self.at + usize::from(is_negative))?;
+        self.at = end;
+        let value = value as i64;
         Some(if is_negative { -value } else { value })
     }
 
