@@ -1,5 +1,6 @@
-//! Limits for decoding owned messages. Readers do not need them, because they neither recurse nor
-//! allocate; a caller that does so while reading uses [`Limits`](super::Limits).
+//! Limits for decoding owned messages, and what all levels of one decoding share beside them: the input, and the
+//! parser if fields come from JSON. Readers need no limits, because they neither recurse nor allocate; a caller that
+//! does so while reading uses [`Limits`](super::Limits).
 
 #[cfg(all(feature = "json", feature = "std"))]
 use alloc::{borrow::Cow, vec::Vec};
@@ -149,7 +150,7 @@ pub(crate) trait JsonSource {
     /// The type of the entry.
     fn entry(&self) -> Result<u32, ReadError>;
 
-    /// Parses the key of an entry.
+    /// Parses the key of an entry and its colon.
     fn key<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError>;
 
     /// Parses the value of an entry.

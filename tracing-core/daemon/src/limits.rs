@@ -31,7 +31,7 @@ pub const CONNECTIONS_PER_TURN: usize = 64;
 pub const SERVE_NS: u64 = 5_000_000;
 /// Requests of one connection handled in one turn of the loop, whatever they ask for: about 100 microseconds.
 pub const REQUESTS_PER_TURN: usize = 128;
-/// Decoded bytes that cost a connection what a request does, beside the request.
+/// Decoded bytes that take as much of a connection's turn as a request does. Fewer are counted with later ones.
 pub const DECODED_BYTES_AT_ONCE: usize = 2 * 1024;
 /// Threads that close what peers passed. If users with descriptors that do not close occupy all of them, what other
 /// users passed waits, too; the loop does not.

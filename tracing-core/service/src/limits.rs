@@ -147,7 +147,7 @@ pub const WRITER_BYTES: usize = 8;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;
-/// What a request counts for, beside what it causes: what is small of it, and its answer.
+/// What a request counts for, beside what it causes: decoding a small one, and its answer.
 pub const WORK_PER_REQUEST: u64 = 2 * 1024;
 /// What a byte counts for that the transport decoded: about one or two nanoseconds.
 pub const WORK_PER_DECODED_BYTE: u64 = 4;
@@ -327,7 +327,8 @@ pub const WRITERS_TOLD_MAX: usize = 4096;
 pub const BYTES_PER_INDEX_ENTRY: usize = 8;
 /// ... but at least this many, for a thousand sequences ...
 pub const INDEX_ENTRIES_MIN: usize = 32 * 1024;
-/// ... and at most this many, because a clone copies the index in one turn: 4 GiB of chunks of 256 bytes.
+/// ... and at most this many, because a clone copies the index in one turn. They suffice for 4 GiB of chunks of 256
+/// bytes.
 pub const INDEX_ENTRIES_MAX: usize = 16 * 1024 * 1024;
 /// What a sequence with chunks counts for.
 pub const ENTRIES_PER_SEQUENCE: usize = 32;

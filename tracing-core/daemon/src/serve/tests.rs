@@ -324,7 +324,7 @@ fn a_flood_of_requests_takes_several_turns() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// So has one whose requests are large, or are when they are decoded.
+/// A connection whose requests are large, or become large when they are decoded, gets fewer of them handled in a turn.
 #[test]
 fn large_requests_take_several_turns() {
     let mut engine = engine();
@@ -332,7 +332,7 @@ fn large_requests_take_several_turns() {
     let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
     let peer = Some(service::Peer::default());
     engine.connected(client, Side::Producer, link, User::Local(0), peer);
-    // Refused, as nobody has introduced itself: the service has nobody who pays. Field 9 is unknown.
+    // Refused, as the connection is no producer yet: the service has no account for it. Field 9 is unknown.
     let mut frame = GET_COMMANDS[4..].to_vec();
     let rest = 16 * DECODED_BYTES_AT_ONCE - frame.len() - 4;
     frame.extend([0x4a, rest as u8 | 0x80, (rest >> 7) as u8 | 0x80, (rest >> 14) as u8]);

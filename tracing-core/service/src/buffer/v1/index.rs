@@ -220,7 +220,7 @@ impl Index {
     }
 
     /// Removes a chunk from its sequence. The sequence stays.
-    // For each chunk that comes one is evicted, and the call would cost as much as a part of it.
+    // A full buffer removes a chunk for each that it takes, so this is inlined.
     #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
         let Self { slots, entries, .. } = self;

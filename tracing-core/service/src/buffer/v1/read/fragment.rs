@@ -104,7 +104,7 @@ fn is_dropped_packet(memory: &Memory, off: u32, chunk: &Record) -> bool {
 
 /// A fragment's length, and the bytes that the length takes, of which there may be four at most.
 #[inline]
-pub(super) fn fragment_len(bytes: &[u8]) -> Option<(usize, usize)> {
+fn fragment_len(bytes: &[u8]) -> Option<(usize, usize)> {
     // Our client's writers shorten the lengths of small packets to a byte; all others take four.
     if let Some(&len @ ..0x80) = bytes.first() {
         return Some((len.into(), 1));
