@@ -194,16 +194,14 @@ impl Daemon {
         let user_of = |key| engine.peers.get(&ClientId::new(key)).map(|peer| peer.user);
         order.sort(ready, user_of);
         let mut served = 0;
-        for (index, &event) in ready.iter().enumerate() {
+        for &event in ready.iter() {
+            if let Some(peer) = self.engine.peers.get(&ClientId::new(event.key)) {
+                self.order.served(peer.user, event.key);
+            }
             self.dispatch(event)?;
             served += usize::from(event.key >= FIRST_CLIENT);
             let took_ns = clock::mono_ns().saturating_sub(began_ns);
             if served >= CONNECTIONS_PER_TURN || served > 0 && took_ns > SERVE_NS {
-                let Self { engine, order, .. } = self;
-                for key in ready.iter().take(index + 1).map(|event| event.key) {
-                    let peer = engine.peers.get(&ClientId::new(key));
-                    peer.into_iter().for_each(|peer| order.served(peer.user, key));
-                }
                 break;
             }
         }

@@ -62,11 +62,34 @@ fn one_among_many() {
     assert_eq!(seen.len(), 100);
 }
 
+/// Connections that end and come again have ever larger keys. One that stays has its turn among them.
 #[test]
-fn users_without_anything_ready_are_forgotten() {
+fn connections_that_come_again_keep_none_waiting() {
+    let it = &mut Order::default();
+    let mut keys: Vec<u64> = (100..111).collect();
+    let (mut newest, mut turns) = (110, Vec::new());
+    for turn in 0..25 {
+        let served = order(it, keys.iter().copied());
+        serve(it, &served[..3]);
+        for key in &served[..3] {
+            if *key == 100 {
+                turns.push(turn);
+                continue;
+            }
+            newest += 1;
+            keys.retain(|other| other != key);
+            keys.push(newest);
+        }
+    }
+    // Eleven connections, three in a turn: ten others come before it at most.
+    assert_eq!(turns, [0, 3, 6, 9, 12, 15, 18, 21, 24]);
+}
+
+#[test]
+fn connections_that_are_not_ready_are_forgotten() {
     let it = &mut Order::default();
     let keys: Vec<u64> = (1..50).map(|uid| uid * 100).collect();
     serve(it, &keys);
     order(it, [100, 200]);
-    assert_eq!(it.last.len(), 2);
+    assert_eq!(it.since.len(), 2);
 }
