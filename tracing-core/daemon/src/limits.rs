@@ -25,6 +25,9 @@ pub const FILES_BEING_CREATED_PER_UID_MAX: usize = 4;
 /// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
 /// peers.
 pub const ACCEPTS_PER_TURN: usize = 64;
+/// Of these, connections that are kept, while more are ready than a turn serves: else those that come and leave at once
+/// would become ever more, and each turn would take longer to find those it serves.
+pub const ADMITTED_WHEN_BEHIND: usize = 4;
 /// Connections that one turn of the loop reads, by users in turn, and those whose waiting requests it handles ...
 pub const CONNECTIONS_PER_TURN: usize = 64;
 /// ... and for so long, ns: one of them at least. What one sends in a turn takes some milliseconds to decode at worst.

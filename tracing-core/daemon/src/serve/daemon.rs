@@ -9,13 +9,13 @@ use super::connections::Connections;
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
-use super::order::{self, Order};
+use super::order;
 use super::peer::{Link, Peer};
 use super::remote::SocketLink;
 use super::side::{Disconnect, Side};
 use super::turns::Watchdog;
 use super::user::{User, Who};
-use crate::limits::{ACCEPTS_PER_TURN, CONNECTIONS_PER_TURN, SERVE_NS};
+use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN, SERVE_NS};
 use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS, Waiting};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
@@ -57,7 +57,8 @@ pub(super) struct Daemon {
     /// Boot time until which no connection is accepted, ns.
     accept_paused_until: Option<u64>,
     signals: Option<StopSignals>,
-    order: Order,
+    /// The last turn did not serve all that was ready.
+    is_behind: bool,
     buf: Box<[u8]>,
 }
 
@@ -97,7 +98,7 @@ impl Daemon {
             stuck_due: None,
             accept_paused_until: None,
             signals: None,
-            order: Order::default(),
+            is_behind: false,
             buf: vec![0; READ_BYTES].into_boxed_slice(),
         };
         this.watch_listeners(true)?;
@@ -188,23 +189,22 @@ impl Daemon {
     /// is ready in the next turn. `ready` keeps all of it.
     pub(super) fn serve(&mut self, ready: &mut Vec<Ready>, began_ns: u64) -> Result<(), OsError> {
         if ready.len() <= order::FEW {
+            self.is_behind = false;
             return ready.iter().try_for_each(|event| self.dispatch(*event));
         }
-        let Self { engine, order, .. } = self;
-        let user_of = |key| engine.peers.get(&ClientId::new(key)).map(|peer| peer.user);
-        order.sort(ready, user_of);
-        let mut served = 0;
-        for &event in ready.iter() {
-            if let Some(peer) = self.engine.peers.get(&ClientId::new(event.key)) {
-                self.order.served(peer.user, event.key);
-            }
+        let Engine { peers, order, .. } = &self.engine;
+        order.sort(ready, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
+        let (mut served, count) = (0, ready.len());
+        for (index, &event) in ready.iter().enumerate() {
             self.dispatch(event)?;
             served += usize::from(event.key >= FIRST_CLIENT);
             let took_ns = clock::mono_ns().saturating_sub(began_ns);
             if served >= CONNECTIONS_PER_TURN || served > 0 && took_ns > SERVE_NS {
-                break;
+                self.is_behind = index + 1 < count;
+                return Ok(());
             }
         }
+        self.is_behind = false;
         Ok(())
     }
 
@@ -247,8 +247,10 @@ impl Daemon {
     }
 
     pub(super) fn accept(&mut self, index: usize) -> Result<(), OsError> {
+        let mut admitted = 0;
         for _ in 0..ACCEPTS_PER_TURN {
-            if self.accept_paused_until.is_some() {
+            let is_full = self.is_behind && admitted >= ADMITTED_WHEN_BEHIND;
+            if self.accept_paused_until.is_some() || is_full {
                 return Ok(());
             }
             if self.closer.0.has_too_many_refused() {
@@ -261,7 +263,7 @@ impl Daemon {
             };
             let side = *side;
             match listener.accept() {
-                Ok(Some(stream)) => self.connected(side, stream),
+                Ok(Some(stream)) => admitted += usize::from(self.connected(side, stream)),
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // Most likely no descriptor is left. An immediate retry would fail again.
@@ -273,11 +275,15 @@ impl Daemon {
         Ok(())
     }
 
-    fn connected(&mut self, side: Side, stream: Stream) {
+    /// Keeps a connection, or refuses it: false.
+    fn connected(&mut self, side: Side, stream: Stream) -> bool {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
-            Err(error) => return self.engine.log(None, LogLevel::Error, &format!("{error}")),
+            Err(error) => {
+                self.engine.log(None, LogLevel::Error, &format!("{error}"));
+                return false;
+            }
         };
         let known = stream.is_unix();
         let user = if known { User::Local(credentials.uid) } else { User::Remote };
@@ -299,7 +305,7 @@ impl Daemon {
                 if side == Side::Producer {
                     self.engine.handle_input_about(about, Input::ProducerRefused { client, peer });
                 }
-                return;
+                return false;
             }
         };
         let link = SocketLink::new(stream, side, origin, slot, closer, &self.poller);
@@ -308,10 +314,12 @@ impl Daemon {
         }
         let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), true, false));
         if let Some(Err(error)) = added {
-            return self.engine.log(about, LogLevel::Error, &format!("{error}"));
+            self.engine.log(about, LogLevel::Error, &format!("{error}"));
+            return false;
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
         self.engine.connected(client, side, Link::Socket(Box::new(link)), user, who);
+        true
     }
 
     /// Cuts the connections whose descriptors do not close.
@@ -330,10 +338,12 @@ impl Daemon {
     }
 
     pub(super) fn read(&mut self, client: ClientId) {
-        let peer = self.engine.peers.get_mut(&client);
-        let Some(Peer { link: Link::Socket(link), ended: None, .. }) = peer else {
+        let Engine { peers, order, .. } = &mut self.engine;
+        let peer = peers.get_mut(&client);
+        let Some(Peer { link: Link::Socket(link), ended: None, user, served, .. }) = peer else {
             return;
         };
+        *served = order.serve(*user);
         let refused = self.closer.0.refuses(link.origin.uid);
         let openable = if refused { Openable::Nothing } else { self.descriptors.openable() };
         match link.read(&mut self.buf, openable) {

@@ -43,9 +43,9 @@ pub(crate) struct Engine {
     /// Connections with requests that had to wait and can be handled now.
     #[cfg(feature = "host")]
     pub(super) backlog: BlockSet<ClientId>,
-    /// In which order these are served.
+    /// In which order connections are served.
     #[cfg(feature = "host")]
-    pub(super) backlog_order: Order,
+    pub(super) order: Order,
     /// Connections of custom transports that the engine has closed.
     #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
@@ -85,7 +85,7 @@ impl Engine {
             #[cfg(feature = "host")]
             backlog: BlockSet::new(),
             #[cfg(feature = "host")]
-            backlog_order: Order::default(),
+            order: Order::default(),
             #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 #[cfg(feature = "host")]
+use super::order::Served;
+#[cfg(feature = "host")]
 use super::remote::{HostLink, SocketLink};
 #[cfg(feature = "host")]
 use super::side::Disconnect;
@@ -63,6 +65,9 @@ pub(crate) struct Peer {
     pub(super) user: User,
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
+    /// When it was served last.
+    #[cfg(feature = "host")]
+    pub(super) served: Served,
     /// The connection is over, for this reason, and its last requests are not handled yet.
     #[cfg(feature = "host")]
     pub(super) ended: Option<Disconnect>,
@@ -76,8 +81,16 @@ impl Peer {
             user,
             announced,
             #[cfg(feature = "host")]
+            served: Served::default(),
+            #[cfg(feature = "host")]
             ended: None,
         }
+    }
+
+    /// Whose turn it is when this connection is served, and when it was served last.
+    #[cfg(feature = "host")]
+    pub(super) fn turn(&self) -> (User, Served) {
+        (self.user, self.served)
     }
 
     /// Queues a reply.

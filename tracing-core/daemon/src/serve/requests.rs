@@ -30,7 +30,7 @@ impl Engine {
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
         let began_ns = clock::mono_ns();
-        let Self { service, backlog, backlog_order, peers, .. } = self;
+        let Self { service, backlog, order, peers, .. } = self;
         let mut waiting = Vec::new();
         for client in std::mem::take(backlog) {
             // Its earlier requests come first, and the service takes turns between those.
@@ -41,13 +41,12 @@ impl Engine {
             }
         }
         if waiting.len() > order::FEW {
-            let user_of = |key| peers.get(&ClientId::new(key)).map(|peer| peer.user);
-            backlog_order.sort(&mut waiting, user_of);
+            order.sort(&mut waiting, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
         }
         let (mut waiting, mut served) = (waiting.into_iter(), 0);
         for client in waiting.by_ref().map(|ready| ClientId::new(ready.key)) {
-            if let Some(peer) = self.peers.get(&client) {
-                self.backlog_order.served(peer.user, client.get());
+            if let Some(peer) = self.peers.get_mut(&client) {
+                peer.served = self.order.serve(peer.user);
             }
             self.process_events(client);
             served += 1;
@@ -77,7 +76,9 @@ impl Engine {
         who: Option<service::Peer>,
     ) {
         self.counters.connected();
-        self.peers.insert(client, Peer::new(side, link, user, who.is_some()));
+        let mut peer = Peer::new(side, link, user, who.is_some());
+        peer.served = self.order.now();
+        self.peers.insert(client, peer);
         if let Some(who) = who {
             self.announce(client, side, who, false);
         }

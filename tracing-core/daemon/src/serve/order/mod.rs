@@ -5,13 +5,13 @@
 //!   served: A1 B1 C1 A2 | A3 A4    next time: B1? C1? A3 A4 A1 A2
 //! ```
 //!
-//! Users take turns: a user may have thousands of connections, and each may be ready in each turn with as much as a turn
-//! reads of it. The connections of a user are served in the order in which they became ready. What a turn does not serve
-//! is ready in the next one, and keeps its place before those that became ready later: else connections that end and
-//! come again could keep an older one waiting for ever. The same holds for connections whose requests were read and not
+//! Users take turns: a user may have thousands of connections, and each may be ready in each turn with as much as a
+//! turn reads of it. Of a user, the connection comes first that was not served for the longest time; a new one counts
+//! as served when it was accepted. So those that end and come again, however often, keep no older one waiting. What a
+//! turn does not serve is ready in the next one. The same holds for connections whose requests were read and not
 //! handled yet.
 
-use abi::map::{BlockMap, SortedMap};
+use abi::map::SortedMap;
 use os::poll::Ready;
 
 use super::user::User;
@@ -19,36 +19,50 @@ use super::user::User;
 /// So few are served in any order: they delay nobody for long.
 pub(super) const FEW: usize = 4;
 
+/// When a connection was served last: the number of connections that were served before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Served(u64);
+
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Order {
     /// The user that was served last.
     user: Option<User>,
-    /// The turn in which each connection became ready, for those that were not served since.
-    since: BlockMap<u64, u64>,
-    turn: u64,
+    now: Served,
 }
 
 impl Order {
-    /// Puts `ready` into the order in which it is served. `user_of` gives the user of a key; what has none comes first.
-    pub(super) fn sort(&mut self, ready: &mut Vec<Ready>, user_of: impl Fn(u64) -> Option<User>) {
-        self.turn = self.turn.wrapping_add(1);
-        let (mut by_user, mut since) =
-            (SortedMap::<User, Vec<(u64, Ready)>>::new(), BlockMap::new());
+    /// What a new connection starts with.
+    pub(super) fn now(&self) -> Served {
+        self.now
+    }
+
+    /// A connection of `user` is served.
+    pub(super) fn serve(&mut self, user: User) -> Served {
+        self.user = Some(user);
+        self.now.0 = self.now.0.wrapping_add(1);
+        self.now
+    }
+
+    /// Puts `ready` into the order in which it is served. `about` tells of a key whose it is and when it was served
+    /// last; what has no user comes first.
+    pub(super) fn sort(
+        &self,
+        ready: &mut Vec<Ready>,
+        about: impl Fn(u64) -> Option<(User, Served)>,
+    ) {
+        let mut by_user = SortedMap::<User, Vec<(Served, Ready)>>::new();
         let mut sorted = Vec::with_capacity(ready.len());
         for event in ready.drain(..) {
-            let Some(user) = user_of(event.key) else {
-                sorted.push(event);
-                continue;
-            };
-            let turn = self.since.get(&event.key).copied().unwrap_or(self.turn);
-            since.insert(event.key, turn);
-            by_user.get_or_insert_with(user, Vec::new).push((turn, event));
+            match about(event.key) {
+                Some((user, served)) => {
+                    by_user.get_or_insert_with(user, Vec::new).push((served, event));
+                }
+                None => sorted.push(event),
+            }
         }
-        // Those that are not ready any more have no place.
-        self.since = since;
         for (_, events) in by_user.iter_mut() {
-            events.sort_unstable_by_key(|(turn, event)| (*turn, event.key));
+            events.sort_unstable_by_key(|(served, event)| (*served, event.key));
         }
         let mut users: Vec<_> = by_user.into_iter().collect();
         let next = users.partition_point(|(user, _)| Some(*user) <= self.user);
@@ -59,12 +73,6 @@ impl Order {
             sorted.extend(of_users.map(|(_, event)| *event));
         }
         *ready = sorted;
-    }
-
-    /// A connection of `user` was served.
-    pub(super) fn served(&mut self, user: User, key: u64) {
-        self.user = Some(user);
-        self.since.remove(&key);
     }
 }
 

@@ -14,13 +14,14 @@ use protos::{
 
 use protozero::Message as _;
 
+mod turns;
+
 use super::connections::Connections;
 use super::peer::Peer;
 use super::*;
 use crate::in_process::InProcessService;
 use crate::limits::{
-    ACCEPTS_PER_TURN, CONNECTIONS_PER_TURN, CONSUMER_QUEUE_BYTES_MAX, DECODED_BYTES_AT_ONCE,
-    DESCRIPTORS_RESERVED_MIN, REQUESTS_PER_TURN,
+    CONSUMER_QUEUE_BYTES_MAX, DECODED_BYTES_AT_ONCE, DESCRIPTORS_RESERVED_MIN, REQUESTS_PER_TURN,
 };
 use abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use abi::ipc::port::ConsumerPort;
@@ -138,24 +139,6 @@ fn a_config_that_fits_into_no_request_is_an_error() {
     }
 }
 
-/// Other peers have their turn between.
-#[test]
-fn a_flood_of_connections_takes_several_turns() {
-    let directory = std::env::temp_dir().join(format!("serve-{}-flood", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut server = Server::bind(options(&directory)).unwrap();
-    let address = Address::Path(directory.join("producer"));
-    let clients: Vec<_> =
-        (0..ACCEPTS_PER_TURN + 10).map(|_| Stream::connect(&address).unwrap()).collect();
-    let connected = |server: &Server| server.handle().stats().connections as usize;
-    server.daemon.accept(0).unwrap();
-    assert_eq!(connected(&server), ACCEPTS_PER_TURN);
-    server.daemon.accept(0).unwrap();
-    assert_eq!(connected(&server), clients.len());
-    drop(server);
-    std::fs::remove_dir_all(&directory).unwrap();
-}
-
 /// Each of them keeps less than a connection may, and all together more than their user may.
 #[test]
 fn connections_of_a_user_keep_so_much_together() {
@@ -215,63 +198,6 @@ fn a_producer_that_is_refused_is_in_the_ledger() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// A turn has an end in number and in time, whatever is ready.
-#[test]
-fn a_turn_serves_so_many_connections() {
-    let directory = std::env::temp_dir().join(format!("serve-{}-serves", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut server = Server::bind(options(&directory)).unwrap();
-    let address = Address::Path(directory.join("producer"));
-    let clients: Vec<_> = (0..CONNECTIONS_PER_TURN + 10)
-        .map(|_| {
-            let client = Stream::connect(&address).unwrap();
-            assert!(client.send(&[IoSlice::new(BIND)], None).unwrap() > 0);
-            server.daemon.accept(0).unwrap();
-            client
-        })
-        .collect();
-    let keys: Vec<u64> = server.daemon.engine.peers.keys().map(|client| client.get()).collect();
-    let mut serve = |began_ns| {
-        let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
-        let mut ready: Vec<_> = keys.iter().map(ready).collect();
-        server.daemon.serve(&mut ready, began_ns).unwrap();
-        server.daemon.flush();
-        let answers =
-            |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
-        clients.iter().filter(answers).count()
-    };
-    let (long_ago, later) = (os::clock::mono_ns() - 10_000_000, u64::MAX);
-    assert_eq!(serve(long_ago), 1);
-    assert_eq!(serve(later), CONNECTIONS_PER_TURN);
-    assert_eq!(serve(later), 9, "those that were not served before come first");
-    drop(server);
-    std::fs::remove_dir_all(&directory).unwrap();
-}
-
-/// The same for what connections sent before.
-#[test]
-fn a_turn_handles_the_requests_of_so_many_connections() {
-    let mut engine = engine();
-    let mut connect = || {
-        let client = engine.next_client();
-        let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-        let peer = Some(service::Peer::default());
-        engine.connected(client, Side::Producer, link, User::Local(0), peer);
-        engine.host(client).unwrap().receive(&[BIND, GET_COMMANDS].concat(), None).unwrap();
-        engine.backlog.insert(client);
-        client
-    };
-    let clients: Vec<_> = (0..CONNECTIONS_PER_TURN + 10).map(|_| connect()).collect();
-    let waiting = |engine: &mut Engine| {
-        clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
-    };
-    engine.turn();
-    assert!(waiting(&mut engine) >= 10);
-    while waiting(&mut engine) > 0 {
-        engine.turn();
-    }
-}
-
 /// What a producer does not receive is not left to the kernel, where no account counts it.
 #[test]
 fn replies_to_a_producer_do_not_fill_its_socket() {
@@ -297,58 +223,6 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
     assert!(waits_for_room, "{} bytes of replies are in the socket", 10 * REQUESTS);
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
-}
-
-/// A connection with many requests has its turns, too, whatever they ask for.
-#[test]
-fn a_flood_of_requests_takes_several_turns() {
-    let directory = std::env::temp_dir().join(format!("serve-{}-requests", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut server = Server::bind(options(&directory)).unwrap();
-    let engine = &mut server.daemon.engine;
-    let client = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-    let peer = Some(service::Peer::default());
-    engine.connected(client, Side::Producer, link, User::Local(0), peer);
-    // Refused, as nobody has introduced itself.
-    let bytes = [BIND, &GET_COMMANDS.repeat(3 * REQUESTS_PER_TURN + 1)].concat();
-    engine.host(client).unwrap().receive(&bytes, None).unwrap();
-    engine.process_events(client);
-    let mut turns = 1;
-    while engine.host(client).unwrap().has_events() {
-        engine.turn();
-        turns += 1;
-    }
-    assert_eq!(turns, 4);
-    drop(server);
-    std::fs::remove_dir_all(&directory).unwrap();
-}
-
-/// A connection whose requests are large, or become large when they are decoded, gets fewer of them handled in a turn.
-#[test]
-fn large_requests_take_several_turns() {
-    let mut engine = engine();
-    let client = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-    let peer = Some(service::Peer::default());
-    engine.connected(client, Side::Producer, link, User::Local(0), peer);
-    // Refused, as the connection is no producer yet: the service has no account for it. Field 9 is unknown.
-    let mut frame = GET_COMMANDS[4..].to_vec();
-    let rest = 16 * DECODED_BYTES_AT_ONCE - frame.len() - 4;
-    frame.extend([0x4a, rest as u8 | 0x80, (rest >> 7) as u8 | 0x80, (rest >> 14) as u8]);
-    frame.resize(16 * DECODED_BYTES_AT_ONCE, b'a');
-    let frame = [&(frame.len() as u32).to_le_bytes()[..], &frame].concat();
-    for bytes in [BIND, &frame.repeat(24)] {
-        engine.host(client).unwrap().receive(bytes, None).unwrap();
-    }
-    engine.process_events(client);
-    let mut turns = 1;
-    while engine.host(client).unwrap().has_events() {
-        engine.turn();
-        turns += 1;
-    }
-    // Each costs as much as 17 small ones.
-    assert_eq!(turns, 24 / REQUESTS_PER_TURN.div_ceil(17));
 }
 
 /// An engine that does all on the thread that calls it.

@@ -1,0 +1,218 @@
+//! What one turn of the loop does for how many connections.
+
+use std::collections::BTreeSet;
+use std::io::IoSlice;
+use std::path::PathBuf;
+
+use super::*;
+use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN};
+
+/// A daemon whose loop the test runs.
+struct Stopped {
+    server: Server,
+    directory: PathBuf,
+}
+
+impl Stopped {
+    fn new(name: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        Self { server: Server::bind(options(&directory)).unwrap(), directory }
+    }
+
+    fn connect(&self, count: usize) -> Vec<Stream> {
+        let address = Address::Path(self.directory.join("producer"));
+        (0..count).map(|_| Stream::connect(&address).unwrap()).collect()
+    }
+
+    fn daemon(&mut self) -> &mut daemon::Daemon {
+        &mut self.server.daemon
+    }
+
+    fn connected(&self) -> usize {
+        self.server.handle().stats().connections as usize
+    }
+
+    /// Serves the connections with these keys, as if all were ready, in a turn that began then.
+    fn serve(&mut self, keys: &[u64], began_ns: u64) {
+        let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
+        self.daemon().serve(&mut keys.iter().map(ready).collect(), began_ns).unwrap();
+        self.daemon().flush();
+    }
+
+    fn keys(&mut self) -> Vec<u64> {
+        self.daemon().engine.peers.keys().map(|client| client.get()).collect()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// For a turn that is over as soon as it has served one connection.
+fn long_ago() -> u64 {
+    os::clock::mono_ns() - 10_000_000
+}
+
+/// For a turn that does not end before it has served enough.
+const LATER: u64 = u64::MAX;
+
+/// Other peers have their turn between.
+#[test]
+fn a_flood_of_connections_takes_several_turns() {
+    let mut it = Stopped::new("flood");
+    let clients = it.connect(ACCEPTS_PER_TURN + 10);
+    it.daemon().accept(0).unwrap();
+    assert_eq!(it.connected(), ACCEPTS_PER_TURN);
+    it.daemon().accept(0).unwrap();
+    assert_eq!(it.connected(), clients.len());
+}
+
+/// Else those that connect and leave at once become ever more. Refused ones take no place.
+#[test]
+fn few_connections_are_added_while_others_wait() {
+    let mut it = Stopped::new("behind");
+    let _clients = it.connect(ACCEPTS_PER_TURN);
+    it.daemon().accept(0).unwrap();
+    let _more = it.connect(ACCEPTS_PER_TURN);
+    let keys = it.keys();
+    let mut after = |began_ns, count: usize| {
+        it.serve(&keys[..count], began_ns);
+        let before = it.connected();
+        it.daemon().accept(0).unwrap();
+        it.connected() - before
+    };
+    assert_eq!(after(long_ago(), 10), ADMITTED_WHEN_BEHIND);
+    assert_eq!(after(long_ago(), 10), ADMITTED_WHEN_BEHIND);
+    assert_eq!(after(LATER, 10), ACCEPTS_PER_TURN - 2 * ADMITTED_WHEN_BEHIND);
+
+    let _more = it.connect(ADMITTED_WHEN_BEHIND + 5);
+    it.daemon().connections = Connections::new(0, os::process::effective_uid());
+    it.serve(&keys[..10], long_ago());
+    it.daemon().accept(0).unwrap();
+    assert_eq!(it.server.handle().stats().refused as usize, ADMITTED_WHEN_BEHIND + 5);
+}
+
+/// A turn has an end in number and in time, whatever is ready.
+#[test]
+fn a_turn_serves_so_many_connections() {
+    let mut it = Stopped::new("serves");
+    let clients = it.connect(CONNECTIONS_PER_TURN + 10);
+    while it.connected() < clients.len() {
+        it.daemon().accept(0).unwrap();
+    }
+    for client in &clients {
+        assert!(client.send(&[IoSlice::new(BIND)], None).unwrap() > 0);
+    }
+    let keys = it.keys();
+    let mut answers_after = |began_ns| {
+        it.serve(&keys, began_ns);
+        let answered =
+            |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
+        clients.iter().filter(answered).count()
+    };
+    assert_eq!(answers_after(long_ago()), 1);
+    assert_eq!(answers_after(LATER), CONNECTIONS_PER_TURN);
+    assert_eq!(answers_after(LATER), 9, "those that were not served before come first");
+}
+
+/// The same for what connections sent before.
+#[test]
+fn a_turn_handles_the_requests_of_so_many_connections() {
+    let mut engine = engine();
+    let mut connect = || {
+        let client = engine.next_client();
+        let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+        let peer = Some(service::Peer::default());
+        engine.connected(client, Side::Producer, link, User::Local(0), peer);
+        engine.host(client).unwrap().receive(&[BIND, GET_COMMANDS].concat(), None).unwrap();
+        engine.backlog.insert(client);
+        client
+    };
+    let clients: Vec<_> = (0..CONNECTIONS_PER_TURN + 10).map(|_| connect()).collect();
+    let waiting = |engine: &mut Engine| {
+        clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
+    };
+    engine.turn();
+    assert!(waiting(&mut engine) >= 10);
+    while waiting(&mut engine) > 0 {
+        engine.turn();
+    }
+    let served: BTreeSet<_> = engine.peers.values().map(|peer| peer.turn().1).collect();
+    assert_eq!(served.len(), clients.len(), "each was served at a time of its own");
+}
+
+/// Those that come after it cannot be served before it for ever.
+#[test]
+fn a_new_connection_comes_after_those_that_are_waiting() {
+    let mut engine = engine();
+    let mut connect = || {
+        let client = engine.next_client();
+        let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+        engine.connected(client, Side::Producer, link, User::Local(0), None);
+        engine.peers.get_mut(&client).unwrap().served = engine.order.serve(User::Local(0));
+        client
+    };
+    let [first, second] = [connect(), connect()];
+    let new = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    engine.connected(new, Side::Producer, link, User::Local(0), None);
+    let mut ready = [new, second, first]
+        .map(|client| os::poll::Ready { key: client.get(), ..Default::default() })
+        .to_vec();
+    let Engine { order, peers, .. } = &engine;
+    order.sort(&mut ready, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
+    assert_eq!(
+        ready.iter().map(|event| event.key).collect::<Vec<_>>(),
+        [first.get(), second.get(), new.get()]
+    );
+}
+
+/// A connection with many requests has its turns, too, whatever they ask for.
+#[test]
+fn a_flood_of_requests_takes_several_turns() {
+    let mut engine = engine();
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    let peer = Some(service::Peer::default());
+    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    // Refused, as nobody has introduced itself.
+    let bytes = [BIND, &GET_COMMANDS.repeat(3 * REQUESTS_PER_TURN + 1)].concat();
+    engine.host(client).unwrap().receive(&bytes, None).unwrap();
+    engine.process_events(client);
+    let mut turns = 1;
+    while engine.host(client).unwrap().has_events() {
+        engine.turn();
+        turns += 1;
+    }
+    assert_eq!(turns, 4);
+}
+
+/// A connection whose requests are large, or become large when they are decoded, gets fewer of them handled in a turn.
+#[test]
+fn large_requests_take_several_turns() {
+    let mut engine = engine();
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    let peer = Some(service::Peer::default());
+    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    // Refused, as the connection is no producer yet: the service has no account for it. Field 9 is unknown.
+    let mut frame = GET_COMMANDS[4..].to_vec();
+    let rest = 16 * DECODED_BYTES_AT_ONCE - frame.len() - 4;
+    frame.extend([0x4a, rest as u8 | 0x80, (rest >> 7) as u8 | 0x80, (rest >> 14) as u8]);
+    frame.resize(16 * DECODED_BYTES_AT_ONCE, b'a');
+    let frame = [&(frame.len() as u32).to_le_bytes()[..], &frame].concat();
+    for bytes in [BIND, &frame.repeat(24)] {
+        engine.host(client).unwrap().receive(bytes, None).unwrap();
+    }
+    engine.process_events(client);
+    let mut turns = 1;
+    while engine.host(client).unwrap().has_events() {
+        engine.turn();
+        turns += 1;
+    }
+    // Each costs as much as 17 small ones.
+    assert_eq!(turns, 24 / REQUESTS_PER_TURN.div_ceil(17));
+}
