@@ -13,6 +13,7 @@ use tracing_core::os::socket::{Address, ListenError, defaults};
 use crate::console;
 use crate::failure::{Context, Failure};
 use crate::probes;
+use crate::recorder::consumer_error::connect_failure;
 use crate::recorder::snapshots::Connect;
 use crate::version::VERSION;
 
@@ -171,5 +172,5 @@ impl ServiceHost {
 /// # Errors
 /// When it does not run.
 pub fn connect() -> Result<Consumer, Failure> {
-    Consumer::connect_default().map_err(Failure::new)
+    Consumer::connect_default().map_err(connect_failure)
 }

@@ -10,7 +10,12 @@ const ENDLESS: &str = "buffers { size_kb: 64 } data_sources { config { name: 'no
 fn without_a_service() {
     let world = World::new();
     world.write("old", "precious");
-    world.run("perfetto -t 1s -o new").failed(1, "(is traced running?)");
+    let ran = world.run("perfetto -t 1s -o new").failed(1, "(is traced running?)");
+    assert!(
+        ran.stderr
+            .contains("`tracebox traced --background && tracebox traced_probes --background`"),
+        "{ran:?}"
+    );
     assert!(!world.path("new").exists());
     world.run("perfetto -t 1s -o old").failed(1, "(is traced running?)");
     assert_eq!(std::fs::read_to_string(world.path("old")).unwrap(), "precious");

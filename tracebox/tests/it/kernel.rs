@@ -123,7 +123,7 @@ fn wait_until_recorded(process: &mut Daemon) {
     }
 }
 
-const SCHED: &str = "buffers { size_kb: 4096 } duration_ms: 600000 data_sources { config { name: 'linux.ftrace' \
+const SCHED: &str = "buffers { size_kb: 4096 } duration_ms: 120000 data_sources { config { name: 'linux.ftrace' \
                      ftrace_config { ftrace_events: 'sched/sched_switch' buffer_size_kb: 512 \
                      symbolize_ksyms: true drain_period_ms: 100 } } }";
 
@@ -197,7 +197,7 @@ fn a_second_recording_leaves_the_kernel_to_the_first() {
     let mut first = world.start("tracebox -c config --txt -o first");
     wait_until_recorded(&mut first);
     let during = settings();
-    world.write("second", &SCHED.replace("duration_ms: 600000", "duration_ms: 10"));
+    world.write("second", &SCHED.replace("duration_ms: 120000", "duration_ms: 10"));
     let second = world.run("tracebox -c second --txt -o second-trace").good();
     let why = "linux.ftrace recorded nothing: another program records events of the kernel now";
     assert!(second.stderr.contains(why), "{second:?}");
@@ -209,6 +209,27 @@ fn a_second_recording_leaves_the_kernel_to_the_first() {
     // The next one has it.
     let third = world.run("tracebox -c second --txt -o third").good();
     assert!(!third.stderr.contains("recorded nothing"), "{third:?}");
+}
+
+/// What could be recorded is, and one line says what is missing, and how to get it.
+#[test]
+fn the_scheduling_of_a_command_without_rights() {
+    let world = World::new();
+    let mut command = world.command_of_nobody("tracebox record -o trace -- true");
+    let ran = Ran::from(command.output().unwrap()).good();
+    let told = ran.stderr.lines().filter(|line| line.contains("Not recorded: "));
+    let told: Vec<_> = told.collect();
+    let [told] = told[..] else { panic!("one line: {ran:?}") };
+    assert!(told.contains("when the command's threads run"), "{told}");
+    assert!(told.ends_with("use sudo, or see `tracebox doctor`"), "{told}");
+    let has_sources = !config(&world, "trace").data_sources.is_empty();
+    assert!(
+        has_sources
+            && has(&world.packets("trace"), |data| {
+                matches!(data, TracePacketData::ProcessTree(_))
+            }),
+        "{ran:?}"
+    );
 }
 
 #[test]

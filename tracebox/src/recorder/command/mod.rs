@@ -37,7 +37,6 @@ use crate::cli::{self, TraceArgs};
 use crate::config::ConfigSource;
 use crate::config::builtin::Purpose;
 use crate::console;
-use crate::doctor::Obstacle;
 use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
 use crate::interrupt::InterruptQueue;
 use crate::output::Output;
@@ -52,7 +51,7 @@ const FAILED: u8 = 125;
 #[command(after_help = "Producers in the command find the sockets in their environment \
     (PERFETTO_PRODUCER_SOCK_NAME, PERFETTO_CONSUMER_SOCK_NAME).\n\
     Without a config: processes, system counters, and track events of the command; and, if this user\n\
-    may record the kernel, when its threads run (see `tracebox doctor`).\n\
+    may record the kernel, when its threads run (see `tracebox doctor`; a line says so if not).\n\
     With -o - the trace goes to stdout, and what the command writes to stdout goes to stderr.\n\
     Exit code: the command's; 128 and the signal that killed it; 3 if --strict finds that data\n\
     was lost, whatever the command's is; 125 if the recording failed; 126 if the command could not\n\
@@ -127,9 +126,7 @@ fn add_scheduling(config: &mut TraceConfig, launcher: &Launcher) -> Option<Ftrac
             scheduling::add_to(config, tid);
             Some(claim)
         }
-        // Most users have no rights, and asked for nothing that needs them.
-        Err(Obstacle::Rights(_)) => None,
-        Err(obstacle @ (Obstacle::InUse(_) | Obstacle::Foreign(_))) => {
+        Err(obstacle) => {
             console::log(&format!(
                 "Not recorded: when the command's threads run. That takes events of the kernel, and {}",
                 obstacle.text()
