@@ -41,11 +41,11 @@ fn without_tracefs_all_is_answered() {
     assert!(log.iter().any(|line| line.contains("linux.ftrace cannot read tracefs")), "{log:?}");
 }
 
-/// A start returns when the kernel records, and the end is acknowledged when it does not any more.
-#[test]
-fn acknowledgements_come_when_all_is_done() {
+const SWITCH: &str = "sys/kernel/tracing/tracing_on";
+
+/// A machine on which nothing is recorded.
+fn with_tracefs() -> World {
     let world = World::new();
-    let switch = "sys/kernel/tracing/tracing_on";
     for (file, text) in [
         ("trace", ""),
         ("tracing_on", "0"),
@@ -64,20 +64,62 @@ fn acknowledgements_come_when_all_is_done() {
     ] {
         world.put(&format!("sys/kernel/tracing/{file}"), text);
     }
+    world
+}
+
+/// One that records switches of the scheduler.
+fn of_switches(id: u64) -> Instance {
+    let ftrace_events = vec!["sched/sched_switch".to_owned()];
+    let ftrace = FtraceConfig { ftrace_events, ..Default::default() };
+    let config = DataSourceConfig { ftrace_config: Some(ftrace), ..Default::default() };
+    Instance::detached(InstanceId::new(id), config)
+}
+
+/// A start returns when the kernel records, and the end is acknowledged when it does not any more.
+#[test]
+fn acknowledgements_come_when_all_is_done() {
+    let world = with_tracefs();
     let mut source = FtraceSource::new(&world.root, &Arc::default());
     for id in 0..3 {
-        let ftrace_events = vec!["sched/sched_switch".to_owned()];
-        let ftrace = FtraceConfig { ftrace_events, ..Default::default() };
-        let config = DataSourceConfig { ftrace_config: Some(ftrace), ..Default::default() };
-        let instance = Instance::detached(InstanceId::new(id), config);
+        let instance = of_switches(id);
         source.start(&instance);
-        let state = || world.root.read_line(switch);
+        let state = || world.root.read_line(SWITCH);
         assert_eq!(state().as_deref(), Some("1"), "{:?}", world.log());
         let (root, (ended, has_ended)) = (world.root.clone(), channel());
-        let done = Ack::new(move || ended.send(root.read_line(switch)).expect("it is awaited"));
+        let done = Ack::new(move || ended.send(root.read_line(SWITCH)).expect("it is awaited"));
         source.stop(&instance, done);
         assert_eq!(has_ended.recv().expect("an answer").as_deref(), Some("0"));
     }
+}
+
+/// Upstream: the set-up of a session that starts later switched the recording of all others off.
+#[test]
+fn a_set_up_changes_nothing() {
+    let world = with_tracefs();
+    let ring = "sys/kernel/tracing/trace";
+    world.put(SWITCH, "1").put(ring, "of others");
+    let state = || [SWITCH, ring].map(|file| world.root.read_line(file));
+    let before = state();
+    let mut source = FtraceSource::new(&world.root, &Arc::default());
+    let instance = of_switches(1);
+    source.setup(&instance);
+    assert_eq!(state(), before);
+    source.stop(&instance, Ack::ignored());
+    // A thread would be waited for.
+    drop(source);
+    assert_eq!(state(), before);
+}
+
+/// Upstream: the kernel went on recording when a signal ended the program.
+#[test]
+fn the_end_of_the_program_ends_the_recording() {
+    let world = with_tracefs();
+    let state = || world.root.read_line(SWITCH);
+    let mut source = FtraceSource::new(&world.root, &Arc::default());
+    (0..2).for_each(|id| source.start(&of_switches(id)));
+    assert_eq!(state().as_deref(), Some("1"), "{:?}", world.log());
+    drop(source);
+    assert_eq!(state().as_deref(), Some("0"));
 }
 
 /// Upstream: a config that was refused was never acknowledged, and each session with it ended five seconds late.

@@ -6,6 +6,7 @@ use protos::{FtraceParseStatus as Status, TracePacket, TracePacketData, TracePac
 use protozero::wire::tag::{LEN, VARINT};
 use protozero::{FixedSink, Message, Writer};
 
+use super::super::compact::tests::LAYOUT;
 use super::super::drain::{self, Batch, PAGES_MAX, Pipe, Take};
 use super::super::page::made::Made;
 use super::super::page::{Commit, Lost};
@@ -194,12 +195,17 @@ fn each_gap_begins_a_packet() {
     assert!(bundles.iter().all(|bundle| bundle.lost_events == Some(true) && bundle.cpu == Some(0)));
 }
 
+/// Upstream: a session with compact sched had an empty bundle for each batch of others' events.
 #[test]
 fn nothing_of_interest_is_no_packet() {
-    assert_eq!(
-        pass(&mut subscriber(&[MARK]), &[vec![timers(&[1])], vec![timers(&[2])]], None).len(),
-        0
-    );
+    for layout in [None, Some(LAYOUT)] {
+        let mut plans = plans(&[MARK]);
+        plans.compact = layout;
+        let wishes = Wishes { plans, has_symbols: true, filter: None };
+        let cpus = [vec![timers(&[1])], vec![timers(&[2])]];
+        let packets = pass(&mut Subscriber::new(wishes), &cpus, None);
+        assert_eq!(packets, [], "{layout:?}");
+    }
 }
 
 #[test]

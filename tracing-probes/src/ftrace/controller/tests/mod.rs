@@ -526,6 +526,20 @@ fn rings_that_nobody_polls_are_read_by_time() {
     assert_eq!(world.controller.due_ns(), Some(7_000_000));
 }
 
+/// Upstream: the main instance was never polled while nobody used it, and so all others were read by time.
+#[test]
+fn an_instance_that_nobody_uses_is_not_counted() {
+    let mut world = World::new();
+    let other = FtraceConfig { instance_name: Some("other".to_owned()), ..polls(30) };
+    let _one = world.start(1, other).unwrap();
+    assert_eq!(world.controller.due_ns(), Some(1_000_000_000));
+    let _two = world.start(2, wants(&[FREQUENCY])).unwrap();
+    assert_eq!(world.controller.due_ns(), Some(100_000_000));
+    world.controller.stop(2);
+    world.pass();
+    assert_eq!(world.controller.due_ns(), Some(1_000_000_000));
+}
+
 #[test]
 fn a_pipe_that_cannot_be_polled_is_read_by_time() {
     let mut world = World::new();
