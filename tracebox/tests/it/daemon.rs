@@ -338,19 +338,23 @@ fn a_full_disk() {
     world.run("perfetto --query").good();
 }
 
+/// A signal ends it in order. Upstream: at once, and the kernel went on recording.
 #[test]
 fn probes_say_that_they_wait_for_a_service() {
-    let world = World::new();
-    let mut command = world.command("tracebox traced_probes");
-    command.env("TRACED_PROBES_NOTIFY_FD", "1");
-    let mut probes = world.spawn(command);
-    let line = probes.read_until("waiting for one");
-    let socket = world.path("producer");
-    assert!(line.contains(&format!("No tracing service at {} yet", socket.display())), "{line}");
-    let _traced = world.traced();
-    let mut byte = [0];
-    std::io::Read::read_exact(probes.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
-    probes.signal(Signal::TERM);
-    let ran = probes.end().good();
-    assert_eq!(ran.stderr, "", "it is printed once");
+    for signal in [Signal::TERM, Signal::INT] {
+        let world = World::new();
+        let mut command = world.command("tracebox traced_probes");
+        command.env("TRACED_PROBES_NOTIFY_FD", "1");
+        let mut probes = world.spawn(command);
+        let line = probes.read_until("waiting for one");
+        let socket = world.path("producer");
+        let wanted = format!("No tracing service at {} yet", socket.display());
+        assert!(line.contains(&wanted), "{line}");
+        let _traced = world.traced();
+        let mut byte = [0];
+        std::io::Read::read_exact(probes.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
+        probes.signal(signal);
+        let ran = probes.end().good();
+        assert_eq!(ran.stderr, "", "it is printed once");
+    }
 }

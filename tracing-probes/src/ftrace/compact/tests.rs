@@ -71,6 +71,7 @@ fn written(columns: &mut Columns) -> FtraceEventBundleCompactSched {
     FtraceEventBundleCompactSched::decode(&bytes).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Upstream: a name without NUL went on in the fields behind it.
 #[test]
 fn columns() {
     let (mut columns, mut facts) = (Columns::default(), Facts::default());

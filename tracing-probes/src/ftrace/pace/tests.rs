@@ -1,5 +1,6 @@
 use super::{next_pass_ns, period_ms};
 
+/// Upstream: one session with the period 0 put the periods of all others out of use.
 #[test]
 fn periods() {
     let period = |wishes: &[Option<u32>], all_polled| period_ms(wishes.iter().copied(), all_polled);

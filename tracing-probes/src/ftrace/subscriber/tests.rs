@@ -137,6 +137,7 @@ fn names(packet: &TracePacket) -> Vec<(u64, String)> {
     interned.map(|symbol| (symbol.iid.unwrap_or_default(), text(&symbol.str))).collect()
 }
 
+/// Upstream: a pass that began with addresses without names left those of the pass before in place.
 #[test]
 fn names_of_functions() {
     let (mut subscriber, symbols) = (subscriber(&[TIMER]), symbols());

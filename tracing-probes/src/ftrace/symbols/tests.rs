@@ -11,6 +11,7 @@ fn parse(text: &str) -> Symbols {
     parser.finish()
 }
 
+/// Upstream: the names of one address were joined.
 #[test]
 fn functions_by_address() {
     let symbols = parse(

@@ -239,7 +239,7 @@ fn files_that_cannot_be_read_or_written() {
         world.stop(1);
         assert_eq!(world.fake.settings(), before, "{path}");
     };
-    // The program goes on, and this source is refused.
+    // The program goes on, and this source is refused. Upstream: the program was aborted.
     check("tracing_on", libc::EACCES, Some("run as root"));
     check("trace", libc::EACCES, Some("run as root"));
     check("trace_clock", libc::EACCES, Some("run as root"));

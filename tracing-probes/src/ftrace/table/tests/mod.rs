@@ -263,7 +263,7 @@ fn bare_names_and_groups() {
     assert_eq!(found(&with(&formats), "gpu_frequency").as_deref(), Some("kgsl"));
 }
 
-/// A marker can be written where its format cannot be read.
+/// A marker can be written where its format cannot be read. Upstream: with it as the first format, events had no thread.
 #[test]
 fn markers_need_no_format() {
     let table = with(&[]);
