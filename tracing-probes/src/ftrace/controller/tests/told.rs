@@ -1,0 +1,154 @@
+//! What is wrong, and what is lost: the statistics tell it.
+
+use super::*;
+
+#[test]
+fn what_is_wrong_with_pages_is_in_the_statistics() {
+    let mut world = World::new();
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15]).pair(0, 1, 0)]);
+    world.pass();
+    world.controller.flush(&[1], &mut |_, _| {});
+    let stats = packets.stats();
+    assert!(stats[0].ftrace_parse_errors.is_empty());
+    assert_eq!(
+        stats[1].ftrace_parse_errors.iter().map(|status| status.0).collect::<Vec<_>>(),
+        [12]
+    );
+}
+
+#[test]
+fn a_clock_that_is_not_the_boot_clock_is_told() {
+    let mut world = World::new();
+    let raw = FtraceConfig { use_monotonic_raw_clock: Some(true), ..wants(&[FREQUENCY]) };
+    let packets = world.start(1, raw).unwrap();
+    world.fake.set("per_cpu/cpu0/stats", "now ts:   5.000007\n");
+    world.play(CPU0, &[page(&[15])]);
+    world.pass();
+    let packets = packets.take();
+    let Some(TracePacketData::FtraceEvents(bundle)) = &packets[0].data else {
+        panic!("{packets:?}")
+    };
+    assert_eq!((bundle.ftrace_timestamp, bundle.boot_timestamp), (Some(5_000_007_000), Some(777)));
+    assert_eq!(bundle.ftrace_clock.map(|clock| clock.0), Some(4));
+}
+
+/// Times of another clock must not be taken for those of the boot clock.
+#[test]
+fn a_clock_is_told_also_if_a_cpu_does_not_tell_the_time() {
+    let first = |stats: [Option<&str>; 2]| {
+        let mut world = World::new();
+        let raw = FtraceConfig { use_monotonic_raw_clock: Some(true), ..wants(&[FREQUENCY]) };
+        let packets = world.start(1, raw).unwrap();
+        for (cpu, stats) in stats.into_iter().enumerate() {
+            let path = format!("per_cpu/cpu{cpu}/stats");
+            match stats {
+                Some(text) => world.fake.set(&path, text),
+                None => world.fake.deny(&path, libc::EIO),
+            }
+        }
+        world.play(CPU0, &[page(&[15])]);
+        world.pass();
+        let packets = packets.take();
+        let Some(TracePacketData::FtraceEvents(bundle)) = &packets[0].data else {
+            panic!("{packets:?}")
+        };
+        assert_eq!(bundle.ftrace_clock.map(|clock| clock.0), Some(4), "{stats:?}");
+        (bundle.ftrace_timestamp, bundle.boot_timestamp)
+    };
+    let second = Some("now ts:   5.000007\n");
+    assert_eq!(first([None, second]), (Some(5_000_007_000), Some(777)));
+    assert_eq!(first([Some("entries: 1\n"), second]), (Some(5_000_007_000), Some(777)));
+    assert_eq!(first([None, None]), (None, None));
+}
+
+/// Upstream: a CPU without statistics ended those of all behind it, and numbers had 32 bits.
+#[test]
+fn statistics_of_each_cpu_stand_alone() {
+    let mut world = World::new();
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.fake.deny("per_cpu/cpu0/stats", libc::EIO);
+    world.fake.set("per_cpu/cpu1/stats", "entries: 5000000000\noverrun: 6000000000\n");
+    world.controller.flush(&[1], &mut |_, _| {});
+    let stats = packets.stats();
+    let cpus: Vec<_> =
+        stats[1].cpu_stats.iter().map(|cpu| (cpu.cpu, cpu.entries, cpu.overrun)).collect();
+    assert_eq!(cpus, [(Some(1), Some(5_000_000_000), Some(6_000_000_000))]);
+    // A ring of 8 MiB has a page more than was wished.
+    for stats in &stats {
+        let sizes = (stats.cpu_buffer_size_pages, stats.cached_cpu_buffer_size_pages);
+        assert_eq!(sizes, (Some(2049), Some(2048)));
+    }
+}
+
+/// Upstream: such a record ended its page, and the trace could not be loaded.
+#[test]
+fn a_record_that_does_not_fit_is_left_out() {
+    let mut world = World::new();
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15]).event(1, &record(15)[..8]).event(1, &record(15))]);
+    world.pass();
+    assert_eq!(packets.events(), 2);
+    world.controller.flush(&[1], &mut |_, _| {});
+    assert!(packets.stats()[1].ftrace_parse_errors.is_empty());
+    world.controller.stop(1);
+    let log = world.here.log.take();
+    assert!(log.iter().any(|line| line.contains(": 1 records did not fit")), "{log:?}");
+}
+
+/// Upstream: the program ended.
+#[test]
+fn a_pipe_that_does_not_open_is_that_of_one_cpu() {
+    let mut world = World::new();
+    world.fake.deny("per_cpu/cpu1/trace_pipe_raw", libc::EACCES);
+    let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15])]);
+    world.pass();
+    assert_eq!(packets.events(), 1);
+}
+
+/// Upstream: the kernel's count was not looked at.
+#[test]
+fn lost_events_are_counted() {
+    let mut world = World::new();
+    let _packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+    for lost in [Lost::Count(5), Lost::Some] {
+        world.play(CPU0, &[Made { lost, ..page(&[15]) }]);
+        world.pass();
+    }
+    world.controller.stop(1);
+    let log = world.here.log.take();
+    assert!(log.iter().any(|line| line.contains("lost at least 6 events")), "{log:?}");
+    let _packets = world.start(2, wants(&[FREQUENCY])).unwrap();
+    for lost in [Lost::Count(u64::MAX), Lost::Some] {
+        world.play(CPU0, &[Made { lost, ..page(&[15]) }]);
+        world.pass();
+    }
+    world.controller.stop(2);
+    assert_eq!(world.here.log.take().len(), 1);
+    let _packets = world.start(3, wants(&[FREQUENCY])).unwrap();
+    world.play(CPU0, &[page(&[15])]);
+    world.pass();
+    world.controller.stop(3);
+    assert_eq!(world.here.log.take().len(), 0);
+}
+
+/// The rings count all losses, where a full page tells only that there was one.
+#[test]
+fn lost_events_are_those_that_the_rings_count() {
+    let mut world = World::new();
+    let stats = |lost: [u64; 3]| {
+        let [overrun, commit, dropped] = lost;
+        format!("overrun: {overrun}\ncommit overrun: {commit}\ndropped events: {dropped}\n")
+    };
+    world.fake.set("per_cpu/cpu0/stats", &stats([100, 0, 0]));
+    let preserve = FtraceConfig { preserve_ftrace_buffer: Some(true), ..wants(&[FREQUENCY]) };
+    let _packets = world.start(1, preserve).unwrap();
+    world.play(CPU0, &[Made { lost: Lost::Some, ..page(&[15]) }]);
+    world.pass();
+    world.fake.set("per_cpu/cpu0/stats", &stats([1100, 10, 1]));
+    world.fake.set("per_cpu/cpu1/stats", &stats([0, 0, 5]));
+    world.controller.stop(1);
+    let log = world.here.log.take();
+    assert!(log.iter().any(|line| line.contains("lost 1016 events")), "{log:?}");
+}
