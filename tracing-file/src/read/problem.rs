@@ -155,7 +155,7 @@ problems! {
     EndWithoutBegin: Warning, "slice_end_without_begin", "track",
         "no open slice fits the end, which is ignored; leave name and category out, and end once what began";
     SliceNotEnded: Warning, "slice_without_end", "track",
-        "slices are open at the end of the trace; write their ends";
+        "slices are open at the end of the trace: right if they went on after it; else write their ends";
     EndBeforeBegin: Error, "slice_ends_before_begin", "track",
         "the end is earlier than the begin, so both fit other slices; check the times";
     CrossingSlices: Error, "misplaced_end_event", "track",
