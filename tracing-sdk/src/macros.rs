@@ -161,8 +161,9 @@ macro_rules! function {
     };
 }
 
-/// Begins the slice of a future, for [`Traced::traced`](crate::Traced::traced). The grammar is that of
-/// [`instant!`](crate::instant!), with a literal name and without `track`.
+/// Begins the slice of a future, for [`Traced::traced`](crate::Traced::traced), or one that ends when its guard is
+/// dropped, which may be after an `.await`. The grammar is that of [`instant!`](crate::instant!), with a literal name
+/// and without `track`.
 #[macro_export]
 macro_rules! async_slice {
     ($category:expr, $name:literal $(, $($rest:tt)*)?) => {

@@ -23,7 +23,7 @@ use crate::intern::{EventName, StaticName};
 use crate::sequence::Fill;
 use crate::track::Track;
 
-/// The slice of a future, from [`async_slice!`](crate::async_slice!).
+/// The slice of a future, or of a part of an `async fn`, from [`async_slice!`](crate::async_slice!).
 ///
 /// ```
 /// use tracing_sdk::{AsyncSlice, Traced, async_slice, categories};
@@ -36,7 +36,19 @@ use crate::track::Track;
 ///     async { 42 }.traced(slice).await
 /// }
 /// ```
-#[must_use = "the slice ends when this is dropped: pass it on, `future.traced(async_slice!(..))`"]
+///
+/// As a guard it may live while the task waits, and be dropped on another thread. Then polls are not recorded:
+///
+/// ```
+/// # use tracing_sdk::{async_slice, categories};
+/// # categories! { NET = "net"; }
+/// # async fn fetch(url: &str) -> usize { url.len() }
+/// async fn fetch_both() -> usize {
+///     let _slice = async_slice!(NET, "both");
+///     fetch("a").await + fetch("b").await
+/// }
+/// ```
+#[must_use = "the slice ends when this is dropped: pass it on, `future.traced(async_slice!(..))`, or name it"]
 #[derive(Debug)]
 pub struct AsyncSlice {
     /// None if no session records it.
@@ -49,6 +61,7 @@ struct Open {
     flow: Flow,
     members: Members,
     name: &'static StaticName,
+    has_future: bool,
 }
 
 impl AsyncSlice {
@@ -77,8 +90,17 @@ impl AsyncSlice {
         category: impl CategoryRef,
         name: &'static StaticName,
     ) -> Self {
-        let open = Open { slice, flow, members: category.members(), name };
+        let members = category.members();
+        let open = Open { slice, flow, members, name, has_future: false };
         Self { open: Kept::new(Some(open).filter(|open| open.slice.is_recorded())) }
+    }
+
+    #[cfg(not(feature = "off"))]
+    fn of_future(mut self) -> Self {
+        if let Some(open) = self.open.get_mut().and_then(Option::as_mut) {
+            open.has_future = true;
+        }
+        self
     }
 
     #[cfg_attr(feature = "off", inline)]
@@ -88,11 +110,13 @@ impl AsyncSlice {
 }
 
 impl Drop for AsyncSlice {
-    /// The future was dropped before it was ready.
+    /// Its future, if it has one, was dropped before it was ready.
     #[cfg_attr(feature = "off", inline)]
     fn drop(&mut self) {
         static KEY: StaticName = StaticName::key("cancelled");
-        if let Some(open) = self.take() {
+        if let Some(open) = self.take()
+            && open.has_future
+        {
             annotate_end(open.slice, &KEY, &true);
         }
     }
@@ -136,7 +160,7 @@ pub fn traced_until<F: Future>(
         future
     }
     #[cfg(not(feature = "off"))]
-    traced(future, slice, end)
+    traced(future, slice.of_future(), end)
 }
 
 /// Ends the slice of a function with its result: `ret` of `#[traced]`.

@@ -68,6 +68,26 @@ fn a_future_that_is_dropped_early_was_cancelled() {
     assert_eq!(events(&trace), expected);
 }
 
+#[test]
+fn a_future_that_was_never_polled_was_cancelled() {
+    let trace = recorded("futures", || drop(two_steps().traced(async_slice!(F, "unpolled"))));
+    assert_eq!(events(&trace), ["begin futures unpolled", "end cancelled=true"]);
+}
+
+/// A slice that a task keeps while it waits. No future is cancelled when it ends.
+#[test]
+fn a_slice_without_a_future_ends_when_it_is_dropped() {
+    let trace = recorded("futures", || {
+        let mut task = pin!(async {
+            let _slice = async_slice!(F, "kept");
+            two_steps().await
+        });
+        assert_eq!(poll(task.as_mut()), Poll::Pending);
+        assert_eq!(poll(task.as_mut()), Poll::Ready(5));
+    });
+    assert_eq!(events(&trace), ["begin futures kept", "end"]);
+}
+
 /// Otherwise the first futures of two processes would be on one track.
 #[test]
 fn the_track_of_a_future_belongs_to_its_process() {
