@@ -41,10 +41,16 @@ impl<P: Pipe + ?Sized> Pipe for Box<P> {
     }
 }
 
+/// Where the memory of pages begins. The kernel copies whole pages several times as fast to such an address as to one
+/// that is 16 bytes behind, which an allocator gives.
+const ALIGNMENT: usize = 4096;
+
 /// Pages of a CPU that were read together.
 #[derive(Debug)]
 pub(crate) struct Batch {
     memory: Box<[u8]>,
+    /// Where the first page begins in it.
+    start: usize,
     page_bytes: usize,
     len: usize,
 }
@@ -82,7 +88,9 @@ impl Batch {
     /// Memory for pages of this size, which is rounded into what a kernel has: 4 KiB to 1 MiB.
     pub(crate) fn new(page_bytes: usize) -> Self {
         let page_bytes = page_bytes.clamp(*PAGE_BYTES.start(), *PAGE_BYTES.end());
-        Self { memory: vec![0; BATCH_PAGES * page_bytes].into(), page_bytes, len: 0 }
+        let memory: Box<[u8]> = vec![0; BATCH_PAGES * page_bytes + ALIGNMENT].into();
+        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Self { memory, start, page_bytes, len: 0 }
     }
 
     /// The size of a page.
@@ -92,14 +100,16 @@ impl Batch {
 
     /// The pages.
     pub(crate) fn pages(&self) -> impl Iterator<Item = &[u8]> {
-        self.memory.chunks_exact(self.page_bytes).take(self.len)
+        let memory = self.memory.get(self.start..).unwrap_or_default();
+        memory.chunks_exact(self.page_bytes).take(self.len)
     }
 
     /// Reads up to `max` pages. `is_first`: nothing was read of this CPU in this pass.
     fn fill(&mut self, pipe: &mut dyn Pipe, commit: Commit, max: usize, is_first: bool) -> End {
         self.len = 0;
         let max = max.min(BATCH_PAGES);
-        for page in self.memory.chunks_exact_mut(self.page_bytes).take(max) {
+        let memory = self.memory.get_mut(self.start..).unwrap_or_default();
+        for page in memory.chunks_exact_mut(self.page_bytes).take(max) {
             match pipe.read(page) {
                 Ok(0) => return End::Drained,
                 Ok(len) if len == page.len() => self.len += 1,

@@ -140,3 +140,22 @@ fn a_bound_below_a_batch() {
     assert_eq!((passed.has_more, log.batches), (true, vec![(0, (0..5).collect())]));
     assert_eq!(run(&mut pipes, 0).0, Passed { has_more: true, pages: 0 });
 }
+
+/// The kernel copies them faster. An allocator alone leaves 16 bytes for itself at the beginning.
+#[test]
+fn pages_are_where_pages_of_memory_are() {
+    struct Aligned(usize);
+    impl Take for Aligned {
+        fn batch(&mut self, _: u32, batch: &Batch) {
+            let addresses = batch.pages().map(|page| page.as_ptr().addr());
+            self.0 += addresses.filter(|address| address.is_multiple_of(PAGE)).count();
+        }
+
+        fn failed(&mut self, _: u32, _: Status) {}
+    }
+    let (mut batch, mut aligned) = (Batch::new(PAGE), Aligned(0));
+    let reads = (0..BATCH_PAGES as u64 + 3).map(|time| page(time, true));
+    let passed = pass(&mut [script(reads)], &mut batch, Commit::Eight, PAGES_MAX, &mut aligned);
+    assert_eq!(aligned.0, passed.pages);
+    assert_eq!(passed.pages, BATCH_PAGES + 3);
+}
