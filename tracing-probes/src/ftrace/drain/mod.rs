@@ -41,8 +41,8 @@ impl<P: Pipe + ?Sized> Pipe for Box<P> {
     }
 }
 
-/// Where the memory of pages begins. The kernel copies whole pages several times as fast to such an address as to one
-/// that is 16 bytes behind, which an allocator gives.
+/// Where the memory of pages begins, bytes. Some processors copy a page three times as fast to such an address as to one
+/// 16 bytes behind it, which an allocator gives.
 const ALIGNMENT: usize = 4096;
 
 /// Pages of a CPU that were read together.
