@@ -51,6 +51,15 @@ impl Drop for Stopped {
     }
 }
 
+/// A producer whose bytes the test carries.
+fn connect_producer(engine: &mut Engine) -> ClientId {
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    let peer = Some(service::Peer::default());
+    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    client
+}
+
 /// For a turn that is over as soon as it has served one connection.
 fn long_ago() -> u64 {
     os::clock::mono_ns() - 10_000_000
@@ -59,7 +68,7 @@ fn long_ago() -> u64 {
 /// For a turn that does not end before it has served enough.
 const LATER: u64 = u64::MAX;
 
-/// Other peers have their turn between.
+/// Other peers are served between them.
 #[test]
 fn a_flood_of_connections_takes_several_turns() {
     let mut it = Stopped::new("flood");
@@ -123,10 +132,7 @@ fn a_turn_serves_so_many_connections() {
 fn a_turn_handles_the_requests_of_so_many_connections() {
     let mut engine = engine();
     let mut connect = || {
-        let client = engine.next_client();
-        let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-        let peer = Some(service::Peer::default());
-        engine.connected(client, Side::Producer, link, User::Local(0), peer);
+        let client = connect_producer(&mut engine);
         engine.host(client).unwrap().receive(&[BIND, GET_COMMANDS].concat(), None).unwrap();
         engine.backlog.insert(client);
         client
@@ -149,16 +155,12 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
 fn a_new_connection_comes_after_those_that_are_waiting() {
     let mut engine = engine();
     let mut connect = || {
-        let client = engine.next_client();
-        let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-        engine.connected(client, Side::Producer, link, User::Local(0), None);
+        let client = connect_producer(&mut engine);
         engine.peers.get_mut(&client).unwrap().served = engine.order.serve(User::Local(0));
         client
     };
     let [first, second] = [connect(), connect()];
-    let new = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-    engine.connected(new, Side::Producer, link, User::Local(0), None);
+    let new = connect_producer(&mut engine);
     let mut ready = [new, second, first]
         .map(|client| os::poll::Ready { key: client.get(), ..Default::default() })
         .to_vec();
@@ -174,10 +176,7 @@ fn a_new_connection_comes_after_those_that_are_waiting() {
 #[test]
 fn a_flood_of_requests_takes_several_turns() {
     let mut engine = engine();
-    let client = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-    let peer = Some(service::Peer::default());
-    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    let client = connect_producer(&mut engine);
     // Refused, as nobody has introduced itself.
     let bytes = [BIND, &GET_COMMANDS.repeat(3 * REQUESTS_PER_TURN + 1)].concat();
     engine.host(client).unwrap().receive(&bytes, None).unwrap();
@@ -194,10 +193,7 @@ fn a_flood_of_requests_takes_several_turns() {
 #[test]
 fn large_requests_take_several_turns() {
     let mut engine = engine();
-    let client = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-    let peer = Some(service::Peer::default());
-    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    let client = connect_producer(&mut engine);
     // Refused, as the connection is no producer yet: the service has no account for it. Field 9 is unknown.
     let mut frame = GET_COMMANDS[4..].to_vec();
     let rest = 16 * DECODED_BYTES_AT_ONCE - frame.len() - 4;
