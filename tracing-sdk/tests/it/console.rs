@@ -77,7 +77,7 @@ fn after_time(line: &str) -> &str {
     rest
 }
 
-/// Lines without times, tracks and durations: a slow machine makes slices of 10 ms of any.
+/// Lines without times, tracks and durations: on a slow machine any slice may take the 10 ms from which one is printed.
 fn without_tracks(lines: &[String]) -> Vec<&str> {
     let text = |line| {
         let text = after_time(line).get(18..).expect("a track");
