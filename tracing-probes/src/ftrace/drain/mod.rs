@@ -41,8 +41,8 @@ impl<P: Pipe + ?Sized> Pipe for Box<P> {
     }
 }
 
-/// Where the memory of pages begins, bytes. Some processors copy a page three times as fast to such an address as to one
-/// 16 bytes behind it, which an allocator gives.
+/// The memory of pages begins at a multiple of this, bytes. Some processors copy a page three times as fast to there as
+/// to 16 bytes behind it, where an allocator puts it.
 const ALIGNMENT: usize = 4096;
 
 /// Pages of a CPU that were read together.
