@@ -70,11 +70,11 @@ fn editions_mean_what_they_say() {
 
 #[test]
 fn edition_2024_has_local_types_and_imports_of_options() {
-    use crate::all::kitchen::edition_2024::{Oven, Oven_Door, Oven_Mode, inner__rack_};
+    use crate::all::kitchen::edition2024::{InnerRack, Oven, Oven_Door, Oven_Mode};
     let oven = Oven {
         degrees: Some(200),
         light: Some(Lights::Red),
-        rack: Some(inner__rack_ { local: vec![1, 2], ..Default::default() }),
+        rack: Some(InnerRack { local: vec![1, 2], ..Default::default() }),
         mode: Oven_Mode::Grill,
         door: Some(Oven_Door { open: Some(true), ..Default::default() }),
         ..Default::default()
