@@ -10,6 +10,7 @@ use client::data_source::{Ack, Instance};
 use client::write::BufferExhaustedPolicy;
 use protos::DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy;
 
+use crate::boost::{Boosts, Raised};
 use crate::inbox::{Inbox, Key, Refused};
 
 /// See the [module](self). Its end tells the thread to finish.
@@ -17,12 +18,20 @@ use crate::inbox::{Inbox, Key, Refused};
 pub(crate) struct Instances<W> {
     /// That of the thread, once there is one.
     inbox: Option<Arc<Inbox<W>>>,
-    keys: SortedMap<InstanceId, Key>,
+    boosts: Arc<Boosts>,
+    admitted: SortedMap<InstanceId, Admitted>,
+}
+
+#[derive(Debug)]
+struct Admitted {
+    key: Key,
+    /// If it asks for a priority, and the system grants it.
+    raised: Option<Raised>,
 }
 
 impl<W> Instances<W> {
-    pub(crate) fn new() -> Self {
-        Self { inbox: None, keys: SortedMap::new() }
+    pub(crate) fn new(boosts: Arc<Boosts>) -> Self {
+        Self { inbox: None, boosts, admitted: SortedMap::new() }
     }
 
     /// Takes an instance in. `spawn` starts the thread if there is none.
@@ -49,7 +58,8 @@ impl<W> Instances<W> {
                 key
             }
         };
-        self.keys.insert(instance.id(), key);
+        let raised = self.boosts.raise(instance.config());
+        self.admitted.insert(instance.id(), Admitted { key, raised });
         let inbox = self.inbox.as_deref().ok_or("no thread")?;
         Ok((inbox, key))
     }
@@ -69,15 +79,16 @@ impl<W> Instances<W> {
     }
 
     pub(crate) fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some((inbox, key)) = self.find(instance) {
-            inbox.stop(key, done);
-            self.keys.remove(&instance.id());
+        let Some(Admitted { key, raised }) = self.admitted.remove(&instance.id()) else { return };
+        if let Some(inbox) = &self.inbox {
+            // What it has recorded last is handed over with its priority.
+            inbox.stop(key, Ack::new(move || drop((raised, done))));
         }
     }
 
     /// The inbox that an instance is in, with its key there.
     pub(crate) fn find(&self, instance: &Instance) -> Option<(&Arc<Inbox<W>>, Key)> {
-        Some((self.inbox.as_ref()?, *self.keys.get(&instance.id())?))
+        Some((self.inbox.as_ref()?, self.admitted.get(&instance.id())?.key))
     }
 
     #[cfg(test)]

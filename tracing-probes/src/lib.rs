@@ -32,6 +32,7 @@
 //! with versions. A line that does not parse is skipped. A file that cannot be read is named once in the log
 //! and not read again. A process that ends while it is read is left out.
 
+mod boost;
 mod facts;
 mod ftrace;
 mod inbox;
@@ -64,6 +65,7 @@ use std::time::Duration;
 use abi::sync::Arc;
 use client::producer::{Producer, ProducerError, ProducerOptions};
 
+use self::boost::Boosts;
 use self::facts::Exchange;
 use self::ftrace::{FrozenFtraceProbe, FtraceSource};
 use self::inode_file_map::InodeFileMapProbe;
@@ -108,16 +110,22 @@ pub fn register_all(producer: &Producer) -> Result<(), ProducerError> {
 /// If one of the names is registered already.
 pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerError> {
     let exchange = Arc::<Exchange>::default();
-    let processes = Source::<ProcessStatsProbe>::new(root).with_facts(&exchange);
+    let boosts = &Arc::new(Boosts::new(root, producer.running()));
+    let processes = Source::<ProcessStatsProbe>::new(root, boosts).with_facts(&exchange);
     producer.register(descriptor::<ProcessStatsProbe>(), processes)?;
-    let inodes = Source::<InodeFileMapProbe>::new(root).with_facts(&exchange);
+    let inodes = Source::<InodeFileMapProbe>::new(root, boosts).with_facts(&exchange);
     producer.register(descriptor::<InodeFileMapProbe>(), inodes)?;
-    producer.register(descriptor::<SysfsPowerProbe>(), Source::<SysfsPowerProbe>::new(root))?;
-    producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root))?;
-    producer.register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root))?;
-    producer.register(descriptor::<JournaldProbe>(), Source::<JournaldProbe>::new(root))?;
-    producer.register(descriptor::<FrozenFtraceProbe>(), Source::<FrozenFtraceProbe>::new(root))?;
-    producer.register(ftrace::descriptor(), FtraceSource::new(root, &exchange))
+    producer
+        .register(descriptor::<SysfsPowerProbe>(), Source::<SysfsPowerProbe>::new(root, boosts))?;
+    producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root, boosts))?;
+    producer
+        .register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root, boosts))?;
+    producer.register(descriptor::<JournaldProbe>(), Source::<JournaldProbe>::new(root, boosts))?;
+    producer.register(
+        descriptor::<FrozenFtraceProbe>(),
+        Source::<FrozenFtraceProbe>::new(root, boosts),
+    )?;
+    producer.register(ftrace::descriptor(), FtraceSource::new(root, &exchange, boosts))
 }
 
 /// Stops all recording of the kernel's events by ftrace, also that of other programs, and empties its rings: for a

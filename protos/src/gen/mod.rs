@@ -115,7 +115,7 @@ mod root_items {
     include!("perfetto/config/linux/journald_config.rs");
     #[cfg(feature = "configs")]
     include!("perfetto/config/power/android_power_config.rs");
-    #[cfg(feature = "consumer")]
+    #[cfg(feature = "boost")]
     include!("perfetto/config/priority_boost/priority_boost_config.rs");
     #[cfg(feature = "linux")]
     include!("perfetto/config/process_stats/process_stats_config.rs");

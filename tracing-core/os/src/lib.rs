@@ -25,6 +25,7 @@
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
 //! | `thread` | `gettid`, `getpriority`, `setpriority`, `pthread_create` ... | the calling thread, and new ones |
+//! | `thread/scheduling` | `setpriority`, `sched_setscheduler` | a thread that runs faster for a session |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 

@@ -219,13 +219,34 @@ pub(crate) fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// `setpriority`: the nice value of the calling thread.
-pub(crate) fn set_nice(value: c_int) -> io::Result<()> {
-    // SAFETY: it takes and returns numbers; 0 is the calling thread.
-    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) }).map(drop)
+/// `setpriority`: the nice value of a thread.
+#[cfg(feature = "service")]
+pub(crate) fn set_nice(thread: u32, value: c_int) -> io::Result<()> {
+    // SAFETY: it takes and returns numbers.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, value) }).map(drop)
+}
+
+/// `sched_getscheduler`: the class of a thread. The function of the C library knows no threads on musl.
+#[cfg(feature = "service")]
+pub(crate) fn scheduler(thread: u32) -> io::Result<c_int> {
+    // SAFETY: it takes and returns numbers.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
+    checked(c_int::try_from(policy).unwrap_or(-1))
+}
+
+/// `sched_setscheduler`: the class of a thread, and its priority in it.
+#[cfg(feature = "service")]
+pub(crate) fn set_scheduler(thread: u32, policy: c_int, priority: u32) -> io::Result<()> {
+    // The kernel's own structure, which has one number: that of musl is longer.
+    let parameters = [c_int::try_from(priority).unwrap_or(c_int::MAX)];
+    // SAFETY: `parameters` lives until the call returns, which only reads it.
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, parameters.as_ptr()) };
+    checked(c_int::try_from(result).unwrap_or(-1)).map(drop)
 }
 
 /// `getpriority`: the nice value of the calling thread.
+#[cfg(feature = "service")]
 pub(crate) fn nice() -> c_int {
     // SAFETY: it takes and returns numbers; 0 is the calling thread, for which it cannot fail.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }

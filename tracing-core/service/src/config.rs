@@ -121,7 +121,7 @@ impl ServiceConfig {
 }
 
 impl ServiceConfig {
-    /// Whether `uid` may have the whole service run with another priority.
+    /// Whether `uid` may have the whole service, or producers, run with another priority.
     pub(crate) fn may_boost(&self, uid: u32) -> bool {
         uid == 0 || uid == self.uid
     }

@@ -33,6 +33,7 @@ pub(crate) enum ConfigError {
     RegexesTooLarge { max_kib: usize },
     Priority(Boost),
     PriorityOfOther { uid: u32 },
+    PriorityOfSource { uid: u32, source: String },
     PriorityPolicy(i32),
     FileXorPath,
     BufferSize { bytes: u64, max_kb: u64 },
@@ -84,7 +85,10 @@ impl fmt::Display for ConfigError {
                 "the regular expressions are too large: at most {max_kib} KiB, compiled, are allowed \
                  in all"
             ),
-            Self::Priority(_) | Self::PriorityPolicy(_) | Self::PriorityOfOther { .. } => {
+            Self::Priority(_)
+            | Self::PriorityPolicy(_)
+            | Self::PriorityOfOther { .. }
+            | Self::PriorityOfSource { .. } => {
                 self.fmt_priority(f)
             }
             Self::FileXorPath => f.write_str(
@@ -156,6 +160,11 @@ impl ConfigError {
                 f,
                 "priority_boost: user {uid} may not change the priority of the service; remove it from the config, or \
                  record as root or as the user of the service"
+            ),
+            Self::PriorityOfSource { uid, source } => write!(
+                f,
+                "data source {source:?}: priority_boost: user {uid} may not change the priority of a producer; remove it \
+                 from the config, or record as root or as the user of the service"
             ),
             _ => Ok(()),
         }

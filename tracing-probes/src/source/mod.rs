@@ -13,6 +13,7 @@ use client::write::TraceWriter;
 use os::clock;
 
 use crate::Root;
+use crate::boost::Boosts;
 use crate::facts::{Exchange, Listener};
 use crate::inbox::{Inbox, Taken};
 use crate::instances::{Instances, Served, policy, session};
@@ -29,14 +30,16 @@ pub(crate) struct Source<P> {
     spawn: Arc<Spawn>,
     /// Where facts of ftrace come from.
     exchange: Arc<Exchange>,
+    boosts: Arc<Boosts>,
     instances: Instances<TraceWriter>,
     probe: core::marker::PhantomData<fn() -> P>,
 }
 
 impl<P: Probe> Source<P> {
-    /// With threads of the system.
-    pub(crate) fn new(root: &Root) -> Self {
-        Self::with_threads(root, Arc::new(|name, run| os::thread::spawn(name, run).map(drop)))
+    /// With threads of the system, which `boosts` raises.
+    pub(crate) fn new(root: &Root, boosts: &Arc<Boosts>) -> Self {
+        let spawn = |name: &str, run| os::thread::spawn(name, run).map(drop);
+        Self::with_threads(root, boosts, Arc::new(spawn))
     }
 
     /// With the facts that come through `exchange`.
@@ -46,12 +49,13 @@ impl<P: Probe> Source<P> {
     }
 
     /// With threads that `spawn` starts.
-    pub(crate) fn with_threads(root: &Root, spawn: Arc<Spawn>) -> Self {
+    pub(crate) fn with_threads(root: &Root, boosts: &Arc<Boosts>, spawn: Arc<Spawn>) -> Self {
         Self {
             root: root.clone(),
             spawn,
             exchange: Arc::default(),
-            instances: Instances::new(),
+            boosts: Arc::clone(boosts),
+            instances: Instances::new(Arc::clone(boosts)),
             probe: core::marker::PhantomData,
         }
     }
@@ -59,14 +63,18 @@ impl<P: Probe> Source<P> {
 
 impl<P: Probe> DataSource for Source<P> {
     fn start(&mut self, instance: &Instance) {
-        let Self { root, spawn, exchange, instances, .. } = self;
+        let Self { root, spawn, exchange, boosts, instances, .. } = self;
         let wanted = P::wanted(instance.config());
         let admitted = instances.admit(instance, |inbox| {
             let listener: Arc<dyn Listener> = Arc::<Inbox<_>>::clone(&inbox);
             exchange.add(Arc::downgrade(&listener));
-            let root = root.clone();
+            let (root, boosts) = (root.clone(), Arc::clone(boosts));
             let name = P::NAME.trim_start_matches("linux.");
-            spawn(name, Box::new(move || serve::<P, _>(&root, &inbox)))
+            let run = move || {
+                let _joined = boosts.join();
+                serve::<P, _>(&root, &inbox);
+            };
+            spawn(name, Box::new(run))
         });
         match admitted {
             Ok((inbox, key)) => {

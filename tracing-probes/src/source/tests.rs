@@ -6,6 +6,7 @@ use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use protos::{DataSourceConfig, SysStatsConfig};
 
 use super::{Source, Spawn};
+use crate::boost::Boosts;
 use crate::inode_file_map::InodeFileMapProbe;
 use crate::limits::INSTANCES_PER_SESSION_MAX;
 use crate::probe::Probe;
@@ -55,7 +56,8 @@ fn instance(id: u64, session: u64) -> Instance {
 fn check_hostile_config<P: Probe>(name: &str) {
     const HOSTILE: u64 = 4500;
     let (world, threads) = (World::new(), Threads::default());
-    let mut source = Source::<P>::with_threads(&world.root, threads.spawn());
+    let mut source =
+        Source::<P>::with_threads(&world.root, &Boosts::ignored(&world.root), threads.spawn());
     let answered = Arc::new(AtomicUsize::new(0));
     let ack = || {
         let answered = Arc::clone(&answered);
@@ -101,7 +103,7 @@ fn thousands_of_instances_and_flushes_take_one_thread() {
 #[test]
 fn an_instance_that_has_stopped_makes_place() {
     let world = World::new();
-    let mut source = Source::<SystemInfoProbe>::new(&world.root);
+    let mut source = Source::<SystemInfoProbe>::new(&world.root, &Boosts::ignored(&world.root));
     for round in 0..3 {
         let ids = (0..INSTANCES_PER_SESSION_MAX as u64).map(|id| 100 * round + id);
         let instances: Vec<_> = ids.map(|id| instance(id, 1)).collect();
@@ -121,11 +123,19 @@ fn an_instance_that_has_stopped_makes_place() {
 #[test]
 fn one_thread_for_each_kind() {
     let (world, threads) = (World::new(), Threads::default());
-    let mut stuck = Source::<ProcessStatsProbe>::with_threads(&world.root, threads.spawn());
+    let mut stuck = Source::<ProcessStatsProbe>::with_threads(
+        &world.root,
+        &Boosts::ignored(&world.root),
+        threads.spawn(),
+    );
     stuck.start(&instance(1, 1));
     // The first one stands still: it is not run.
     let others = Threads::default();
-    let mut other = Source::<SysStatsProbe>::with_threads(&world.root, others.spawn());
+    let mut other = Source::<SysStatsProbe>::with_threads(
+        &world.root,
+        &Boosts::ignored(&world.root),
+        others.spawn(),
+    );
     other.start(&instance(2, 1));
     assert_eq!((threads.names().len(), others.names().len()), (1, 1));
     let answered = Arc::new(AtomicUsize::new(0));
@@ -143,7 +153,8 @@ fn one_thread_for_each_kind() {
 fn without_a_thread_an_instance_is_refused_and_the_next_one_tries_again() {
     let (world, threads) = (World::new(), Threads::default());
     let fails: Arc<Spawn> = Arc::new(|_, _| Err(io::Error::from(io::ErrorKind::WouldBlock)));
-    let mut source = Source::<SystemInfoProbe>::with_threads(&world.root, fails);
+    let mut source =
+        Source::<SystemInfoProbe>::with_threads(&world.root, &Boosts::ignored(&world.root), fails);
     source.start(&instance(1, 1));
     assert_eq!(world.log().len(), 1);
     source.spawn = threads.spawn();

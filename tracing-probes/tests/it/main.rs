@@ -5,6 +5,7 @@ mod decoded;
 mod hostile;
 mod on_demand;
 mod pages;
+mod priority;
 mod restores;
 mod sessions;
 mod uprobes;

@@ -93,7 +93,7 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/common/tracing_service_state.proto", "consumer"),
     ("perfetto/common/user_account.proto", "consumer"),
     ("perfetto/config/trace_config.proto", "consumer"),
-    ("perfetto/config/priority_boost/", "consumer"),
+    ("perfetto/config/priority_boost/", "boost"),
     ("perfetto/ipc/consumer_port.proto", "consumer"),
     ("perfetto/trace/ui_state.proto", "consumer"),
     ("perfetto/common/descriptor.proto", "service"),

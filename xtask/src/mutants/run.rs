@@ -22,7 +22,7 @@ const PACKAGES: [&str; 6] = [
     "tracebox-daemon",
     "tracing-core-testing",
 ];
-const FEATURES: &str = "tracebox-abi/testing,tracebox-daemon/host,tracebox-daemon/realtime";
+const FEATURES: &str = "tracebox-abi/testing,tracebox-daemon/host";
 /// Memory of a program of tests, KiB: a mutant may take all there is.
 const MEMORY_KB: u64 = 8 * 1024 * 1024;
 /// A program that takes this many times the processor time of all its tests without a mutant does not end. What other

@@ -52,6 +52,8 @@ fn obstacle(tracefs: &Tracefs) -> Option<Obstacle> {
         Records::Seen { holder: Some(Process { pid, name, .. }), .. } => Obstacle::InUse(format!(
             "{name} (pid {pid}) records them now; end that first, or see `tracebox doctor`"
         )),
+        // What a recording has left that was killed: the next one puts it back before it begins.
+        Records::Seen { files, .. } if !files.is_empty() => return None,
         _ => {
             Obstacle::Foreign("another program records them now; see `tracebox doctor`".to_owned())
         }

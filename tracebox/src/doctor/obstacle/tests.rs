@@ -26,6 +26,12 @@ fn obstacles() {
     });
     let Some(Obstacle::InUse(text)) = ours else { panic!("{ours:?}") };
     assert!(text.starts_with("tracebox (pid 9) records them now"), "{text}");
+    // The next recording puts back what a killed one has left, before it begins.
+    let killed = check(|tracefs| {
+        on(tracefs);
+        tracefs.records = Records::Seen { files: vec!["root.ftrace".to_owned()], holder: None };
+    });
+    assert_eq!(killed, None);
     // A daemon that waits for sessions.
     let idle = check(|tracefs| {
         let holder = Some(process(9, "traced_probes"));

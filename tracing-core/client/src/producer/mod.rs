@@ -42,7 +42,7 @@ use abi::sync::{Arc, AtomicU64, Ordering};
 use os::clock::Deadline;
 use os::queue::queue;
 use os::socket::{Address, defaults};
-use os::thread::Thread;
+use os::thread::{Running, Thread};
 
 /// A running producer. Dropping it stops its instances, sends the data of their writers, and disconnects.
 pub struct Producer {
@@ -183,6 +183,12 @@ impl Producer {
     pub fn startup_packets_discarded(&self) -> u64 {
         let discarded = self.startup_discarded.as_ref();
         discarded.map_or(0, |discarded| discarded.load(Ordering::Relaxed))
+    }
+
+    /// Its threads: one calls data sources, the other serves the connection. For a program that changes their
+    /// priority.
+    pub fn running(&self) -> Vec<Running> {
+        self.threads.iter().flatten().map(Thread::running).collect()
     }
 
     /// Whether the service has accepted this producer.

@@ -16,13 +16,13 @@ use super::stats::Counters;
 use super::turns::{Task, Turns};
 use super::user::{User, Who};
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
-use crate::system::priority::{self, Scheduling};
 use abi::ids::ClientId;
 use abi::ipc::Rejected;
 use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
 use abi::time::BootTime;
 use os::poll::Wake;
+use os::thread::{self, Scheduling};
 use os::{clock, process};
 use service::{
     self, Boost, ConsumerRequest, FileError, Input, LogLevel, Output, Service, ServiceConfig,
@@ -392,14 +392,17 @@ impl Engine {
             Output::CopyFile { from, to } => self.files.copy(from, to),
             Output::AbandonFile { file } => self.files.abandon(file),
             Output::SetPriority { token, boost } => {
-                let usual = *self.usual_nice.get_or_insert_with(priority::nice);
-                let result = priority::schedule(match boost {
-                    None => Scheduling::Nice(usual),
-                    Some(Boost::Other(priority)) => {
-                        Scheduling::Nice(-i32::try_from(priority).unwrap_or(0))
-                    }
-                    Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
-                });
+                let usual = *self.usual_nice.get_or_insert_with(thread::nice);
+                let result = thread::schedule(
+                    thread::id(),
+                    match boost {
+                        None => Scheduling::Nice(usual),
+                        Some(Boost::Other(priority)) => {
+                            Scheduling::Nice(-i32::try_from(priority).unwrap_or(0))
+                        }
+                        Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
+                    },
+                );
                 let result = result.map_err(|error| error.to_string());
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }

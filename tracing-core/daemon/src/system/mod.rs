@@ -1,4 +1,4 @@
-//! The system calls that only a daemon makes: files, priorities, signals, sockets that were passed.
+//! The system calls that only a daemon makes: files, signals, sockets that were passed.
 //!
 //! The calls go through the standard library, `os` or, with the feature `host`, `rustix` and `signal-hook`; except in
 //! two files with unsafe code: [`memory`], which asks for pages, and `writeback`, whose call none of them has.
@@ -9,7 +9,6 @@
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
 //! | `memory` | `madvise` | taking memory in larger pieces |
-//! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
 //! | `writeback` | `sync_file_range` | ending traces sooner |
@@ -21,7 +20,6 @@ pub mod file;
 #[cfg(feature = "host")]
 pub mod identity;
 pub mod memory;
-pub mod priority;
 #[cfg(feature = "host")]
 pub mod signal;
 #[cfg(feature = "host")]

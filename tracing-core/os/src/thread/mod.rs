@@ -4,22 +4,39 @@
 //! `pthread` says what stands in the way.
 
 mod pthread;
+#[cfg(feature = "service")]
+mod scheduling;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::CString;
 use std::io;
 
-use crate::{failed, sys};
-use abi::error::OsError;
-use abi::sync::{Arc, Weak};
+use crate::sys;
+use abi::sync::{Arc, AtomicU32, Ordering, Weak};
+
+#[cfg(feature = "service")]
+pub use self::scheduling::{Scheduling, nice, schedule};
 
 /// A thread that was started. It runs on if this is dropped.
 #[derive(Debug)]
 pub struct Thread {
     started: pthread::Started,
     /// What it runs has the other end.
-    running: Weak<()>,
+    running: Running,
+}
+
+/// Tells of a thread whether it runs.
+#[derive(Clone, Debug)]
+pub struct Running(Weak<AtomicU32>);
+
+impl Running {
+    /// The id of the thread. `None` before it begins, and when what it runs has returned or panicked.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        let id = self.0.upgrade()?.load(Ordering::Relaxed);
+        (id != 0).then_some(id)
+    }
 }
 
 impl Thread {
@@ -37,7 +54,13 @@ impl Thread {
     /// Whether what it runs has returned, or panicked.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.running.strong_count() == 0
+        self.running.0.strong_count() == 0
+    }
+
+    /// Tells of it without it.
+    #[must_use]
+    pub fn running(&self) -> Running {
+        self.running.clone()
     }
 }
 
@@ -48,9 +71,10 @@ impl Thread {
 /// When the system has no thread left.
 pub fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<Thread> {
     let name = CString::new(name).unwrap_or_default();
-    let theirs = Arc::new(());
-    let running = Arc::downgrade(&theirs);
+    let theirs = Arc::new(AtomicU32::new(0));
+    let running = Running(Arc::downgrade(&theirs));
     let run = move || {
+        theirs.store(id(), Ordering::Relaxed);
         sys::name_thread(&name);
         run();
         drop(theirs);
@@ -66,18 +90,4 @@ pub fn id() -> u32 {
     return 1;
     #[cfg(not(miri))]
     sys::thread_id()
-}
-
-/// Its nice value, -20 to 19: a thread with a lower one runs more.
-#[must_use]
-pub fn nice() -> i32 {
-    sys::nice()
-}
-
-/// Changes its nice value.
-///
-/// # Errors
-/// When this process lacks the right: `CAP_SYS_NICE`, or the limit `RLIMIT_NICE`.
-pub fn set_nice(value: i32) -> Result<(), OsError> {
-    sys::set_nice(value).map_err(failed("setpriority"))
 }

@@ -12,6 +12,8 @@ fn a_thread_is_waited_for_and_knows_itself() {
     let thread = spawn("worker", Box::new(run)).expect("a thread");
     assert!(!thread.is_current() && !thread.has_ended());
     let its_id = ids.recv().expect("an id");
+    let running = thread.running();
+    assert_eq!(running.id(), Some(its_id));
     #[cfg(not(miri))]
     {
         assert_ne!(its_id, id());
@@ -20,6 +22,7 @@ fn a_thread_is_waited_for_and_knows_itself() {
     }
     go.send(());
     thread.join();
+    assert_eq!(running.id(), None);
     assert!(ids.recv().is_none(), "what the thread had lives on");
 }
 

@@ -179,8 +179,14 @@ fn make_session(
     check_others(config, admission.uid, sessions, turn)?;
     let filter = admission.checked.filter.take().transpose().map_err(ConfigError::Filter)?;
     let boost = priority::requested_boost(config)?;
-    if boost.is_some() && !turn.config.may_boost(admission.uid) {
-        return Err(ConfigError::PriorityOfOther { uid: admission.uid }.into());
+    if !turn.config.may_boost(admission.uid) {
+        let uid = admission.uid;
+        if boost.is_some() {
+            return Err(ConfigError::PriorityOfOther { uid }.into());
+        }
+        if let Some(source) = priority::boosted_source(config) {
+            return Err(ConfigError::PriorityOfSource { uid, source: source.to_owned() }.into());
+        }
     }
     for note in std::mem::take(&mut admission.checked.notes) {
         turn.out.info(format!("trace config: {note}"));

@@ -23,6 +23,13 @@ pub(crate) fn requested_boost(config: &TraceConfig) -> Result<Option<Boost>, Con
     }
 }
 
+/// Names a data source whose config asks for a priority. The producers that grant it do not know whose session it is.
+pub(crate) fn boosted_source(config: &TraceConfig) -> Option<&str> {
+    let mut sources = config.data_sources.iter().filter_map(|source| source.config.as_ref());
+    let boosted = sources.find(|source| source.priority_boost.is_some())?;
+    Some(boosted.name.as_deref().unwrap_or_default())
+}
+
 /// The priority that the shell was asked for last.
 #[derive(Debug, Default)]
 pub(crate) struct Priority {

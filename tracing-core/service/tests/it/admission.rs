@@ -340,6 +340,24 @@ fn only_root_and_the_user_of_the_service_may_boost_it() {
     }
 }
 
+/// Probes of root would raise themselves for anybody: they do not know whose session it is.
+#[test]
+fn only_root_and_the_user_of_the_service_may_boost_producers() {
+    let own = 1000;
+    let mut shell = Shell::with(|config| config.uid = own);
+    for (uid, may) in [(0, true), (own, true), (own + 1, false)] {
+        let mut config = config(&["one", "two"]);
+        let source = config.data_sources[1].config.as_mut().unwrap();
+        source.priority_boost = boosted(2, 99).priority_boost;
+        let (consumer, error) = attempt(&mut shell, uid, config);
+        let expected =
+            if may { "" } else { "data source \"two\": priority_boost: user 1001 may not" };
+        assert!(error.contains(expected) && error.is_empty() == may, "{uid}: {error}");
+        assert_eq!(shell.boost, None, "that of the service stays");
+        consumer.disconnect(&mut shell);
+    }
+}
+
 #[test]
 fn the_highest_boost_counts_for_as_long_as_it_is_wanted() {
     let mut shell = Shell::new();

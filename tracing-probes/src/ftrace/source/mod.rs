@@ -36,6 +36,7 @@ use super::facts::Facts;
 use super::mux::SessionId;
 use super::tracefs::find_root;
 use crate::Root;
+use crate::boost::Boosts;
 use crate::facts::{Exchange, Reader, ReaderThread, Wanted};
 use crate::inbox::{Inbox, Key, Order, Taken};
 use crate::instances::{Instances, Served, policy, session};
@@ -59,6 +60,7 @@ pub(crate) struct FtraceSource {
     root: Root,
     /// Where facts go to.
     exchange: Arc<Exchange>,
+    boosts: Arc<Boosts>,
     /// Before the thread: its end is what the thread waits for.
     instances: Instances<Starting>,
     /// Since the first instance.
@@ -99,22 +101,27 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
 
 impl FtraceSource {
     /// Puts back what a daemon that was killed has left.
-    pub(crate) fn new(root: &Root, exchange: &Arc<Exchange>) -> Self {
+    pub(crate) fn new(root: &Root, exchange: &Arc<Exchange>, boosts: &Arc<Boosts>) -> Self {
         // If another program records now, a session that starts tells it.
         _ = system::restore_left(root);
         let (root, exchange) = (root.clone(), Arc::clone(exchange));
-        Self { root, exchange, instances: Instances::new(), thread: None }
+        let (boosts, instances) = (Arc::clone(boosts), Instances::new(Arc::clone(boosts)));
+        Self { root, exchange, boosts, instances, thread: None }
     }
 }
 
 impl DataSource for FtraceSource {
     fn start(&mut self, instance: &Instance) {
-        let Self { root, exchange, instances, thread } = self;
+        let Self { root, exchange, boosts, instances, thread } = self;
         let admitted = instances.admit(instance, |inbox| {
             let reader: Arc<dyn Reader> = Arc::<Inbox<_>>::clone(&inbox);
             exchange.set_reader(Arc::downgrade(&reader));
             let (root, exchange) = (root.clone(), Arc::clone(exchange));
-            let run = move || serve(&root, &inbox, &exchange);
+            let boosts = Arc::clone(boosts);
+            let run = move || {
+                let _joined = boosts.join();
+                serve(&root, &inbox, &exchange);
+            };
             let run = os::thread::spawn("ftrace", Box::new(run))?;
             *thread = Some(Joined(Some(run)));
             Ok(())

@@ -67,7 +67,7 @@ pub struct DataSourceConfig {
     /// Overrules the producer's default.
     pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
     /// Scheduling of the thread that serves this source.
-    #[cfg(feature = "consumer")]
+    #[cfg(feature = "boost")]
     pub priority_boost: Option<PriorityBoostConfig>,
     /// As `target_buffer`, by `BufferConfig.name`.
     pub target_buffer_name: Option<String>,
@@ -227,7 +227,7 @@ rt::compact! { DataSourceConfig;
     #[cfg(feature = "linux")] optional ftrace_config = 100 as Nested(FtraceConfig);
     #[cfg(feature = "service")] optional protovm_config = 12 as Nested(ProtoVmConfig);
     optional target_buffer_name = 11 as Text;
-    #[cfg(feature = "consumer")] optional priority_boost = 10 as Nested(PriorityBoostConfig);
+    #[cfg(feature = "boost")] optional priority_boost = 10 as Nested(PriorityBoostConfig);
     optional buffer_exhausted_policy = 9 as Enum(DataSourceConfigBufferExhaustedPolicy);
     optional session_initiator = 8 as Enum(DataSourceConfigSessionInitiator);
     optional stop_timeout_ms = 7 as Uint32;
@@ -256,7 +256,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     /// Overrules the producer's default.
     enumeration buffer_exhausted_policy(DataSourceConfigBufferExhaustedPolicy) = 9;
     /// Scheduling of the thread that serves this source.
-    #[cfg(feature = "consumer")] message priority_boost(PriorityBoostConfigWriter<'_>) = 10, priority_boost_raw;
+    #[cfg(feature = "boost")] message priority_boost(PriorityBoostConfigWriter<'_>) = 10, priority_boost_raw;
     /// As `target_buffer`, by `BufferConfig.name`.
     value target_buffer_name(&str) = 11 as string;
     #[cfg(feature = "service")] message protovm_config(ProtoVmConfigWriter<'_>) = 12, protovm_config_raw;
@@ -358,7 +358,7 @@ rt::reader! {
         /// Overrules the producer's default.
         BufferExhaustedPolicy(DataSourceConfigBufferExhaustedPolicy) buffer_exhausted_policy = 72 as Enumeration;
         /// Scheduling of the thread that serves this source.
-        #[cfg(feature = "consumer")] PriorityBoost(PriorityBoostConfigReader<'a>) priority_boost = 82 as Message;
+        #[cfg(feature = "boost")] PriorityBoost(PriorityBoostConfigReader<'a>) priority_boost = 82 as Message;
         /// As `target_buffer`, by `BufferConfig.name`.
         TargetBufferName(&'a str) target_buffer_name = 90 as String;
         #[cfg(feature = "service")] ProtovmConfig(ProtoVmConfigReader<'a>) protovm_config = 98 as Message;
@@ -450,7 +450,7 @@ d::describe! { DataSourceConfig, d::message("perfetto.protos.DataSourceConfig", 
     d::optional("stop_timeout_ms", 7, d::Kind::Uint32),
     d::optional("session_initiator", 8, d::enum_kind::<DataSourceConfigSessionInitiator>()),
     d::optional("buffer_exhausted_policy", 9, d::enum_kind::<DataSourceConfigBufferExhaustedPolicy>()),
-    #[cfg(feature = "consumer")] d::optional("priority_boost", 10, d::of!(PriorityBoostConfig)),
+    #[cfg(feature = "boost")] d::optional("priority_boost", 10, d::of!(PriorityBoostConfig)),
     d::optional("target_buffer_name", 11, d::Kind::String),
     #[cfg(feature = "service")] d::optional("protovm_config", 12, d::of!(ProtoVmConfig)),
     #[cfg(feature = "linux")] d::optional("ftrace_config", 100, d::of!(FtraceConfig)),

@@ -271,6 +271,7 @@ pub struct TraceConfig {
     pub bugreport_filename: Option<String>,
     /// How many sessions may run together.
     pub session_semaphores: Vec<TraceConfigSessionSemaphore>,
+    #[cfg(feature = "boost")]
     pub priority_boost: Option<PriorityBoostConfig>,
     /// If positive, all other sessions are ended first; refused if one of the same or a higher value
     /// exists.
@@ -295,7 +296,7 @@ rt::compact! { TraceConfig;
     optional write_flush_mode = 44 as Enum(TraceConfigWriteFlushMode);
     optional trace_all_machines = 43 as Bool;
     optional exclusive_prio = 41 as Uint32;
-    optional priority_boost = 40 as Nested(PriorityBoostConfig);
+    #[cfg(feature = "boost")] optional priority_boost = 40 as Nested(PriorityBoostConfig);
     repeated session_semaphores = 39 as Nested(TraceConfigSessionSemaphore);
     optional bugreport_filename = 38 as Text;
     optional prefer_suspend_clock_for_duration = 36 as Bool;
@@ -396,7 +397,7 @@ rt::writer! { TraceConfigWriter, "perfetto.protos.TraceConfig";
     value bugreport_filename(&str) = 38 as string;
     /// How many sessions may run together.
     message session_semaphores(TraceConfigSessionSemaphoreWriter<'_>) = 39, session_semaphores_raw;
-    message priority_boost(PriorityBoostConfigWriter<'_>) = 40, priority_boost_raw;
+    #[cfg(feature = "boost")] message priority_boost(PriorityBoostConfigWriter<'_>) = 40, priority_boost_raw;
     /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
     value exclusive_prio(u32) = 41 as uint32;
     /// Data sources of connected machines too, not of this one alone.
@@ -465,7 +466,7 @@ rt::reader! {
         PreferSuspendClockForDuration(bool) prefer_suspend_clock_for_duration = 288 as Bool;
         /// Name of that copy.
         BugreportFilename(&'a str) bugreport_filename = 306 as String;
-        PriorityBoost(PriorityBoostConfigReader<'a>) priority_boost = 322 as Message;
+        #[cfg(feature = "boost")] PriorityBoost(PriorityBoostConfigReader<'a>) priority_boost = 322 as Message;
         /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
         ExclusivePrio(u32) exclusive_prio = 328 as Uint32;
         /// Data sources of connected machines too, not of this one alone.
@@ -528,7 +529,7 @@ d::describe! { TraceConfig, d::message("perfetto.protos.TraceConfig", &[
     d::optional("prefer_suspend_clock_for_duration", 36, d::Kind::Bool),
     d::optional("bugreport_filename", 38, d::Kind::String),
     d::repeated("session_semaphores", 39, d::of!(TraceConfigSessionSemaphore)),
-    d::optional("priority_boost", 40, d::of!(PriorityBoostConfig)),
+    #[cfg(feature = "boost")] d::optional("priority_boost", 40, d::of!(PriorityBoostConfig)),
     d::optional("exclusive_prio", 41, d::Kind::Uint32),
     d::optional("trace_all_machines", 43, d::Kind::Bool),
     d::optional("write_flush_mode", 44, d::enum_kind::<TraceConfigWriteFlushMode>()),

@@ -1,0 +1,51 @@
+use super::super::id;
+use super::{Scheduling, nice, schedule};
+
+/// On a thread of its own: others keep what they have.
+#[test]
+fn a_thread_can_give_way() {
+    let run = || {
+        let usual = nice();
+        schedule(id(), Scheduling::Nice((usual + 1).min(19))).expect("always allowed");
+        (usual, nice())
+    };
+    let (usual, now) = std::thread::spawn(run).join().expect("no panic");
+    assert_eq!(now, (usual + 1).min(19));
+}
+
+/// Whether it may be real-time or not, afterwards it is as it was.
+#[test]
+fn real_time_and_back() {
+    let run = || {
+        let (thread, usual) = (id(), nice());
+        let boosted = schedule(thread, Scheduling::Fifo(1));
+        if boosted.is_ok() {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+            // The fields after the name: priority is the 16th of them, and minus 1 less the real-time priority.
+            let stat = stat.expect("a thread");
+            let priority = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(15));
+            assert_eq!(priority, Some("-2"));
+            schedule(thread, Scheduling::Nice(usual)).expect("back");
+        }
+        assert_eq!(nice(), usual);
+        assert!(schedule(thread, Scheduling::Fifo(100)).is_err());
+    };
+    std::thread::spawn(run).join().expect("no panic");
+}
+
+#[test]
+fn a_thread_changes_another_one() {
+    let (ids, inbox) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let run = move || {
+        ids.send(id()).expect("a receiver");
+        wait.recv().expect_err("only the end");
+        nice()
+    };
+    let other = std::thread::spawn(run);
+    let thread = inbox.recv().expect("an id");
+    schedule(thread, Scheduling::Nice(19)).expect("always allowed");
+    drop(go);
+    assert_eq!(other.join().expect("no panic"), 19);
+    assert!(schedule(u32::MAX, Scheduling::Nice(19)).is_err());
+}
