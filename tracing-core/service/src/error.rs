@@ -163,8 +163,8 @@ impl ConfigError {
             ),
             Self::PriorityOfSource { uid, source } => write!(
                 f,
-                "data source {source:?}: priority_boost: user {uid} may not change the priority of a producer; remove it \
-                 from the config, or record as root or as the user of the service"
+                "data source {source:?}: priority_boost: user {uid} may not change the priority of a producer; remove \
+                 it from the config, or record as root or as the user of the service"
             ),
             _ => Ok(()),
         }

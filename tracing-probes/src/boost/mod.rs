@@ -1,8 +1,9 @@
-//! A higher priority for the producer, while an instance asks for it (`DataSourceConfig.priority_boost`, spec ftrace 8.1).
+//! A higher priority for the producer, while an instance asks for it (`DataSourceConfig.priority_boost`, spec ftrace
+//! 8.1).
 //!
 //! The kernel schedules threads, not programs. The packets of an instance need several: the thread of its kind reads
-//! files, and two threads of the producer hand over what was written and take requests. All of them are raised, those of
-//! other kinds too: as in upstream's program, which has one thread.
+//! files, and two threads of the producer hand over what was written and take requests. All of them are raised, and
+//! those of other kinds: as in upstream's program, which has one thread.
 //!
 //! ```text
 //!   instance 1: SCHED_OTHER 5 ─┐                                          ┌─> the threads of the producer
