@@ -1,9 +1,10 @@
-//! The loop of the daemon: it sleeps, accepts, reads, lets the [`Engine`] do a turn, and writes.
+//! The loop of the daemon: it sleeps, accepts ([`Accepting`]), reads, lets the [`Engine`] do a turn, and writes.
 
 use core::fmt;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::accepting::{Accepted, Accepting};
 use super::accounts::Counted;
 use super::connections::Connections;
 use super::descriptors::Descriptors;
@@ -32,13 +33,10 @@ use service::{Input, LogLevel};
 const KEY_WAKE: u64 = 0;
 const KEY_SIGNALS: u64 = 1;
 const KEY_ALARM: u64 = 2;
-const KEY_LISTENERS: u64 = 3;
+pub(super) const KEY_LISTENERS: u64 = 3;
 
 /// Bytes read from one connection in a turn.
 const READ_BYTES: usize = 128 * 1024;
-
-/// How long accepting pauses when descriptors have run out.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
 pub(super) struct Daemon {
     /// Declared before the engine, whose log it writes to.
@@ -46,16 +44,14 @@ pub(super) struct Daemon {
     pub(super) engine: Engine,
     poller: Arc<Poller>,
     /// Declared behind the engine, because dropping that gives it connections to close.
-    closer: EndCloser,
+    pub(super) closer: EndCloser,
     descriptors: Descriptors,
     pub(super) connections: Connections,
     /// Wakes the loop when the next timer is due.
     alarm: Alarm,
-    listeners: Vec<(Side, Listener)>,
+    pub(super) accepting: Accepting,
     /// When a descriptor that is being closed counts as stuck, boot time in ns.
     stuck_due: Option<u64>,
-    /// Boot time until which no connection is accepted, ns.
-    accept_paused_until: Option<u64>,
     signals: Option<StopSignals>,
     /// The last turn did not serve all that was ready.
     is_behind: bool,
@@ -76,8 +72,7 @@ impl Daemon {
     ) -> Result<Self, OsError> {
         let poller = Arc::new(Poller::new()?);
         poller.add(&engine.wake, KEY_WAKE, true, false)?;
-        let producers = producers.into_iter().map(|listener| (Side::Producer, listener));
-        let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
+        let accepting = Accepting::new(&poller, KEY_LISTENERS, producers, consumers)?;
         let alarm = Alarm::new()?;
         poller.add(&alarm, KEY_ALARM, true, false)?;
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
@@ -86,7 +81,7 @@ impl Daemon {
         let connections = Connections::new(left, own_uid);
         engine.counted =
             Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
-        let mut this = Self {
+        Ok(Self {
             _watchdog: lines.map(|lines| Watchdog::start(&engine.turns, lines)),
             engine,
             poller,
@@ -94,30 +89,12 @@ impl Daemon {
             descriptors: Descriptors::default(),
             connections,
             alarm,
-            listeners: producers.chain(consumers).collect(),
+            accepting,
             stuck_due: None,
-            accept_paused_until: None,
             signals: None,
             is_behind: false,
             buf: vec![0; READ_BYTES].into_boxed_slice(),
-        };
-        this.watch_listeners(true)?;
-        Ok(this)
-    }
-
-    pub(super) fn set_permissions(
-        &self,
-        producers: (u32, u32),
-        consumers: (u32, u32),
-    ) -> Result<(), OsError> {
-        for (side, listener) in &self.listeners {
-            let (group, mode) = match side {
-                Side::Producer => producers,
-                Side::Consumer => consumers,
-            };
-            listener.set_permissions(group, mode)?;
-        }
-        Ok(())
+        })
     }
 
     pub(super) fn stop_on(&mut self, signals: StopSignals) -> Result<(), OsError> {
@@ -139,9 +116,7 @@ impl Daemon {
             self.serve(&mut ready, began_ns)?;
             self.engine.turn();
             self.cut_stuck();
-            if self.accept_paused_until.is_some_and(|until| until <= clock::boot_ns()) {
-                self.watch_listeners(true)?;
-            }
+            self.accepting.resume_if_due(clock::boot_ns())?;
             self.flush();
             if let Some(slow) = self.engine.turns.end(clock::mono_ns()) {
                 self.engine.counters.slow_turn();
@@ -182,7 +157,7 @@ impl Daemon {
             // What no thread had begun to close when the loop last looked has no time yet.
             _ => Some(self.stuck_due.unwrap_or_else(|| clock::boot_ns() + STUCK_NS)),
         };
-        [self.engine.due_ns(), self.accept_paused_until, stuck_due].into_iter().flatten().min()
+        [self.engine.due_ns(), self.accepting.due_ns(), stuck_due].into_iter().flatten().min()
     }
 
     /// Serves what is ready, in fair order, until the turn has served enough or took long enough. What was not served
@@ -215,10 +190,7 @@ impl Daemon {
             }
             KEY_SIGNALS => {}
             KEY_ALARM => self.alarm.clear(),
-            KEY_LISTENERS..FIRST_CLIENT => {
-                let index = usize::try_from(event.key - KEY_LISTENERS).unwrap_or(usize::MAX);
-                self.accept(index)?;
-            }
+            key @ KEY_LISTENERS..FIRST_CLIENT => self.accept(key)?,
             key => {
                 let client = ClientId::new(key);
                 if event.readable {
@@ -234,41 +206,26 @@ impl Daemon {
 
     // ------------------------------------------------------------ connections
 
-    fn watch_listeners(&mut self, on: bool) -> Result<(), OsError> {
-        for (index, (_, listener)) in self.listeners.iter().enumerate() {
-            if on {
-                self.poller.add(listener, KEY_LISTENERS + index as u64, true, false)?;
-            } else {
-                self.poller.remove(listener)?;
-            }
-        }
-        self.accept_paused_until = (!on).then(|| clock::boot_ns() + ACCEPT_PAUSE_NS);
-        Ok(())
-    }
-
-    pub(super) fn accept(&mut self, index: usize) -> Result<(), OsError> {
+    /// Accepts connections of the listener with this key.
+    pub(super) fn accept(&mut self, key: u64) -> Result<(), OsError> {
         let mut admitted = 0;
         for _ in 0..ACCEPTS_PER_TURN {
             let is_full = self.is_behind && admitted >= ADMITTED_WHEN_BEHIND;
-            if self.accept_paused_until.is_some() || is_full {
+            if is_full || self.accepting.due_ns().is_some() {
                 return Ok(());
             }
             if self.closer.0.has_too_many_refused() {
-                self.engine
-                    .fault(None, "connections that were refused do not close: none is accepted");
-                return self.watch_listeners(false);
+                let text = "connections that were refused do not close: none is accepted";
+                self.engine.fault(None, text);
+                return self.accepting.pause(clock::boot_ns());
             }
-            let Some((side, listener)) = self.listeners.get(index) else {
-                return Ok(());
-            };
-            let side = *side;
-            match listener.accept() {
-                Ok(Some(stream)) => admitted += usize::from(self.connected(side, stream)),
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    // Most likely no descriptor is left. An immediate retry would fail again.
+            match self.accepting.next(key, clock::boot_ns())? {
+                Accepted::Connection(side, stream) => {
+                    admitted += usize::from(self.connected(side, stream));
+                }
+                Accepted::Nothing => return Ok(()),
+                Accepted::Failed(error) => {
                     self.engine.fault(None, &format!("cannot accept: {error}"));
-                    self.watch_listeners(false)?;
                 }
             }
         }

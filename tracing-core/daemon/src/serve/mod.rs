@@ -12,6 +12,8 @@
 //! there: the service pauses for a consumer that reads slowly.
 
 #[cfg(feature = "host")]
+mod accepting;
+#[cfg(feature = "host")]
 mod accounts;
 mod alone;
 #[cfg(feature = "host")]

@@ -93,7 +93,7 @@ impl Server {
         producers: (u32, u32),
         consumers: (u32, u32),
     ) -> Result<(), OsError> {
-        self.daemon.set_permissions(producers, consumers)
+        self.daemon.accepting.set_permissions(producers, consumers)
     }
 
     /// Makes SIGINT, SIGTERM and SIGHUP end [`run`](Self::run). SIGHUP does not if this process ignores it, as below

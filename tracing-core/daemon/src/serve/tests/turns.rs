@@ -1,55 +1,9 @@
 //! What one turn of the loop does for how many connections.
 
 use std::collections::BTreeSet;
-use std::io::IoSlice;
-use std::path::PathBuf;
 
 use super::*;
-use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN};
-
-/// A daemon whose loop the test runs.
-struct Stopped {
-    server: Server,
-    directory: PathBuf,
-}
-
-impl Stopped {
-    fn new(name: &str) -> Self {
-        let directory = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        Self { server: Server::bind(options(&directory)).unwrap(), directory }
-    }
-
-    fn connect(&self, count: usize) -> Vec<Stream> {
-        let address = Address::Path(self.directory.join("producer"));
-        (0..count).map(|_| Stream::connect(&address).unwrap()).collect()
-    }
-
-    fn daemon(&mut self) -> &mut daemon::Daemon {
-        &mut self.server.daemon
-    }
-
-    fn connected(&self) -> usize {
-        self.server.handle().stats().connections as usize
-    }
-
-    /// Serves the connections with these keys, as if all were ready, in a turn that began then.
-    fn serve(&mut self, keys: &[u64], began_ns: u64) {
-        let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
-        self.daemon().serve(&mut keys.iter().map(ready).collect(), began_ns).unwrap();
-        self.daemon().flush();
-    }
-
-    fn keys(&mut self) -> Vec<u64> {
-        self.daemon().engine.peers.keys().map(|client| client.get()).collect()
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
+use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN};
 
 /// A producer whose bytes the test carries.
 fn connect_producer(engine: &mut Engine) -> ClientId {
@@ -60,57 +14,13 @@ fn connect_producer(engine: &mut Engine) -> ClientId {
     client
 }
 
-/// For a turn that is over as soon as it has served one connection.
-fn long_ago() -> u64 {
-    os::clock::mono_ns() - 10_000_000
-}
-
-/// For a turn that does not end before it has served enough.
-const LATER: u64 = u64::MAX;
-
-/// Other peers are served between them.
-#[test]
-fn a_flood_of_connections_takes_several_turns() {
-    let mut it = Stopped::new("flood");
-    let clients = it.connect(ACCEPTS_PER_TURN + 10);
-    it.daemon().accept(0).unwrap();
-    assert_eq!(it.connected(), ACCEPTS_PER_TURN);
-    it.daemon().accept(0).unwrap();
-    assert_eq!(it.connected(), clients.len());
-}
-
-/// Else those that connect and leave at once become ever more. Refused ones take no place.
-#[test]
-fn few_connections_are_added_while_others_wait() {
-    let mut it = Stopped::new("behind");
-    let _clients = it.connect(ACCEPTS_PER_TURN);
-    it.daemon().accept(0).unwrap();
-    let _more = it.connect(ACCEPTS_PER_TURN);
-    let keys = it.keys();
-    let mut after = |began_ns, count: usize| {
-        it.serve(&keys[..count], began_ns);
-        let before = it.connected();
-        it.daemon().accept(0).unwrap();
-        it.connected() - before
-    };
-    assert_eq!(after(long_ago(), 10), ADMITTED_WHEN_BEHIND);
-    assert_eq!(after(long_ago(), 10), ADMITTED_WHEN_BEHIND);
-    assert_eq!(after(LATER, 10), ACCEPTS_PER_TURN - 2 * ADMITTED_WHEN_BEHIND);
-
-    let _more = it.connect(ADMITTED_WHEN_BEHIND + 5);
-    it.daemon().connections = Connections::new(0, os::process::effective_uid());
-    it.serve(&keys[..10], long_ago());
-    it.daemon().accept(0).unwrap();
-    assert_eq!(it.server.handle().stats().refused as usize, ADMITTED_WHEN_BEHIND + 5);
-}
-
 /// A turn has an end in number and in time, whatever is ready.
 #[test]
 fn a_turn_serves_so_many_connections() {
     let mut it = Stopped::new("serves");
     let clients = it.connect(CONNECTIONS_PER_TURN + 10);
     while it.connected() < clients.len() {
-        it.daemon().accept(0).unwrap();
+        it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
     }
     for client in &clients {
         assert!(client.send(&[IoSlice::new(BIND)], None).unwrap() > 0);

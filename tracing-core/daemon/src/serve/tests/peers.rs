@@ -1,0 +1,373 @@
+//! Producers and consumers that come, leave, send too much or do not read.
+
+use super::*;
+use crate::limits::{CONSUMER_QUEUE_BYTES_MAX, DESCRIPTORS_RESERVED_MIN};
+
+/// Each of them keeps less than a connection may, and all together more than their user may.
+#[test]
+fn connections_of_a_user_keep_so_much_together() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-kept", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    server.daemon.connections.set_kept_max(1024 * 1024);
+    let address = Address::Path(directory.join("producer"));
+    // The beginning of the longest frame, for which there is memory then: 112 KiB of it count.
+    let part = [&131_068_u32.to_le_bytes()[..], &[0; 100_000]].concat();
+    let mut clients = Vec::new();
+    for _ in 0..12 {
+        let client = Stream::connect(&address).unwrap();
+        server.daemon.accept(daemon::KEY_LISTENERS).unwrap();
+        let mut rest = &part[..];
+        while !rest.is_empty()
+            && let Ok(sent) = client.send(&[IoSlice::new(rest)], None)
+        {
+            rest = &rest[sent..];
+            let connected: Vec<_> = server.daemon.engine.peers.keys().copied().collect();
+            connected.into_iter().for_each(|client| server.daemon.read(client));
+            server.daemon.flush();
+        }
+        clients.push(client);
+    }
+    let stats = server.handle().stats();
+    assert_eq!((stats.connected, stats.cut_slow), (9, 3));
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What its producer would have recorded is lost, and the sessions that record say so.
+#[test]
+fn a_producer_that_is_refused_is_in_the_ledger() {
+    let directory = std::env::temp_dir().join(format!("serve-{}-refused", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    // One producer has two descriptors of the four.
+    let own_uid = os::process::effective_uid();
+    server.daemon.connections = Connections::new(4 + DESCRIPTORS_RESERVED_MIN, own_uid);
+    let service = InProcessService::run(server).unwrap();
+    let mut consumer = service.consumer();
+    consumer.enable_tracing(&one_buffer(), None).unwrap();
+    consumer.get_trace_stats().unwrap();
+    let address = Address::Path(directory.join("producer"));
+    let _producers = [(); 2].map(|()| Stream::connect(&address).unwrap());
+    let stats = || service.handle().stats();
+    while stats().connections + stats().refused < 3 {
+        std::thread::yield_now();
+    }
+    assert_eq!(stats().refused, 1);
+    let ledger = consumer.get_trace_stats().unwrap().loss_ledger.unwrap_or_default();
+    let [entry] = &ledger.entries[..] else { panic!("{ledger:?}") };
+    let reason = Some(protos::LossLedgerReason::REASON_PRODUCER_REFUSED);
+    assert_eq!((entry.reason, entry.uid), (reason, Some(own_uid.cast_signed())));
+    service.stop().unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What a producer does not receive is not left to the kernel, where no account counts it.
+#[test]
+fn replies_to_a_producer_do_not_fill_its_socket() {
+    const REQUESTS: usize = 6000;
+    let directory = std::env::temp_dir().join(format!("serve-{}-socket", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut server = Server::bind(options(&directory)).unwrap();
+    let client = Stream::connect(&Address::Path(directory.join("producer"))).unwrap();
+    server.daemon.accept(daemon::KEY_LISTENERS).unwrap();
+    let id = *server.daemon.engine.peers.keys().next().unwrap();
+    // Each is refused in ten bytes, as nobody has introduced itself.
+    let requests = [BIND, &GET_COMMANDS.repeat(REQUESTS)].concat();
+    let mut rest = &requests[..];
+    while !rest.is_empty() {
+        rest = &rest[client.send(&[IoSlice::new(rest)], None).unwrap()..];
+        server.daemon.read(id);
+        while server.daemon.engine.host(id).unwrap().has_events() {
+            server.daemon.engine.turn();
+            server.daemon.flush();
+        }
+    }
+    let (_, waits_for_room) = server.daemon.engine.host(id).unwrap().wanted();
+    assert!(waits_for_room, "{} bytes of replies are in the socket", 10 * REQUESTS);
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// Nobody takes replies to a peer that has closed its end: they would only take memory.
+#[test]
+fn replies_to_a_peer_that_is_gone_are_dropped() {
+    for is_gone in [false, true] {
+        let mut host = HostLink::new(Side::Consumer);
+        host.write_closed = is_gone;
+        host.reply(CallId::new(1), Ok(vec![0; 100].into()), false, None).unwrap();
+        assert_eq!(host.wanted(), (true, !is_gone));
+    }
+}
+
+#[test]
+fn producers_come_and_go() {
+    let daemon = Daemon::start("producers");
+    let sources = |consumer: &mut Consumer| {
+        let state = consumer.query_service_state(false).unwrap();
+        (state.producers.len(), state.data_sources.len())
+    };
+    for mut consumer in daemon.consumers() {
+        for mut producer in daemon.producers() {
+            call(&mut *producer, initialize());
+            call(&mut *producer, register("one"));
+            assert_eq!(sources(&mut consumer), (1, 1));
+            // A call after the last one: the order of a connection is kept.
+            producer.send(register("two"), false, Attachment::None).unwrap();
+            call(&mut *producer, ProducerRequest::Sync(SyncRequest::default()));
+            assert_eq!(sources(&mut consumer), (1, 2));
+            drop(producer);
+            // The end of a connection travels apart from the consumer's questions.
+            while sources(&mut consumer) != (0, 0) {}
+        }
+    }
+}
+
+#[test]
+fn a_server_takes_nobodys_place() {
+    let daemon = Daemon::start("place");
+    let refused = Server::bind(options(&daemon.directory)).unwrap_err();
+    assert_eq!(refused, BindError::Listen(ListenError::InUse(daemon.producer())));
+    let text = format!("cannot listen on {}: another service is running there", daemon.producer());
+    assert_eq!(refused.to_string(), text);
+    daemon.assert_alive();
+
+    // One free address and one taken: the free one is left as it was found.
+    let mut partly = options(&daemon.directory);
+    let free = daemon.directory.join("free");
+    partly.producer_sockets = vec![Address::Path(free.clone())];
+    Server::bind(partly).unwrap_err();
+    assert!(!free.exists());
+    daemon.assert_alive();
+}
+
+#[test]
+fn everybody_is_told_when_the_service_ends() {
+    let mut daemon = Daemon::start("end");
+    let mut consumers = daemon.consumers();
+    for consumer in &mut consumers {
+        consumer.enable_tracing(&TraceConfig::default(), None).unwrap();
+        // The answer comes behind the session.
+        consumer.query_capabilities().unwrap();
+    }
+    let mut producers = daemon.producers();
+    let commands = producers.each_mut().map(|producer| {
+        call(&mut **producer, initialize());
+        let request = ProducerRequest::GetAsyncCommand(Default::default());
+        producer.send(request, true, Attachment::None).unwrap()
+    });
+    let next = Daemon { service: None, directory: daemon.directory.clone() };
+    daemon.service.take().unwrap().stop().unwrap();
+    for mut consumer in consumers {
+        let told = consumer.wait(Some(FOREVER));
+        assert!(
+            matches!(&told, Err(ConsumerError::Service(why)) if why.contains("told to end")),
+            "{told:?}"
+        );
+        assert!(matches!(consumer.wait(Some(FOREVER)), Err(ConsumerError::Disconnected)));
+    }
+    for (mut producer, command) in producers.into_iter().zip(commands) {
+        // The call that waits is rejected first.
+        match producer.receive(Some(FOREVER)) {
+            Received::Reply { call, result: Err(_), has_more: false } if call == command => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(producer.receive(Some(FOREVER)), Received::Disconnected);
+        assert!(producer.send(initialize(), true, Attachment::None).is_err());
+    }
+    std::mem::forget(next);
+    daemon.service =
+        Some(InProcessService::run(Server::bind(options(&daemon.directory)).unwrap()).unwrap());
+    daemon.assert_alive();
+}
+
+#[test]
+fn too_long_a_frame_ends_only_its_own_connection() {
+    let daemon = Daemon::start("frame");
+    let stream = Stream::connect(&daemon.producer()).unwrap();
+    let burst = [BIND, &131_069_u32.to_le_bytes()].concat();
+    send_raw(&stream, &burst);
+    assert_eq!(read_to_end(&stream), 0, "not even the bind is answered");
+    daemon.assert_alive();
+    let stats = daemon.service.as_ref().unwrap().handle().stats();
+    assert_eq!((stats.cut_slow, stats.cut_broken, stats.faults), (0, 1, 1), "{stats:?}");
+}
+
+#[test]
+fn leaving_in_the_middle_of_anything_harms_nobody() {
+    let daemon = Daemon::start("leave");
+    let invoke = b"\x14\0\0\0\x10\x02\x2a\x10\x08\x01\x10\x01\x1a\x08\x1a\x04test\x20\x01\x20\x00";
+    let commands = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00\x20\x00";
+    let whole = [BIND, invoke, commands].concat();
+    for cut in 0..=whole.len() {
+        let stream = Stream::connect(&daemon.producer()).unwrap();
+        send_raw(&stream, &whole[..cut]);
+    }
+    daemon.assert_alive();
+    let mut consumer = Consumer::connect(&daemon.consumer()).unwrap();
+    while !consumer.query_service_state(false).unwrap().producers.is_empty() {}
+}
+
+#[test]
+fn a_producer_that_does_not_read_is_cut() {
+    let daemon = Daemon::start("slow");
+    let stream = Stream::connect(&daemon.producer()).unwrap();
+    send_raw(&stream, BIND);
+    // Calls that fail are answered whatever the caller wants; each answer is ten bytes.
+    let unroutable = b"\x0a\0\0\0\x10\x02\x2a\x06\x08\x01\x10\x7f\x20\x01";
+    let many = unroutable.repeat(4096);
+    // Whole frames only, or it would be cut for being out of step. Their answers are sixteen times what the daemon and
+    // the socket keep.
+    assert!((0..400).any(|_| !send_raw(&stream, &many)), "it is not cut");
+    daemon.assert_alive();
+    let stats = daemon.service.as_ref().unwrap().handle().stats();
+    assert_eq!((stats.cut_slow, stats.cut_broken, stats.faults), (1, 0, 1), "{stats:?}");
+}
+
+#[test]
+fn a_consumer_that_does_not_read_waits_with_its_questions() {
+    let daemon = Daemon::start("patient");
+    let stream = Stream::connect(&daemon.consumer()).unwrap();
+    let mut consumer = SocketConnection::<ConsumerPort>::from_stream(stream).unwrap();
+    let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).unwrap();
+    call(&mut producer, initialize());
+    for index in 0..200 {
+        let name = format!("{index}-{}", "x".repeat(500));
+        call(&mut producer, register(&name));
+    }
+    // Each answer is over 100 KB: far more than a queue may hold, if they were not left unread.
+    let ask = || ConsumerRequest::QueryServiceState(QueryServiceStateRequest::default());
+    let last =
+        (0..2000).map(|_| consumer.send(ask(), true, Attachment::None).unwrap()).last().unwrap();
+    daemon.assert_alive();
+    loop {
+        match consumer.receive(Some(FOREVER)) {
+            Received::Reply { call, result: Ok(_), has_more: false } if call == last => break,
+            Received::Reply { result: Ok(_), .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Writes one packet with `len` bytes of text into the first buffer there is, in fragments.
+fn write_large(producer: &mut dyn Connection<ProducerPort>, len: usize) {
+    let event = protos::TestEvent { str: Some("x".repeat(len)), ..Default::default() };
+    let data = Some(protos::TracePacketData::ForTesting(event));
+    let packet = protos::TracePacket { data, ..Default::default() }.encode_to_vec();
+    let pieces: Vec<&[u8]> = packet.chunks(60_000).collect();
+    for (index, piece) in pieces.iter().enumerate() {
+        let mut flags = ChunkFlags::default();
+        if index > 0 {
+            flags = flags.with(ChunkFlags::CONTINUES_FROM_PREV);
+        }
+        if index + 1 < pieces.len() {
+            flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
+        }
+        let (chunk, packets) = (ChunkId::new(index as u32), Packets::new(1, flags));
+        let mut data = ChunkHeader { chunk, writer: WriterId::new(1), packets }.to_bytes().to_vec();
+        let len = piece.len() as u32;
+        data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8]);
+        data.extend_from_slice(piece);
+        let chunk = protos::CommitDataRequestChunksToMove {
+            target_buffer: Some(1),
+            data: Some(data),
+            ..Default::default()
+        };
+        let commit =
+            protos::CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() };
+        producer.send(ProducerRequest::CommitData(commit), false, Attachment::None).unwrap();
+    }
+    call(producer, ProducerRequest::Sync(SyncRequest::default()));
+}
+
+/// All of it waits for the consumer at once. It reads, so it is not disconnected.
+#[test]
+fn a_packet_longer_than_what_may_wait_for_a_consumer() {
+    for kind in 0..2 {
+        let daemon = Daemon::start(&format!("long-{kind}"));
+        let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).unwrap();
+        call(&mut producer, initialize());
+        call(&mut producer, register("long"));
+        let mut consumer = daemon.consumers().into_iter().nth(kind).unwrap();
+        let source = DataSourceConfig { name: Some("long".into()), ..Default::default() };
+        let source = TraceConfigDataSource { config: Some(source), ..Default::default() };
+        let buffer = TraceConfigBufferConfig { size_kb: Some(96 * 1024), ..Default::default() };
+        let (buffers, data_sources) = (vec![buffer], vec![source]);
+        let config = TraceConfig { buffers, data_sources, ..TraceConfig::default() };
+        consumer.enable_tracing(&config, None).unwrap();
+        consumer.query_capabilities().unwrap();
+        let len = CONSUMER_QUEUE_BYTES_MAX * 5 / 4;
+        write_large(&mut producer, len);
+        let mut longest = 0;
+        let read = consumer.read_buffers(FOREVER, |packet| {
+            longest = longest.max(packet.bytes().len());
+            Ok(())
+        });
+        assert!(read.is_ok() && longest > len, "{read:?}, {longest}");
+        // The session is there, and can be read again.
+        assert!(consumer.read_buffers(FOREVER, |_| Ok(())).unwrap().bytes < 10_000);
+        assert_eq!(daemon.service.as_ref().unwrap().handle().stats().faults, 0);
+    }
+}
+
+#[test]
+fn packets_do_not_count_against_a_consumer_and_all_else_does() {
+    let mut host = HostLink::new(Side::Consumer);
+    let queue = |host: &mut HostLink, bytes: usize, paced: bool| {
+        if paced {
+            host.expect_paced(bytes);
+        }
+        let link = std::mem::replace(host, HostLink::new(Side::Consumer));
+        let mut peer =
+            Peer::new(Side::Consumer, Link::Custom(Box::new(link)), User::Local(0), true);
+        for _ in 0..bytes / 100_000 {
+            peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
+        }
+        let Link::Custom(link) = peer.link else { return };
+        *host = *link;
+    };
+    let many = CONSUMER_QUEUE_BYTES_MAX / 100_000 * 100_000;
+    queue(&mut host, 2 * many, true);
+    assert_eq!(host.check_queue(), Ok(()));
+    assert!(host.is_paused());
+    queue(&mut host, many + 200_000, false);
+    assert_eq!(host.check_queue(), Err(Disconnect::SlowReader));
+    // All has left: what comes now is counted from the beginning.
+    host.transmit(|parts, _| Ok(parts.iter().map(|part| part.len()).sum()), drop).unwrap();
+    queue(&mut host, many + 200_000, false);
+    assert_eq!(host.check_queue(), Err(Disconnect::SlowReader));
+}
+
+/// Idle connections cost nothing when another one has something to say: the loop looks at those that are
+/// ready, and at no others.
+#[test]
+fn a_thousand_idle_producers_are_not_looked_at() {
+    let _ = os::process::raise_descriptor_limit();
+    let daemon = Daemon::start("thousand");
+    let handle = daemon.service.as_ref().unwrap().handle().clone();
+    let connect = || {
+        let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).ok()?;
+        producer.send(initialize(), true, Attachment::None).ok()?;
+        // The service refuses more than its descriptors allow.
+        matches!(producer.receive(Some(FOREVER)), Received::Reply { .. }).then_some(producer)
+    };
+    // Two descriptors each here, and one there; where there may not be so many, fewer will do.
+    let mut idle: Vec<_> = std::iter::from_fn(connect).take(1000).collect();
+    assert!(idle.len() > 100, "{}", idle.len());
+    while handle.stats().connected > idle.len() as u64 {
+        std::thread::yield_now();
+    }
+    let mut busy = idle.pop().unwrap();
+    let before = handle.stats();
+    assert_eq!(before.connected, idle.len() as u64 + 1);
+    for _ in 0..500 {
+        call(&mut busy, ProducerRequest::Sync(SyncRequest::default()));
+    }
+    let after = handle.stats();
+    let (wakes, events) = (after.wakes - before.wakes, after.events - before.events);
+    assert!(events <= 2 * 500 + 10 && wakes <= 2 * 500 + 10, "{wakes} wakes, {events} events");
+    drop(idle);
+    while handle.stats().connected > 1 {
+        daemon.assert_alive();
+    }
+}
