@@ -49,7 +49,7 @@ impl Accepting {
         let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
         let listeners = producers.chain(consumers).collect();
         let this = Self { poller: Arc::clone(poller), listeners, first_key, paused_until: None };
-        this.watch(true)?;
+        this.set_polled(true)?;
         Ok(this)
     }
 
@@ -86,7 +86,7 @@ impl Accepting {
 
     /// Accepts nothing for a while.
     pub(super) fn pause(&mut self, boot_ns: u64) -> Result<(), OsError> {
-        self.watch(false)?;
+        self.set_polled(false)?;
         self.paused_until = Some(boot_ns + ACCEPT_PAUSE_NS);
         Ok(())
     }
@@ -99,13 +99,13 @@ impl Accepting {
     /// Ends a pause whose time has passed.
     pub(super) fn resume_if_due(&mut self, boot_ns: u64) -> Result<(), OsError> {
         if self.paused_until.is_some_and(|until| until <= boot_ns) {
-            self.watch(true)?;
+            self.set_polled(true)?;
             self.paused_until = None;
         }
         Ok(())
     }
 
-    fn watch(&self, on: bool) -> Result<(), OsError> {
+    fn set_polled(&self, on: bool) -> Result<(), OsError> {
         for ((_, listener), key) in self.listeners.iter().zip(self.first_key..) {
             if on {
                 self.poller.add(listener, key, true, false)?;
