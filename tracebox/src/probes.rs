@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser};
 use tracing_core::abi::ipc::port::ProducerPort;
 use tracing_core::client::connection::Connection;
 use tracing_core::client::producer::Producer;
+use tracing_probes::FtraceOptions;
 
 use crate::background::{self, Started};
 use crate::cli;
@@ -31,7 +32,7 @@ impl Sources {
     pub fn attach(connection: Box<dyn Connection<ProducerPort>>) -> Result<Self, Failure> {
         let what = "cannot start the built-in data sources";
         let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
-        tracing_probes::register_all(&producer).context(what)?;
+        tracing_probes::register_all(&producer, FtraceOptions::default()).context(what)?;
         // A session that begins before the registration would begin without these data sources.
         if !producer.sync(REGISTER_WAIT) {
             return Err(Failure::new(format_args!("{what}: the service does not answer")));
@@ -60,6 +61,12 @@ struct Probes {
     /// Do the same, and end
     #[arg(long)]
     cleanup_after_crash: bool,
+    /// Never lower kptr_restrict: kernel symbols have names only while /proc/kallsyms shows them anyway
+    #[arg(long)]
+    keep_kptr_restrict: bool,
+    /// Record addresses of the kernel as numbers: a trace then tells where the kernel is
+    #[arg(long)]
+    kernel_pointers: bool,
 }
 
 /// The command line, for manual pages and completions.
@@ -124,7 +131,11 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let stop = || {
         let _ = interrupts.wait();
     };
-    tracing_probes::run(tracing_probes::options(), waiting, ready, stop).context("cannot run")?;
+    let mut ftrace = FtraceOptions::default();
+    ftrace.keeps_kptr_restrict = args.keep_kptr_restrict;
+    ftrace.shows_pointers = args.kernel_pointers;
+    let options = tracing_probes::options();
+    tracing_probes::run(options, ftrace, waiting, ready, stop).context("cannot run")?;
     notified?;
     Ok(0)
 }

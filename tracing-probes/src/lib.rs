@@ -57,7 +57,9 @@ mod tests;
 
 #[doc(hidden)]
 pub use self::ftrace::offline;
-pub use self::ftrace::{FTRACE_RECORDS, FTRACE_ROOTS, FtraceCategory, ftrace_categories};
+pub use self::ftrace::{
+    FTRACE_LOCK, FTRACE_ROOTS, FtraceCategory, FtraceOptions, ftrace_categories, ftrace_records,
+};
 pub use self::root::Root;
 
 use std::time::Duration;
@@ -100,15 +102,19 @@ pub fn options() -> ProducerOptions {
 ///
 /// # Errors
 /// If one of the names is registered already.
-pub fn register_all(producer: &Producer) -> Result<(), ProducerError> {
-    register_all_at(producer, &Root::system())
+pub fn register_all(producer: &Producer, ftrace: FtraceOptions) -> Result<(), ProducerError> {
+    register_all_at(producer, &Root::system(), ftrace)
 }
 
 /// Registers all sources, reading below `root`.
 ///
 /// # Errors
 /// If one of the names is registered already.
-pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerError> {
+pub fn register_all_at(
+    producer: &Producer,
+    root: &Root,
+    ftrace: FtraceOptions,
+) -> Result<(), ProducerError> {
     let exchange = Arc::<Exchange>::default();
     let boosts = &Arc::new(Boosts::new(root, producer.running()));
     let processes = Source::<ProcessStatsProbe>::new(root, boosts).with_facts(&exchange);
@@ -125,7 +131,7 @@ pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerE
         descriptor::<FrozenFtraceProbe>(),
         Source::<FrozenFtraceProbe>::new(root, boosts),
     )?;
-    producer.register(ftrace::descriptor(), FtraceSource::new(root, &exchange, boosts))
+    producer.register(ftrace::descriptor(), FtraceSource::new(root, ftrace, &exchange, boosts))
 }
 
 /// Stops all recording of the kernel's events by ftrace, also that of other programs, and empties its rings: for a
@@ -143,12 +149,13 @@ pub fn reset_ftrace() -> Vec<String> {
 /// If the service's address is not valid.
 pub fn run(
     options: ProducerOptions,
+    ftrace: FtraceOptions,
     waiting: impl FnOnce(),
     ready: impl FnOnce() + Send,
     stop: impl FnOnce(),
 ) -> Result<(), ProducerError> {
     let producer = Producer::connect(options)?;
-    register_all(&producer)?;
+    register_all(&producer, ftrace)?;
     // `stop` must work without a service, too: the wait for `ready` goes on in a thread of its own.
     if producer.sync(READY_WAIT) {
         ready();

@@ -39,6 +39,7 @@ mod format;
 mod frozen;
 mod mux;
 pub mod offline;
+mod options;
 mod pace;
 mod page;
 #[cfg(test)]
@@ -53,7 +54,8 @@ mod varint;
 
 pub use self::config::{FtraceCategory, ftrace_categories};
 pub(crate) use self::frozen::FrozenFtraceProbe;
-pub use self::source::FTRACE_RECORDS;
+pub use self::options::FtraceOptions;
+pub use self::source::{FTRACE_LOCK, ftrace_records};
 pub(crate) use self::source::{FtraceSource, descriptor, hard_reset};
 pub use self::tracefs::FTRACE_ROOTS;
 

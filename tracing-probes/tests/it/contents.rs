@@ -149,7 +149,7 @@ fn markers_come_back_in_order() {
     let written = [
         b"x".to_vec(),
         [b'y'; 200].to_vec(),
-        [b'z'; 3900].to_vec(),
+        [b'z'; 4000].to_vec(),
         b"before\0behind".to_vec(),
         b"no \xff\xfe text".to_vec(),
         "ende \u{1f600}".as_bytes().to_vec(),

@@ -74,7 +74,7 @@ impl World {
         let mut options = tracing_probes::options();
         options.address = Some(producers);
         let producer = Producer::connect(options).unwrap();
-        tracing_probes::register_all(&producer).unwrap();
+        tracing_probes::register_all(&producer, tracing_probes::FtraceOptions::default()).unwrap();
         assert!(producer.sync(FOREVER));
         Self { service, producer, consumers, directory }
     }

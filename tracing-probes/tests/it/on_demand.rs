@@ -174,7 +174,8 @@ pub(super) fn start() -> (InProcessService, Producer) {
     let service = InProcessService::start(service, Box::new(|_, _: &str| {})).expect("a service");
     let producer = Producer::attach(service.producer(), tracing_probes::options());
     let producer = producer.expect("a producer");
-    tracing_probes::register_all(&producer).expect("names are free");
+    tracing_probes::register_all(&producer, tracing_probes::FtraceOptions::default())
+        .expect("names are free");
     assert!(producer.sync(FOREVER), "the service takes the registrations");
     (service, producer)
 }

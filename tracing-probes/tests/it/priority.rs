@@ -44,7 +44,8 @@ fn the_threads_of_the_producer_are_raised_while_the_instance_lives() {
     let log = Arc::<Mutex<Vec<String>>>::default();
     let logged = Arc::clone(&log);
     let root = Root::at("/", move |line| logged.lock().unwrap().push(line.to_owned()));
-    tracing_probes::register_all_at(&producer, &root).expect("names are free");
+    tracing_probes::register_all_at(&producer, &root, tracing_probes::FtraceOptions::default())
+        .expect("names are free");
     assert!(producer.sync(FOREVER), "the service takes the registrations");
 
     let mut config = config();

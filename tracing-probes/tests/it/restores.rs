@@ -63,7 +63,8 @@ fn child() {
     let producer = producer.expect("a producer");
     // Its records of found values are those of no other program.
     let root = Root::at(folder.join("root"), |line| eprintln!("{line}"));
-    tracing_probes::register_all_at(&producer, &root).expect("names are free");
+    tracing_probes::register_all_at(&producer, &root, tracing_probes::FtraceOptions::default())
+        .expect("names are free");
     assert!(producer.sync(FOREVER));
     let Ok(config) = fs::read(folder.join("config")) else { return };
     let mut consumer = service.consumer();

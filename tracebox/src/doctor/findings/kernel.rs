@@ -149,15 +149,17 @@ fn leftovers(facts: &Facts, tracefs: &Tracefs) -> Finding {
     const CHECK: &str = "ftrace-leftovers";
     match &tracefs.records {
         Records::Hidden => {
-            Finding::new(CHECK, Unknown, "this user may not read the records of root")
+            Finding::new(CHECK, Unknown, "this user may not read the records of recordings")
         }
         Records::Seen { files, holder: None } if !files.is_empty() => {
             let count = files.len();
             let text = format!(
                 "a recording was killed and has left its settings in the kernel: {count} records"
             );
+            // The records are those of this user.
+            let sudo = if facts.user.uid == 0 { "sudo " } else { "" };
             Finding::new(CHECK, Broken, text).mend(
-                format!("sudo {} --reset-ftrace", facts.program),
+                format!("{sudo}{} --reset-ftrace", facts.program),
                 "puts them back, and stops it",
             )
         }

@@ -162,10 +162,17 @@ fn what_killed_recordings_left() {
         tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Seen { files, holder })
     };
     is(&of(None, &["root.ftrace"]), Status::Broken, "was killed", RESET);
+    // Those of another user than root.
+    let own = check("ftrace-leftovers", |facts| {
+        facts.user.uid = 1000;
+        let files = vec!["root.ftrace".to_owned()];
+        facts.tracefs.as_mut().unwrap().records = Records::Seen { files, holder: None };
+    });
+    is(&own, Status::Broken, "was killed", Some("tracebox --reset-ftrace"));
     is(&of(Some(process(9, "tracebox")), &["root.ftrace"]), Status::Works, "no recording", None);
     is(&of(None, &[]), Status::Works, "no recording", None);
     let hidden = tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Hidden);
-    is(&hidden, Status::Unknown, "records of root", None);
+    is(&hidden, Status::Unknown, "records of recordings", None);
 }
 
 #[test]

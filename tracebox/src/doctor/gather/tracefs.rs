@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustix::fs::Access;
-use tracing_probes::{FTRACE_RECORDS, FTRACE_ROOTS, ftrace_categories};
+use tracing_probes::{FTRACE_LOCK, FTRACE_ROOTS, ftrace_categories, ftrace_records};
 
 use super::super::facts::{Process, Records, Tracefs, TracefsState};
 use super::files::{may, owner, process, text};
@@ -33,12 +33,16 @@ pub(super) fn read() -> Tracefs {
     let mut tracefs = Tracefs {
         is_in_kernel: roots.iter().any(|root| Path::new(root).exists()),
         path: path.cloned(),
-        records: records(Path::new("/").join(FTRACE_RECORDS).as_path()),
+        records: records(&ftrace_records()),
         ..Tracefs::default()
     };
     let Some(path) = path.map(Path::new) else { return tracefs };
     tracefs.owner = owner(path);
     tracefs.claimed_by = lock_holder(path);
+    if let Records::Seen { holder: holder @ None, .. } = &mut tracefs.records {
+        // That of another user has other records.
+        *holder = lock_holder(&path.join(FTRACE_LOCK));
+    }
     tracefs.closed = closed(path);
     if may(&path.join("set_event"), Access::READ_OK) {
         tracefs.state = Some(state(path));

@@ -6,6 +6,7 @@ use crate::ftrace::config::{Graph, PrintFilter, SyscallArch};
 use crate::ftrace::filter::RecordFilter;
 use crate::ftrace::mux::Active;
 use crate::ftrace::table::choice::Choice;
+use crate::ftrace::table::kind::Pointers;
 use crate::ftrace::table::plans::Plans;
 use crate::ftrace::table::{FieldIds, Options, Table};
 use crate::ftrace::tracefs::{Tracefs, printk_formats};
@@ -35,12 +36,17 @@ impl Events {
     }
 
     /// The table, for a session that starts. The first one makes it.
-    pub(super) fn choose(&mut self, tracefs: &dyn Tracefs, arch: SyscallArch) -> Choice<'_> {
+    pub(super) fn choose(
+        &mut self,
+        tracefs: &dyn Tracefs,
+        arch: SyscallArch,
+        pointers: Pointers,
+    ) -> Choice<'_> {
         let Self { table, numbers, printk } = self;
         let table = table.get_or_insert_with(|| {
             // The root alone has them.
             *printk = printk_formats(&tracefs.read("printk_formats").unwrap_or_default());
-            let options = Options { opens: opens(arch), ..Options::default() };
+            let options = Options { pointers, opens: opens(arch) };
             Table::shared(options, &mut |group, name| {
                 tracefs.read(&format!("events/{group}/{name}/format")).ok()
             })

@@ -35,6 +35,7 @@ use super::mux::{Journal, Machine, Mux, SessionId};
 use super::pace;
 use super::subscriber::{Subscriber, Wishes};
 use super::symbols::Symbols;
+use super::table::kind::Pointers;
 use super::tracefs::{Directory, Tracefs};
 use crate::output::Output;
 
@@ -61,6 +62,9 @@ pub(crate) trait System {
     /// # Errors
     /// Why there are none, and what to do.
     fn symbols(&self) -> Result<Symbols, String>;
+
+    /// What is written of addresses of the kernel.
+    fn pointers(&self) -> Pointers;
 
     /// Does the kernel tell when a ring fills? Before 6.9, `poll` of a pipe misses that, or waits for more.
     fn has_polls(&self) -> bool;
@@ -183,7 +187,7 @@ impl<W: Output> Controller<W> {
             if in_use.mux.needs_closed_pipes_to_start(id) {
                 in_use.close_pipes();
             }
-            let mut choice = self.events.choose(tracefs, machine.arch);
+            let mut choice = self.events.choose(tracefs, machine.arch, self.system.pointers());
             let active = in_use.mux.start(tracefs, &machine, &mut choice, id, &mut notes)?;
             Ok(events::recorded(choice, active, is_compact, &print_filter, graph.as_ref()))
         });

@@ -5,8 +5,10 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use os::process;
 
 use super::change::undo;
 use super::journal::RecordStore;
@@ -19,6 +21,8 @@ const RECORD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const SUFFIX: &str = ".ftrace";
 /// Name of the file that tells that a daemon uses the records.
 const LOCK: &str = "lock";
+/// What a record is called while it is written anew.
+const NEW: &str = "new";
 /// Name of the record of `kptr_restrict`.
 const RESTRICT: &str = "kptr_restrict";
 
@@ -49,8 +53,8 @@ impl Drop for Records {
 }
 
 impl Records {
-    /// Uses `folder`, which is made if it is missing, and should be one that a reboot clears. `boot` names the boot:
-    /// `/proc/sys/kernel/random/boot_id`.
+    /// Uses `folder`, which is made if it is missing. It must be of this user alone: others could have files outside of
+    /// it written, and settings of the kernel. `boot` names the boot: `/proc/sys/kernel/random/boot_id`.
     ///
     /// # Errors
     /// See [`RecordsError`], with a text for the user.
@@ -62,6 +66,12 @@ impl Records {
             .mode(0o700)
             .create(folder)
             .map_err(|e| Unusable(format!("{shown} cannot be made: {e}; make it writable")))?;
+        let found = std::fs::symlink_metadata(folder)
+            .map_err(|e| Unusable(format!("{shown} cannot be read: {e}")))?;
+        let uid = process::effective_uid();
+        if !found.is_dir() || found.uid() != uid || found.mode() & 0o022 != 0 {
+            return Err(Unusable(format!("{shown} is no folder of user {uid} alone; remove it")));
+        }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let lock = options.open(folder.join(LOCK)).map_err(|e| {
@@ -115,6 +125,8 @@ impl Records {
                 ));
             }
             undo(tracefs, &changes, &mut notes);
+            // It was killed while it wrote that one: the old one counts.
+            let _ = std::fs::remove_file(path.with_extension(NEW));
             if let Err(error) = std::fs::remove_file(&path) {
                 notes.push(format!("{} cannot be removed: {error}", path.display()));
             }
@@ -188,7 +200,7 @@ impl RecordStore for RecordFile {
 
     fn replace(&mut self, lines: &[u8]) -> io::Result<()> {
         // The old record counts until the new one is whole.
-        let new = self.path.with_extension("new");
+        let new = self.path.with_extension(NEW);
         self.file = Some(self.write(&new, lines)?);
         std::fs::rename(&new, &self.path)
     }

@@ -5,8 +5,9 @@ use crate::ftrace::tracefs::Tracefs;
 use super::change::Change;
 use super::kprobes::GROUPS;
 
-/// Resets the main instance: recording and all events off, the ring small and empty, no tracer, no filter of system
-/// calls, no probe of ours. Each step is tried, also if another failed; the texts tell what failed.
+/// Resets the main instance: all events off, the ring small and empty, no tracer, no filter of system calls, no probe
+/// of ours. Then `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if
+/// another failed; the texts tell what failed.
 pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
     let write = |path: &str, value: &str| Change::write(path.to_owned(), value);
     let mut steps = vec![
@@ -25,6 +26,7 @@ pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
         };
         steps.extend(probes.iter().map(removed));
     }
+    steps.push(write("tracing_on", "1"));
     let failure = |step: &Change| {
         let error = step.apply(tracefs).err()?;
         // A kernel without these events has nothing to reset.

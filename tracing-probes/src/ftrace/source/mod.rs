@@ -9,6 +9,7 @@
 //!                                a ring fills: Controller::pass_ready
 //! ```
 
+mod claim;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -27,13 +28,14 @@ use os::thread::Thread;
 use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use self::system::FTRACE_RECORDS;
+pub use self::claim::{FTRACE_LOCK, ftrace_records};
 use self::system::Linux;
 use super::NAME;
 use super::config::Refusal;
 use super::controller::{Controller, write_refusal};
 use super::facts::Facts;
 use super::mux::SessionId;
+use super::options::FtraceOptions;
 use super::tracefs::find_root;
 use crate::Root;
 use crate::boost::Boosts;
@@ -58,6 +60,7 @@ struct Starting {
 /// The data source. Its end waits until tracefs is as it was found.
 pub(crate) struct FtraceSource {
     root: Root,
+    options: FtraceOptions,
     /// Where facts go to.
     exchange: Arc<Exchange>,
     boosts: Arc<Boosts>,
@@ -91,8 +94,9 @@ pub(crate) fn descriptor() -> DataSourceDescriptor {
 pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
     match find_root(root.path()) {
         Ok(tracefs) => {
+            let in_use = claim::in_use(root).map(|why| format!("linux.ftrace: {why}"));
             // What a killed recording has changed beside: the clock, filters, options. Its record goes.
-            let in_use = system::restore_left(root).map(|why| format!("linux.ftrace: {why}"));
+            claim::restore_left(root);
             in_use.into_iter().chain(super::mux::hard_reset(&tracefs)).collect()
         }
         Err(why) => vec![why],
@@ -101,26 +105,31 @@ pub(crate) fn hard_reset(root: &Root) -> Vec<String> {
 
 impl FtraceSource {
     /// Puts back what a daemon that was killed has left.
-    pub(crate) fn new(root: &Root, exchange: &Arc<Exchange>, boosts: &Arc<Boosts>) -> Self {
+    pub(crate) fn new(
+        root: &Root,
+        options: FtraceOptions,
+        exchange: &Arc<Exchange>,
+        boosts: &Arc<Boosts>,
+    ) -> Self {
         // If another program records now, a session that starts tells it.
-        _ = system::restore_left(root);
+        claim::restore_left(root);
         let (root, exchange) = (root.clone(), Arc::clone(exchange));
         let (boosts, instances) = (Arc::clone(boosts), Instances::new(Arc::clone(boosts)));
-        Self { root, exchange, boosts, instances, thread: None }
+        Self { root, options, exchange, boosts, instances, thread: None }
     }
 }
 
 impl DataSource for FtraceSource {
     fn start(&mut self, instance: &Instance) {
-        let Self { root, exchange, boosts, instances, thread } = self;
+        let Self { root, options, exchange, boosts, instances, thread } = self;
         let admitted = instances.admit(instance, |inbox| {
             let reader: Arc<dyn Reader> = Arc::<Inbox<_>>::clone(&inbox);
             exchange.set_reader(Arc::downgrade(&reader));
             let (root, exchange) = (root.clone(), Arc::clone(exchange));
-            let boosts = Arc::clone(boosts);
+            let (boosts, options) = (Arc::clone(boosts), *options);
             let run = move || {
                 let _joined = boosts.join();
-                serve(&root, &inbox, &exchange);
+                serve(&root, options, &inbox, &exchange);
             };
             let run = os::thread::spawn("ftrace", Box::new(run))?;
             *thread = Some(Joined(Some(run)));
@@ -157,13 +166,13 @@ impl DataSource for FtraceSource {
 }
 
 /// The thread.
-fn serve(root: &Root, inbox: &Inbox<Starting>, exchange: &Exchange) {
+fn serve(root: &Root, options: FtraceOptions, inbox: &Inbox<Starting>, exchange: &Exchange) {
     // The inbox is abandoned first: then no further flush waits.
     let _reader = ReaderThread(exchange);
     let _served = Served(inbox);
     let tracefs = find_root(root.path());
-    let controller =
-        tracefs.map(|tracefs| Controller::new(Box::new(tracefs), Box::new(Linux::new(root))));
+    let controller = tracefs
+        .map(|tracefs| Controller::new(Box::new(tracefs), Box::new(Linux::new(root, options))));
     if let Err(why) = &controller {
         root.warn_once(why);
     }

@@ -3,113 +3,56 @@
 use std::cell::RefCell;
 use std::io::{self, Read};
 
-use rustix::event::{Timespec, poll};
-
 use super::super::config::SyscallArch;
 use super::super::controller::System;
-use super::super::mux::{Journal, Machine, Records, RecordsError};
+use super::super::mux::{Journal, Machine, Records};
+use super::super::options::FtraceOptions;
 use super::super::symbols::{Parser, Restrict, Revealed, Symbols};
-use super::super::tracefs::{Directory, Tracefs, cpu_list, find_root};
+use super::super::table::kind::Pointers;
+use super::super::tracefs::{Directory, Tracefs, cpu_list};
+use super::claim::{self, Claim};
 use crate::Root;
 
-/// Where `linux.ftrace` keeps what it found in tracefs, below the root of the file system: a reboot clears it, and
-/// tracefs with it. A file that ends in `.ftrace` is of a recording that runs, or of one that was killed.
-pub const FTRACE_RECORDS: &str = "run/tracing-probes";
 const KALLSYMS: &str = "proc/kallsyms";
 const KPTR_RESTRICT: &str = "proc/sys/kernel/kptr_restrict";
-/// How often, and how long between, it is tried to lock the records of another program: a second in all.
-const LOCK_TRIES: u32 = 50;
-const LOCK_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Bytes of `kallsyms` that tell whether addresses show.
 const SAMPLE: u64 = 4096;
 
 /// See [`System`].
 pub(super) struct Linux {
     root: Root,
-    /// While sessions record, if the folder can be used.
-    records: RefCell<Option<Records>>,
+    options: FtraceOptions,
+    /// While sessions record.
+    claim: RefCell<Option<Claim>>,
 }
 
 impl Linux {
-    pub(super) fn new(root: &Root) -> Self {
-        Self { root: root.clone(), records: RefCell::default() }
+    pub(super) fn new(root: &Root, options: FtraceOptions) -> Self {
+        Self { root: root.clone(), options, claim: RefCell::default() }
     }
-}
 
-/// Uses the records. A program that starts locks them for a moment, while it puts back what a killed one has left.
-fn open(root: &Root) -> Result<Records, RecordsError> {
-    let open = || Records::open(&root.join(FTRACE_RECORDS), &boot(root));
-    let mut opened = open();
-    for _ in 0..LOCK_TRIES {
-        if !matches!(opened, Err(RecordsError::InUse(_))) {
-            break;
-        }
-        // Nothing is polled: it waits for its time.
-        _ = poll(&mut [], Some(&LOCK_PAUSE));
-        opened = open();
+    /// What `with` makes of the records, if there are some.
+    fn with_records<T>(&self, with: impl FnOnce(&Records) -> T) -> Option<T> {
+        let claim = self.claim.borrow();
+        claim.as_ref()?.records.as_ref().ok().map(with)
     }
-    opened
-}
-
-/// Puts back what a daemon that was killed has left. If another program uses the records now, it has done so; the text
-/// tells that it records.
-pub(super) fn restore_left(root: &Root) -> Option<String> {
-    let folder = root.join(FTRACE_RECORDS);
-    if !Records::any_left(&folder) {
-        return None;
-    }
-    match (Records::open(&folder, &boot(root)), find_root(root.path())) {
-        (Ok(records), Ok(tracefs)) => restore(root, &records, &tracefs),
-        (Err(RecordsError::InUse(why)), _) => return Some(why),
-        _ => {}
-    }
-    None
-}
-
-/// Names the boot.
-fn boot(root: &Root) -> String {
-    root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default()
-}
-
-fn restore(root: &Root, records: &Records, tracefs: &dyn Tracefs) {
-    let notes = records.restore(tracefs);
-    let notes = notes.into_iter().chain(restore_restrict(root, records));
-    notes.for_each(|note| root.warn_once(&format!("linux.ftrace: {note}")));
-}
-
-/// Puts back `kptr_restrict`, if a daemon was killed while it had lowered it. The text tells so.
-fn restore_restrict(root: &Root, records: &Records) -> Option<String> {
-    let level = records.restrict_left()?;
-    if let Err(error) = std::fs::write(root.join(KPTR_RESTRICT), level.to_string()) {
-        return Some(format!(
-            "a daemon was killed that had lowered /{KPTR_RESTRICT}: it is not put back: {error}; write {level} to it"
-        ));
-    }
-    // If it stays, the value is put back once more.
-    _ = records.keep_restrict(None);
-    Some(format!("a daemon was killed that had lowered /{KPTR_RESTRICT}: {level} is put back"))
 }
 
 impl System for Linux {
     fn claim(&self, tracefs: &dyn Tracefs) -> Result<(), String> {
-        match open(&self.root) {
-            Ok(records) => {
-                restore(&self.root, &records, tracefs);
-                *self.records.borrow_mut() = Some(records);
-                Ok(())
-            }
-            Err(RecordsError::InUse(why)) => Err(why),
-            Err(RecordsError::Unusable(why)) => {
-                self.log(&format!(
-                    "linux.ftrace: {why}; if this program is killed, `sudo tracebox --reset-ftrace` resets the kernel"
-                ));
-                Ok(())
-            }
+        let claim = Claim::take(&self.root)?;
+        match &claim.records {
+            Ok(records) => claim::restore(&self.root, records, tracefs),
+            Err(why) => self.log(&format!(
+                "linux.ftrace: {why}; if this program is killed, `sudo tracebox --reset-ftrace` resets the kernel"
+            )),
         }
+        *self.claim.borrow_mut() = Some(claim);
+        Ok(())
     }
 
     fn release(&self) {
-        *self.records.borrow_mut() = None;
+        *self.claim.borrow_mut() = None;
     }
 
     fn machine(&self) -> Machine {
@@ -134,7 +77,7 @@ impl System for Linux {
     }
 
     fn journal(&self, directory: &Directory) -> Journal {
-        Journal::new(self.records.borrow().as_ref().map(|records| records.store(directory)))
+        Journal::new(self.with_records(|records| records.store(directory)))
     }
 
     fn symbols(&self) -> Result<Symbols, String> {
@@ -154,6 +97,10 @@ impl System for Linux {
         }
     }
 
+    fn pointers(&self) -> Pointers {
+        if self.options.shows_pointers { Pointers::Shown } else { Pointers::Hidden }
+    }
+
     fn has_polls(&self) -> bool {
         let names = rustix::system::uname();
         release(&names.release().to_string_lossy()).is_some_and(|release| release >= (6, 9))
@@ -169,6 +116,10 @@ impl System for Linux {
 }
 
 impl Restrict for Linux {
+    fn may_lower(&self) -> bool {
+        !self.options.keeps_kptr_restrict
+    }
+
     fn is_hidden(&self) -> io::Result<bool> {
         let mut sample = Vec::new();
         self.root.open(KALLSYMS)?.take(SAMPLE).read_to_end(&mut sample)?;
@@ -189,7 +140,7 @@ impl Restrict for Linux {
 
     fn remember(&self, found: Option<u32>) -> io::Result<()> {
         // Without records the user was told what a kill leaves.
-        self.records.borrow().as_ref().map_or(Ok(()), |records| records.keep_restrict(found))
+        self.with_records(|records| records.keep_restrict(found)).unwrap_or(Ok(()))
     }
 }
 

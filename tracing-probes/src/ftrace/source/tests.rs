@@ -17,8 +17,11 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::system::release;
-use super::{FtraceSource, NAME, descriptor};
+use super::super::controller::System as _;
+use super::super::symbols::Restrict as _;
+use super::super::table::kind::Pointers;
+use super::system::{Linux, release};
+use super::{FtraceOptions, FtraceSource, NAME, claim, descriptor, hard_reset};
 use crate::boost::Boosts;
 use crate::instances::policy;
 use crate::tests::World;
@@ -32,7 +35,12 @@ fn instance(id: u64, policy: Option<ConfiguredPolicy>) -> Instance {
 #[test]
 fn without_tracefs_all_is_answered() {
     let world = World::new();
-    let mut source = FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root));
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
     let (done, all_done) = channel::<()>();
     let ack = || {
         let done = done.clone();
@@ -89,7 +97,12 @@ fn of_switches(id: u64) -> Instance {
 #[test]
 fn acknowledgements_come_when_all_is_done() {
     let world = with_tracefs();
-    let mut source = FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root));
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
     for id in 0..3 {
         let instance = of_switches(id);
         source.start(&instance);
@@ -110,7 +123,12 @@ fn a_set_up_changes_nothing() {
     world.put(SWITCH, "1").put(ring, "of others");
     let state = || [SWITCH, ring].map(|file| world.root.read_line(file));
     let before = state();
-    let mut source = FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root));
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
     let instance = of_switches(1);
     source.setup(&instance);
     assert_eq!(state(), before);
@@ -125,7 +143,12 @@ fn a_set_up_changes_nothing() {
 fn the_end_of_the_program_ends_the_recording() {
     let world = with_tracefs();
     let state = || world.root.read_line(SWITCH);
-    let mut source = FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root));
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
     (0..2).for_each(|id| source.start(&of_switches(id)));
     assert_eq!(state().as_deref(), Some("1"), "{:?}", world.log());
     drop(source);
@@ -138,7 +161,12 @@ fn what_is_refused_is_answered() {
     let world = World::new();
     // Nothing can be set in it.
     world.put("sys/kernel/tracing/trace", "");
-    let mut source = FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root));
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
     let answered = Arc::new(AtomicUsize::new(0));
     for id in 0..5 {
         let instance = instance(id, None);
@@ -161,7 +189,12 @@ fn a_session_with_a_refused_source_starts_and_ends() {
     let service = service_config("test").unwrap();
     let service = InProcessService::start(service, Box::new(|_, _: &str| {})).unwrap();
     let producer = Producer::attach(service.producer(), crate::options()).unwrap();
-    let source = FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root));
+    let source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
     producer.register(descriptor(), source).unwrap();
     assert!(producer.sync(Duration::MAX));
 
@@ -209,7 +242,12 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     world.put("proc/sys/kernel/random/boot_id", "boot-7\n").put("sys/kernel/tracing/trace", "");
     let restarted = |text: &str| {
         world.put(setting, "0").put(record, text);
-        drop(FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root)));
+        drop(FtraceSource::new(
+            &world.root,
+            FtraceOptions::default(),
+            &Arc::default(),
+            &Boosts::ignored(&world.root),
+        ));
         (world.root.read_line(setting), world.root.read_line(record).is_some(), world.log())
     };
     let (level, has_record, log) = restarted("ftrace 1 boot-7\n2\n");
@@ -226,8 +264,38 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     }
     world.put("run/tracing-probes/root.ftrace", "ftrace 1 boot-7\nwrite tracing_on 1\n");
     world.put("sys/kernel/tracing/tracing_on", "0");
-    drop(FtraceSource::new(&world.root, &Arc::default(), &Boosts::ignored(&world.root)));
+    drop(FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    ));
     assert_eq!(world.root.read_line("sys/kernel/tracing/tracing_on").as_deref(), Some("1"));
+}
+
+/// Also a program of another user, whose records are hidden.
+#[test]
+fn a_program_that_records_has_locked_tracefs() {
+    let world = World::new();
+    world.put("sys/kernel/tracing/trace", "").put("sys/kernel/tracing/tracing_on", "1");
+    assert_eq!(claim::in_use(&world.root), None);
+    let taken = claim::Claim::take(&world.root).unwrap();
+    let why = claim::in_use(&world.root).unwrap();
+    assert!(why.contains("sys/kernel/tracing/tracing_on); end that first"), "{why}");
+    let failures = hard_reset(&world.root);
+    assert!(failures.iter().any(|line| *line == format!("linux.ftrace: {why}")), "{failures:?}");
+    drop(taken);
+    assert_eq!(claim::in_use(&world.root), None);
+}
+
+#[test]
+fn what_the_operator_decides() {
+    let world = World::new();
+    for (shows_pointers, keeps_kptr_restrict) in [(false, true), (true, false)] {
+        let linux = Linux::new(&world.root, FtraceOptions { shows_pointers, keeps_kptr_restrict });
+        assert_eq!(linux.pointers() == Pointers::Shown, shows_pointers);
+        assert_eq!(linux.may_lower(), !keeps_kptr_restrict);
+    }
 }
 
 #[test]
@@ -257,7 +325,12 @@ fn releases_of_kernels() {
 fn a_flush_that_waits_for_facts_is_carried_out() {
     let world = World::new();
     let exchange = Arc::default();
-    let mut source = FtraceSource::new(&world.root, &exchange, &Boosts::ignored(&world.root));
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &exchange,
+        &Boosts::ignored(&world.root),
+    );
     let instance = instance(1, None);
     source.start(&instance);
     let (done, is_done) = channel::<()>();

@@ -5,6 +5,9 @@ use std::io;
 
 /// The setting, and what it does.
 pub(crate) trait Restrict {
+    /// Whether the operator lets it be lowered.
+    fn may_lower(&self) -> bool;
+
     /// Whether `kallsyms` shows zeros alone.
     ///
     /// # Errors
@@ -50,6 +53,13 @@ impl<'a> Revealed<'a> {
         let mut revealed = Self { restrict, found: None };
         if !restrict.is_hidden().map_err(failed)? {
             return Ok(revealed);
+        }
+        if !restrict.may_lower() {
+            return Err(
+                "kernel symbols: /proc/kallsyms hides addresses, and kptr_restrict stays as it is \
+                 (--keep-kptr-restrict)"
+                    .to_owned(),
+            );
         }
         let level = restrict.level().map_err(failed)?;
         if level > 0 {

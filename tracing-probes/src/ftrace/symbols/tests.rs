@@ -63,6 +63,7 @@ fn hidden_addresses_and_nothing() {
 struct Setting {
     remembered: RefCell<Option<u32>>,
     forgets: bool,
+    stays: bool,
     level: RefCell<u32>,
     hides_from: u32,
     refused: Option<u32>,
@@ -73,11 +74,15 @@ impl Setting {
     fn new(level: u32, hides_from: u32) -> Self {
         let (level, written) = (RefCell::new(level), RefCell::default());
         let remembered = RefCell::default();
-        Self { remembered, forgets: false, level, hides_from, refused: None, written }
+        Self { remembered, forgets: false, stays: false, level, hides_from, refused: None, written }
     }
 }
 
 impl Restrict for Setting {
+    fn may_lower(&self) -> bool {
+        !self.stays
+    }
+
     fn is_hidden(&self) -> io::Result<bool> {
         Ok(*self.level.borrow() >= self.hides_from)
     }
@@ -110,6 +115,13 @@ fn a_restriction_is_lowered_and_put_back() {
     let shown = Setting::new(1, 2);
     drop(Revealed::new(&shown));
     assert_eq!(shown.written.take(), [0; 0], "addresses show as it is");
+
+    let mut stays = Setting::new(2, 1);
+    stays.stays = true;
+    assert!(Revealed::new(&stays).is_err_and(|why| why.contains("--keep-kptr-restrict")));
+    assert_eq!(stays.written.take(), [0; 0], "the operator keeps it");
+    *stays.level.borrow_mut() = 0;
+    assert!(Revealed::new(&stays).is_ok(), "addresses show as it is");
 
     let hidden = Setting::new(2, 1);
     let revealed = Revealed::new(&hidden);

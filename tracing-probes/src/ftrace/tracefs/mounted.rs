@@ -49,6 +49,11 @@ impl Mounted {
         Self { root: root.into() }
     }
 
+    /// Where it is mounted.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.root
+    }
+
     fn join(&self, path: &str) -> io::Result<PathBuf> {
         if is_below(path) {
             return Ok(self.root.join(path));

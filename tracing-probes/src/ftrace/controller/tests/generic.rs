@@ -67,3 +67,25 @@ fn an_id_that_another_event_gets_has_the_fields_of_that_one() {
     // The same event with other fields is another one for readers.
     assert!(found[1].0 != found[2].0, "{found:?}");
 }
+
+/// Addresses of the kernel are numbers where the operator says so; else they are the first symbol of the session.
+#[test]
+fn the_operator_decides_whether_addresses_show() {
+    let value = |pointers| {
+        let mut world = World::new();
+        world.here.pointers.set(pointers);
+        add_generic(&world, "", "user/freed", 60, "a");
+        let text = world.fake.get("events/user/freed/format");
+        let text = text.replace("u32 a;\toffset:8;\tsize:4", "const void * a;\toffset:8;\tsize:8");
+        world.fake.set("events/user/freed/format", &text);
+        let packets = world.start(1, wants(&["user/freed"])).unwrap();
+        world.play(CPU0, &[page(&[60])]);
+        world.pass();
+        let bundle = packets.take().into_iter().find_map(|packet| match packet.data {
+            Some(TracePacketData::FtraceEvents(bundle)) => Some(bundle),
+            _ => None,
+        });
+        bundle.unwrap().unknown_fields.as_bytes().last().copied()
+    };
+    assert_eq!((value(Pointers::Hidden), value(Pointers::Shown)), (Some(1), Some(7)));
+}

@@ -23,6 +23,7 @@ use crate::ftrace::mux::{Journal, Machine};
 use crate::ftrace::page::made::Made;
 use crate::ftrace::page::{Commit, Lost};
 use crate::ftrace::symbols::{Parser, Symbols};
+use crate::ftrace::table::kind::Pointers;
 use crate::ftrace::tracefs::fake::{Fake, Next};
 use crate::ftrace::tracefs::{Directory, PolledPipe, Tracefs};
 use crate::output::Output;
@@ -77,6 +78,8 @@ struct Here {
     kallsyms: Rc<Cell<&'static str>>,
     /// The kernel does not tell where its functions are.
     is_hidden: Rc<Cell<bool>>,
+    /// What is written of addresses of the kernel.
+    pointers: Rc<Cell<Pointers>>,
     /// The kernel does not tell when a ring fills.
     is_old: Rc<RefCell<bool>>,
     /// Another program has tracefs.
@@ -104,6 +107,9 @@ impl System for Here {
     }
     fn journal(&self, _: &Directory) -> Journal {
         Journal::new(None)
+    }
+    fn pointers(&self) -> Pointers {
+        self.pointers.get()
     }
     fn symbols(&self) -> Result<Symbols, String> {
         *self.symbols.borrow_mut() += 1;

@@ -67,6 +67,48 @@ fn records_are_of_one_boot_and_one_daemon() {
     assert!(error.contains("make it writable"), "{error}");
 }
 
+/// A user who can write them could have root write elsewhere.
+#[test]
+fn records_are_in_a_folder_of_this_user_alone() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &std::path::Path| {
+        let error = Records::open(path, BOOT).unwrap_err();
+        let RecordsError::Unusable(error) = error else { panic!("{error:?}") };
+        assert!(error.contains("alone; remove it"), "{error}");
+    };
+    let own = folder.path().join("own");
+    drop(Records::open(&own, BOOT).unwrap());
+    let link = folder.path().join("link");
+    symlink(&own, &link).unwrap();
+    refused(&link);
+    for mode in [0o720, 0o702] {
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(mode)).unwrap();
+        refused(&own);
+    }
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(Records::open(&own, BOOT).unwrap());
+    // Root alone can make one of another user.
+    if os::process::effective_uid() == 0 {
+        std::os::unix::fs::chown(&own, Some(65534), None).unwrap();
+        refused(&own);
+    }
+}
+
+/// The process was killed when it had written the new record, and the old one was there still.
+#[test]
+fn half_a_record_goes_with_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = Records::open(folder.path(), BOOT).unwrap();
+    let fake = Fake::new();
+    let change = |value: &str| line(&Change::write("buffer_percent".to_owned(), value));
+    records.store(&Directory::root()).append(change("20").as_bytes()).unwrap();
+    std::fs::write(folder.path().join("root.new"), "ftrace 1 boot-1\nwrite buffer_per").unwrap();
+    records.restore(&fake);
+    assert_eq!(fake.get("buffer_percent"), "20");
+    assert!(!Records::any_left(folder.path()));
+}
+
 #[test]
 fn a_record_of_what_is_gone() {
     let folder = tempfile::tempdir().unwrap();

@@ -488,7 +488,7 @@ fn the_hard_reset() {
     let fake = &world.fake;
     assert_eq!(
         (fake.get("tracing_on").as_str(), fake.get("current_tracer").as_str()),
-        ("0", "nop")
+        ("1", "nop")
     );
     assert_eq!(fake.get("per_cpu/cpu0/buffer_size_kb"), "7");
     assert_eq!((world.enabled(), fake.get("kprobe_events").as_str()), (Vec::new(), ""));
@@ -496,7 +496,7 @@ fn the_hard_reset() {
     fake.deny("tracing_on", libc::EACCES);
     fake.deny("trace", libc::EACCES);
     let notes = hard_reset(fake);
-    assert!(notes.len() == 2 && notes.iter().all(|note| note.contains("run as root")), "{notes:?}");
+    assert!(notes.len() == 3 && notes.iter().all(|note| note.contains("run as root")), "{notes:?}");
 }
 
 #[test]

@@ -69,7 +69,6 @@ pub(crate) enum Pointers {
     #[default]
     Hidden,
     /// As upstream: only `void *` and the `func` of function graphs become indices; other pointers are numbers.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no config asks for it yet"))]
     Shown,
 }
 
