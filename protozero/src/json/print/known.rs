@@ -18,12 +18,19 @@ use crate::json::table::{Field, Shape};
 use crate::json::time;
 use crate::wire::tag;
 
-/// The value of field `number`. The message has been put in order, so it occurs once.
-fn get(bytes: &[u8], number: u32) -> Result<Option<Wire<'_>>, PrintError> {
+/// What `of` makes of the value of field `number`; it takes values of one wire type. The message has been put in order,
+/// so the field occurs once. With another wire type it is an unknown field.
+fn get<'a, T>(
+    bytes: &'a [u8],
+    number: u32,
+    of: impl Fn(Wire<'a>) -> Option<T>,
+) -> Result<Option<T>, PrintError> {
     let mut reader = Reader::new(bytes);
     while let Some(field) = reader.next_field()? {
-        if field.number == number {
-            return Ok(Some(field.value));
+        if field.number == number
+            && let Some(value) = of(field.value)
+        {
+            return Ok(Some(value));
         }
     }
     Ok(None)
@@ -47,20 +54,21 @@ impl<'p> Printer<'p> {
             Known::ListValue => self.values(index, bytes, level),
             Known::Wrapper => {
                 let Some(field) = self.field_of(index, 1) else { return Ok(()) };
-                match get(bytes, 1)? {
-                    Some(wire) => self.value(field, wire, level),
-                    None => self.absent(field, level),
+                let mut fields = Fields::new(bytes);
+                while let Some(tag) = next_tag(&mut fields)? {
+                    if tag == field.tag {
+                        return self.value(field, &mut fields, level);
+                    }
+                    fields.skip(tag).map_err(|_| fields.fail())?;
                 }
+                self.absent(field, level)
             }
         }
     }
 
     fn any(&mut self, bytes: &[u8], level: u32) -> Printed {
-        let text = |wire| match wire {
-            Some(Wire::Len(bytes)) => bytes,
-            _ => &[],
-        };
-        let (url, content) = (text(get(bytes, 1)?), text(get(bytes, 2)?));
+        let text = |number| get(bytes, number, |wire| wire.bytes().ok());
+        let (url, content) = (text(1)?.unwrap_or_default(), text(2)?.unwrap_or_default());
         self.open(b'{');
         if url.is_empty() && content.is_empty() {
             self.close(b'}', true);
@@ -101,11 +109,8 @@ impl<'p> Printer<'p> {
         put: fn(i64, i32, &mut Output) -> bool,
         what: &str,
     ) -> Printed {
-        let number = |wire| match wire {
-            Some(Wire::Varint(bits)) => bits,
-            _ => 0,
-        };
-        let (seconds, nanos) = (number(get(bytes, 1)?) as i64, number(get(bytes, 2)?) as i32);
+        let seconds = get(bytes, 1, |wire| wire.int64().ok())?.unwrap_or(0);
+        let nanos = get(bytes, 2, |wire| wire.int32().ok())?.unwrap_or(0);
         self.out.push(b'"');
         if !put(seconds, nanos, &mut self.out) {
             let why = format!("{seconds} s and {nanos} ns are out of range");

@@ -337,6 +337,34 @@ fn levels_are_bounded() {
     assert!(error.contains("more than 100 levels"), "{error}");
 }
 
+/// A field with another wire type than its own is an unknown one, also in a message with a form of its own.
+#[test]
+fn known_messages_leave_out_fields_with_another_wire_type() {
+    let known = pool(KNOWN);
+    let m = known.message("m.M").expect("m.M");
+    let long = [9, 7, 0, 0, 0, 0, 0, 0, 0];
+    for (number, content, expected) in [
+        (1, [&long[..], &[8, 3]].concat(), r#"{"time":"1970-01-01T00:00:03Z"}"#),
+        (2, [&[10, 1, b'x', 8, 3][..], &long].concat(), r#"{"took":"3s"}"#),
+        (3, [&[8, 1, 10, 1, b'x'][..], &long].concat(), r#"{"mask":"x"}"#),
+        (4, [&[8, 0][..], &long].concat(), r#"{"any":{}}"#),
+        (5, [&[34, 1, b'x', 33, 0, 0, 0, 0, 0, 0, 0, 0, 32, 1][..]].concat(), r#"{"value":true}"#),
+        (6, [&long[..], &[10, 1, b'x', 8, 5]].concat(), r#"{"count":"5"}"#),
+        (6, long.to_vec(), r#"{"count":"0"}"#),
+    ] {
+        let wire = [&[number << 3 | 2, content.len() as u8][..], &content].concat();
+        let direct = super::print_bytes(&m, &wire, &PrintOptions::default()).expect("JSON");
+        let message = DynamicMessage::decode(m.clone(), &wire).expect("a message");
+        assert_eq!(
+            (direct.as_str(), message.to_json().expect("JSON").as_str()),
+            (expected, expected)
+        );
+    }
+    // An address that nobody knows, behind one that is none.
+    let wire = [34, 5, 8, 0, 10, 1, 0];
+    super::print_bytes(&m, &wire, &PrintOptions::default()).expect_err("no such message");
+}
+
 #[test]
 fn fields_in_any_order() {
     let pool = pool(EVERYTHING);
