@@ -152,14 +152,10 @@ impl Boosts {
             .try_for_each(|id| (self.schedule)(id, scheduling))
     }
 
-    /// The threads give way to none that they would not give way to without a boost.
     fn scheduling(&self, boost: Option<Boost>) -> Scheduling {
         match boost {
             None => Scheduling::Nice(self.usual_nice),
-            Some(Boost::Other(priority)) => {
-                let nice = i32::try_from(priority).map_or(0, |priority| -priority);
-                Scheduling::Nice(nice.min(self.usual_nice))
-            }
+            Some(Boost::Other(priority)) => Scheduling::raised(self.usual_nice, priority),
             Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
         }
     }

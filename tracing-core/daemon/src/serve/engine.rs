@@ -393,17 +393,12 @@ impl Engine {
             Output::AbandonFile { file } => self.files.abandon(file),
             Output::SetPriority { token, boost } => {
                 let usual = *self.usual_nice.get_or_insert_with(thread::nice);
-                let result = thread::schedule(
-                    thread::id(),
-                    match boost {
-                        None => Scheduling::Nice(usual),
-                        Some(Boost::Other(priority)) => {
-                            Scheduling::Nice(-i32::try_from(priority).unwrap_or(0))
-                        }
-                        Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
-                    },
-                );
-                let result = result.map_err(|error| error.to_string());
+                let how = match boost {
+                    None => Scheduling::Nice(usual),
+                    Some(Boost::Other(priority)) => Scheduling::raised(usual, priority),
+                    Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
+                };
+                let result = thread::schedule(thread::id(), how).map_err(|error| error.to_string());
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
             Output::Log { level, text } => self.log(self.about, level, &text),

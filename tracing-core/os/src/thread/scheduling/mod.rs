@@ -13,6 +13,15 @@ pub enum Scheduling {
     Fifo(u32),
 }
 
+impl Scheduling {
+    /// The default class, with minus `boost` as nice value. A thread whose usual nice value is lower keeps that: a boost
+    /// makes it run no less.
+    #[must_use]
+    pub fn raised(usual_nice: i32, boost: u32) -> Self {
+        Self::Nice(i32::try_from(boost).map_or(i32::MIN, |boost| -boost).min(usual_nice))
+    }
+}
+
 /// The nice value of the calling thread.
 #[must_use]
 pub fn nice() -> i32 {

@@ -1,6 +1,14 @@
 use super::super::id;
 use super::{Scheduling, nice, schedule};
 
+#[test]
+fn a_boost_never_lowers_a_priority() {
+    let raised = |usual, boost| Scheduling::raised(usual, boost);
+    assert_eq!(raised(0, 5), Scheduling::Nice(-5));
+    assert_eq!(raised(-10, 5), Scheduling::Nice(-10));
+    assert_eq!(raised(3, 0), Scheduling::Nice(0));
+}
+
 /// On a thread of its own: others keep what they have.
 #[test]
 fn a_thread_can_give_way() {
