@@ -71,7 +71,7 @@ use self::boost::Boosts;
 use self::facts::Exchange;
 use self::ftrace::{FrozenFtraceProbe, FtraceSource};
 use self::inode_file_map::InodeFileMapProbe;
-use self::probe::descriptor;
+use self::probe::{Probe, descriptor};
 use self::process_stats::ProcessStatsProbe;
 use self::source::Source;
 use self::sys_stats::SysStatsProbe;
@@ -116,22 +116,22 @@ pub fn register_all_at(
     ftrace: FtraceOptions,
 ) -> Result<(), ProducerError> {
     let exchange = Arc::<Exchange>::default();
-    let boosts = &Arc::new(Boosts::new(root, producer.running()));
+    let boosts = &Arc::new(Boosts::new(root, producer.threads()));
     let processes = Source::<ProcessStatsProbe>::new(root, boosts).with_facts(&exchange);
-    producer.register(descriptor::<ProcessStatsProbe>(), processes)?;
     let inodes = Source::<InodeFileMapProbe>::new(root, boosts).with_facts(&exchange);
-    producer.register(descriptor::<InodeFileMapProbe>(), inodes)?;
-    producer
-        .register(descriptor::<SysfsPowerProbe>(), Source::<SysfsPowerProbe>::new(root, boosts))?;
-    producer.register(descriptor::<SysStatsProbe>(), Source::<SysStatsProbe>::new(root, boosts))?;
-    producer
-        .register(descriptor::<SystemInfoProbe>(), Source::<SystemInfoProbe>::new(root, boosts))?;
-    producer.register(descriptor::<JournaldProbe>(), Source::<JournaldProbe>::new(root, boosts))?;
-    producer.register(
-        descriptor::<FrozenFtraceProbe>(),
-        Source::<FrozenFtraceProbe>::new(root, boosts),
-    )?;
+    register(producer, processes)?;
+    register(producer, inodes)?;
+    register(producer, Source::<SysfsPowerProbe>::new(root, boosts))?;
+    register(producer, Source::<SysStatsProbe>::new(root, boosts))?;
+    register(producer, Source::<SystemInfoProbe>::new(root, boosts))?;
+    register(producer, Source::<JournaldProbe>::new(root, boosts))?;
+    register(producer, Source::<FrozenFtraceProbe>::new(root, boosts))?;
     producer.register(ftrace::descriptor(), FtraceSource::new(root, ftrace, &exchange, boosts))
+}
+
+/// Registers the source of a kind of probe.
+fn register<P: Probe>(producer: &Producer, source: Source<P>) -> Result<(), ProducerError> {
+    producer.register(descriptor::<P>(), source)
 }
 
 /// Stops all recording of the kernel's events by ftrace, also that of other programs, and empties its rings: for a

@@ -149,7 +149,7 @@ fn leftovers(facts: &Facts, tracefs: &Tracefs) -> Finding {
     const CHECK: &str = "ftrace-leftovers";
     match &tracefs.records {
         Records::Hidden => {
-            Finding::new(CHECK, Unknown, "this user may not read the records of recordings")
+            Finding::new(CHECK, Unknown, "this user may not read the records of killed recordings")
         }
         Records::Seen { files, holder: None } if !files.is_empty() => {
             let count = files.len();

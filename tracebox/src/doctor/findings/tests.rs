@@ -172,7 +172,7 @@ fn what_killed_recordings_left() {
     is(&of(Some(process(9, "tracebox")), &["root.ftrace"]), Status::Works, "no recording", None);
     is(&of(None, &[]), Status::Works, "no recording", None);
     let hidden = tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Hidden);
-    is(&hidden, Status::Unknown, "records of recordings", None);
+    is(&hidden, Status::Unknown, "records of killed recordings", None);
 }
 
 #[test]

@@ -3,9 +3,9 @@ use std::path::Path;
 use super::files::group_name;
 use super::machine::{has_addresses, is_hidepid, read_user};
 use super::sockets::listening;
-use super::tracefs::{is_mounted, locked_by};
+use super::tracefs::{is_mounted, locked_by, records};
 use super::{is_activated, service, shell_word};
-use crate::doctor::facts::{Process, User};
+use crate::doctor::facts::{Process, Records, User};
 
 #[test]
 fn sockets_that_listen() {
@@ -98,4 +98,27 @@ fn the_state_of_a_service() {
     let answer = service::read(&state, std::time::Duration::from_millis(5), 2);
     assert_eq!((answer.ms, answer.sessions, answer.producers), (5, 4, 0));
     assert_eq!(answer.refused, [("sessions", 3)]);
+}
+
+/// By the lock of its records, or, where another user has started it, by that of tracefs.
+#[test]
+fn the_program_that_records_is_found_by_its_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, tracefs) = (folder.path().join("own"), folder.path().join("tracefs"));
+    let holder = || match records(&own, Some(&tracefs)) {
+        Records::Seen { files, holder } => (files.len(), holder.map(|process| process.pid)),
+        Records::Hidden => panic!("it is there"),
+    };
+    let own_pid = Some(i32::try_from(std::process::id()).unwrap());
+    std::fs::create_dir(&tracefs).unwrap();
+    for (file, has_records) in [(tracefs.join("tracing_on"), false), (own.join("lock"), true)] {
+        if has_records {
+            std::fs::create_dir(&own).unwrap();
+            std::fs::write(own.join("root.ftrace"), "").unwrap();
+        }
+        assert_eq!(holder(), (usize::from(has_records), None));
+        let lock = std::fs::File::create(file).unwrap();
+        lock.lock().unwrap();
+        assert_eq!(holder(), (usize::from(has_records), own_pid));
+    }
 }

@@ -33,16 +33,12 @@ pub(super) fn read() -> Tracefs {
     let mut tracefs = Tracefs {
         is_in_kernel: roots.iter().any(|root| Path::new(root).exists()),
         path: path.cloned(),
-        records: records(&ftrace_records()),
+        records: records(&ftrace_records(), path.map(Path::new)),
         ..Tracefs::default()
     };
     let Some(path) = path.map(Path::new) else { return tracefs };
     tracefs.owner = owner(path);
     tracefs.claimed_by = lock_holder(path);
-    if let Records::Seen { holder: holder @ None, .. } = &mut tracefs.records {
-        // That of another user has other records.
-        *holder = lock_holder(&path.join(FTRACE_LOCK));
-    }
     tracefs.closed = closed(path);
     if may(&path.join("set_event"), Access::READ_OK) {
         tracefs.state = Some(state(path));
@@ -104,12 +100,17 @@ fn state(path: &Path) -> TracefsState {
     }
 }
 
-/// The records of recordings that run, or were killed.
-fn records(folder: &Path) -> Records {
+/// The records of this user's recordings that run, or were killed; and which program records, which may be that of
+/// another user: it has locked tracefs.
+pub(super) fn records(folder: &Path, tracefs: Option<&Path>) -> Records {
+    let holder = || {
+        let of_tracefs = || lock_holder(&tracefs?.join(FTRACE_LOCK));
+        lock_holder(&folder.join("lock")).or_else(of_tracefs)
+    };
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Records::Seen { files: Vec::new(), holder: None };
+            return Records::Seen { files: Vec::new(), holder: holder() };
         }
         Err(_) => return Records::Hidden,
     };
@@ -117,7 +118,7 @@ fn records(folder: &Path) -> Records {
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     files.retain(|name| name.ends_with(".ftrace"));
     files.sort_unstable();
-    Records::Seen { files, holder: lock_holder(&folder.join("lock")) }
+    Records::Seen { files, holder: holder() }
 }
 
 /// The process that has locked a file: as the kernel lists it, since to try would take the lock.

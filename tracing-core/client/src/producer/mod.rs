@@ -185,9 +185,9 @@ impl Producer {
         discarded.map_or(0, |discarded| discarded.load(Ordering::Relaxed))
     }
 
-    /// Its threads: one calls data sources, the other serves the connection. For a program that changes their
-    /// priority.
-    pub fn running(&self) -> Vec<Running> {
+    /// The two threads of the producer: one calls data sources, the other serves the connection. For a program that
+    /// changes their priority.
+    pub fn threads(&self) -> Vec<Running> {
         self.threads.iter().flatten().map(Thread::running).collect()
     }
 

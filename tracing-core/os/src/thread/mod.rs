@@ -26,7 +26,7 @@ pub struct Thread {
     running: Running,
 }
 
-/// Tells of a thread whether it runs.
+/// A thread that was started, for others than its owner: whether it runs, and its id.
 #[derive(Clone, Debug)]
 pub struct Running(Weak<AtomicU32>);
 
@@ -57,7 +57,7 @@ impl Thread {
         self.running.0.strong_count() == 0
     }
 
-    /// Tells of it without it.
+    /// What others may know of it.
     #[must_use]
     pub fn running(&self) -> Running {
         self.running.clone()

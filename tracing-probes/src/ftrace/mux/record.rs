@@ -69,8 +69,11 @@ impl Records {
         let found = std::fs::symlink_metadata(folder)
             .map_err(|e| Unusable(format!("{shown} cannot be read: {e}")))?;
         let uid = process::effective_uid();
-        if !found.is_dir() || found.uid() != uid || found.mode() & 0o022 != 0 {
-            return Err(Unusable(format!("{shown} is no folder of user {uid} alone; remove it")));
+        // A link has all bits of a mode.
+        if found.uid() != uid || found.mode() & 0o022 != 0 {
+            return Err(Unusable(format!(
+                "{shown} is not a folder that user {uid} alone may write to; have it removed"
+            )));
         }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);

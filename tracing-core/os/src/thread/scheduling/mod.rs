@@ -14,8 +14,8 @@ pub enum Scheduling {
 }
 
 impl Scheduling {
-    /// The default class, with minus `boost` as nice value. A thread whose usual nice value is lower keeps that: a boost
-    /// makes it run no less.
+    /// The default class, with minus `boost` (0 to 20) as nice value. A thread whose usual nice value is lower keeps
+    /// that: a boost makes it run no less.
     #[must_use]
     pub fn raised(usual_nice: i32, boost: u32) -> Self {
         Self::Nice(i32::try_from(boost).map_or(i32::MIN, |boost| -boost).min(usual_nice))

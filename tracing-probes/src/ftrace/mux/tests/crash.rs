@@ -75,7 +75,7 @@ fn records_are_in_a_folder_of_this_user_alone() {
     let refused = |path: &std::path::Path| {
         let error = Records::open(path, BOOT).unwrap_err();
         let RecordsError::Unusable(error) = error else { panic!("{error:?}") };
-        assert!(error.contains("alone; remove it"), "{error}");
+        assert!(error.contains("alone may write to; have it removed"), "{error}");
     };
     let own = folder.path().join("own");
     drop(Records::open(&own, BOOT).unwrap());

@@ -2,13 +2,12 @@
 //!
 //! ```text
 //!   take ──> the lock of tracefs ──> the records of this user ──> what a killed program has left is put back
-//!            all users share it      what was found, on a disk
-//!                                    that a reboot clears
+//!            all users share it      what was found
 //! ```
 //!
-//! The lock is on a file of tracefs: who may record can open it, also where the records of another user are hidden.
-//! Each user has records of its own. A program of root must not write what another user has noted, nor follow a link
-//! that it has made.
+//! The lock is on a file of tracefs: each user who may record can open it, also where the records of another user are
+//! hidden. Each user has records of its own: a program of root must not write to the kernel what another user has
+//! noted, nor follow a link that another user has made.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -21,8 +20,7 @@ use super::super::mux::{Records, RecordsError};
 use super::super::tracefs::{Tracefs, find_root};
 use crate::Root;
 
-/// Where root keeps what it found, below the root of the file system: a reboot clears it, and tracefs with it. A file
-/// that ends in `.ftrace` is of a recording that runs, or of one that was killed.
+/// The folder of the records of root, below the root of the file system. A reboot clears it, and tracefs with it.
 const RECORDS: &str = "run/tracing-probes";
 /// The file of tracefs that is locked while a program records.
 pub const FTRACE_LOCK: &str = "tracing_on";
@@ -31,7 +29,8 @@ const KPTR_RESTRICT: &str = "proc/sys/kernel/kptr_restrict";
 const LOCK_TRIES: u32 = 50;
 const LOCK_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// The folder of the records of this user.
+/// The folder of the records of this user: a file in it that ends in `.ftrace` is of a recording that runs, or of one
+/// that was killed. A record names the boot that it is of, so it may outlive a reboot.
 #[must_use]
 pub fn ftrace_records() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -105,7 +104,10 @@ impl Claim {
     }
 }
 
-/// The error tells that another program has it. A file that cannot be locked is as if it were free.
+/// Locks tracefs. `None`: this file system has no locks, or this user no rights to it.
+///
+/// # Errors
+/// Another program has the lock.
 fn lock_tracefs(root: &Root) -> Result<Option<TracefsLock>, String> {
     let Ok(tracefs) = find_root(root.path()) else { return Ok(None) };
     let path = tracefs.folder().join(FTRACE_LOCK);
