@@ -1,9 +1,9 @@
 //! The sockets that a daemon listens on: which connection is accepted next, and when none is.
 //!
 //! ```text
-//!   accepts ── no descriptor is left ──────────────────┐
-//!      ^    ── too many refused connections do not close ┴─> paused, the poller does not look at the sockets
-//!      └───────────────────────── ACCEPT_PAUSE_NS ───────────────┘
+//!   accepts ──┬─ no descriptor is left ───────────────────────┬─> paused: the poller does not look at the sockets
+//!      ^      └─ too many refused connections do not close ───┘     │
+//!      └─────────────────────── ACCEPT_PAUSE_NS later ──────────────┘
 //! ```
 //!
 //! Connections wait in the kernel meanwhile.
