@@ -51,9 +51,11 @@ fn program(ctx: &Ctx) -> Result<PathBuf, String> {
     let folder = ctx.target("tools")?;
     let program = folder.join("bin/cargo-deny");
     if !program.is_file() {
+        // It runs for seconds: to optimise it takes minutes.
         let mut install = ctx.cargo();
-        install.args(["install", "cargo-deny", "--locked", "--version", VERSION, "--root"]);
-        ctx.run(install.arg(&folder))?;
+        install.args(["install", "--debug", "cargo-deny", "--locked", "--version", VERSION]);
+        install.arg("--root").arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "false");
+        ctx.run(&mut install)?;
     }
     Ok(program)
 }
