@@ -4,7 +4,7 @@
 //! `ci` reports; the others need no network once the crates are there.
 
 use crate::ctx::{Ctx, Outcome};
-use std::path::{Path, PathBuf};
+use crate::toolchain;
 
 /// The version that is built where there is none.
 const VERSION: &str = "0.20.2";
@@ -39,23 +39,8 @@ pub fn advisories(ctx: &Ctx) -> Outcome {
 }
 
 fn deny(ctx: &Ctx, arguments: &[&str]) -> Outcome {
-    let mut command = ctx.command(program(ctx)?);
+    // Its check takes two seconds without optimisation; optimised, it is minutes slower to build.
+    let program = toolchain::program(ctx, "cargo-deny", VERSION, &["--debug"])?;
+    let mut command = ctx.command(program);
     ctx.run(command.args(["--workspace", "--all-features"]).args(arguments))
-}
-
-/// cargo-deny: the one in `PATH`, or one that is built once below `target`.
-fn program(ctx: &Ctx) -> Result<PathBuf, String> {
-    if crate::machine::has("cargo-deny") {
-        return Ok(Path::new("cargo-deny").to_owned());
-    }
-    let folder = ctx.target("tools")?;
-    let program = folder.join("bin/cargo-deny");
-    if !program.is_file() {
-        // It runs for seconds: to optimise it takes minutes.
-        let mut install = ctx.cargo();
-        install.args(["install", "--debug", "cargo-deny", "--locked", "--version", VERSION]);
-        install.arg("--root").arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "false");
-        ctx.run(&mut install)?;
-    }
-    Ok(program)
 }

@@ -3,8 +3,7 @@
 //! A release has a tag `vVERSION`. Without one there is nothing to compare with, which is reported as not run.
 
 use crate::ctx::{Ctx, Outcome};
-use crate::package;
-use std::path::{Path, PathBuf};
+use crate::{package, toolchain};
 
 /// The version that is built where there is none.
 const VERSION: &str = "0.51.0";
@@ -21,7 +20,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
         return Ok(());
     };
     let tag = tag.trim();
-    let program = program(ctx)?;
+    let program = toolchain::program(ctx, "cargo-semver-checks", VERSION, &[])?;
     let target = ctx.target("semver")?;
     for package in package::all(ctx)? {
         // Packages that are newer than the release have no interface there.
@@ -37,19 +36,4 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
         ctx.run(check.env("CARGO_TARGET_DIR", &target))?;
     }
     Ok(())
-}
-
-/// cargo-semver-checks: the one in `PATH`, or one that is built once below `target`.
-fn program(ctx: &Ctx) -> Result<PathBuf, String> {
-    if crate::machine::has("cargo-semver-checks") {
-        return Ok(Path::new("cargo-semver-checks").to_owned());
-    }
-    let folder = ctx.target("tools")?;
-    let program = folder.join("bin/cargo-semver-checks");
-    if !program.is_file() {
-        let mut install = ctx.cargo();
-        install.args(["install", "cargo-semver-checks", "--locked", "--version", VERSION]);
-        ctx.run(install.arg("--root").arg(&folder))?;
-    }
-    Ok(program)
 }

@@ -1,7 +1,9 @@
 //! Compilers other than the one of `rust-toolchain.toml`: a nightly one for Miri and the thread sanitizer, and the
-//! oldest one that our client crates promise to build with. rustup installs what is missing.
+//! oldest one that our client crates promise to build with. rustup installs what is missing. `program` builds the
+//! checkers that cargo installs from crates.
 
 use crate::ctx::{Ctx, Outcome};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub const NIGHTLY: &str = "nightly";
@@ -14,7 +16,7 @@ pub fn nightly(ctx: &Ctx) -> Outcome {
     let miri = ctx.output(cargo(ctx, NIGHTLY).args(["miri", "--version"]));
     let sysroot = ctx.output(command(ctx, "rustc", NIGHTLY).args(["--print", "sysroot"]));
     let has_sources = sysroot.is_ok_and(|sysroot| {
-        let sources = std::path::Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
+        let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
         sources.is_dir()
     });
     if miri.is_ok() && has_sources {
@@ -34,6 +36,27 @@ pub fn released(ctx: &Ctx, version: &str) -> Outcome {
     install(ctx, version, &[])
 }
 
+/// The program `name`: the one in `PATH`, or `version` of the package of that name, built once below `target`.
+/// `options` are further ones of `cargo install`.
+///
+/// # Errors
+/// It is missing and cannot be built.
+pub fn program(ctx: &Ctx, name: &str, version: &str, options: &[&str]) -> Result<PathBuf, String> {
+    if crate::machine::has(name) {
+        return Ok(Path::new(name).to_owned());
+    }
+    let folder = ctx.target("tools")?;
+    let program = folder.join("bin").join(name);
+    if !program.is_file() {
+        let mut install = ctx.cargo();
+        install.args(["install", name, "--locked", "--version", version]).args(options);
+        // Nobody debugs these programs, and debug information makes the build slower.
+        install.arg("--root").arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "false");
+        ctx.run(&mut install)?;
+    }
+    Ok(program)
+}
+
 /// Makes sure of the standard library of our compiler for `target`.
 ///
 /// # Errors
@@ -41,7 +64,7 @@ pub fn released(ctx: &Ctx, version: &str) -> Outcome {
 pub fn target(ctx: &Ctx, target: &str) -> Outcome {
     let libraries =
         ctx.output(ctx.command("rustc").args(["--print", "target-libdir", "--target", target]));
-    if libraries.is_ok_and(|folder| std::path::Path::new(folder.trim()).is_dir()) {
+    if libraries.is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
         return Ok(());
     }
     ctx.run(ctx.command("rustup").args(["target", "add", target]))
