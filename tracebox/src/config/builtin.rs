@@ -4,7 +4,7 @@ use std::path::Path;
 
 use protos::{DataSourceConfig, FtraceConfig, ProcessStatsConfig, SysStatsConfig, TraceConfig};
 
-use super::light::{Light, buffer, named, source};
+use super::light::{FLUSH_PERIOD_MS, Light, buffer, named, source};
 
 /// What the default config is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +85,7 @@ pub fn default(light: &Light, purpose: Purpose, machine: Machine) -> TraceConfig
         data_sources,
         duration_ms: Some(duration_ms),
         write_into_file: (file_kb != 0).then_some(true),
+        flush_period_ms: (file_kb != 0).then_some(FLUSH_PERIOD_MS),
         max_file_size_bytes: (file_kb != 0).then(|| u64::from(file_kb) * 1024),
         ..TraceConfig::default()
     }

@@ -100,6 +100,17 @@ fn defaults_follow_their_purpose() {
     }
 }
 
+#[test]
+fn a_file_of_the_default_config_is_flushed() {
+    let machine = builtin::Machine { has_cpu_frequencies: true, has_pressure: true };
+    for (file_kb, flushes) in [(None, false), (Some(0), false), (Some(10), true)] {
+        let light = light::Light { file_kb, ..light::Light::default() };
+        let config = builtin::default(&light, builtin::Purpose::Machine, machine);
+        assert_eq!(config.write_into_file.is_some(), flushes);
+        assert_eq!(config.flush_period_ms.is_some(), flushes);
+    }
+}
+
 /// A data source complains of what the kernel does not tell, so the default config does not ask for it.
 #[test]
 fn the_default_config_follows_the_machine() {

@@ -21,6 +21,10 @@ use crate::source;
 /// How long a session waits for its triggers if the config does not say: a day, ms.
 const TRIGGER_TIMEOUT_MS: u32 = 24 * 3600 * 1000;
 
+/// How often a file is flushed if the config does not say, ms. Services choose the time themselves and ignore it; those
+/// that cannot do that go by it. Trace processor reports an error in the trace of a config without it.
+const FLUSH_PERIOD_MS: u32 = 5000;
+
 /// What a trigger does to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -349,6 +353,9 @@ impl Config {
         }
         if config.message.data_sources.is_empty() {
             config = config.track_event_config(TrackEventConfig::default());
+        }
+        if config.message.write_into_file == Some(true) {
+            config.message.flush_period_ms.get_or_insert(FLUSH_PERIOD_MS);
         }
         config.message
     }

@@ -271,6 +271,10 @@ fn a_file_is_flushed_when_the_program_says() {
     let config = written_config(&path.0);
     assert_eq!(config.write_flush_mode, Some(WriteFlushMode::WRITE_FLUSH_DISABLED));
     assert_eq!(config.flush_period_ms, Some(2000));
+
+    started(Config::new().write_into_file(&path.0)).stop().expect("a stop");
+    let config = written_config(&path.0);
+    assert_eq!((config.write_flush_mode, config.flush_period_ms), (None, Some(5000)));
 }
 
 #[test]

@@ -15,8 +15,9 @@ use protos::{
 use crate::cli::TraceArgs;
 use crate::failure::Failure;
 
-/// Period of the flushes in light mode, milliseconds.
-const FLUSH_PERIOD_MS: u32 = 30_000;
+/// Period of the flushes of configs that need no file, milliseconds. Trace processor reports an error in a trace that
+/// was written into a file without one.
+pub(super) const FLUSH_PERIOD_MS: u32 = 30_000;
 
 /// The options and words of light mode. `None`: the option is absent.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

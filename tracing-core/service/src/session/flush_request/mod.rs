@@ -41,23 +41,24 @@ pub(crate) enum FlushStrategy {
 }
 
 impl FlushStrategy {
-    /// As the config asks, and a line for the log if a field of it is without effect.
+    /// As the config asks, and a line for the log if flushes come later than its period says.
     pub(crate) fn choose(config: &TraceConfig) -> (Self, Option<&'static str>) {
         let period = u64::from(config.flush_period_ms.unwrap_or(0));
         let by_period = if period > 0 { Self::Periodic(period) } else { Self::None };
         if !config.write_into_file.unwrap_or(false) {
             return (by_period, None);
         }
-        let ignored = "flush_period_ms is ignored: write_flush_mode decides when a file is flushed";
-        let note = (period > 0).then_some(ignored);
-        match config.write_flush_mode.map_or(0, |m| m.0) {
-            2 => (by_period, None),
-            3 => (Self::OnWrite, note),
-            _ if file::period_ms(config) <= limits::AUTO_FLUSH_PERIOD_MS => {
-                (Self::Periodic(limits::AUTO_FLUSH_PERIOD_MS), note)
+        let writes = file::period_ms(config);
+        let (strategy, every) = match config.write_flush_mode.map_or(0, |m| m.0) {
+            2 => return (by_period, None),
+            3 => (Self::OnWrite, writes),
+            _ if writes <= limits::AUTO_FLUSH_PERIOD_MS => {
+                (Self::Periodic(limits::AUTO_FLUSH_PERIOD_MS), limits::AUTO_FLUSH_PERIOD_MS)
             }
-            _ => (Self::OnWrite, note),
-        }
+            _ => (Self::OnWrite, writes),
+        };
+        let ignored = "flush_period_ms is ignored: write_flush_mode decides when a file is flushed";
+        (strategy, (period > 0 && period < every).then_some(ignored))
     }
 }
 

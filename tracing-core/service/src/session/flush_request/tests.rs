@@ -19,6 +19,12 @@ fn strategies_by_config() {
     assert_eq!(choose(0, 0, 0), (Periodic(5000), None));
     assert_eq!(choose(1, 5001, 0).0, OnWrite);
     assert!(choose(1, 5001, 7).1.is_some());
+    assert!(choose(1, 5001, 5000).1.is_some());
+    assert_eq!(choose(1, 5001, 5001), (OnWrite, None));
+    assert!(choose(0, 100, 4999).1.is_some());
+    assert_eq!(choose(0, 100, 5000), (Periodic(5000), None));
+    assert!(choose(3, 100, 99).1.is_some());
+    assert_eq!(choose(3, 100, 100), (OnWrite, None));
     assert_eq!(choose(2, 5001, 0), (FlushStrategy::None, None));
     assert_eq!(choose(2, 5001, 7), (Periodic(7), None));
     assert_eq!(choose(3, 100, 0), (OnWrite, None));
