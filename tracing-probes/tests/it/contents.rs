@@ -180,6 +180,32 @@ fn markers_come_back_in_order() {
     drop(producer);
 }
 
+/// A small marker is alone on its page, as the large one behind it has no space there.
+#[test]
+fn a_flush_finds_what_is_behind_pages_that_are_not_full() {
+    let _alone = alone();
+    let name = "a_flush_finds_what_is_behind_pages_that_are_not_full";
+    let Some(instance) = Instance::of_test(name) else { return };
+    let (service, producer) = start();
+    let mut consumer = session(&service, |config| {
+        config.ftrace_events = strings(&["ftrace/print"]);
+        config.buffer_size_kb = Some(2048);
+        config.drain_period_ms = Some(60_000);
+    });
+    let marker = OpenOptions::new().write(true).open(format!("{}/trace_marker", instance.0));
+    let mut marker = marker.expect("the instance has a marker");
+    const PAIRS: usize = 100;
+    for _ in 0..PAIRS {
+        assert_eq!(marker.write(&[b's'; 100]).unwrap(), 100);
+        assert_eq!(marker.write(&[b'l'; 4000]).unwrap(), 4000);
+    }
+    let recorded = Recorded::read(&mut consumer);
+    let events: usize = recorded.events().into_values().map(|events| events.len()).sum();
+    assert_eq!(events, 2 * PAIRS);
+    drop((consumer, marker));
+    drop(producer);
+}
+
 fn thread_id() -> u32 {
     let link = fs::read_link("/proc/thread-self").expect("a thread");
     link.file_name().and_then(|name| name.to_str()?.parse().ok()).expect("a number")

@@ -5,8 +5,10 @@
 //! batch     read, read, ... up to 32 pages ─> given to each subscriber
 //! ```
 //!
-//! A batch ends early at a page that is less than half full: the kernel is writing it, and reading on would take each
-//! event as a page. The first page of a CPU in a pass is taken as it is. (spec ftrace, 5.1, 5.4.)
+//! A pass leaves a CPU at the page that the kernel is writing, as reading on would take each event as a page. Nothing
+//! tells which page that is, but two pages in turn that are less than half full do: an event that had no space on the
+//! first would fill half of the second. The first page of a pass says nothing, as its first events may have been read
+//! before. (spec ftrace, 5.1, 5.4. Upstream leaves at one such page, also in a flush: what is behind it is lost.)
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +55,28 @@ pub(crate) struct Batch {
     start: usize,
     page_bytes: usize,
     len: usize,
+}
+
+/// Recognises the page that the kernel is writing.
+#[derive(Debug, Default)]
+struct Fullness {
+    pages: usize,
+    /// The last page but the first was less than half full.
+    was_small: bool,
+}
+
+impl Fullness {
+    /// The head of a page, and what an event may take more on its first page than on the next: a step of the time.
+    const HEAD_BYTES: usize = 16 + 8;
+
+    /// A page has records of `filled` bytes. Is it the one that the kernel is writing?
+    fn is_written(&mut self, filled: usize, page_bytes: usize) -> bool {
+        let is_small = filled < (page_bytes - Self::HEAD_BYTES) / 2;
+        let is_written = is_small && self.was_small;
+        self.was_small = is_small && self.pages > 0;
+        self.pages += 1;
+        is_written
+    }
 }
 
 /// How a batch ended.
@@ -104,8 +128,14 @@ impl Batch {
         memory.chunks_exact(self.page_bytes).take(self.len)
     }
 
-    /// Reads up to `max` pages. `is_first`: nothing was read of this CPU in this pass.
-    fn fill(&mut self, pipe: &mut dyn Pipe, commit: Commit, max: usize, is_first: bool) -> End {
+    /// Reads up to `max` pages, the next ones of a CPU whose pages in this pass are known to `fullness`.
+    fn fill(
+        &mut self,
+        pipe: &mut dyn Pipe,
+        commit: Commit,
+        max: usize,
+        fullness: &mut Fullness,
+    ) -> End {
         self.len = 0;
         let max = max.min(BATCH_PAGES);
         let memory = self.memory.get_mut(self.start..).unwrap_or_default();
@@ -119,7 +149,7 @@ impl Batch {
             }
             // A page that is no page is for the parser to tell.
             let filled = Page::parse(page, commit).map_or(page.len(), |page| page.records.len());
-            if filled < page.len() / 2 && !(is_first && self.len == 1) {
+            if fullness.is_written(filled, page.len()) {
                 return End::Drained;
             }
         }
@@ -145,9 +175,9 @@ pub(crate) fn pass<P: Pipe>(
     let mut passed = Passed { has_more: false, pages: 0 };
     for (cpu, pipe) in (0..).zip(pipes) {
         let Some(pipe) = pipe else { continue };
-        let mut left = pages_max;
+        let (mut left, mut fullness) = (pages_max, Fullness::default());
         loop {
-            let end = batch.fill(pipe, commit, left, left == pages_max);
+            let end = batch.fill(pipe, commit, left, &mut fullness);
             left -= batch.len;
             passed.pages += batch.len;
             if batch.len > 0 {

@@ -88,16 +88,58 @@ fn cpus_take_turns_and_batches_are_bounded() {
 }
 
 #[test]
-fn a_page_that_is_being_written_ends_a_batch() {
-    // The first page of a CPU is taken as it is, and what follows it, too.
-    let reads = [page(1, false), page(2, true), page(3, false), page(4, true)];
-    let mut pipes = [script(reads)];
+fn a_page_that_is_being_written_ends_a_pass() {
+    // The first page may be the rest of one.
+    let reads = [(1, false), (2, false), (3, true), (4, false), (5, false), (6, true)];
+    let mut pipes = [script(reads.map(|(time, is_full)| page(time, is_full)))];
     let (passed, log) = run(&mut pipes, PAGES_MAX);
-    assert_eq!((passed.pages, log.batches), (3, vec![(0, vec![1, 2, 3])]));
-    // Not so the first page of a later batch.
-    let reads = (0..32).map(|time| page(time, true)).chain([page(32, false), page(33, true)]);
+    assert_eq!((passed.pages, log.batches), (5, vec![(0, vec![1, 2, 3, 4, 5])]));
+    // Also across batches.
+    let full = (0..31).map(|time| page(time, true));
+    let reads = full.chain([page(31, false), page(32, false), page(33, true)]);
     let (passed, log) = run(&mut [script(reads)], PAGES_MAX);
     assert_eq!((passed.pages, log.batches.len()), (33, 2));
+}
+
+/// The pages of events of these sizes as the kernel writes them: an event that has no space left begins a page, where it
+/// has a smaller head if the time has to make a step.
+fn written(sizes: &[(usize, bool)]) -> Vec<Read> {
+    const CAPACITY: usize = PAGE - 16;
+    let mut pages = Vec::new();
+    let mut made = Made::new(0);
+    for (time, (size, has_step)) in (1..).zip(sizes) {
+        let body = vec![7; *size];
+        let step = if *has_step { 8 } else { 0 };
+        if made.records.len() + step + 8 + size.next_multiple_of(4) > CAPACITY {
+            pages.push(made.page(PAGE, Commit::Eight));
+            made = Made::new(time);
+        } else if *has_step {
+            made = made.pair(30, 0, 1);
+        }
+        made = made.long_event(0, &body);
+    }
+    pages.push(made.page(PAGE, Commit::Eight));
+    pages.into_iter().map(Read::Page).collect()
+}
+
+proptest::proptest! {
+    /// A flush finds everything that was written before, however large the events are.
+    #[test]
+    fn no_page_is_left(
+        sizes in proptest::collection::vec(
+            (proptest::prop_oneof![4usize..200, 1900usize..2100, 4usize..4060], proptest::bool::ANY),
+            1..60,
+        ),
+        is_first_read_before in proptest::bool::ANY,
+    ) {
+        let mut pages = written(&sizes);
+        if is_first_read_before {
+            pages.insert(0, page(0, false));
+        }
+        let all = pages.len();
+        let (passed, _) = run(&mut [script(pages)], all + 1);
+        proptest::prop_assert_eq!(passed, Passed { has_more: false, pages: all });
+    }
 }
 
 #[test]
