@@ -76,7 +76,8 @@ impl Place {
     }
 
     pub(crate) fn start(&mut self) -> Consumer {
-        let config = Config::new().buffer_kb(4 * SHM_BYTES / 1024, Fill::Ring);
+        // In a ring, sequences begin anew while it fills, each time with the remembered values.
+        let config = Config::new().buffer_kb(4 * SHM_BYTES / 1024, Fill::Discard);
         let config = config.track_events(&["source.a", "source.b"]).to_message();
         let mut consumer = self.service.consumer();
         let before = registry::instances().last_serial;

@@ -112,6 +112,9 @@ pub const SLOW_START_MS: u64 = 20_000;
 pub const SLOW_SOURCES_MAX: usize = 32;
 /// Flushes in flight in one session; one more is refused once there are more than this.
 pub const FLUSHES_PENDING_MAX: usize = 1000;
+/// Shortest time between two clears of the sequences of a session because a ring was written, ms: a small ring that
+/// fills at once must not have its producers do nothing else.
+pub const CLEARED_RING_PAUSE_MS: u64 = 10;
 /// Period of clock snapshots unless configured, ms.
 pub const SNAPSHOT_PERIOD_MS: u64 = 10_000;
 /// Period of file writes unless configured, ms.

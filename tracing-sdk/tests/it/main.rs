@@ -17,6 +17,7 @@ mod log;
 mod loss;
 mod programs;
 mod recorder;
+mod ring;
 mod session;
 mod short;
 #[cfg(feature = "tracing")]

@@ -25,6 +25,8 @@ pub(super) struct Common {
     pub(super) histograms: Histograms,
     pub(super) limits: BufferLimits,
     pub(super) index_max: IndexEntries,
+    /// Bytes that had been written when a quarter of the ring was last full.
+    quarter_at: u64,
     /// Bytes behind the write position, around the end of the memory, in which there is no chunk: they were evicted
     /// because the index was too large.
     cleared: usize,
@@ -48,6 +50,7 @@ impl Common {
             histograms: Histograms::of_buffer(bytes),
             limits,
             index_max: IndexEntries::max(bytes),
+            quarter_at: 0,
             cleared: 0,
         })
     }
@@ -64,8 +67,21 @@ impl Common {
             histograms: self.histograms.emptied(),
             limits: self.limits,
             index_max: self.index_max,
+            quarter_at: 0,
             cleared: 0,
         }
+    }
+
+    /// Whether another quarter of a ring was written: true once for each.
+    pub(super) fn take_quarter(&mut self) -> bool {
+        let written = self.stats.bytes_written;
+        let quarter = self.stats.buffer_size / 4;
+        let is_due =
+            self.policy == Policy::Ring && written.saturating_sub(self.quarter_at) >= quarter;
+        if is_due {
+            self.quarter_at = written;
+        }
+        is_due
     }
 
     /// The write position moves on by `len` bytes, or as many to the begin of the memory.

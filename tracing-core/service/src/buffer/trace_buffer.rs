@@ -97,6 +97,11 @@ impl TraceBuffer {
         on_buffer!(&mut self.inner, b => b.patch(patches))
     }
 
+    /// Whether chunks filled another quarter of a ring: true once for each quarter.
+    pub(crate) fn take_quarter(&mut self) -> bool {
+        self.common_mut().take_quarter()
+    }
+
     /// How the chunks of a writer end: what is left of one whose producer is gone.
     pub fn sequence_end(&mut self, producer: ProducerId, writer: WriterId) -> SequenceEnd {
         on_buffer!(&mut self.inner,

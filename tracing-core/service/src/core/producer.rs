@@ -1,18 +1,19 @@
 //! Requests of producers.
 
 use super::Service;
+use crate::buffer::TraceBuffer;
 use crate::data_sources::{SourceKey, Unregistered};
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::producers::Producer;
 use crate::scrape::Uncommitted;
-use crate::session::{set_up, start, stop};
+use crate::session::{flush, set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Match, Todo, Waiter};
-use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId};
+use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
-use protos::CommitDataRequest;
+use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
 
 impl Service {
     pub(super) fn producer_request(
@@ -221,6 +222,10 @@ impl Service {
                 self.sessions.note_loss(Some(id), &loss, turn);
             }
         }
+        let moves = &request.chunks_to_move;
+        let moved = from..next.unwrap_or(moves.len()).min(moves.len());
+        self.note_rings(moves.get(moved).unwrap_or_default());
+        let (Some(producer), turn) = (self.producers.get_mut(id), &mut self.turn) else { return };
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
         }
@@ -228,6 +233,20 @@ impl Service {
             turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
         }
         turn.then(Step::ReplySuccess { client, call });
+    }
+
+    /// Chunks were put into rings: producers begin their sequences anew each time a quarter of a ring was written.
+    fn note_rings(&mut self, chunks: &[CommitDataRequestChunksToMove]) {
+        let targets = chunks.iter().map(|chunk| chunk.target_buffer.unwrap_or(0));
+        let mut last = None;
+        for target in targets.filter(|target| last.replace(*target) != Some(*target)) {
+            let id = BufferId::new(target as u16);
+            if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
+                && let Some(session) = self.sessions.of_buffer(id)
+            {
+                flush::ring_written(session, id, &mut self.producers, &mut self.turn);
+            }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use crate::work::ScrapeThen;
-use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
+use abi::ids::{BufferId, FlushId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
 /// The instances of each producer that is asked.
@@ -255,10 +255,44 @@ pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn
     let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
     turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
+    clear_state(session, None, producers, turn);
+}
+
+/// A quarter of this ring was written: the first packets of its sequences, without which no others can be read, will be
+/// overwritten. Producers write them again, unless the config says when, or the packets go into a file.
+pub(crate) fn ring_written(
+    session: &mut Session,
+    ring: BufferId,
+    producers: &mut Producers,
+    turn: &mut Turn,
+) {
+    let decides_itself =
+        session.config.incremental_state_config.is_some() || session.file.is_some();
+    if decides_itself {
+        return;
+    }
+    let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);
+    let is_pause = |cleared: u64| turn.now.boot_ns < cleared.saturating_add(pause_ns);
+    if session.ring_cleared_ns.is_some_and(is_pause) {
+        return;
+    }
+    session.ring_cleared_ns = Some(turn.now.boot_ns);
+    let index = session.buffers.iter().position(|id| *id == ring);
+    clear_state(session, index, producers, turn);
+}
+
+/// Clears the state of all instances, or of those that write into the buffer with this index.
+fn clear_state(
+    session: &Session,
+    buffer: Option<usize>,
+    producers: &mut Producers,
+    turn: &mut Turn,
+) {
     let mut asked = Asked::new();
     for instance in session.instances.values() {
         let runs = matches!(instance.state(), InstanceState::Starting | InstanceState::Started);
-        if instance.behaviour.clears_state && runs {
+        let is_meant = buffer.is_none_or(|index| index == instance.buffer_index);
+        if instance.behaviour.clears_state && runs && is_meant {
             asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
         }
     }

@@ -96,6 +96,8 @@ pub(crate) struct Session {
     pub(crate) match_budget_exceeded: bool,
     pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
     pub(crate) strategy: FlushStrategy,
+    /// When producers were last asked to begin their sequences anew because a ring was written.
+    pub(crate) ring_cleared_ns: Option<u64>,
     pub(crate) pending: Outlined<PendingEvents>,
     pub(crate) all_started_reported: bool,
     pub(crate) start_realtime_ns: Option<u64>,
@@ -164,6 +166,7 @@ impl Session {
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
+            ring_cleared_ns: None,
             pending: Outlined::new(PendingEvents::new(limits)),
             all_started_reported: false,
             start_realtime_ns: None,
@@ -359,6 +362,11 @@ impl Sessions {
 
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// The session that has a buffer.
+    pub(crate) fn of_buffer(&mut self, id: BufferId) -> Option<&mut Session> {
+        self.by_id.values_mut().find(|session| session.buffers.contains(&id))
     }
 
     /// The buffers that a producer may write to, of sessions that record.

@@ -26,7 +26,7 @@ fn start_fragment(chunk: &mut WritableChunk) {
     unsafe { chunk.start_fragment() }
 }
 
-fn stats(shell: &mut Shell, consumer: &MockConsumer) -> TraceStats {
+pub(crate) fn stats(shell: &mut Shell, consumer: &MockConsumer) -> TraceStats {
     use protos::consumer_port::Request;
     let replies = consumer.call(shell, Request::GetTraceStats(Default::default()));
     let bytes = replies[0].response.clone().unwrap();
