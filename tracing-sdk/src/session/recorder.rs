@@ -11,9 +11,6 @@ use super::file::NewFile;
 use super::{Config, Session, SessionError};
 use os::thread::Thread;
 
-/// How often sequences begin anew, unless the config says: what a ring buffer has lost cannot be read from then on.
-const CLEAR_PERIOD: Duration = Duration::from_secs(5);
-
 /// A session that always runs in this program. A copy of it is saved whenever one is wanted, while it goes on.
 ///
 /// ```
@@ -69,10 +66,6 @@ impl FlightRecorder {
     /// # Errors
     /// As [`Session::in_process`].
     pub fn start(config: Config) -> Result<Self, SessionError> {
-        let config = match config.to_message().incremental_state_config {
-            Some(_) => config,
-            None => config.clear_interval(CLEAR_PERIOD),
-        };
         let session = Session::in_process(&config)?;
         session.start()?;
         Ok(Self { running: Arc::new(Running { session, saving: Mutex::new(None) }) })
