@@ -16,37 +16,37 @@ categories! {
 
 const RING_KB: u32 = 64;
 
-/// How many events a trace has, and how many of them come after an opening of their sequence: only these can be read.
+/// How many events a trace has, and how many of them come after a beginning of their sequence: only these can be read.
 fn readable(trace: &[u8]) -> (usize, usize) {
-    let (mut opened, mut all, mut can_be_read) = (HashSet::new(), 0, 0);
+    let (mut begun, mut all, mut can_be_read) = (HashSet::new(), 0, 0);
     for packet in Trace::decode(trace).expect("a trace").packet {
         let sequence = trusted_sequence(&packet);
         if packet.sequence_flags.is_some_and(|flags| flags & 1 != 0) {
-            opened.insert(sequence);
+            begun.insert(sequence);
         }
         if let Some(TracePacketData::TrackEvent(_)) = &packet.data {
             all += 1;
-            can_be_read += usize::from(opened.contains(&sequence));
+            can_be_read += usize::from(begun.contains(&sequence));
         }
     }
     (all, can_be_read)
 }
 
-/// The openings of the sequences were overwritten long ago, and nobody has asked for others.
+/// The ring has overwritten what its sequences began with. The config does not ask for more beginnings: the service does.
 #[test]
 fn events_of_a_ring_can_be_read() {
     let _alone = alone();
     let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
     let session = Session::in_process(&config).expect("a session");
     session.start().expect("a start");
-    let mut rounds_after = 0;
-    // The service asks for openings every 10 ms at most.
+    let mut rounds_overwriting = 0;
+    // The service asks at most every 10 ms.
     let begin = std::time::Instant::now();
-    while rounds_after < 20 || begin.elapsed().as_millis() < 100 {
+    while rounds_overwriting < 20 || begin.elapsed().as_millis() < 100 {
         (0..100u64).for_each(|number| instant!(RING, "a point", number = number));
         session.flush().expect("a flush");
         let stats = session.stats().expect("statistics");
-        rounds_after += u32::from(stats.buffer_stats[0].bytes_overwritten > Some(0));
+        rounds_overwriting += u32::from(stats.buffer_stats[0].bytes_overwritten > Some(0));
     }
     session.stop().expect("an end");
     let mut trace = Vec::new();

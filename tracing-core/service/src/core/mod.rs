@@ -22,7 +22,7 @@ use super::session::clone::{self, Clones};
 use super::session::priority::Priority;
 use super::session::read::{self, PassContext};
 use super::session::state::Sessions;
-use super::session::{enable, flush, start, stop, write};
+use super::session::{clear, enable, flush, start, stop, write};
 use super::shell_accounts::ShellAccounts;
 use super::stats::ServiceTotals;
 use super::step::Step;
@@ -276,7 +276,7 @@ impl Service {
             TimerKind::Snapshot => start::snapshot_due(session, turn),
             TimerKind::FileWrite => write::due(session, turn),
             TimerKind::Flush => flush::periodic_due(session, turn),
-            TimerKind::ClearState => flush::clear_state_due(session, &mut self.producers, turn),
+            TimerKind::ClearState => clear::due(session, &mut self.producers, turn),
         }
     }
 }

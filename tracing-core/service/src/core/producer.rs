@@ -8,7 +8,7 @@ use crate::limits;
 use crate::port::ProducerRequest as Request;
 use crate::producers::Producer;
 use crate::scrape::Uncommitted;
-use crate::session::{flush, set_up, start, stop};
+use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Match, Todo, Waiter};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
@@ -244,7 +244,7 @@ impl Service {
             if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
                 && let Some(session) = self.sessions.of_buffer(id)
             {
-                flush::ring_written(session, id, &mut self.producers, &mut self.turn);
+                clear::ring_written(session, id, &mut self.producers, &mut self.turn);
             }
         }
     }

@@ -11,7 +11,7 @@ use super::events::{Lifecycle, SessionState, SlowSources};
 use super::flush_request::{
     BufferGroup, FinalFlush, FlushFlags, FlushStrategy, FlushThen, PendingFlush,
 };
-use super::instance::{Instance, InstanceState};
+use super::instance::Instance;
 use super::state::{Session, Sessions};
 use crate::command_queue::Command;
 use crate::consumers::Consumers;
@@ -22,7 +22,7 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use crate::work::ScrapeThen;
-use abi::ids::{BufferId, FlushId, InstanceId, ProducerId, SessionId};
+use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
 /// The instances of each producer that is asked.
@@ -247,57 +247,4 @@ pub(crate) fn periodic_due(session: &Session, turn: &mut Turn) {
     turn.set_aligned_timer(period_ms, TimerKind::Flush, session.get());
     let (flags, then) = (FlushFlags::PERIODIC, FlushThen::Nothing);
     turn.then(Step::Flush { session, timeout_ms: 0, flags, then });
-}
-
-/// The timer of the periodic clear: each producer gets one list of its instances that support it.
-pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn: &mut Turn) {
-    let config = session.config.incremental_state_config.as_ref();
-    let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
-    debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
-    turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
-    clear_state(session, None, producers, turn);
-}
-
-/// A quarter of this ring was written: the first packets of its sequences, without which no others can be read, will be
-/// overwritten. Producers write them again, unless the config says when, or the packets go into a file.
-pub(crate) fn ring_written(
-    session: &mut Session,
-    ring: BufferId,
-    producers: &mut Producers,
-    turn: &mut Turn,
-) {
-    let decides_itself =
-        session.config.incremental_state_config.is_some() || session.file.is_some();
-    if decides_itself {
-        return;
-    }
-    let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);
-    let is_pause = |cleared: u64| turn.now.boot_ns < cleared.saturating_add(pause_ns);
-    if session.ring_cleared_ns.is_some_and(is_pause) {
-        return;
-    }
-    session.ring_cleared_ns = Some(turn.now.boot_ns);
-    let index = session.buffers.iter().position(|id| *id == ring);
-    clear_state(session, index, producers, turn);
-}
-
-/// Clears the state of all instances, or of those that write into the buffer with this index.
-fn clear_state(
-    session: &Session,
-    buffer: Option<usize>,
-    producers: &mut Producers,
-    turn: &mut Turn,
-) {
-    let mut asked = Asked::new();
-    for instance in session.instances.values() {
-        let runs = matches!(instance.state(), InstanceState::Starting | InstanceState::Started);
-        let is_meant = buffer.is_none_or(|index| index == instance.buffer_index);
-        if instance.behaviour.clears_state && runs && is_meant {
-            asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
-        }
-    }
-    for (producer, instances) in asked {
-        let command = Command::Clear(of(session.id, instances));
-        producers.command(producer, &mut turn.out, command);
-    }
 }

@@ -21,6 +21,7 @@
 pub(crate) mod admission;
 pub(crate) mod changing;
 pub(crate) mod checking;
+pub(crate) mod clear;
 pub(crate) mod clone;
 pub(crate) mod clone_request;
 pub(crate) mod compressing;

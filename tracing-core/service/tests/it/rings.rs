@@ -51,3 +51,23 @@ fn sequences_begin_anew_while_a_ring_fills() {
     let writes = |config: &mut TraceConfig| config.write_into_file = Some(true);
     assert!(while_a_ring_fills(writes, 12).is_empty());
 }
+
+/// The producer that fills a ring pays for looking at the instances of the session: its next requests wait.
+#[test]
+fn the_producer_that_fills_a_ring_pays() {
+    const INSTANCES: u64 = 1000;
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    (0..INSTANCES).for_each(|_| producer.register_name(&mut shell, "ds"));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    producer.commands(&mut shell);
+    let mut dearest = 0;
+    while stats(&mut shell, &consumer).buffer_stats[0].bytes_overwritten == Some(0) {
+        let before = shell.service.work();
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+        dearest = dearest.max(shell.service.work() - before);
+    }
+    let cost = INSTANCES * service::limits::WORK_PER_ENTRY;
+    assert!(dearest >= cost && dearest < 2 * cost, "{dearest} for {INSTANCES} instances");
+}

@@ -66,16 +66,17 @@ struct Fullness {
 }
 
 impl Fullness {
-    /// The head of a page, and what an event may take more on its first page than on the next: a step of the time.
-    const HEAD_BYTES: usize = 16 + 8;
+    /// The header of a page, and a record that extends the time: an event may need one on the page where it has no
+    /// space, and none at the beginning of the next.
+    const HEADER_BYTES: usize = 16 + 8;
 
     /// A page has records of `filled` bytes. Is it the one that the kernel is writing?
-    fn is_written(&mut self, filled: usize, page_bytes: usize) -> bool {
-        let is_small = filled < (page_bytes - Self::HEAD_BYTES) / 2;
-        let is_written = is_small && self.was_small;
+    fn is_being_written(&mut self, filled: usize, page_bytes: usize) -> bool {
+        let is_small = filled < (page_bytes - Self::HEADER_BYTES) / 2;
+        let is_being_written = is_small && self.was_small;
         self.was_small = is_small && self.pages > 0;
         self.pages += 1;
-        is_written
+        is_being_written
     }
 }
 
@@ -149,7 +150,7 @@ impl Batch {
             }
             // A page that is no page is for the parser to tell.
             let filled = Page::parse(page, commit).map_or(page.len(), |page| page.records.len());
-            if fullness.is_written(filled, page.len()) {
+            if fullness.is_being_written(filled, page.len()) {
                 return End::Drained;
             }
         }

@@ -101,19 +101,19 @@ fn a_page_that_is_being_written_ends_a_pass() {
     assert_eq!((passed.pages, log.batches.len()), (33, 2));
 }
 
-/// The pages of events of these sizes as the kernel writes them: an event that has no space left begins a page, where it
-/// has a smaller head if the time has to make a step.
+/// The pages of events of these sizes as the kernel writes them. An event that has no space left begins a page. Some
+/// events have a record before them that extends the time, except at the beginning of a page.
 fn written(sizes: &[(usize, bool)]) -> Vec<Read> {
     const CAPACITY: usize = PAGE - 16;
     let mut pages = Vec::new();
     let mut made = Made::new(0);
-    for (time, (size, has_step)) in (1..).zip(sizes) {
+    for (time, (size, extends_time)) in (1..).zip(sizes) {
         let body = vec![7; *size];
-        let step = if *has_step { 8 } else { 0 };
-        if made.records.len() + step + 8 + size.next_multiple_of(4) > CAPACITY {
+        let extension = if *extends_time { 8 } else { 0 };
+        if made.records.len() + extension + 8 + size.next_multiple_of(4) > CAPACITY {
             pages.push(made.page(PAGE, Commit::Eight));
             made = Made::new(time);
-        } else if *has_step {
+        } else if *extends_time {
             made = made.pair(30, 0, 1);
         }
         made = made.long_event(0, &body);

@@ -1,0 +1,65 @@
+//! Asking producers to begin their sequences anew: to forget their incremental state, and to write again what later
+//! packets need.
+//!
+//! A config says how often (`incremental_state_config`). Without it, rings decide: one that goes round overwrites what
+//! its sequences began with, and no packet after that could be read.
+
+use super::events::SessionState;
+use super::instance::InstanceState;
+use super::state::Session;
+use crate::command_queue::Command;
+use crate::limits;
+use crate::producers::Producers;
+use crate::timers::TimerKind;
+use crate::turn::Turn;
+use abi::ids::{BufferId, InstanceId, ProducerId};
+use abi::map::BlockMap;
+
+/// The timer of the periodic clear.
+pub(crate) fn due(session: &Session, producers: &mut Producers, turn: &mut Turn) {
+    let config = session.config.incremental_state_config.as_ref();
+    let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
+    debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
+    turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
+    clear(session, None, producers, turn);
+}
+
+/// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the packets
+/// before they are overwritten.
+pub(crate) fn ring_written(
+    session: &mut Session,
+    ring: BufferId,
+    producers: &mut Producers,
+    turn: &mut Turn,
+) {
+    if session.config.incremental_state_config.is_some() || session.file.is_some() {
+        return;
+    }
+    let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);
+    let is_pause = |cleared: u64| turn.now.boot_ns < cleared.saturating_add(pause_ns);
+    if session.ring_cleared_ns.is_some_and(is_pause) {
+        return;
+    }
+    session.ring_cleared_ns = Some(turn.now.boot_ns);
+    // The producer that wrote pays for it.
+    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    let index = session.buffers.iter().position(|id| *id == ring);
+    clear(session, index, producers, turn);
+}
+
+/// Asks for all instances that can do it, or for those of them that write into the buffer with this index. Each producer
+/// gets one list.
+fn clear(session: &Session, buffer: Option<usize>, producers: &mut Producers, turn: &mut Turn) {
+    let mut asked: BlockMap<ProducerId, Vec<InstanceId>> = BlockMap::new();
+    for instance in session.instances.values() {
+        let runs = matches!(instance.state(), InstanceState::Starting | InstanceState::Started);
+        let is_meant = buffer.is_none_or(|index| index == instance.buffer_index);
+        if instance.behaviour.clears_state && runs && is_meant {
+            asked.get_or_insert_with(instance.producer, Vec::new).push(instance.id);
+        }
+    }
+    for (producer, instances) in asked {
+        let command = Command::Clear([(session.id, instances)].into_iter().collect());
+        producers.command(producer, &mut turn.out, command);
+    }
+}
