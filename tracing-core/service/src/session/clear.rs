@@ -24,8 +24,8 @@ pub(crate) fn due(session: &Session, producers: &mut Producers, turn: &mut Turn)
     clear(session, None, producers, turn);
 }
 
-/// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the packets
-/// before they are overwritten.
+/// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the
+/// packets before they are overwritten.
 pub(crate) fn ring_written(
     session: &mut Session,
     ring: BufferId,
@@ -47,8 +47,8 @@ pub(crate) fn ring_written(
     clear(session, index, producers, turn);
 }
 
-/// Asks for all instances that can do it, or for those of them that write into the buffer with this index. Each producer
-/// gets one list.
+/// Asks for all instances that can do it, or for those of them that write into the buffer with this index. Each
+/// producer gets one list.
 fn clear(session: &Session, buffer: Option<usize>, producers: &mut Producers, turn: &mut Turn) {
     let mut asked: BlockMap<ProducerId, Vec<InstanceId>> = BlockMap::new();
     for instance in session.instances.values() {
