@@ -154,9 +154,11 @@ fn markers_come_back_in_order() {
         b"no \xff\xfe text".to_vec(),
         "ende \u{1f600}".as_bytes().to_vec(),
     ];
-    for text in &written {
-        assert_eq!(marker.write(text).unwrap(), text.len());
-    }
+    // Before Linux 6.8 a marker has at most 1024 bytes; the call tells how many it took.
+    let written = written.map(|mut text| {
+        text.truncate(marker.write(&text).expect("the kernel takes a marker"));
+        text
+    });
     let recorded = Recorded::read(&mut consumer);
     let mut events: Vec<(u64, &[u8])> = recorded
         .events()
@@ -196,8 +198,9 @@ fn a_flush_finds_what_is_behind_pages_that_are_not_full() {
     let mut marker = marker.expect("the instance has a marker");
     const PAIRS: usize = 100;
     for _ in 0..PAIRS {
-        assert_eq!(marker.write(&[b's'; 100]).unwrap(), 100);
-        assert_eq!(marker.write(&[b'l'; 4000]).unwrap(), 4000);
+        for text in [&[b's'; 100][..], &[b'l'; 4000]] {
+            assert!(marker.write(text).expect("the kernel takes a marker") >= 100);
+        }
     }
     let recorded = Recorded::read(&mut consumer);
     let events: usize = recorded.events().into_values().map(|events| events.len()).sum();

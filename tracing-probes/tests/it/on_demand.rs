@@ -18,7 +18,7 @@ use protos::{
 };
 use protozero::Message;
 
-use super::restores::settings_with;
+use super::restores::{changed, settings_with};
 use super::{FOREVER, alone};
 
 pub(super) const NAME: &str = "tracing_probes_demand";
@@ -61,12 +61,8 @@ pub(super) fn skip(test: &str, why: &str) {
 impl Drop for Instance {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let mut now = settings_with(NAME);
-            // A ring that is used once stays expanded.
-            let mut is_same = |(file, was): &(&String, &String)| {
-                now.remove(*file).as_ref() == Some(was) || was.contains("expanded")
-            };
-            let changed: Vec<_> = self.1.iter().filter(|entry| !is_same(entry)).collect();
+            let now = settings_with(NAME);
+            let changed = changed(&self.1, &now);
             assert!(changed.is_empty(), "they were {changed:?} before the test");
         }
         if let Err(error) = std::fs::remove_dir(&self.0) {

@@ -171,7 +171,23 @@ pub(super) fn settings_with(instance: &str) -> BTreeMap<String, String> {
     settings_of(instance, true)
 }
 
-/// The same; those of single events only if `is_whole`.
+/// The settings found that are others now, or are gone. The ring of an instance that is used once stays expanded.
+pub(super) fn changed<'a>(
+    found: &'a BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Vec<(&'a String, &'a String)> {
+    let is_unused = |path: &str| {
+        let base = path.split("per_cpu/").next().and_then(|base| base.strip_suffix('/'));
+        let whole = base.map_or(path.to_owned(), |base| format!("{base}/buffer_size_kb"));
+        path.ends_with("/buffer_size_kb")
+            && found.get(&whole).is_some_and(|text| text.contains("expanded"))
+    };
+    let is_other =
+        |(path, was): &(&String, &String)| now.get(*path) != Some(*was) && !is_unused(path);
+    found.iter().filter(is_other).collect()
+}
+
+/// The same as [`settings_with`]; those of single events only if `is_whole`.
 fn settings_of(instance: &str, is_whole: bool) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut read = |path: PathBuf| {
@@ -343,23 +359,15 @@ fn every_setting_of_this_machine_is_as_found() {
         std::os::unix::fs::symlink(Path::new("/").join(name), root.join(name)).unwrap();
     }
     let mut random = Random(seed);
-    let (mut found, mut early) = (settings_with(INSTANCE), 0);
+    let (found, mut early) = (settings_with(INSTANCE), 0);
     for setup in 0..setups {
         early += u64::from(try_one(folder.path(), &mut random));
         let is_whole = (setup + 1) % WHOLE == 0 || setup + 1 == setups;
         let mut now = settings_of(INSTANCE, is_whole);
-        for (path, value) in &now {
-            // A ring that is used once stays expanded.
-            if found.get(path).is_some_and(|was| was.contains("expanded")) {
-                found.insert(path.clone(), value.clone());
-            }
-        }
+        let mut differs = changed(&found, &now);
         // A file that is gone is one that is not as found.
-        let is_other = |path: &String, was: &String| match now.get(path) {
-            Some(is) => is != was,
-            None => is_whole || !path.contains("/events/"),
-        };
-        let differs: Vec<_> = found.iter().filter(|(path, was)| is_other(path, was)).collect();
+        differs
+            .retain(|(path, _)| is_whole || now.contains_key(*path) || !path.contains("/events/"));
         if !differs.is_empty() && is_used() {
             let what = differs.iter().take(4);
             return skip(&format!(

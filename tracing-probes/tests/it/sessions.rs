@@ -8,7 +8,7 @@ use protos::{FtraceConfig, FtraceStats, FtraceStatsPhase as Phase, ObservableEve
 
 use super::contents::{EVENT_PRINT, PRINT_TEXT, Recorded, bytes, enable, session, strings};
 use super::on_demand::{Instance, NAME, skip, start};
-use super::restores::{is_set, is_used, settings_with};
+use super::restores::{changed, is_set, is_used, settings_with};
 use super::{FOREVER, alone};
 
 fn write(folder: &str, text: &str) {
@@ -64,10 +64,7 @@ fn what_is_acknowledged_is_done() {
         consumer.disable_tracing().expect("the service is there");
         assert_eq!(consumer.wait(Some(FOREVER)).expect("it records"), Waited::Ended);
         let now = settings_with(NAME);
-        let is_same = |(file, was): &(&String, &String)| {
-            now.get(*file) == Some(was) || was.contains("expanded")
-        };
-        let changed: Vec<_> = found.iter().filter(|entry| !is_same(entry)).collect();
+        let changed = changed(&found, &now);
         assert!(changed.is_empty(), "they were {changed:?}");
     }
     drop(producer);
@@ -134,4 +131,33 @@ fn an_instance_beside_the_root_and_what_is_refused() {
     }
     drop((in_root, beside, second, alone_too_late, nowhere));
     drop(producer);
+}
+
+/// Others have left filters that let nothing pass.
+#[test]
+fn filters_of_others_keep_nothing_away() {
+    let _alone = alone();
+    let test = "filters_of_others_keep_nothing_away";
+    let Some(instance) = Instance::of_test(test) else { return };
+    let path = |file: &str| format!("{}/{file}", instance.0);
+    let set = |file: &str, text: &str| std::fs::write(path(file), text).expect(file);
+    let switch_filter = "events/sched/sched_switch/filter";
+    let found =
+        || ["set_event_pid", switch_filter].map(|f| std::fs::read_to_string(path(f)).unwrap());
+    set("set_event_pid", "1\n");
+    set(switch_filter, "prev_prio > 1000");
+    let left = found();
+    let (service, producer) = start();
+    let mut consumer = session(&service, |config: &mut FtraceConfig| {
+        config.ftrace_events = strings(&["sched/sched_switch"]);
+    });
+    assert!(std::process::Command::new("true").status().expect("a process").success());
+    let recorded = Recorded::read(&mut consumer);
+    assert!(recorded.events().values().flatten().count() > 0, "the process was switched to");
+    consumer.disable_tracing().expect("the service is there");
+    assert_eq!(consumer.wait(Some(FOREVER)).expect("it records"), Waited::Ended);
+    assert_eq!(found(), left);
+    drop(producer);
+    set(switch_filter, "0");
+    std::fs::File::create(path("set_event_pid")).expect("it is cleared");
 }

@@ -43,7 +43,7 @@ fn set_tids(
 }
 
 /// Each with white space behind it: the kernel reads the last one at once, and not when the file is closed.
-fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(|word| format!("{word}\n")).collect()
 }
 

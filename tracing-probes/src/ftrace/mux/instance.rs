@@ -3,6 +3,7 @@
 use protos::FtraceClock;
 
 use super::change::{Change, text};
+use super::filters;
 use super::journal::{Transaction, Until};
 use crate::ftrace::config::{Config, Refusal, SyscallArch};
 use crate::ftrace::tracefs::{BufferKb, Directory, Tracefs, buffer_kb, clocks, events_listed};
@@ -111,6 +112,7 @@ pub(super) fn begin(
         let kb = config.buffer.kb(machine.ram_bytes, machine.page_kb);
         set_size(transaction, directory, kb)?;
         state.wish_kb = kb.into();
+        filters::open(transaction, directory, &machine.offline_cpus, notes)?;
     }
     let current = text(transaction.tracefs(), &directory.path("trace_clock")).unwrap_or_default();
     state.clock = clock_of_name(&clocks(current.as_bytes()).current);

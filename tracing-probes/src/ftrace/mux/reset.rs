@@ -1,13 +1,14 @@
 //! The hard reset: tracefs as if nobody recorded, whatever was set before.
 
-use crate::ftrace::tracefs::Tracefs;
-
 use super::change::Change;
+use super::filters;
 use super::kprobes::GROUPS;
+use crate::ftrace::tracefs::{Directory, Tracefs, mask_of_cpus};
 
-/// Resets the main instance: all events off, the ring small and empty, no tracer, no filter of system calls, no probe
-/// of ours. Then `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if
-/// another failed; the texts tell what failed.
+/// Resets the main instance: all events off, the ring small and empty, its clock that of a boot, no tracer, no filter of
+/// threads, CPUs or events, no probe of ours. Triggers stay: others need them, also while nobody records. Then
+/// `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if another failed;
+/// the texts tell what failed.
 pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
     let write = |path: &str, value: &str| Change::write(path.to_owned(), value);
     let mut steps = vec![
@@ -15,10 +16,14 @@ pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
         // The kernel makes that the least it can have.
         write("buffer_size_kb", "4"),
         write("events/enable", "0"),
-        write("events/raw_syscalls/filter", "0"),
         write("current_tracer", "nop"),
+        write("trace_clock", "local"),
         Change::Truncate { path: "trace".to_owned() },
     ];
+    steps.extend(filters::THREADS.map(|file| Change::fill(file.to_owned(), "")));
+    let cpus = mask_of_cpus(&filters::cpus(tracefs, &Directory::root()));
+    steps.push(write(filters::CPUS, &cpus));
+    steps.extend(filters::of_events(tracefs).iter().map(|path| write(path, filters::ALL)));
     for group in GROUPS {
         let probes = tracefs.folders(&format!("events/{group}")).unwrap_or_default();
         let removed = |probe: &String| {

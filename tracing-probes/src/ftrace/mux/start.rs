@@ -7,7 +7,7 @@ use super::events::{EnabledEvents, EventKind, EventTable, set_syscall_filter};
 use super::instance::{InstanceState, Machine, begin};
 use super::journal::{Transaction, Until};
 use super::kprobes::{self, KprobeKind};
-use super::{exclusive, graph};
+use super::{exclusive, filters, graph};
 use crate::ftrace::config::{Config, EventName, GenericEvents, Graph, Refusal, Syscalls};
 use crate::ftrace::tracefs::Directory;
 
@@ -223,7 +223,12 @@ impl Adding<'_> {
             self.active.unknown.push(event.to_string());
             return Ok(());
         };
-        let is_all_off = self.kernel.instance.is_some_and(|i| i.is_all_off);
+        let instance = self.kernel.instance;
+        // The filter of system calls is ours, if another session has them.
+        if instance.is_some_and(|i| !i.is_preserved) && !event.is_raw_syscall() {
+            filters::open_event(transaction, self.parts.directory, event, &mut self.active.notes)?;
+        }
+        let is_all_off = instance.is_some_and(|i| i.is_all_off);
         match self.kernel.on.enable(transaction, self.parts.directory, event, is_all_off)? {
             Ok(()) => _ = self.active.events.insert(event.clone(), Recorded { id, kind }),
             Err(error) => {

@@ -41,6 +41,7 @@ pub(crate) struct Fake {
     printed: RefCell<BTreeMap<String, Vec<u8>>>,
     /// Files that cannot be read or changed, and the error.
     denied: RefCell<BTreeMap<String, i32>>,
+    unwritable: RefCell<BTreeMap<String, i32>>,
     scripts: Rc<RefCell<BTreeMap<String, VecDeque<Next>>>>,
     open_pipes: Rc<Cell<usize>>,
     next_id: Cell<u32>,
@@ -72,6 +73,7 @@ impl Fake {
             is_killed: Rc::default(),
             printed: RefCell::default(),
             denied: RefCell::default(),
+            unwritable: RefCell::default(),
             scripts: Rc::default(),
             open_pipes: Rc::default(),
             next_id: Cell::new(100),
@@ -98,6 +100,7 @@ impl Fake {
             ("options/overwrite", "1"),
             ("options/record-tgid", "0"),
             ("set_event", ""),
+            ("set_event_notrace_pid", ""),
             ("set_event_pid", ""),
             ("set_ftrace_filter", ""),
             ("set_graph_function", ""),
@@ -147,6 +150,11 @@ impl Fake {
     /// Nothing can be done to this file from now on.
     pub(crate) fn deny(&self, path: &str, errno: i32) {
         self.denied.borrow_mut().insert(path.to_owned(), errno);
+    }
+
+    /// This file can be read, and not written, from now on.
+    pub(crate) fn fail_writes(&self, path: &str, errno: i32) {
+        self.unwritable.borrow_mut().insert(path.to_owned(), errno);
     }
 
     /// After so many changes, one fails.
@@ -229,6 +237,9 @@ impl Fake {
         let shown = text.trim_end().replace('\n', ",");
         self.log.borrow_mut().push(format!("{what} {path} {shown}").trim_end().to_owned());
         self.check(path)?;
+        if let Some(errno) = self.unwritable.borrow().get(path) {
+            return Self::errno(*errno);
+        }
         if let Some((changes, errno)) = self.failure.get() {
             let left = changes.checked_sub(1).or(self.kills.get().then_some(0));
             self.failure.set(left.map(|left| (left, errno)));
@@ -259,7 +270,7 @@ impl Fake {
             "max_graph_depth" => value.parse::<u32>().is_ok(),
             "trace_clock" => CLOCKS.contains(&value),
             "tracing_cpumask" => match u64::from_str_radix(&value.replace(',', ""), 16) {
-                Ok(mask) if mask > 3 => return Self::errno(libc::EOVERFLOW),
+                Ok(mask) if mask > 7 => return Self::errno(libc::EOVERFLOW),
                 mask => mask.is_ok(),
             },
             "current_tracer" if self.open_pipes.get() > 0 => return Self::errno(libc::EBUSY),
@@ -284,7 +295,7 @@ impl Fake {
             "set_ftrace_filter" | "set_graph_function" => {
                 return self.add_lines(path, text, FUNCTIONS);
             }
-            "set_event_pid" => return self.add_lines(path, text, &[]),
+            "set_event_pid" | "set_event_notrace_pid" => return self.add_lines(path, text, &[]),
             _ if file.starts_with("options/") => matches!(value, "0" | "1"),
             _ if file.ends_with("/enable") => matches!(value, "0" | "1"),
             _ if file.ends_with("/filter") => {

@@ -29,6 +29,20 @@ fn lists_of_cpus() {
 }
 
 #[test]
+fn masks_of_cpus() {
+    let check = |cpus: &[u32], mask: &str| {
+        let cpus = cpus.iter().copied().collect();
+        assert_eq!((mask_of_cpus(&cpus).as_str(), cpus_of_mask(mask)), (mask, cpus));
+    };
+    check(&[], "00000000");
+    check(&[0, 1], "00000003");
+    check(&[0, 31, 32, 95], "80000000,00000001,80000001");
+    assert_eq!(cpus_of_mask("f,00000001"), [0, 32, 33, 34, 35].into());
+    assert_eq!(cpus_of_mask("no mask"), [].into());
+    assert_eq!(cpus_of_mask(&"1,".repeat(100_000)).last(), Some(&(CPUS_MAX - 32)));
+}
+
+#[test]
 fn lists_of_clocks() {
     let names =
         |text: &str| (clocks(text.as_bytes()).available.join(" "), clocks(text.as_bytes()).current);

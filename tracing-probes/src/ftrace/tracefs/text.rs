@@ -1,11 +1,15 @@
 //! Texts of control files. The kernel prints them, so what does not parse is left out, and nothing panics.
 
+use std::collections::BTreeSet;
+
 use abi::map::SortedMap;
 
 use crate::parse::{key_value, lines, number, words};
 
-/// Most CPUs that a list can name: what the kernel can be built for.
-const CPUS_MAX: usize = 8192;
+/// Most CPUs that a machine can have: what the kernel can be built for.
+pub(crate) const CPUS_MAX: u32 = 8192;
+/// CPUs in a word of a mask.
+const CPUS_PER_WORD: u32 = 32;
 /// Longest part of a second that is kept, digits: nanoseconds.
 const SECOND_DIGITS: usize = 9;
 
@@ -18,17 +22,39 @@ pub(crate) fn cpu_list(text: &[u8]) -> Option<Vec<u32>> {
             Some(dash) => (number(&part[..dash])?, number(&part[dash + 1..])?),
             None => (number(part)?, number(part)?),
         };
-        if first > last || last >= CPUS_MAX as u64 {
+        if first > last || last >= u64::from(CPUS_MAX) {
             return None;
         }
         cpus.extend((first..=last).filter_map(|cpu| u32::try_from(cpu).ok()));
-        if cpus.len() > CPUS_MAX {
+        if cpus.len() > CPUS_MAX as usize {
             return None;
         }
     }
     cpus.sort_unstable();
     cpus.dedup();
     Some(cpus)
+}
+
+/// The CPUs of a mask such as `1,0000000f`: words in hexadecimal digits, the one of the highest CPUs first. What is no
+/// number has none.
+pub(crate) fn cpus_of_mask(mask: &str) -> BTreeSet<u32> {
+    let words = mask.rsplit(',').map(|word| u32::from_str_radix(word, 16).unwrap_or(0));
+    let firsts = (0..CPUS_MAX).step_by(CPUS_PER_WORD as usize);
+    let of_word = |(first, word): (u32, u32)| {
+        (0..CPUS_PER_WORD).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
+    };
+    firsts.zip(words).flat_map(of_word).collect()
+}
+
+/// The mask of CPUs, each below [`CPUS_MAX`].
+pub(crate) fn mask_of_cpus(cpus: &BTreeSet<u32>) -> String {
+    let last = cpus.last().map_or(0, |cpu| cpu / CPUS_PER_WORD);
+    let word = |index: u32| {
+        let first = index * CPUS_PER_WORD;
+        let bits = cpus.range(first..first + CPUS_PER_WORD).map(|cpu| 1_u32 << (cpu - first));
+        format!("{:08x}", bits.sum::<u32>())
+    };
+    (0..=last).rev().map(word).collect::<Vec<_>>().join(",")
 }
 
 /// The clocks of `trace_clock`.

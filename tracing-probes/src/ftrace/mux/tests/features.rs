@@ -479,10 +479,95 @@ fn instances_are_apart() {
     assert_eq!(world.fake.settings(), before);
 }
 
+/// What keeps events away in a fake instance.
+const FILTERS: [(&str, &str); 4] = [
+    ("set_event_pid", "99999\n"),
+    ("set_event_notrace_pid", "1\n22\n"),
+    ("tracing_cpumask", "2"),
+    ("events/sched/sched_switch/filter", "prev_pid == 1"),
+];
+
+fn filtered() -> World {
+    let world = World::new();
+    FILTERS.iter().for_each(|(file, text)| world.fake.set(file, text));
+    world
+}
+
+fn filters(world: &World) -> [String; 4] {
+    FILTERS.map(|(file, _)| world.fake.get(file))
+}
+
+#[test]
+fn filters_of_others_let_events_pass_until_the_last_session_ends() {
+    let mut world = filtered();
+    let found = filters(&world);
+    let before = world.fake.settings();
+    assert_eq!(world.run(1, events(&["sched/sched_switch"])).unwrap().notes, Vec::<String>::new());
+    let open = ["", "", "00000003", "none"];
+    assert_eq!(filters(&world), open);
+    world.run(2, events(&["sched/sched_switch"])).unwrap();
+    world.stop(1);
+    assert_eq!(filters(&world), open);
+    world.stop(2);
+    assert_eq!(filters(&world), found);
+    assert_eq!(world.fake.settings(), before);
+
+    // Its own filters come on top.
+    let own = |config: &mut FtraceConfig| {
+        config.ftrace_events = strings(&["sched/sched_switch"]);
+        config.tids_to_trace = vec![7];
+        config.tracing_cpumask = Some("1".to_owned());
+    };
+    world.run(3, own).unwrap();
+    assert_eq!(filters(&world), ["7\n", "", "1", "none"]);
+    world.stop(3);
+    assert_eq!(filters(&world), found);
+
+    // A ring that is preserved is recorded as it was set up.
+    let preserve = |config: &mut FtraceConfig| {
+        config.ftrace_events = strings(&["sched/sched_switch"]);
+        config.preserve_ftrace_buffer = Some(true);
+    };
+    world.run(4, preserve).unwrap();
+    assert_eq!(filters(&world), found);
+}
+
+#[test]
+fn what_is_no_filter_stays() {
+    let mut world = World::new();
+    world.fake.print("set_event_pid", b"no pid\n");
+    world
+        .fake
+        .print("events/sched/sched_switch/filter", b"prev_pid ==\n^\nparse_error: no value\n");
+    world.run(1, events(&["sched/sched_switch"])).unwrap();
+    let log = world.fake.take_log();
+    assert!(!log.iter().any(|line| line.contains("pid") || line.contains("filter")), "{log:?}");
+}
+
+#[test]
+fn what_keeps_events_away_and_stays_is_told() {
+    let mut world = filtered();
+    for (file, _) in FILTERS {
+        world.fake.fail_writes(file, libc::EPERM);
+    }
+    let trigger = "# Available triggers:\ntraceoff:count=2\nstacktrace:unlimited\n";
+    world.fake.set("events/sched/sched_switch/trigger", trigger);
+    let notes = world.run(1, events(&["sched/sched_switch"])).unwrap().notes;
+    let told = |file: &str| notes.iter().filter(|note| note.starts_with(file)).count();
+    assert!(FILTERS.iter().all(|(file, _)| told(file) == 1), "{notes:?}");
+    assert_eq!(
+        told("events/sched/sched_switch/trigger has the trigger `traceoff:count=2`"),
+        1,
+        "{notes:?}"
+    );
+    assert_eq!(notes.len(), FILTERS.len() + 1);
+}
+
 #[test]
 fn the_hard_reset() {
     let mut world = World::new();
     world.run(1, everything).unwrap();
+    FILTERS.iter().for_each(|(file, text)| world.fake.set(file, text));
     world.fake.take_log();
     assert_eq!(hard_reset(&world.fake), Vec::<String>::new());
     let fake = &world.fake;
@@ -491,6 +576,9 @@ fn the_hard_reset() {
         ("1", "nop")
     );
     assert_eq!(fake.get("per_cpu/cpu0/buffer_size_kb"), "7");
+    assert_eq!(fake.get("trace_clock"), "local");
+    assert_eq!(filters(&world), ["", "", "00000007", "none"]);
+    assert_eq!(fake.get("events/raw_syscalls/sys_enter/filter"), "none");
     assert_eq!((world.enabled(), fake.get("kprobe_events").as_str()), (Vec::new(), ""));
     assert!(!crate::ftrace::tracefs::Tracefs::exists(fake, "events/perfetto_kprobes"));
     fake.deny("tracing_on", libc::EACCES);

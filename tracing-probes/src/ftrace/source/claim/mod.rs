@@ -94,7 +94,13 @@ impl Claim {
     }
 
     fn try_take(root: &Root) -> Result<Self, String> {
-        let lock = lock_tracefs(root)?;
+        let lock = lock_tracefs(root).map_err(|path| {
+            format!(
+                "another program records events of the kernel now (it has locked {}); end that first, or see \
+                 `tracebox doctor`",
+                path.display()
+            )
+        })?;
         let records = match Records::open(&folder(root), &boot(root)) {
             Err(RecordsError::InUse(why)) => return Err(why),
             Err(RecordsError::Unusable(why)) => Err(why),
@@ -107,25 +113,26 @@ impl Claim {
 /// Locks tracefs. `None`: this file system has no locks, or this user no rights to it.
 ///
 /// # Errors
-/// Another program has the lock.
-fn lock_tracefs(root: &Root) -> Result<Option<TracefsLock>, String> {
+/// Another program has the lock, on this file.
+fn lock_tracefs(root: &Root) -> Result<Option<TracefsLock>, PathBuf> {
     let Ok(tracefs) = find_root(root.path()) else { return Ok(None) };
     let path = tracefs.folder().join(FTRACE_LOCK);
     let Ok(file) = File::open(&path) else { return Ok(None) };
     match file.try_lock() {
         Ok(()) => Ok(Some(TracefsLock(file))),
-        Err(TryLockError::WouldBlock) => Err(format!(
-            "another program records events of the kernel now (it has locked {}); end that first, or see `tracebox \
-             doctor`",
-            path.display()
-        )),
+        Err(TryLockError::WouldBlock) => Err(path),
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
-/// Whether another program records. The text says so.
+/// Whether another program records, whose events a reset switches off. The text says so.
 pub(super) fn in_use(root: &Root) -> Option<String> {
-    lock_tracefs(root).err()
+    let path = lock_tracefs(root).err()?;
+    Some(format!(
+        "another program records events of the kernel (it has locked {}): it gets none any more, and puts back what it \
+         found when it ends; end it, and reset once more",
+        path.display()
+    ))
 }
 
 /// Puts back what a program of this user has left that was killed. If another one records now, it has done so.
