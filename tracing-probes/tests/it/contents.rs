@@ -42,13 +42,15 @@ pub(super) fn bytes(message: &[u8], field: u32) -> Option<&[u8]> {
 
 /// Numbers of fields. Those of packets, bundles and events are not compiled into the probes as messages.
 const PACKET_BUNDLE: u32 = 1;
+const PACKET_INTERNED: u32 = 12;
 const PACKET_STATS: u32 = 34;
 const BUNDLE_EVENT: u32 = 2;
 const EVENT_TIME: u32 = 1;
-const EVENT_PID: u32 = 2;
+pub(super) const EVENT_PID: u32 = 2;
 pub(super) const EVENT_PRINT: u32 = 3;
 const EVENT_SWITCH: u32 = 4;
 pub(super) const PRINT_TEXT: u32 = 2;
+const INTERNED_SYMBOL: u32 = 26;
 const SWITCH_PREV_PID: u32 = 2;
 const SWITCH_PREV_STATE: u32 = 4;
 const SWITCH_NEXT_PID: u32 = 6;
@@ -60,6 +62,8 @@ pub(super) struct Recorded {
     /// Whole bundles.
     pub(super) bundles: Vec<Vec<u8>>,
     pub(super) stats: Vec<FtraceStats>,
+    /// Names of functions of the kernel, by the numbers that events have.
+    pub(super) symbols: BTreeMap<u64, String>,
 }
 
 impl Recorded {
@@ -70,6 +74,13 @@ impl Recorded {
         let read = consumer.read_buffers(FOREVER, |packet| {
             let packet = packet.bytes();
             recorded.bundles.extend(bytes(packet, PACKET_BUNDLE).map(<[u8]>::to_vec));
+            for (field, value) in bytes(packet, PACKET_INTERNED).map(fields).unwrap_or_default() {
+                if let (INTERNED_SYMBOL, Value::Len(symbol)) = (field, value) {
+                    let name = bytes(symbol, 2).expect("a name");
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    recorded.symbols.insert(number(symbol, 1).expect("a number"), name);
+                }
+            }
             let stats = bytes(packet, PACKET_STATS);
             recorded
                 .stats
@@ -209,7 +220,7 @@ fn a_flush_finds_what_is_behind_pages_that_are_not_full() {
     drop(producer);
 }
 
-fn thread_id() -> u32 {
+pub(super) fn thread_id() -> u32 {
     let link = fs::read_link("/proc/thread-self").expect("a thread");
     link.file_name().and_then(|name| name.to_str()?.parse().ok()).expect("a number")
 }

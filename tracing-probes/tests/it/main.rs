@@ -3,6 +3,7 @@
 mod contents;
 mod decoded;
 mod hostile;
+mod kernels;
 mod on_demand;
 mod pages;
 mod priority;

@@ -141,23 +141,23 @@ fn filters_of_others_keep_nothing_away() {
     let Some(instance) = Instance::of_test(test) else { return };
     let path = |file: &str| format!("{}/{file}", instance.0);
     let set = |file: &str, text: &str| std::fs::write(path(file), text).expect(file);
-    let switch_filter = "events/sched/sched_switch/filter";
+    let event_filter = "events/task/task_newtask/filter";
     let found =
-        || ["set_event_pid", switch_filter].map(|f| std::fs::read_to_string(path(f)).unwrap());
+        || ["set_event_pid", event_filter].map(|f| std::fs::read_to_string(path(f)).unwrap());
     set("set_event_pid", "1\n");
-    set(switch_filter, "prev_prio > 1000");
+    set(event_filter, "pid == 1");
     let left = found();
     let (service, producer) = start();
     let mut consumer = session(&service, |config: &mut FtraceConfig| {
-        config.ftrace_events = strings(&["sched/sched_switch"]);
+        config.ftrace_events = strings(&["task/task_newtask"]);
     });
     assert!(std::process::Command::new("true").status().expect("a process").success());
     let recorded = Recorded::read(&mut consumer);
-    assert!(recorded.events().values().flatten().count() > 0, "the process was switched to");
+    assert!(recorded.events().values().flatten().count() > 0, "the process is seen");
     consumer.disable_tracing().expect("the service is there");
     assert_eq!(consumer.wait(Some(FOREVER)).expect("it records"), Waited::Ended);
     assert_eq!(found(), left);
     drop(producer);
-    set(switch_filter, "0");
+    set(event_filter, "0");
     std::fs::File::create(path("set_event_pid")).expect("it is cleared");
 }
