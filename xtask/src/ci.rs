@@ -9,9 +9,9 @@
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
-    Outcome, asan, codegen, conformance, corpus, deny, differential, fuzz, interop, load, loom,
-    machine, manual, miri, model, msrv, no_panic, no_std, off, package, parity, pool, semver, sim,
-    size, strace, tidy, toolchain, tsan, units,
+    Outcome, asan, codegen, conformance, corpus, deny, differential, fuzz, interop, kernels, load,
+    loom, machine, manual, miri, model, msrv, no_panic, no_std, off, package, parity, pool, semver,
+    sim, size, strace, tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -34,6 +34,7 @@ const STEPS: &[Step] = &[
     ("doc", "debug", doc),
     ("test", "debug", test),
     ("restores", "debug", restores),
+    ("kernels", "debug", |ctx| kernels::run(ctx, &[])),
     ("man", "debug", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
     ("units", "debug", |ctx| units::run(ctx, &[])),
     ("sim", "debug", |ctx| {

@@ -11,10 +11,12 @@ mod codegen;
 mod conformance;
 mod corpus;
 mod ctx;
+mod debian;
 mod deny;
 mod differential;
 mod fuzz;
 mod interop;
+mod kernels;
 mod load;
 mod loom;
 mod machine;
@@ -197,6 +199,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[CELL...] [--list] [--keep] [--bless]",
         about: "fetch the C++ programs and trace with every combination of them and ours",
         run: interop::run,
+    },
+    Command {
+        name: "kernels",
+        arguments: "[SUITE...]",
+        about: "fetch the kernels of Debian's releases, start each in a virtual machine, and test events of the kernel there",
+        run: kernels::run,
     },
     Command {
         name: "conformance",

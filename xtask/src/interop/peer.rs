@@ -4,18 +4,16 @@
 //! not changed. Debian has Perfetto only in its newest suite, so the programs get
 //! the C library of a matching suite and are started through that library's own loader.
 
-use crate::ctx::{Ctx, Outcome, read};
+use crate::ctx::{Ctx, Outcome};
+use crate::debian::Apt;
 use crate::machine;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 /// The suite with the programs, the suite with the libraries they run on, and what to take of each.
-const SUITES: &[(&str, &[&str])] =
-    &[("sid", &["perfetto"]), ("trixie", &["libc6", "libstdc++6", "libgcc-s1", "zlib1g"])];
-
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+const SUITES: [(&str, &[&str]); 2] =
+    [("sid", &["perfetto"]), ("trixie", &["libc6", "libstdc++6", "libgcc-s1", "zlib1g"])];
 
 /// Name of the program, where the package has it.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -39,83 +37,18 @@ pub fn programs(ctx: &Ctx) -> Result<PathBuf, String> {
     if done.exists() {
         return Ok(bin);
     }
-    for tool in ["apt-get", "dpkg-deb"] {
-        if !machine::has(tool) {
-            return Err(format!("the C++ peer comes from Debian packages, but there is no {tool}"));
-        }
-    }
-    let debs = folder.join("debs");
-    for place in [&bin, &debs, &folder.join("state/lists/partial"), &folder.join("cache")] {
-        std::fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()))?;
-    }
-    download(ctx, &folder, &debs)?;
-    unpack(ctx, &folder, &debs)?;
+    std::fs::create_dir_all(&bin).map_err(|e| format!("{}: {e}", bin.display()))?;
+    let apt = Apt::new(ctx, &folder, &SUITES.map(|(suite, _)| suite))?;
+    let packages = SUITES
+        .iter()
+        .flat_map(|(suite, names)| names.iter().map(move |name| format!("{name}/{suite}")));
+    apt.unpack(&packages.collect::<Vec<_>>(), &folder.join("root"))?;
     for (name, path) in PROGRAMS {
         launcher(&bin.join(name), path)?;
     }
     ctx.run(ctx.command(bin.join("perfetto")).arg("--version"))?;
     std::fs::write(&done, "").map_err(|e| format!("{}: {e}", done.display()))?;
     Ok(bin)
-}
-
-/// A private apt, with its own lists and cache, that still checks signatures.
-fn download(ctx: &Ctx, folder: &Path, debs: &Path) -> Outcome {
-    let mirror = mirror();
-    let mut sources = String::new();
-    let mut wanted = Vec::new();
-    for (suite, packages) in SUITES {
-        // Writing to a string cannot fail.
-        let _ = writeln!(sources, "deb [signed-by={KEYRING}] {mirror} {suite} main");
-        wanted.extend(packages.iter().map(|package| format!("{package}/{suite}")));
-    }
-    let list = folder.join("sources.list");
-    std::fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
-    let apt = || {
-        let mut command = ctx.command("apt-get");
-        for (key, path) in [
-            ("Dir::Etc::sourcelist", list.as_path()),
-            ("Dir::Etc::sourceparts", Path::new("-")),
-            ("Dir::State::Lists", &folder.join("state/lists")),
-            ("Dir::Cache", &folder.join("cache")),
-        ] {
-            command.arg("-o").arg(format!("{key}={}", path.display()));
-        }
-        // As root apt would otherwise fetch as a user who may not write here.
-        command.args(["-o", "APT::Sandbox::User=root", "-qq"]);
-        command
-    };
-    ctx.run(apt().arg("update"))?;
-    ctx.run(apt().arg("download").args(&wanted).current_dir(debs))
-}
-
-/// The Debian mirror of this machine: from either form of apt's sources, else Debian's own.
-fn mirror() -> String {
-    let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
-    if let Ok(entries) = std::fs::read_dir("/etc/apt/sources.list.d") {
-        files.extend(entries.flatten().map(|e| e.path()));
-    }
-    files.sort();
-    for file in files {
-        let Ok(text) = read(&file) else { continue };
-        let lines = text.lines().map(str::trim).filter(|l| !l.starts_with('#'));
-        for word in lines.flat_map(str::split_whitespace) {
-            let word = word.trim_end_matches('/');
-            if word.contains("://") && word.ends_with("/debian") {
-                return word.to_owned();
-            }
-        }
-    }
-    "http://deb.debian.org/debian".to_owned()
-}
-
-fn unpack(ctx: &Ctx, folder: &Path, debs: &Path) -> Outcome {
-    let entries = std::fs::read_dir(debs).map_err(|e| format!("{}: {e}", debs.display()))?;
-    for path in entries.flatten().map(|e| e.path()) {
-        if path.extension().is_some_and(|e| e == "deb") {
-            ctx.run(ctx.command("dpkg-deb").arg("-x").arg(&path).arg(folder.join("root")))?;
-        }
-    }
-    Ok(())
 }
 
 /// A script beside the tree that starts `path` of it with its own loader and libraries.

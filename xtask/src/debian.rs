@@ -1,0 +1,110 @@
+//! Packages of Debian's releases, from the mirror that this machine is configured with. They are unpacked below
+//! `target/`: the system is not changed.
+
+use crate::ctx::{Ctx, Outcome, read};
+use crate::machine;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A private apt, with its own lists and cache, that still checks signatures.
+pub struct Apt<'a> {
+    ctx: &'a Ctx,
+    folder: PathBuf,
+}
+
+impl<'a> Apt<'a> {
+    /// Reads the lists of `suites`. Everything of it is in `folder`.
+    ///
+    /// # Errors
+    /// No Debian tools, or no mirror.
+    pub fn new(ctx: &'a Ctx, folder: &Path, suites: &[&str]) -> Result<Self, String> {
+        for tool in ["apt-get", "dpkg-deb"] {
+            if !machine::has(tool) {
+                return Err(format!("this needs packages of Debian, but there is no {tool}"));
+            }
+        }
+        let apt = Self { ctx, folder: folder.to_owned() };
+        for place in ["debs", "state/lists/partial", "cache"] {
+            let place = folder.join(place);
+            std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        }
+        let (mirror, mut sources) = (mirror(), String::new());
+        for suite in suites {
+            // Writing to a string cannot fail.
+            let _ = writeln!(sources, "deb [signed-by={KEYRING}] {mirror} {suite} main");
+        }
+        let list = apt.sources();
+        std::fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
+        ctx.run(apt.command("apt-get").arg("update"))?;
+        Ok(apt)
+    }
+
+    fn sources(&self) -> PathBuf {
+        self.folder.join("sources.list")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = self.ctx.command(program);
+        for (key, path) in [
+            ("Dir::Etc::sourcelist", self.sources().as_path()),
+            ("Dir::Etc::sourceparts", Path::new("-")),
+            ("Dir::State::Lists", &self.folder.join("state/lists")),
+            ("Dir::Cache", &self.folder.join("cache")),
+        ] {
+            command.arg("-o").arg(format!("{key}={}", path.display()));
+        }
+        // As root apt would otherwise fetch as a user who may not write here.
+        command.args(["-o", "APT::Sandbox::User=root", "-qq"]);
+        command
+    }
+
+    /// The packages that a package depends on directly.
+    ///
+    /// # Errors
+    /// There is no such package.
+    pub fn depends(&self, package: &str) -> Result<Vec<String>, String> {
+        let text = self.ctx.output(self.command("apt-cache").args(["depends", package]))?;
+        let depends = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+        Ok(depends.map(str::to_owned).collect())
+    }
+
+    /// Fetches packages and unpacks them into `root`.
+    ///
+    /// # Errors
+    /// One of them cannot be had.
+    pub fn unpack(&self, packages: &[String], root: &Path) -> Outcome {
+        let debs = self.folder.join("debs");
+        let mut download = self.command("apt-get");
+        self.ctx.run(download.arg("download").args(packages).current_dir(&debs))?;
+        let entries = std::fs::read_dir(&debs).map_err(|e| format!("{}: {e}", debs.display()))?;
+        for path in entries.flatten().map(|e| e.path()) {
+            if path.extension().is_some_and(|e| e == "deb") {
+                self.ctx.run(self.ctx.command("dpkg-deb").arg("-x").arg(&path).arg(root))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The Debian mirror of this machine: from either form of apt's sources, else Debian's own.
+fn mirror() -> String {
+    let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
+    if let Ok(entries) = std::fs::read_dir("/etc/apt/sources.list.d") {
+        files.extend(entries.flatten().map(|e| e.path()));
+    }
+    files.sort();
+    for file in files {
+        let Ok(text) = read(&file) else { continue };
+        let lines = text.lines().map(str::trim).filter(|l| !l.starts_with('#'));
+        for word in lines.flat_map(str::split_whitespace) {
+            let word = word.trim_end_matches('/');
+            if word.contains("://") && word.ends_with("/debian") {
+                return word.to_owned();
+            }
+        }
+    }
+    "http://deb.debian.org/debian".to_owned()
+}
