@@ -7,7 +7,7 @@
 //! | [`lint`] | what readers drop, refuse or confuse |
 //! | [`timeline`] | its events as lines, in the order of time |
 //! | [`stats`] | what a trace consists of |
-//! | [`losses`] | what a recording lost, as its service counted it |
+//! | [`losses`] | what a recording lost, as its service and the probes of the kernel counted it |
 //! | [`packets`], [`compressed`] | the packets below them |
 //! | [`json`], [`escape`] | the JSON of reports; texts of a trace, as they may reach a terminal |
 //!

@@ -2,17 +2,12 @@
 //!
 //! They write `FtraceStats` at the start of a session: with events that this kernel does not have, events that it does
 //! not record, what of the config is not used, and the reason if nothing is recorded. At each flush and at the end come
-//! the counters of the kernel's rings, which had values at the start, too:
-//!
-//! ```text
-//!   start   cpu 0: overrun 100                     of sessions before
-//!   flush   cpu 0: overrun 130
-//!   end     cpu 0: overrun 170    ──> 70 events were lost before the probes read them
-//! ```
+//! the counters of the kernel's rings, which `KernelLosses` of `tracing-file` looks at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use protozero::{Reader, Value};
+use tracing_file::losses::KernelLosses;
 
 /// Names that are kept of each kind: a config may have thousands.
 const NAMES_MAX: usize = 100;
@@ -20,8 +15,6 @@ const NAMES_MAX: usize = 100;
 const SHOWN_MAX: usize = 8;
 /// Bytes of a text that is kept.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Rings whose counters are kept: more than the processors of a machine, times the data sources of a session.
-const RINGS_MAX: usize = 16 * 1024;
 /// What the text of a refusal begins with.
 const REFUSED: &str = "linux.ftrace records nothing: ";
 
@@ -30,53 +23,27 @@ const REFUSED: &str = "linux.ftrace records nothing: ";
 pub struct FtraceNotes {
     /// Why nothing is recorded, if nothing is.
     pub refused: Option<String>,
+    /// What was lost of events that the kernel did record.
+    pub lost: KernelLosses,
     unknown: BTreeSet<String>,
     failed: BTreeSet<String>,
     remarks: BTreeSet<String>,
-    /// Events that the rings had lost at the start and now, by sequence and processor.
-    rings: BTreeMap<(u64, u64), [u64; 2]>,
 }
 
-/// Fields of `FtraceStats` and of `FtraceCpuStats`.
+/// Fields of `FtraceStats`.
 mod field {
-    pub(super) const PHASE: u32 = 1;
-    pub(super) const CPU_STATS: u32 = 2;
     pub(super) const ERRORS: u32 = 5;
     pub(super) const UNKNOWN: u32 = 6;
     pub(super) const FAILED: u32 = 7;
-    pub(super) const CPU: u32 = 1;
-    pub(super) const OVERRUN: u32 = 3;
-    pub(super) const COMMIT_OVERRUN: u32 = 4;
-    pub(super) const DROPPED_EVENTS: u32 = 8;
 }
 
-/// `FtraceStats.phase` of the packet at the start.
-const START_OF_TRACE: u64 = 1;
-
 impl FtraceNotes {
-    /// Adds the body of an `FtraceStats` of a sequence. What is not valid is left out.
-    pub fn add(&mut self, sequence: u64, stats: &[u8]) {
+    /// Adds the texts of an `FtraceStats`. What is not valid is left out.
+    pub fn add(&mut self, stats: &[u8]) {
         let mut reader = Reader::new(stats);
-        let (mut phase, mut rings) = (0, Vec::new());
         while let Ok(Some(field)) = reader.next_field() {
-            match (field.number, field.value) {
-                (field::PHASE, Value::Varint(value)) => phase = value,
-                (field::CPU_STATS, Value::Len(stats)) if rings.len() < RINGS_MAX => {
-                    rings.push(lost_by_ring(stats));
-                }
-                (number, Value::Len(text)) => self.add_text(number, text),
-                _ => {}
-            }
-        }
-        for (cpu, lost) in rings {
-            if phase != START_OF_TRACE {
-                // Without the values of the start, nobody knows what the session lost.
-                let ring = self.rings.get_mut(&(sequence, cpu));
-                if let Some([_, now]) = ring {
-                    *now = lost;
-                }
-            } else if self.rings.len() < RINGS_MAX {
-                self.rings.insert((sequence, cpu), [lost; 2]);
+            if let Value::Len(text) = field.value {
+                self.add_text(field.number, text);
             }
         }
     }
@@ -99,13 +66,6 @@ impl FtraceNotes {
         }
     }
 
-    /// Events that the kernel's rings lost during the session, before the probes read them.
-    #[must_use]
-    pub fn lost_events(&self) -> u64 {
-        let lost = self.rings.values().map(|[start, now]| now.saturating_sub(*start));
-        lost.fold(0, u64::saturating_add)
-    }
-
     /// A line for each kind of events that are missing, and for each remark. What was lost, and the refusal, is a loss,
     /// and is not among them.
     #[must_use]
@@ -125,23 +85,6 @@ impl FtraceNotes {
         let remarks = remarks.map(|remark| format!("linux.ftrace: {remark}"));
         unknown.into_iter().chain(failed).chain(remarks).collect()
     }
-}
-
-/// The processor of an `FtraceCpuStats`, and the events that its ring has lost so far.
-fn lost_by_ring(stats: &[u8]) -> (u64, u64) {
-    let (mut cpu, mut lost) = (0, 0_u64);
-    let mut reader = Reader::new(stats);
-    while let Ok(Some(field)) = reader.next_field() {
-        match (field.number, field.value) {
-            (field::CPU, Value::Varint(value)) => cpu = value,
-            (
-                field::OVERRUN | field::COMMIT_OVERRUN | field::DROPPED_EVENTS,
-                Value::Varint(count),
-            ) => lost = lost.saturating_add(count),
-            _ => {}
-        }
-    }
-    (cpu, lost)
 }
 
 fn add(names: &mut BTreeSet<String>, name: String) {

@@ -1,4 +1,4 @@
-use protos::{FtraceCpuStats, FtraceStats, FtraceStatsPhase};
+use protos::FtraceStats;
 use protozero::Message;
 
 use super::*;
@@ -13,8 +13,8 @@ fn notes(errors: &str, unknown: &[&str], failed: &[&str]) -> FtraceNotes {
     };
     let mut notes = FtraceNotes::default();
     // They come at each flush.
-    notes.add(1, &stats.encode_to_vec());
-    notes.add(1, &stats.encode_to_vec());
+    notes.add(&stats.encode_to_vec());
+    notes.add(&stats.encode_to_vec());
     notes
 }
 
@@ -48,50 +48,6 @@ fn many_names_and_bytes_that_are_no_message() {
         "{many:?}"
     );
     let mut notes = FtraceNotes::default();
-    notes.add(1, b"\x2a\xff\xff");
+    notes.add(b"\x2a\xff\xff");
     assert_eq!(notes, FtraceNotes::default());
-}
-
-/// `FtraceStats` with the counters of rings: processor, overrun, commit overrun, dropped events.
-fn counters(phase: FtraceStatsPhase, rings: &[[u64; 4]]) -> Vec<u8> {
-    let ring = |[cpu, overrun, commit_overrun, dropped_events]: &[u64; 4]| FtraceCpuStats {
-        cpu: Some(*cpu),
-        overrun: Some(*overrun),
-        commit_overrun: Some(*commit_overrun),
-        dropped_events: Some(*dropped_events),
-        entries: Some(1000),
-        ..FtraceCpuStats::default()
-    };
-    let cpu_stats = rings.iter().map(ring).collect();
-    FtraceStats { phase: Some(phase), cpu_stats, ..FtraceStats::default() }.encode_to_vec()
-}
-
-#[test]
-fn what_the_rings_lost() {
-    let (start, end) = (FtraceStatsPhase::START_OF_TRACE, FtraceStatsPhase::END_OF_TRACE);
-    let mut notes = FtraceNotes::default();
-    notes.add(1, &counters(start, &[[0, 100, 0, 0], [1, 0, 0, 0]]));
-    assert_eq!(notes.lost_events(), 0);
-    notes.add(1, &counters(end, &[[0, 110, 0, 0], [1, 0, 0, 0]]));
-    assert_eq!(notes.lost_events(), 10);
-    // What counts is the last value.
-    notes.add(1, &counters(end, &[[0, 120, 3, 0], [1, 0, 0, 5]]));
-    assert_eq!(notes.lost_events(), 28);
-    // Another data source, a ring that was emptied, and one whose start is not in the trace.
-    notes.add(2, &counters(start, &[[0, 120, 0, 0]]));
-    notes.add(2, &counters(end, &[[0, 121, 0, 0], [7, 1000, 0, 0]]));
-    notes.add(3, &counters(start, &[[0, 50, 0, 0]]));
-    notes.add(3, &counters(end, &[[0, 10, 0, 0]]));
-    notes.add(4, &counters(end, &[[0, 500, 0, 0]]));
-    assert_eq!(notes.lost_events(), 29);
-    assert!(notes.lines().is_empty());
-}
-
-#[test]
-fn counters_of_many_rings_are_bounded() {
-    let mut notes = FtraceNotes::default();
-    let rings: Vec<_> = (0..2 * RINGS_MAX as u64).map(|cpu| [cpu, 0, 0, 0]).collect();
-    notes.add(1, &counters(FtraceStatsPhase::START_OF_TRACE, &rings));
-    notes.add(2, &counters(FtraceStatsPhase::START_OF_TRACE, &rings));
-    assert_eq!(notes.rings.len(), RINGS_MAX);
 }

@@ -9,6 +9,7 @@ use protozero::decode::FrameReader;
 use protozero::{Reader, Value};
 
 use tracing_file::compressed;
+use tracing_file::packets::{Packet, Place};
 
 use crate::ftrace_notes::FtraceNotes;
 
@@ -139,7 +140,9 @@ impl LossScanner {
             at = reader.position();
         }
         if let Some(stats) = ftrace_stats {
-            self.ftrace.add(sequence, stats);
+            let place = Place { packet: self.packets, ..Place::default() };
+            self.ftrace.lost.add(Packet { place, bytes: packet });
+            self.ftrace.add(stats);
         }
         self.packets += 1;
         self.seeks_event &= !is_event || pid == u64::from(std::process::id());

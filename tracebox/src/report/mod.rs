@@ -101,9 +101,6 @@ pub struct Outcome {
 /// Setting of the buffer size for sessions with a config of their own.
 pub const BUFFER_SETTING_CONFIG: &str = "size_kb in the config";
 
-/// What helps when the kernel's rings lose events.
-const MORE_RING: &str = "raise buffer_size_kb of linux.ftrace, or record fewer events";
-
 /// Setting of the buffer size in light mode.
 pub const BUFFER_SETTING_OPTION: &str = "-b";
 
@@ -204,11 +201,7 @@ impl Outcome {
         if let Some(why) = &self.ftrace.refused {
             lost.push(format!("linux.ftrace recorded nothing: {why}"));
         }
-        if let events @ 1.. = self.ftrace.lost_events() {
-            lost.push(format!(
-                "events of the kernel that its rings had no space for: {events} ({MORE_RING})"
-            ));
-        }
+        lost.extend(self.ftrace.lost.lines());
         if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
             lost.push(UNANSWERED.into());
         }

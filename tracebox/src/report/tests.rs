@@ -1,8 +1,10 @@
 use protos::{
     FtraceCpuStats, FtraceStats, FtraceStatsPhase, LossLedger, LossLedgerEntry, LossLedgerReason,
-    TraceStatsBufferStats,
+    TracePacket, TracePacketData, TraceStatsBufferStats,
 };
 use protozero::Message as _;
+
+use crate::loss_scanner::LossScanner;
 
 use super::*;
 
@@ -183,16 +185,17 @@ fn events_that_the_kernel_lost() {
         let ring = FtraceCpuStats { overrun: Some(overrun), ..FtraceCpuStats::default() };
         let stats =
             FtraceStats { phase: Some(phase), cpu_stats: vec![ring], ..FtraceStats::default() };
-        stats.encode_to_vec()
+        let data = Some(TracePacketData::FtraceStats(stats));
+        TracePacket { data, ..TracePacket::default() }.encode_to_vec()
     };
-    let mut ftrace = FtraceNotes::default();
-    ftrace.add(1, &stats(FtraceStatsPhase::START_OF_TRACE, 1));
-    ftrace.add(1, &stats(FtraceStatsPhase::END_OF_TRACE, 8));
-    let lost = Outcome { ftrace, ..outcome(Some(TraceStats::default())) };
+    let mut scanner = LossScanner::default();
+    scanner.scan_packet(&stats(FtraceStatsPhase::START_OF_TRACE, 1));
+    scanner.scan_packet(&stats(FtraceStatsPhase::END_OF_TRACE, 8));
+    let lost = Outcome { ftrace: scanner.ftrace, ..outcome(Some(TraceStats::default())) };
     assert_eq!(
         lost.lines()[1],
         "Lost: events of the kernel that its rings had no space for: 7 (raise buffer_size_kb of \
-         linux.ftrace, or record fewer events)"
+         linux.ftrace, lower drain_period_ms, or record fewer events)"
     );
     assert_eq!(lost.verdict(true).unwrap_err().code, EXIT_LOST);
 }

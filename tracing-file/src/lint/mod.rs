@@ -47,7 +47,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use self::session::Session;
-use crate::packets::{Place, ReadError};
+use crate::losses::KernelLosses;
+use crate::packets::{Packet, Place, ReadError};
 use crate::read::{EventKind, Finding, MEMORY_MAX, Problem, Severity, TraceReader};
 use crate::slices::{Outcome, OutcomeKind, Slices};
 
@@ -97,17 +98,20 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
         slices: Slices::new(bytes),
         flows: Flows::with_max(FLOWS_MAX),
         session: Session::default(),
+        kernel: KernelLosses::default(),
         counts: BTreeMap::new(),
     };
     let (mut packets, mut events) = (0, 0);
     let error = loop {
         match linter.reader.next_packet() {
-            Ok(true) => packets += 1,
+            Ok(true) => {
+                packets += 1;
+                linter.packet();
+            }
             Ok(false) => break None,
             Err(error) if error.is_recoverable() => {}
             Err(error) => break Some(error),
         }
-        linter.session.packet(linter.reader.packets.bytes(), linter.reader.place());
         linter.reader.check_body();
         let more = linter.follow();
         events += u64::from(linter.reader.event().is_some());
@@ -168,11 +172,19 @@ struct Linter<R> {
     slices: Slices,
     flows: Flows,
     session: Session,
+    kernel: KernelLosses,
     /// Findings beside those of the reader.
     counts: BTreeMap<Problem, u64>,
 }
 
 impl<R: Read> Linter<R> {
+    /// Notes what the last packet says of the session and of losses.
+    fn packet(&mut self) {
+        let packet = Packet { place: self.reader.place(), bytes: self.reader.packets.bytes() };
+        self.session.packet(packet.bytes, packet.place);
+        self.kernel.add(packet);
+    }
+
     /// Follows slices and flows with the last event.
     fn follow(&mut self) -> Vec<Finding> {
         let mut more = Vec::new();
@@ -210,6 +222,13 @@ impl<R: Read> Linter<R> {
         }
         if let Some((place, value)) = self.session.losses() {
             find(Finding { problem: Problem::ServiceLoss, place, value });
+        }
+        let kernel = &self.kernel;
+        let counted = kernel.by_sequence().map(|found| (Problem::KernelLoss, found));
+        let marked = kernel.marked().map(|found| (Problem::KernelGap, found));
+        let left_out = kernel.first_left_out().map(|found| (Problem::LimitReached, found));
+        for (problem, (place, value)) in counted.chain(marked).chain(left_out) {
+            find(Finding { problem, place, value });
         }
         let tracks = self.reader.tracks();
         // A chain of parents is up to 100 long; each track is checked once.

@@ -468,3 +468,30 @@ fn losses_that_the_service_tells() {
     // A program cannot say so.
     check(&two.replace("id: 1", "id: 2"), &[]);
 }
+
+#[test]
+fn events_that_the_kernel_lost() {
+    let stats = |sequence: u32, phase: &str, overrun: u64| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: {sequence} ftrace_stats {{ phase: {phase} \
+             cpu_stats {{ cpu: 0 overrun: 3 }} cpu_stats {{ cpu: 1 overrun: {overrun} }} }} }}"
+        )
+    };
+    let bundle = |sequence: u32| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: {sequence} ftrace_events {{ cpu: 1 lost_events: true }} }}"
+        )
+    };
+    let of = |sequence| {
+        let start = stats(sequence, "START_OF_TRACE", 100);
+        let end = |overrun| stats(sequence, "END_OF_TRACE", overrun);
+        // The last counters that had grown are those that tell.
+        [&*start, &bundle(sequence), &start, &end(107), &start, &end(107)].concat()
+    };
+    check(&of(1), &["3: ftrace_events_lost 7"]);
+    check(&(of(1) + &of(2)), &["3: ftrace_events_lost 7", "9: ftrace_events_lost 7"]);
+    check(&(bundle(1) + &bundle(1)), &["0: ftrace_cpu_has_data_loss 1"]);
+    check(&(of(1) + &bundle(1)), &["3: ftrace_events_lost 7", "6: ftrace_cpu_has_data_loss 1"]);
+    let nothing = stats(1, "START_OF_TRACE", 100) + &stats(1, "END_OF_TRACE", 100);
+    check(&(nothing + &bundle(1).replace("true", "false")), &[]);
+}

@@ -1,9 +1,11 @@
-//! What a recording lost, as its service counted it.
+//! What a recording lost, as its service and the probes of the kernel counted it.
 //!
 //! ```text
-//!   TraceStats ── counters of each buffer ──┐
-//!              ── ledger: who, why, when ───┼──> Losses ──> lines for people, JSON
-//!              ── outcome of the last flush ┘
+//!   TraceStats ──── counters of each buffer ──┐
+//!              ──── ledger: who, why, when ───┼──> Losses ──────┐
+//!              ──── outcome of the last flush ┘                 ├──> lines for people, JSON
+//!   FtraceStats ─── counters of each ring ────┬──> KernelLosses ┘
+//!   FtraceEventBundle ── lost_events ─────────┘
 //! ```
 //!
 //! The statistics are in most traces, and a service sends them on request. Gaps that a reader finds in sequences are
@@ -17,9 +19,31 @@
 //! assert_eq!(losses.lines("size_kb")[1], "packets that are not valid: 1");
 //! ```
 //!
+//! Which events the kernel overwrote, its rings tell:
+//!
+//! ```
+//! use tracing_file::losses::KernelLosses;
+//! use tracing_file::packets::{Packets, ReadError};
+//!
+//! fn lost_by_the_kernel(trace: &[u8]) -> Result<KernelLosses, ReadError> {
+//!     let (mut packets, mut lost) = (Packets::new(trace), KernelLosses::default());
+//!     while let Some(packet) = packets.next_packet()? {
+//!         lost.add(packet);
+//!     }
+//!     Ok(lost)
+//! }
+//!
+//! // {ftrace_events {lost_events: true}}
+//! let lost = lost_by_the_kernel(&[0x0a, 4, 0x0a, 2, 0x18, 1])?;
+//! assert!(lost.has_rings());
+//! assert_eq!((lost.events(), lost.marked_bundles(), lost.lines().len()), (0, 1, 1));
+//! # Ok::<(), ReadError>(())
+//! ```
+//!
 //! The bytes may be anything: what is not valid is left out, and a ledger is read up to 1024 entries.
 
 mod entry;
+mod kernel;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +54,7 @@ use protos::{
 use protozero::{Message, Reader, Value};
 
 pub use self::entry::{entry_json, entry_line};
+pub use self::kernel::KernelLosses;
 use crate::json::Json;
 
 /// Entries of a ledger that are kept. A service has at most 128 of one session.

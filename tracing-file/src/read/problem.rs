@@ -181,6 +181,12 @@ problems! {
          check that the program connects (with tracing-sdk: `init`)";
     ServiceLoss: Warning, "loss_ledger_not_empty", "entries",
         "the service says which programs lost data, and why; `tracebox stats` prints it";
+    KernelLoss: Warning, "ftrace_events_lost", "events",
+        "the kernel overwrote events before the probes read them; raise buffer_size_kb of linux.ftrace, lower \
+         drain_period_ms, or record fewer events";
+    KernelGap: Warning, "ftrace_cpu_has_data_loss", "cpu",
+        "before these events the kernel lost others, and no counters say how many; raise buffer_size_kb of \
+         linux.ftrace, lower drain_period_ms, or record fewer events";
     Loss: Warning, "packets_lost", "sequence",
         "packets before this one are missing; use a larger buffer or shared memory";
 }

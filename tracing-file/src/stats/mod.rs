@@ -33,6 +33,7 @@
 //!     for line in stats.lost.iter().flat_map(|lost| lost.lines("size_kb")) {
 //!         println!("lost, as the service says: {line}");
 //!     }
+//!     println!("{} events lost by the kernel", stats.kernel_lost.events());
 //!     println!("{:?} {:?}", stats.problems, stats.error);
 //! }
 //! # report(&tracing_file::stats::stats(&b""[..]));
@@ -50,8 +51,8 @@ use std::io::Read;
 
 use protozero::{Reader, Value};
 
-use crate::losses::{Losses, service_stats};
-use crate::packets::ReadError;
+use crate::losses::{KernelLosses, Losses, service_stats};
+use crate::packets::{Packet, ReadError};
 use crate::read::{EventKind, MEMORY_MAX, Problem, SequenceId, TraceReader};
 use crate::slices::{OutcomeKind, Slices};
 
@@ -123,6 +124,8 @@ pub struct Stats {
     pub problems: BTreeMap<Problem, u64>,
     /// What the service says that the recording lost; none if the trace has no statistics of a service.
     pub lost: Option<Losses>,
+    /// What the kernel lost of its events before they were read.
+    pub kernel_lost: KernelLosses,
     /// Why the rest of the file was not read.
     pub error: Option<ReadError>,
 }
@@ -215,6 +218,7 @@ impl Total {
 impl<R: Read> Counting<R> {
     fn packet(&mut self) {
         let packet = self.reader.packets.bytes();
+        self.stats.kernel_lost.add(Packet { place: self.reader.place(), bytes: packet });
         let (origin, bytes) = (Origin::read(packet), packet.len() as u64);
         if let Some(stats) = service_stats(packet) {
             // The last one counts all.

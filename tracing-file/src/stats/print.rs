@@ -33,14 +33,13 @@ impl Stats {
         }
         line(format_args!("events      {:>14}", self.events));
         line(format_args!("duration_ns {:>14}", self.duration_ns()));
-        line(format_args!("losses      {:>14}", self.losses));
-        if let Some(lost) = &self.lost {
-            line(format_args!("\nLOST, as the service says"));
-            let lines = lost.lines(BUFFER_SETTING);
-            if lines.is_empty() {
+        line(format_args!("losses      {:>14}  gaps in sequences", self.losses));
+        for (who, lost) in self.lost_lines() {
+            line(format_args!("\nLOST, as the {who} says"));
+            if lost.is_empty() {
                 line(format_args!("nothing"));
             }
-            for text in lines {
+            for text in lost {
                 line(format_args!("{}", visible(&text)));
             }
         }
@@ -91,6 +90,13 @@ impl Stats {
         out
     }
 
+    /// Who says what was lost, and the lines.
+    fn lost_lines(&self) -> Vec<(&'static str, Vec<String>)> {
+        let service = self.lost.iter().map(|lost| ("service", lost.lines(BUFFER_SETTING)));
+        let kernel = self.kernel_lost.has_rings().then(|| ("kernel", self.kernel_lost.lines()));
+        service.chain(kernel).collect()
+    }
+
     /// One JSON object, with at most `slices` names of slices.
     #[must_use]
     pub fn json(&self, slices: usize) -> String {
@@ -133,6 +139,9 @@ impl Stats {
             });
             if let Some(lost) = &self.lost {
                 json.fields("lost", |json| lost.json(json));
+            }
+            if self.kernel_lost.has_rings() {
+                json.fields("kernel_lost", |json| self.kernel_lost.json(json));
             }
             json.number("left_out", Some(self.left_out));
             let error = self.error.as_ref().map(ToString::to_string);

@@ -86,6 +86,29 @@ fn what_the_service_says_is_shown() {
 }
 
 #[test]
+fn what_the_kernel_lost_is_shown() {
+    let part = |phase: &str, overrun: u64| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: 2 ftrace_stats {{ phase: {phase} \
+             cpu_stats {{ cpu: 1 overrun: {overrun} }} }} }}"
+        )
+    };
+    let stats = |text: &str| stats(trace_bytes(text).as_slice());
+    let trace = part("START_OF_TRACE", 40) + &part("END_OF_TRACE", 47);
+    let shown = stats(&trace);
+    let table = shown.table(10);
+    let text =
+        "\nLOST, as the kernel says\nevents of the kernel that its rings had no space for: 7 (";
+    assert!(table.contains(text), "{table}");
+    let json = shown.json(1);
+    assert!(json.contains("\"kernel_lost\": {\n    \"events\": 7,"), "{json}");
+    let nothing = stats(&(trace + &part("START_OF_TRACE", 40)).replace("47", "40")).table(10);
+    assert!(nothing.contains("\nLOST, as the kernel says\nnothing\n"), "{nothing}");
+    let other = stats(TRACE);
+    assert!(!other.table(10).contains("LOST, as") && !other.json(1).contains("kernel_lost"));
+}
+
+#[test]
 fn a_broken_file_is_counted_up_to_its_error() {
     let stats = stats(b"\x0a\x00\x0a\x05".as_slice());
     assert_eq!((stats.packets, stats.error.map(|error| error.place().packet)), (1, Some(1)));
