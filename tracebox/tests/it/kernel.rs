@@ -148,6 +148,54 @@ fn a_signal_to_a_recording_leaves_the_kernel_as_found() {
     }
 }
 
+/// Events that the main rings of all processors have lost, since they were emptied.
+fn overrun() -> u64 {
+    let cpus = fs::read_dir(Path::new(TRACEFS).join("per_cpu")).unwrap();
+    let stats = cpus.map(|cpu| fs::read_to_string(cpu.unwrap().path().join("stats")).unwrap());
+    let lost = |stats: String| {
+        let line = stats.lines().find_map(|line| line.strip_prefix("overrun: ").map(str::to_owned));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    stats.map(lost).sum()
+}
+
+/// A file alone tells what its recorder told.
+#[test]
+fn a_file_tells_what_the_kernel_lost() {
+    let Some(_alone) = kernel() else { return };
+    let _claim = claim();
+    let world = World::new();
+    let small =
+        SCHED.replace("512", "16").replace("drain_period_ms: 100", "drain_period_ms: 60000");
+    let small =
+        small.replace("ftrace_config {", "ftrace_config { ftrace_events: 'raw_syscalls/sys_enter'");
+    world.write("config", &small);
+    let mut recording = world.start("tracebox -c config --txt -o trace");
+    wait_until_recorded(&mut recording);
+    let mut nowhere = File::create("/dev/null").unwrap();
+    loop {
+        let before = overrun();
+        (0..10_000).for_each(|_| nowhere.write_all(b"0").unwrap());
+        if overrun() > before {
+            break;
+        }
+        assert!(recording.child.try_wait().unwrap().is_none(), "it ended");
+    }
+    recording.signal(Signal::INT);
+    let ran = recording.end().good();
+    let what = "events of the kernel that its rings had no space for: ";
+    let (_, told) = ran.stderr.split_once(what).unwrap_or_else(|| panic!("{ran:?}"));
+    let (events, _) = told.split_once(' ').unwrap();
+    let stats = world.run("tracebox stats trace").good();
+    let told =
+        format!("\nLOST, as the kernel says\n{what}{events} (raise buffer_size_kb of linux.ftrace");
+    assert!(stats.text().contains(&told), "{ran:?} {stats:?}");
+    let lint = world.run("tracebox lint trace");
+    assert_eq!(lint.code, Some(1), "{lint:?}");
+    let told = format!(": warning: ftrace_events_lost (events {events}): ");
+    assert!(lint.text().contains(&told), "{ran:?} {lint:?}");
+}
+
 /// The data sources end while a session records, or the service does.
 #[test]
 fn probes_that_end_leave_the_kernel_as_found() {

@@ -127,7 +127,7 @@ fn subscriber(is_compact: bool, has_all: bool) -> (Subscriber, Vec<u8>) {
     });
     let syscalls = Syscalls::Only([0, 1, 2].into());
     let (unknown, failed, notes) = (Vec::new(), Vec::new(), Vec::new());
-    let active = Active { events, syscalls, unknown, failed, notes };
+    let active = Active { events, syscalls, unknown, failed, notes, rings: Vec::new() };
     let rule = |kind: &str, allow| FtraceConfigPrintFilterRule {
         r#match: Some(FtraceConfigPrintFilterRuleMatch::AtraceMsg(
             FtraceConfigPrintFilterRuleAtraceMessage {

@@ -182,6 +182,7 @@ fn start(
         unknown: Vec::new(),
         failed: Vec::new(),
         notes: Vec::new(),
+        rings: Vec::new(),
     };
     let rule = |prefix: &String| FtraceConfigPrintFilterRule {
         r#match: Some(FtraceConfigPrintFilterRuleMatch::Prefix(prefix.clone())),

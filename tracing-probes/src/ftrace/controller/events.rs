@@ -9,7 +9,7 @@ use crate::ftrace::table::choice::Choice;
 use crate::ftrace::table::kind::Pointers;
 use crate::ftrace::table::plans::Plans;
 use crate::ftrace::table::{FieldIds, Options, Table};
-use crate::ftrace::tracefs::{Tracefs, printk_formats};
+use crate::ftrace::tracefs::{CpuStats, Tracefs, printk_formats};
 
 /// What is known of the events of this kernel. It is read when the first session starts, and kept.
 #[derive(Debug, Default)]
@@ -27,6 +27,8 @@ pub(super) struct Recording {
     pub(super) failed: Vec<String>,
     /// What else its user should know.
     pub(super) errors: Vec<String>,
+    /// Counters of the rings before its events were on, by CPU.
+    pub(super) rings: Vec<(u32, CpuStats)>,
 }
 
 impl Events {
@@ -71,7 +73,8 @@ pub(super) fn recorded(
         failed.push("perfetto/compact_sched (unexpected sched event format)".to_owned());
         errors.push(format!("compact_sched: {why}; events are written one by one"));
     }
-    Recording { plans, filter, unknown: active.unknown.clone(), failed, errors }
+    let (unknown, rings) = (active.unknown.clone(), active.rings.clone());
+    Recording { plans, filter, unknown, failed, errors, rings }
 }
 
 /// The system calls that return a new descriptor: open, openat, socket, dup, dup2, dup3.

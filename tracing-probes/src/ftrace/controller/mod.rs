@@ -36,7 +36,7 @@ use super::pace;
 use super::subscriber::{Subscriber, Wishes};
 use super::symbols::Symbols;
 use super::table::kind::Pointers;
-use super::tracefs::{Directory, Tracefs};
+use super::tracefs::{CpuStats, Directory, Tracefs, ring_stats};
 use crate::output::Output;
 
 /// What the controller needs beside tracefs.
@@ -211,7 +211,7 @@ impl<W: Output> Controller<W> {
         self.retains_symbols |= retains && self.symbols.is_some();
         let subscriber =
             Subscriber::new(Wishes { plans: events.plans, has_symbols, filter: events.filter });
-        let (is_preserved, before) = self.found(&directory);
+        let (is_preserved, before) = self.found(&directory, events.rings);
         let setup = stats::Setup {
             unknown: events.unknown,
             failed: events.failed,
@@ -226,13 +226,13 @@ impl<W: Output> Controller<W> {
     }
 
     /// What a session that starts finds: whether the ring was taken as it was, and its statistics.
-    fn found(&self, directory: &Directory) -> (bool, stats::Now) {
+    fn found(&self, directory: &Directory, rings: Vec<(u32, CpuStats)>) -> (bool, stats::Now) {
         let Some(in_use) = self.directories.get(directory) else {
             return (false, stats::Now::default());
         };
         let is_preserved = in_use.mux.instance().is_some_and(|state| state.is_preserved);
         let (sizes, symbols) = (in_use.ring_sizes(), self.symbols.as_ref());
-        (is_preserved, stats::Now::read(&*self.tracefs, directory, sizes, symbols))
+        (is_preserved, stats::Now::read(&*self.tracefs, rings, sizes, symbols))
     }
 
     /// Reads the kernel's symbols, if they have not been read.
@@ -337,7 +337,8 @@ impl<W: Output> Controller<W> {
                 continue;
             }
             let sizes = in_use.ring_sizes();
-            let now = stats::Now::read(&*self.tracefs, directory, sizes, symbols);
+            let rings = ring_stats(&*self.tracefs, directory);
+            let now = stats::Now::read(&*self.tracefs, rings, sizes, symbols);
             for (id, session) in &mut in_use.sessions {
                 if ids.contains(id) {
                     stats::write(&mut session.out, &session.setup, &now, &session.subscriber);
@@ -413,8 +414,7 @@ impl<W: Output> Controller<W> {
 /// The events that the kernel lost while a session recorded, for its user. The rings count them; what their pages tell
 /// is less, because a full page has no place for a number. `None`: nothing was lost.
 fn lost<W>(tracefs: &dyn Tracefs, directory: &Directory, session: &Session<W>) -> Option<String> {
-    let counted =
-        stats::Now::read(tracefs, directory, [0; 2], None).lost_since(&session.setup.before);
+    let counted = session.setup.before.lost_until(&ring_stats(tracefs, directory));
     match (counted, session.subscriber.lost()) {
         (0, 0) => None,
         (counted, marked) if counted >= marked => Some(counted.to_string()),

@@ -41,19 +41,15 @@ pub(super) struct Now {
 }
 
 impl Now {
-    /// Reads the statistics of an instance. A file that cannot be read is left out, and no other one.
+    /// Reads the statistics of an instance, but for the counters of its rings.
     pub(super) fn read(
         tracefs: &dyn Tracefs,
-        directory: &Directory,
+        cpus: Vec<(u32, CpuStats)>,
         ring_sizes: [usize; 2],
         symbols: Option<&Symbols>,
     ) -> Self {
-        let cpu = |cpu: u32| {
-            let text = tracefs.read(&directory.path(&format!("per_cpu/cpu{cpu}/stats"))).ok()?;
-            Some((cpu, cpu_stats(&text)))
-        };
         Self {
-            cpus: (0..directory.cpus(tracefs)).filter_map(cpu).collect(),
+            cpus,
             kprobes: kprobe_profile(&tracefs.read("kprobe_profile").unwrap_or_default()),
             symbols: symbols.map_or(0, Symbols::len),
             symbols_bytes: symbols.map_or(0, Symbols::bytes),
@@ -61,17 +57,17 @@ impl Now {
         }
     }
 
-    /// The events that the rings lost since `before`.
-    pub(super) fn lost_since(&self, before: &Self) -> u64 {
+    /// The events that the rings lost since then.
+    pub(super) fn lost_until(&self, rings: &[(u32, CpuStats)]) -> u64 {
         let lost = |stats: &CpuStats| {
             stats.overrun.saturating_add(stats.commit_overrun).saturating_add(stats.dropped_events)
         };
         let cpu = |(cpu, stats): &(u32, CpuStats)| {
-            let found = before.cpus.iter().find(|(before, _)| before == cpu);
+            let found = self.cpus.iter().find(|(before, _)| before == cpu);
             // Without the value before, nobody knows what is new.
             found.map_or(0, |(_, before)| lost(stats).saturating_sub(lost(before)))
         };
-        self.cpus.iter().map(cpu).fold(0, u64::saturating_add)
+        rings.iter().map(cpu).fold(0, u64::saturating_add)
     }
 
     fn write(&self, to: &mut FtraceStatsWriter<'_>, has_kprobes: bool) {

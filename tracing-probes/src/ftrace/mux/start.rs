@@ -9,7 +9,7 @@ use super::journal::{Transaction, Until};
 use super::kprobes::{self, KprobeKind};
 use super::{exclusive, filters, graph};
 use crate::ftrace::config::{Config, EventName, GenericEvents, Graph, Refusal, Syscalls};
-use crate::ftrace::tracefs::Directory;
+use crate::ftrace::tracefs::{CpuStats, Directory, ring_stats};
 
 /// How full the ring is when a reader that waits is woken, percent.
 pub(super) const PERCENT: &str = "buffer_percent";
@@ -39,6 +39,8 @@ pub(crate) struct Active {
     pub(crate) failed: Vec<String>,
     /// What else its user should know.
     pub(crate) notes: Vec<String>,
+    /// Counters of the rings before its events were on, by CPU.
+    pub(crate) rings: Vec<(u32, CpuStats)>,
 }
 
 /// An event that a session records.
@@ -77,6 +79,7 @@ pub(super) fn start(
         unknown,
         failed: Vec::new(),
         notes: config.notes.clone(),
+        rings: Vec::new(),
     };
     let instance = match parts.before.instance {
         Some(instance) => {
@@ -85,6 +88,8 @@ pub(super) fn start(
         }
         None => begin(transaction, directory, config, parts.machine, &mut active.notes)?,
     };
+    // A small ring may lose events before the start is over.
+    active.rings = ring_stats(transaction.tracefs(), directory);
     let mut kernel = Kernel {
         instance: Some(instance),
         on: parts.before.on.clone(),

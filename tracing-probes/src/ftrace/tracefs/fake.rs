@@ -41,7 +41,10 @@ pub(crate) struct Fake {
     printed: RefCell<BTreeMap<String, Vec<u8>>>,
     /// Files that cannot be read or changed, and the error.
     denied: RefCell<BTreeMap<String, i32>>,
+    /// Files that can be read and not changed, and the error.
     unwritable: RefCell<BTreeMap<String, i32>>,
+    /// By file: another one, and what it has as soon as the first one is written.
+    effects: RefCell<BTreeMap<String, [String; 2]>>,
     scripts: Rc<RefCell<BTreeMap<String, VecDeque<Next>>>>,
     open_pipes: Rc<Cell<usize>>,
     next_id: Cell<u32>,
@@ -74,6 +77,7 @@ impl Fake {
             printed: RefCell::default(),
             denied: RefCell::default(),
             unwritable: RefCell::default(),
+            effects: RefCell::default(),
             scripts: Rc::default(),
             open_pipes: Rc::default(),
             next_id: Cell::new(100),
@@ -155,6 +159,12 @@ impl Fake {
     /// This file can be read, and not written, from now on.
     pub(crate) fn fail_writes(&self, path: &str, errno: i32) {
         self.unwritable.borrow_mut().insert(path.to_owned(), errno);
+    }
+
+    /// Writing to `path` sets another file.
+    pub(crate) fn set_on_write(&self, path: &str, other: &str, text: &str) {
+        let effect = [other.to_owned(), text.to_owned()];
+        self.effects.borrow_mut().insert(path.to_owned(), effect);
     }
 
     /// After so many changes, one fails.
@@ -408,7 +418,11 @@ impl Tracefs for Fake {
 
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let text = self.begin_change("write", path, bytes)?;
-        self.command(path, &text)
+        self.command(path, &text)?;
+        if let Some([other, text]) = self.effects.borrow().get(path) {
+            self.set(other, text);
+        }
+        Ok(())
     }
 
     fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {

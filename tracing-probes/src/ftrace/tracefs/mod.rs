@@ -15,6 +15,7 @@
 #[cfg(test)]
 pub(super) mod fake;
 mod mounted;
+mod rings;
 mod text;
 
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 
 pub use self::mounted::FTRACE_ROOTS;
 pub(crate) use self::mounted::{Mounted, find_root};
+pub(crate) use self::rings::ring_stats;
 pub(crate) use self::text::{
     BufferKb, CPUS_MAX, CpuStats, KprobeProfile, Stamp, buffer_kb, clocks, cpu_list, cpu_stats,
     cpus_of_mask, events_listed, functions_listed, kprobe_profile, mask_of_cpus, printk_formats,

@@ -133,6 +133,33 @@ fn lost_events_are_counted() {
     assert_eq!(world.here.log.take().len(), 0);
 }
 
+/// What a ring loses as soon as an event is on is lost by the session, however long the rest of its start takes.
+#[test]
+fn the_counters_of_the_start_are_those_before_the_first_event() {
+    let mut world = World::new();
+    let other = FtraceConfig { instance_name: Some("other".to_owned()), ..wants(&[IDLE]) };
+    let preserving = FtraceConfig { preserve_ftrace_buffer: Some(true), ..wants(&[FREQUENCY]) };
+    let further = wants(&[IDLE]);
+    for (id, session, prefix) in [
+        (1, wants(&[FREQUENCY]), ""),
+        (2, further, ""),
+        (3, other, "instances/other/"),
+        (4, preserving, ""),
+    ] {
+        if id == 4 {
+            world.controller.reset();
+        }
+        let enable = format!("{prefix}events/{}/enable", session.ftrace_events[0]);
+        let stats = format!("{prefix}per_cpu/cpu0/stats");
+        world.fake.set(&stats, "overrun: 100\n");
+        world.fake.set_on_write(&enable, &stats, "overrun: 160\n");
+        let packets = world.start(id, session).unwrap();
+        world.controller.flush(&[id], &mut |_, _| {});
+        let told: Vec<_> = packets.stats().iter().map(|stats| stats.cpu_stats[0].overrun).collect();
+        assert_eq!(told[told.len() - 2..], [Some(100), Some(160)], "session {id}");
+    }
+}
+
 /// The rings count all losses, where a full page tells only that there was one.
 #[test]
 fn lost_events_are_those_that_the_rings_count() {
