@@ -142,7 +142,7 @@ impl LossScanner {
         if let Some(stats) = ftrace_stats {
             let place = Place { packet: self.packets, ..Place::default() };
             self.ftrace.lost.add(Packet { place, bytes: packet });
-            self.ftrace.add(stats);
+            self.ftrace.add(sequence, stats);
         }
         self.packets += 1;
         self.seeks_event &= !is_event || pid == u64::from(std::process::id());

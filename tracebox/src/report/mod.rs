@@ -7,7 +7,7 @@ use tracing_file::losses::{Losses, UNANSWERED};
 
 use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
-use crate::ftrace_notes::FtraceNotes;
+use crate::ftrace_notes::{FTRACE, FtraceNotes};
 use crate::output::Written;
 
 /// The snapshots of a session with `CLONE_SNAPSHOT` triggers.
@@ -196,11 +196,9 @@ impl Outcome {
     }
 
     fn losses(&self) -> Vec<String> {
-        let stats = self.stats.clone().map(|stats| self.without_refusal(stats));
+        let stats = self.stats.clone().map(|stats| self.without_refusals(stats));
         let mut lost = stats.map(|stats| losses(&stats, self.buffer_setting)).unwrap_or_default();
-        if let Some(why) = &self.ftrace.refused {
-            lost.push(format!("linux.ftrace recorded nothing: {why}"));
-        }
+        lost.extend(self.ftrace.refusals());
         lost.extend(self.ftrace.lost.lines());
         if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
             lost.push(UNANSWERED.into());
@@ -212,14 +210,23 @@ impl Outcome {
         lost
     }
 
-    /// The service knows that probes refused, and not why. If the trace says why, that is enough.
-    fn without_refusal(&self, mut stats: TraceStats) -> TraceStats {
-        if let (Some(_), Some(ledger)) = (&self.ftrace.refused, &mut stats.loss_ledger) {
-            ledger.entries.retain(|entry| {
-                entry.reason != Some(LossLedgerReason::REASON_INSTANCE_REFUSED)
-                    || entry.data_source_name.as_deref() != Some("linux.ftrace")
-            });
-        }
+    /// The service knows how many data sources refused, and not why. If the trace says why, that is enough.
+    fn without_refusals(&self, mut stats: TraceStats) -> TraceStats {
+        let mut told = self.ftrace.refused_count(FTRACE);
+        let Some(ledger) = stats.loss_ledger.as_mut().filter(|_| told != 0) else { return stats };
+        ledger.entries.retain_mut(|entry| {
+            if entry.reason != Some(LossLedgerReason::REASON_INSTANCE_REFUSED)
+                || entry.data_source_name.as_deref() != Some(FTRACE)
+            {
+                return true;
+            }
+            let count = entry.count.unwrap_or(0);
+            let left = count.saturating_sub(told);
+            told = told.saturating_sub(count);
+            // The name is that of the first one: what is left may be others of that producer.
+            (entry.data_source_name, entry.count) = (None, Some(left));
+            left != 0
+        });
         stats
     }
 

@@ -200,29 +200,38 @@ fn events_that_the_kernel_lost() {
     assert_eq!(lost.verdict(true).unwrap_err().code, EXIT_LOST);
 }
 
-/// The reason of the probes stands in place of the one that the service guesses.
+/// The reasons of the probes stand in place of those that the service guesses, for as many as there are.
 #[test]
-fn a_session_that_the_probes_of_the_kernel_refused() {
-    let entry = |name: &str| LossLedgerEntry {
+fn data_sources_that_the_probes_of_the_kernel_refused() {
+    let entry = |name: &str, count: u64| LossLedgerEntry {
         reason: Some(LossLedgerReason::REASON_INSTANCE_REFUSED),
         data_source_name: Some(name.to_owned()),
-        count: Some(1),
+        count: Some(count),
         ..LossLedgerEntry::default()
     };
-    let stats = TraceStats {
+    let stats = |count| TraceStats {
         loss_ledger: Some(LossLedger {
-            entries: vec![entry("linux.ftrace"), entry("other")],
+            entries: vec![entry("linux.ftrace", count), entry("other", 1)],
             ..LossLedger::default()
         }),
         ..TraceStats::default()
     };
     let mut ftrace = FtraceNotes::default();
-    ftrace.refused = Some("no rights".to_owned());
-    let refused = Outcome { ftrace, ..outcome(Some(stats.clone())) };
-    let lines = refused.lines();
-    assert!(lines[1].ends_with("; linux.ftrace recorded nothing: no rights"), "{lines:?}");
-    assert!(lines[1].starts_with("Lost: other of "), "{lines:?}");
-    assert_eq!(refused.verdict(true).unwrap_err().code, EXIT_LOST);
-    let lines = outcome(Some(stats)).lines();
-    assert!(lines[1].starts_with("Lost: linux.ftrace of "), "{lines:?}");
+    for (sequence, why) in [(1, "no rights"), (2, "no name")] {
+        let errors = Some(format!("linux.ftrace records nothing: {why}"));
+        let stats = FtraceStats { atrace_errors: errors, ..FtraceStats::default() };
+        ftrace.add(sequence, &stats.encode_to_vec());
+    }
+    let refused = |count| Outcome { ftrace: ftrace.clone(), ..outcome(Some(stats(count))) };
+    let lines = refused(2).lines();
+    let told = "; linux.ftrace recorded nothing: no name; linux.ftrace recorded nothing: no rights";
+    assert!(lines[1].ends_with(told), "{lines:?}");
+    assert!(lines[1].starts_with("Lost: other of a program: "), "{lines:?}");
+    assert_eq!(refused(2).verdict(true).unwrap_err().code, EXIT_LOST);
+    // Two more, which left no reason. The name is that of the first of all.
+    let lines = refused(4).lines();
+    assert!(lines[1].starts_with("Lost: data sources of a program and 1 more: "), "{lines:?}");
+    assert!(lines[1].ends_with(told), "{lines:?}");
+    let lines = outcome(Some(stats(4))).lines();
+    assert!(lines[1].starts_with("Lost: linux.ftrace of a program and 3 more: "), "{lines:?}");
 }

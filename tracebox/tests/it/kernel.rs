@@ -123,6 +123,8 @@ fn wait_until_recorded(process: &mut Daemon) {
     }
 }
 
+const SESSION: &str = "buffers { size_kb: 4096 } duration_ms: 100";
+
 const SCHED: &str = "buffers { size_kb: 4096 } duration_ms: 120000 data_sources { config { name: 'linux.ftrace' \
                      ftrace_config { ftrace_events: 'sched/sched_switch' buffer_size_kb: 512 \
                      symbolize_ksyms: true drain_period_ms: 100 } } }";
@@ -257,6 +259,40 @@ fn a_second_recording_leaves_the_kernel_to_the_first() {
     // The next one has it.
     let third = world.run("tracebox -c second --txt -o third").good();
     assert!(!third.stderr.contains("recorded nothing"), "{third:?}");
+}
+
+/// Some of the data sources of a name are refused, each for its own reason. The others record.
+#[test]
+fn each_refused_data_source_is_told() {
+    let Some(_alone) = kernel() else { return };
+    let _claim = claim();
+    let world = World::new();
+    let source = |name: &str, config: &str| {
+        format!("data_sources {{ config {{ name: 'linux.{name}' {config} }} }} ")
+    };
+    let ftrace = |config: &str| source("ftrace", &format!("ftrace_config {{ {config} }}"));
+    let sources = [
+        ftrace("ftrace_events: 'sched/sched_switch' buffer_size_kb: 512"),
+        ftrace("instance_name: '../up'"),
+        ftrace("instance_name: 'tests-have-none'"),
+        ftrace("instance_name: 'tests-have-none'"),
+        source("frozen_ftrace", ""),
+    ];
+    world.write("config", &format!("{SESSION} {}", sources.concat()));
+    let ran = world.run("tracebox -c config --txt -o trace").good();
+    let told = ran.stderr.lines().find(|line| line.contains("Lost: ")).unwrap();
+    let (_, losses) = told.split_once("Lost: ").unwrap();
+    let losses: Vec<&str> = losses.split("; ").collect();
+    let is_one = |begin: &str, reason: &str| {
+        let is_it = |loss: &&&str| loss.starts_with(begin) && loss.contains(reason);
+        losses.iter().filter(is_it).count() == 1
+    };
+    let recorded = "recorded nothing: instance_name";
+    assert!(is_one(&format!("a linux.ftrace data source {recorded}"), "`../up`"), "{told}");
+    assert!(is_one("2 linux.ftrace data sources recorded nothing: ", "tests-have-none"), "{told}");
+    assert!(is_one(&format!("a linux.frozen_ftrace data source {recorded}"), "missing"), "{told}");
+    assert!(!told.contains("its program refused"), "{told}");
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::FtraceEvents(_))));
 }
 
 /// What could be recorded is, and one line says what is missing, and how to get it.
