@@ -125,7 +125,7 @@ impl FtraceNotes {
         };
         let unknown = line("Not recorded, because this kernel does not have it", &self.unknown);
         let failed =
-            line("Not recorded, because the kernel does not let it be recorded", &self.failed);
+            line("Not recorded, because the kernel or the config does not allow it", &self.failed);
         let remarks = self.remarks.iter().take(SHOWN_MAX);
         let remarks = remarks.map(|remark| format!("linux.ftrace: {remark}"));
         unknown.into_iter().chain(failed).chain(remarks).collect()

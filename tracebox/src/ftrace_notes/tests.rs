@@ -32,7 +32,7 @@ fn what_is_missing() {
         notes("", &["mmc", "a/b"], &["c/d"]).lines(),
         [
             "Not recorded, because this kernel does not have it: a/b, mmc",
-            "Not recorded, because the kernel does not let it be recorded: c/d",
+            "Not recorded, because the kernel or the config does not allow it: c/d",
         ]
     );
 }

@@ -201,6 +201,12 @@ impl Config {
                 "instance_name: categories and apps are for the main instance alone; name events instead",
             );
         }
+        if checked.is_userspace_only && !checked.categories.is_empty() {
+            notes.push(
+                "atrace_categories record no events of the kernel, because atrace_userspace_only is set: leave that out"
+                    .to_owned(),
+            );
+        }
         if config.throttle_rss_stat == Some(true) {
             notes.push(
                 "throttle_rss_stat is not used: mainline kernels have no such event".to_owned(),

@@ -178,6 +178,17 @@ fn values_that_are_not_used() {
     assert_eq!(percent(101), (None, false, 1));
     assert!(!with(|_| {}).unwrap().wants_polls);
     assert_eq!(with(|c| c.throttle_rss_stat = Some(true)).unwrap().notes.len(), 1);
+    let userspace = |categories: &[&str]| {
+        let edit = |c: &mut FtraceConfig| {
+            c.atrace_userspace_only = Some(true);
+            c.atrace_categories = strings(categories);
+        };
+        with(edit).unwrap().notes
+    };
+    assert_eq!(userspace(&[]), Vec::<String>::new());
+    let notes = userspace(&["sched", "idle"]);
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("because atrace_userspace_only is set"), "{notes:?}");
 }
 
 #[test]
@@ -350,11 +361,12 @@ fn events_of_categories_and_other_fields() {
         ]
     );
     assert_eq!(unknown, ["nonsense", "mmc"]);
+    // The kernel may have them: it is the config that leaves them out.
     let userspace = |c: &mut FtraceConfig| {
-        c.atrace_categories = strings(&["sched"]);
+        c.atrace_categories = strings(&["sched", "nonsense"]);
         c.atrace_userspace_only = Some(true);
     };
-    assert_eq!(wanted(userspace), (strings(&["ftrace/print"]), strings(&["sched"])));
+    assert_eq!(wanted(userspace), (strings(&["ftrace/print"]), Vec::new()));
     assert_eq!(wanted(|c| c.atrace_apps = strings(&["a"])).0, ["ftrace/print"]);
     let syscalls = wanted(|c| c.syscall_events = strings(&["sys_read"])).0;
     assert_eq!(syscalls, ["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"]);

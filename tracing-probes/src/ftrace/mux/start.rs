@@ -206,13 +206,25 @@ impl Adding<'_> {
             (false, GenericEvents::Legacy) => EventKind::Generic { is_dense: false },
             (false, GenericEvents::Off) => {
                 let format = self.parts.directory.path(&event.file("format"));
-                let exists = transaction.tracefs().exists(&format);
-                let list = if exists { &mut self.active.failed } else { &mut self.active.unknown };
-                list.push(event.to_string());
+                match transaction.tracefs().exists(&format) {
+                    true => self.leave_out(event),
+                    false => self.active.unknown.push(event.to_string()),
+                }
                 return Ok(());
             }
         };
         self.enable(transaction, event, kind)
+    }
+
+    /// The config does not want this event, which the kernel has. Failed events have no reasons: a note has it, once.
+    fn leave_out(&mut self, event: &EventName) {
+        const WHY: &str =
+            "events outside the schema are not recorded, because disable_generic_events is set";
+        let Active { failed, notes, .. } = &mut *self.active;
+        failed.push(event.to_string());
+        if !notes.iter().any(|note| note == WHY) {
+            notes.push(WHY.to_owned());
+        }
     }
 
     /// Reads the format, each time anew, and switches the event on.

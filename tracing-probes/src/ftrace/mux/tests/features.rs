@@ -406,6 +406,25 @@ fn events_outside_the_schema() {
     assert_eq!(off, (None, unknown(), strings(&["user/made_by_hand"])));
 }
 
+/// A failed event has no reason, so one line says that it is not the kernel's.
+#[test]
+fn the_config_leaves_events_outside_the_schema_out() {
+    let notes = |names: &[&str]| {
+        let mut world = World::new();
+        world.fake.set("events/user/second/format", "ID: 9\n");
+        let edit = |config: &mut FtraceConfig| {
+            config.ftrace_events = strings(names);
+            config.disable_generic_events = Some(true);
+        };
+        world.run(1, edit).unwrap().notes
+    };
+    assert_eq!(notes(&["sched/sched_switch", "user/nonsense"]), Vec::<String>::new());
+    assert_eq!(
+        notes(&["user/made_by_hand", "user/second"]),
+        ["events outside the schema are not recorded, because disable_generic_events is set"]
+    );
+}
+
 /// The kernel may refuse one switch and take the other, or refuse both.
 #[test]
 fn switches_of_events_that_fail() {
