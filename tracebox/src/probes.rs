@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 use tracing_core::abi::ipc::port::ProducerPort;
 use tracing_core::client::connection::Connection;
 use tracing_core::client::producer::Producer;
-use tracing_probes::FtraceOptions;
+use tracing_probes::{FtraceOptions, Root};
 
 use crate::background::{self, Started};
 use crate::cli;
@@ -32,7 +32,10 @@ impl Sources {
     pub fn attach(connection: Box<dyn Connection<ProducerPort>>) -> Result<Self, Failure> {
         let what = "cannot start the built-in data sources";
         let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
-        tracing_probes::register_all(&producer, FtraceOptions::default()).context(what)?;
+        // What they lack is told in the terminal of the user, beside the progress line.
+        let root = Root::at("/", |line| console::log(&format!("probes: {line}")));
+        let options = FtraceOptions::default();
+        tracing_probes::register_all_at(&producer, &root, options).context(what)?;
         // A session that begins before the registration would begin without these data sources.
         if !producer.sync(REGISTER_WAIT) {
             return Err(Failure::new(format_args!("{what}: the service does not answer")));

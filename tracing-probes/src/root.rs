@@ -1,7 +1,7 @@
 //! The root of all files that probes read: the real one, or a directory of a test.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -22,10 +22,11 @@ impl Root {
     /// `/`, with warnings to stderr.
     #[must_use]
     pub fn system() -> Self {
-        Self::at("/", |line| eprintln!("probes: {line}"))
+        // A log that nobody reads any more is no reason to end.
+        Self::at("/", |line| _ = io::stderr().write_all(format!("probes: {line}\n").as_bytes()))
     }
 
-    /// Another directory, which has `proc` and `sys` in it; for tests. Warnings go to `log`.
+    /// A directory that has `proc` and `sys` in it: `/`, or one of a test. Warnings go to `log`.
     pub fn at(path: impl Into<PathBuf>, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { path: path.into(), log: Arc::new(log), warned: Arc::default() }
     }

@@ -49,6 +49,46 @@ fn a_data_source_that_is_not_built_in() {
     assert!(!world.path("trace").exists());
 }
 
+/// Data sources of this process tell the user what they cannot record.
+#[test]
+fn what_a_data_source_lacks_is_told() {
+    let world = World::new();
+    world.write("c", LACKING);
+    let ran = world.run("tracebox -c c --txt -o trace").good();
+    let has_packets =
+        has(&world.packets("trace"), |data| matches!(data, TracePacketData::Battery(_)));
+    let told = ran.stderr.lines().filter(|line| line.contains("has no battery")).count();
+    assert_eq!(told, usize::from(!has_packets), "{ran:?}");
+}
+
+/// Nobody reads what they tell: that is no reason to end, for a recorder and for a daemon.
+#[test]
+fn data_sources_record_without_a_reader_of_their_log() {
+    // It comes with the last flush.
+    let has_count = |data: &_| matches!(data, TracePacketData::JournaldEvent(event) if event.num_total.is_some());
+    let world = World::new();
+    world.write("c", LACKING);
+    let mut recorder = world.start("tracebox -c c --txt -o trace");
+    recorder.stop_reading();
+    recorder.end().good();
+    assert!(has(&world.packets("trace"), has_count));
+
+    let _traced = world.traced();
+    let mut probes = world.start("tracebox traced_probes");
+    probes.stop_reading();
+    probes.wait_for(&world, |state| {
+        let mut names = state.data_sources.iter().filter_map(|of| of.ds_descriptor.as_ref());
+        names.any(|of| of.name.as_deref() == Some("linux.systemd_journald"))
+    });
+    world.run("perfetto -c c --txt -o of-daemon").good();
+    assert!(has(&world.packets("of-daemon"), has_count));
+}
+
+/// Machines without batteries, or without a journal, are common.
+const LACKING: &str = "buffers { size_kb: 512 } duration_ms: 100
+    data_sources { config { name: 'linux.sysfs_power' } }
+    data_sources { config { name: 'linux.systemd_journald' } }";
+
 #[test]
 fn two_recordings_into_one_file() {
     let world = World::new();

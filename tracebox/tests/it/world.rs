@@ -201,6 +201,12 @@ impl Daemon {
         self.log.get_ref()
     }
 
+    /// Closes the end of the pipe that its log goes to.
+    pub fn stop_reading(&mut self) {
+        let nothing = std::fs::File::open("/dev/null").unwrap();
+        self.log = BufReader::new(std::os::fd::OwnedFd::from(nothing).into());
+    }
+
     /// Reads its stderr up to a line with `text`.
     pub fn read_until(&mut self, text: &str) -> String {
         let mut line = String::new();

@@ -15,6 +15,9 @@ use crate::probe::Shared;
 /// Folders that may have the program. The environment of a daemon is not asked.
 const FOLDERS: [&str; 3] = ["usr/bin", "bin", "run/current-system/sw/bin"];
 
+/// Folders with the journals of machines.
+const JOURNALS: [&str; 2] = ["run/log/journal", "var/log/journal"];
+
 /// Entries that one instance has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox(Mutex<(VecDeque<Arc<Entry>>, usize)>);
@@ -71,6 +74,7 @@ impl Journal {
             );
             return None;
         };
+        self.check_journal();
         let boot_id = self.root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot_id = boot_id.bytes().filter(|byte| *byte != b'-').collect();
         match Following::begin(Command::new(program), boot_id) {
@@ -82,6 +86,33 @@ impl Journal {
                 ));
                 None
             }
+        }
+    }
+
+    /// `journalctl` prints what this user may read, and does not tell what that leaves out.
+    fn check_journal(&self) {
+        let machine = self.root.read_line("etc/machine-id").unwrap_or_default();
+        if machine.len() != 32 || !machine.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return;
+        }
+        let mut is_there = false;
+        for folder in JOURNALS {
+            let path = format!("{folder}/{machine}/system.journal");
+            match self.root.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => self.root.warn_once(&format!(
+                    "systemd_journald: /{path} cannot be read: {error}; so only entries of this user are recorded: \
+                     record as root, or as a member of the group systemd-journal"
+                )),
+                Ok(_) => {}
+            }
+            is_there = true;
+        }
+        if !is_there {
+            self.root.warn_once(
+                "systemd_journald: this machine has no system.journal below /run/log/journal and /var/log/journal, so \
+                 nothing is recorded until there is one: start systemd-journald",
+            );
         }
     }
 

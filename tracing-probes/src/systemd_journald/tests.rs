@@ -14,6 +14,8 @@ use crate::tests::{Packets, World};
 /// Later than any test starts, microseconds.
 const LATE_US: u64 = 9_000_000_000_000_000;
 
+const MACHINE: &str = "00112233445566778899aabbccddeeff";
+
 /// Puts a program in the place of `journalctl`.
 fn install(world: &World, script: &str) {
     world.put("usr/bin/journalctl", format!("#!/bin/sh\n{script}\n"));
@@ -84,7 +86,13 @@ fn world() -> (World, MutexGuard<'static, ()>) {
     static ALONE: Mutex<()> = Mutex::new(());
     let world = World::new();
     world.put("proc/sys/kernel/random/boot_id", "b0-07\n");
+    world.put("etc/machine-id", format!("{MACHINE}\n")).put(&journal("run"), "");
     (world, lock(&ALONE))
+}
+
+/// The journal of the system in one of its folders.
+fn journal(folder: &str) -> String {
+    format!("{folder}/log/journal/{MACHINE}/system.journal")
 }
 
 #[test]
@@ -242,4 +250,46 @@ fn a_program_that_does_not_run_is_told() {
     record(&world, &[DataSourceConfig::default()]);
     let log = world.log();
     assert!(log.len() == 1 && log[0].contains("does not run"), "{log:?}");
+}
+
+/// The program then prints the entries of this user, and tells nobody that there are more.
+#[test]
+fn a_journal_that_this_user_may_not_read_is_told_once() {
+    let (world, _alone) = world();
+    let own = entry("PRIORITY=1\nMESSAGE=own");
+    install_printing(&world, own.as_bytes());
+    // Root may read all files, but no link to itself.
+    let path = world.dir.path().join(journal("var"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    for _ in 0..2 {
+        let packets = record(&world, &[DataSourceConfig::default()]).remove(0);
+        assert_eq!(messages(&packets), ["own"]);
+    }
+    let log = world.log();
+    let told: Vec<_> = log.iter().filter(|line| line.contains("cannot be read: ")).collect();
+    let [told] = told[..] else { panic!("{log:?}") };
+    assert!(told.contains(&format!("/{} cannot be read", journal("var"))), "{told}");
+    assert!(told.contains("only entries of this user are recorded"), "{told}");
+    assert!(told.ends_with("as root, or as a member of the group systemd-journal"), "{told}");
+}
+
+#[test]
+fn a_journal_that_is_not_there_is_told() {
+    let (world, _alone) = world();
+    install_printing(&world, b"");
+    let missing = |world: &World| {
+        record(world, &[DataSourceConfig::default()]);
+        world.log().iter().filter(|line| line.contains("start systemd-journald")).count()
+    };
+    assert_eq!(missing(&world), 0);
+    world.remove("run/log");
+    assert_eq!(missing(&world), 1);
+    // Which journal is this machine's is not known.
+    for id in ["", "uninitialized", "../../../etc", &MACHINE[1..]] {
+        let world = World::new();
+        world.put("etc/machine-id", id);
+        install_printing(&world, b"");
+        assert_eq!(missing(&world), 0, "{id}");
+    }
 }
