@@ -58,7 +58,8 @@ mod tests;
 #[doc(hidden)]
 pub use self::ftrace::offline;
 pub use self::ftrace::{
-    FTRACE_LOCK, FTRACE_ROOTS, FtraceCategory, FtraceOptions, ftrace_categories, ftrace_records,
+    FTRACE_LOCK, FTRACE_ROOTS, FtraceCategory, FtraceOptions, FtraceRecords, ftrace_categories,
+    ftrace_records, ftrace_records_of_others,
 };
 pub use self::root::Root;
 

@@ -1,5 +1,7 @@
 //! What was found on this machine, as values. `gather` fills them in, `findings` judges them.
 
+use tracing_probes::FtraceRecords;
+
 /// Everything that is checked. `None`: the part did not answer in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -10,6 +12,8 @@ pub(super) struct Facts {
     pub(super) consumer: Option<Socket>,
     pub(super) service: Service,
     pub(super) tracefs: Option<Tracefs>,
+    /// What killed recordings of other users have left. Root alone looks for it.
+    pub(super) records_of_others: Option<Vec<FtraceRecords>>,
     pub(super) machine: Option<Machine>,
 }
 

@@ -43,6 +43,7 @@ pub(super) fn good() -> Facts {
             records: Records::Seen { files: Vec::new(), holder: None },
             ..Tracefs::default()
         }),
+        records_of_others: Some(Vec::new()),
         machine: Some(Machine {
             clock_source: Some("tsc".to_owned()),
             has_symbols: true,

@@ -34,7 +34,8 @@ pub(super) const CHECKS: &[Block] = &[List(&[
     ("ftrace-in-use", "Whether another program records with ftrace; instances."),
     (
         "ftrace-leftovers",
-        "Whether a recording was killed before it had put back what it had changed.",
+        "Whether a recording of this user was killed before it had put back what it had changed; for root, also \
+         one of another user.",
     ),
     ("events", "How many events this kernel has in each category of light mode."),
     ("trace-clock", "Whether events of the kernel have the clock of all other data."),

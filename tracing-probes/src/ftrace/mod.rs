@@ -55,7 +55,7 @@ mod varint;
 pub use self::config::{FtraceCategory, ftrace_categories};
 pub(crate) use self::frozen::FrozenFtraceProbe;
 pub use self::options::FtraceOptions;
-pub use self::source::{FTRACE_LOCK, ftrace_records};
+pub use self::source::{FTRACE_LOCK, FtraceRecords, ftrace_records, ftrace_records_of_others};
 pub(crate) use self::source::{FtraceSource, descriptor, hard_reset};
 pub use self::tracefs::FTRACE_ROOTS;
 

@@ -1,7 +1,12 @@
 //! The rights of this user, and what the kernel offers.
 
+use std::path::PathBuf;
+
+use tracing_probes::FtraceRecords;
+
 use super::finding::Status::{Absent, Broken, Limited, Unknown, Works};
 use super::finding::{Finding, list};
+use crate::console::count;
 use crate::doctor::facts::{
     Facts, Machine, Process, Records, Tracefs, TracefsState, User, capability,
 };
@@ -9,6 +14,9 @@ use crate::doctor::facts::{
 /// Memory that a recording without options takes: the buffer, and for each CPU a ring of the kernel.
 const BUFFER_KB: u64 = 32 * 1024;
 const RING_KB: u64 = 8 * 1024;
+
+/// Users that are named.
+const USERS_SHOWN: usize = 8;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![rights(&facts.user)];
@@ -147,24 +155,76 @@ fn hidden(check: &'static str) -> Finding {
 
 fn leftovers(facts: &Facts, tracefs: &Tracefs) -> Finding {
     const CHECK: &str = "ftrace-leftovers";
-    match &tracefs.records {
+    let files = match &tracefs.records {
         Records::Hidden => {
-            Finding::new(CHECK, Unknown, "this user may not read the records of killed recordings")
+            let text = "this user may not read the records of killed recordings";
+            return Finding::new(CHECK, Unknown, text);
         }
-        Records::Seen { files, holder: None } if !files.is_empty() => {
-            let count = files.len();
-            let text = format!(
-                "a recording was killed and has left its settings in the kernel: {count} records"
-            );
-            // The records are those of this user.
-            let sudo = if facts.user.uid == 0 { "sudo " } else { "" };
-            Finding::new(CHECK, Broken, text).mend(
-                format!("{sudo}{} --reset-ftrace", facts.program),
-                "puts them back, and stops it",
-            )
-        }
-        Records::Seen { .. } => Finding::new(CHECK, Works, "no recording was killed"),
+        Records::Seen { files, holder: None } => files.len(),
+        Records::Seen { .. } => 0,
+    };
+    let is_root = facts.user.uid == 0;
+    let others = facts.records_of_others.as_deref();
+    let of_others = others.filter(|others| !others.is_empty()).map(|others| {
+        let others = some_of(others);
+        format!(
+            "recordings of other users were killed and have left settings in the kernel, which only these users put \
+             back, when they record the kernel again or by the option --reset-ftrace: those of {others}"
+        )
+    });
+    if files > 0 {
+        let records = count(files as u64, "record");
+        let more = of_others.map(|more| format!("; {more}")).unwrap_or_default();
+        let text = format!(
+            "a recording of this user was killed and has left its settings in the kernel: {records}{more}"
+        );
+        // The records are those of this user.
+        let sudo = if is_root { "sudo " } else { "" };
+        let reset = format!("{sudo}{} --reset-ftrace", facts.program);
+        return Finding::new(CHECK, Broken, text).mend(reset, "puts them back, and stops it");
     }
+    let none = "no recording of this user was killed";
+    match (of_others, others) {
+        (Some(text), Some([first, ..])) => Finding::new(CHECK, Broken, text).mend(
+            reset_of(first, &facts.program),
+            "as that user: puts them back, and stops what ftrace records",
+        ),
+        _ if !is_root => Finding::new(CHECK, Works, none),
+        (_, None) => {
+            let text = format!("{none}; the folders of other users did not answer within 2 s");
+            Finding::new(CHECK, Unknown, text)
+        }
+        _ => {
+            let text = format!("{none}, and no other user is known to have left any settings");
+            Finding::new(CHECK, Works, text)
+        }
+    }
+}
+
+/// The users and their records, the first ones of many.
+fn some_of(others: &[FtraceRecords]) -> String {
+    let one = |FtraceRecords { uid, folder, count: records }: &FtraceRecords| {
+        let records = count(*records as u64, "record");
+        format!("user {uid} ({records} in {})", folder.display())
+    };
+    let shown: Vec<String> = others.iter().take(USERS_SHOWN).map(one).collect();
+    let more = match others.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// The command by which another user puts back what it has left.
+fn reset_of(records: &FtraceRecords, program: &str) -> String {
+    let FtraceRecords { uid, folder, .. } = records;
+    // The program finds that folder by this variable, which `sudo` does not set.
+    let session = PathBuf::from(format!("/run/user/{uid}"));
+    let variable = match folder.starts_with(&session) {
+        true => format!("env XDG_RUNTIME_DIR={} ", session.display()),
+        false => String::new(),
+    };
+    format!("sudo -u '#{uid}' {variable}{program} --reset-ftrace")
 }
 
 fn events(tracefs: &Tracefs) -> Finding {

@@ -1,3 +1,5 @@
+use tracing_probes::FtraceRecords;
+
 use super::*;
 use crate::doctor::facts::{
     Answer, Machine, Owner, Process, Records, Service, Socket, Tracefs, TracefsState, User,
@@ -161,18 +163,67 @@ fn what_killed_recordings_left() {
         let files = files.iter().map(|file| (*file).to_owned()).collect();
         tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Seen { files, holder })
     };
-    is(&of(None, &["root.ftrace"]), Status::Broken, "was killed", RESET);
+    is(&of(None, &["root.ftrace"]), Status::Broken, "of this user was killed", RESET);
     // Those of another user than root.
     let own = check("ftrace-leftovers", |facts| {
         facts.user.uid = 1000;
         let files = vec!["root.ftrace".to_owned()];
         facts.tracefs.as_mut().unwrap().records = Records::Seen { files, holder: None };
     });
-    is(&own, Status::Broken, "was killed", Some("tracebox --reset-ftrace"));
-    is(&of(Some(process(9, "tracebox")), &["root.ftrace"]), Status::Works, "no recording", None);
-    is(&of(None, &[]), Status::Works, "no recording", None);
+    is(&own, Status::Broken, "of this user was killed", Some("tracebox --reset-ftrace"));
+    let none = "no recording of this user was killed";
+    is(&of(Some(process(9, "tracebox")), &["root.ftrace"]), Status::Works, none, None);
+    is(&of(None, &[]), Status::Works, none, None);
     let hidden = tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Hidden);
     is(&hidden, Status::Unknown, "records of killed recordings", None);
+}
+
+/// Root sees them, and their users alone put them back.
+#[test]
+fn what_killed_recordings_of_other_users_left() {
+    let of = |uid: u32, others: Option<&[(u32, &str)]>| {
+        check("ftrace-leftovers", |facts| {
+            facts.user.uid = uid;
+            facts.records_of_others = others.map(|others| {
+                let records = |(uid, folder): &(u32, &str)| FtraceRecords {
+                    uid: *uid,
+                    folder: folder.into(),
+                    count: 2,
+                };
+                others.iter().map(records).collect()
+            });
+        })
+    };
+    let one = of(0, Some(&[(7, "/tmp/tracing-probes-7")]));
+    let reset = "sudo -u '#7' tracebox --reset-ftrace";
+    is(&one, Status::Broken, "those of user 7 (2 records in /tmp/tracing-probes-7)", Some(reset));
+    assert!(one.text.contains("when they record the kernel again"), "{one:?}");
+    // Without its variable the program would not find the folder.
+    let two = of(0, Some(&[(8, "/run/user/8/tracing-probes"), (9, "/tmp/tracing-probes-9")]));
+    let reset = "sudo -u '#8' env XDG_RUNTIME_DIR=/run/user/8 tracebox --reset-ftrace";
+    is(
+        &two,
+        Status::Broken,
+        "of user 8 (2 records in /run/user/8/tracing-probes), user 9 (",
+        Some(reset),
+    );
+    let many: Vec<_> = (1..=20).map(|uid| (uid, "/f")).collect();
+    let many = of(0, Some(&many));
+    assert!(many.text.contains("user 8 (2 records in /f) and 12 more"), "{many:?}");
+    // Its own come first.
+    let both = check("ftrace-leftovers", |facts| {
+        let files = vec!["root.ftrace".to_owned()];
+        facts.tracefs.as_mut().unwrap().records = Records::Seen { files, holder: None };
+        let records = FtraceRecords { uid: 7, folder: "/f".into(), count: 1 };
+        facts.records_of_others = Some(vec![records]);
+    });
+    is(&both, Status::Broken, "of this user was killed", RESET);
+    assert!(both.text.contains("of user 7 (1 record in /f)"), "{both:?}");
+    is(&of(0, Some(&[])), Status::Works, "and no other user is known to have left any", None);
+    is(&of(0, None), Status::Unknown, "did not answer", None);
+    // Another user than root cannot know.
+    let own = of(7, Some(&[]));
+    assert_eq!(own.text, "no recording of this user was killed");
 }
 
 #[test]

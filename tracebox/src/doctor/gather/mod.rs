@@ -32,6 +32,8 @@ pub(super) fn gather() -> Facts {
     let consumer = started(move || sockets::read(&consumer));
     let producer = started(move || sockets::read(&producer));
     let tracefs = started(tracefs::read);
+    // Apart: a file system of a user may not answer.
+    let records_of_others = started(tracefs::records_of_others);
     let machine = started(machine::read);
     let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
     let consumer = consumer.recv_timeout(left(deadline)).ok();
@@ -52,6 +54,7 @@ pub(super) fn gather() -> Facts {
         consumer,
         service,
         tracefs: tracefs.recv_timeout(left(deadline)).ok(),
+        records_of_others: records_of_others.recv_timeout(left(deadline)).ok(),
         machine: machine.recv_timeout(left(deadline)).ok(),
     }
 }

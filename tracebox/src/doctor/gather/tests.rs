@@ -1,9 +1,11 @@
 use std::path::Path;
 
+use tracing_probes::FtraceRecords;
+
 use super::files::group_name;
 use super::machine::{has_addresses, is_hidepid, read_user};
 use super::sockets::listening;
-use super::tracefs::{is_mounted, locked_by, records};
+use super::tracefs::{is_mounted, killed, locked_by, records};
 use super::{is_activated, service, shell_word};
 use crate::doctor::facts::{Process, Records, User};
 
@@ -105,7 +107,8 @@ fn the_state_of_a_service() {
 fn the_program_that_records_is_found_by_its_lock() {
     let folder = tempfile::tempdir().unwrap();
     let (own, tracefs) = (folder.path().join("own"), folder.path().join("tracefs"));
-    let holder = || match records(&own, Some(&tracefs)) {
+    let uid = tracing_core::os::process::effective_uid();
+    let holder = || match records(&own, Some(&tracefs), uid) {
         Records::Seen { files, holder } => (files.len(), holder.map(|process| process.pid)),
         Records::Hidden => panic!("it is there"),
     };
@@ -121,4 +124,30 @@ fn the_program_that_records_is_found_by_its_lock() {
         lock.lock().unwrap();
         assert_eq!(holder(), (usize::from(has_records), own_pid));
     }
+}
+
+/// A unit of systemd may have made the folder of root for another user.
+#[test]
+fn records_of_another_user_are_not_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("root.ftrace"), "").unwrap();
+    let uid = tracing_core::os::process::effective_uid();
+    let files = |uid| match records(folder.path(), None, uid) {
+        Records::Seen { files, holder: None } => files.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((files(uid), files(uid + 1)), (1, 0));
+}
+
+/// Another user's recording that runs has left nothing.
+#[test]
+fn records_of_a_recording_that_runs_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = || FtraceRecords { uid: 7, folder: folder.path().to_owned(), count: 1 };
+    let is_killed = || !killed(vec![records()]).is_empty();
+    assert!(is_killed());
+    let lock = std::fs::File::create(folder.path().join("lock")).unwrap();
+    assert!(is_killed());
+    lock.lock().unwrap();
+    assert!(!is_killed());
 }

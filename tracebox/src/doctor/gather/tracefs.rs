@@ -1,9 +1,14 @@
 //! The kernel's tracing files.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::Access;
-use tracing_probes::{FTRACE_LOCK, FTRACE_ROOTS, ftrace_categories, ftrace_records};
+use tracing_core::os::process::effective_uid;
+use tracing_probes::{
+    FTRACE_LOCK, FTRACE_ROOTS, FtraceRecords, ftrace_categories, ftrace_records,
+    ftrace_records_of_others,
+};
 
 use super::super::facts::{Process, Records, Tracefs, TracefsState};
 use super::files::{may, owner, process, text};
@@ -33,7 +38,7 @@ pub(super) fn read() -> Tracefs {
     let mut tracefs = Tracefs {
         is_in_kernel: roots.iter().any(|root| Path::new(root).exists()),
         path: path.cloned(),
-        records: records(&ftrace_records(), path.map(Path::new)),
+        records: records(&ftrace_records(), path.map(Path::new), effective_uid()),
         ..Tracefs::default()
     };
     let Some(path) = path.map(Path::new) else { return tracefs };
@@ -100,19 +105,24 @@ fn state(path: &Path) -> TracefsState {
     }
 }
 
-/// The records of this user's recordings that run, or were killed; and which program records, which may be that of
-/// another user: it has locked tracefs.
-pub(super) fn records(folder: &Path, tracefs: Option<&Path>) -> Records {
+/// The records of recordings of user `uid`, this one, that run, or were killed; and which program records, which may be
+/// that of another user: it has locked tracefs.
+pub(super) fn records(folder: &Path, tracefs: Option<&Path>, uid: u32) -> Records {
     let holder = || {
         let of_tracefs = || lock_holder(&tracefs?.join(FTRACE_LOCK));
         lock_holder(&folder.join("lock")).or_else(of_tracefs)
     };
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+    let owner = std::fs::symlink_metadata(folder).map(|metadata| metadata.uid());
+    let entries = match (owner, std::fs::read_dir(folder)) {
+        // Those of another user: this one has none.
+        (Ok(owner), _) if owner != uid => {
             return Records::Seen { files: Vec::new(), holder: holder() };
         }
-        Err(_) => return Records::Hidden,
+        (_, Ok(entries)) => entries,
+        (_, Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Records::Seen { files: Vec::new(), holder: holder() };
+        }
+        (_, Err(_)) => return Records::Hidden,
     };
     let mut files: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -121,10 +131,21 @@ pub(super) fn records(folder: &Path, tracefs: Option<&Path>) -> Records {
     Records::Seen { files, holder: holder() }
 }
 
+/// What killed recordings of other users have left, for root: others may not read it.
+pub(super) fn records_of_others() -> Vec<FtraceRecords> {
+    if effective_uid() == 0 { killed(ftrace_records_of_others()) } else { Vec::new() }
+}
+
+/// Those of recordings that do not run any more: a program that does has locked its folder.
+pub(super) fn killed(mut records: Vec<FtraceRecords>) -> Vec<FtraceRecords> {
+    records.retain(|records| lock_holder(&records.folder.join("lock")).is_none());
+    records
+}
+
 /// The process that has locked a file: as the kernel lists it, since to try would take the lock.
 fn lock_holder(lock: &Path) -> Option<Process> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = std::fs::metadata(lock).ok()?;
+    // Another user may have made a link of it.
+    let metadata = std::fs::symlink_metadata(lock).ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
     locked_by(&text("/proc/locks"), major, minor, metadata.ino()).map(process)
 }

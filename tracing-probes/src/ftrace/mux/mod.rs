@@ -38,7 +38,8 @@ pub(crate) use self::journal::Journal;
 #[cfg(test)]
 pub(crate) use self::journal::RecordStore;
 pub(crate) use self::kprobes::KprobeKind;
-pub(crate) use self::record::{Records, RecordsError};
+pub(crate) use self::lines::header as record_header;
+pub(crate) use self::record::{Records, RecordsError, SUFFIX as RECORD_SUFFIX};
 pub(crate) use self::reset::hard_reset;
 pub(crate) use self::start::{Active, Recorded};
 

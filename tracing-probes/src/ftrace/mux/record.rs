@@ -18,7 +18,7 @@ use crate::ftrace::tracefs::{Directory, Tracefs};
 /// Longest record that is read, bytes: the largest has a line for each event.
 const RECORD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Names of records end so.
-const SUFFIX: &str = ".ftrace";
+pub(crate) const SUFFIX: &str = ".ftrace";
 /// Name of the file that tells that a daemon uses the records.
 const LOCK: &str = "lock";
 /// What a record is called while it is written anew.

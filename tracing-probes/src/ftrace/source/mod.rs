@@ -28,7 +28,7 @@ use os::thread::Thread;
 use protos::{DataSourceConfig, DataSourceDescriptor, FtraceDescriptor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use self::claim::{FTRACE_LOCK, ftrace_records};
+pub use self::claim::{FTRACE_LOCK, FtraceRecords, ftrace_records, ftrace_records_of_others};
 use self::system::Linux;
 use super::NAME;
 use super::config::Refusal;

@@ -9,6 +9,11 @@
 //! hidden. Each user has records of its own: a program of root must not write to the kernel what another user has
 //! noted, nor follow a link that another user has made.
 
+mod others;
+
+#[cfg(test)]
+mod tests;
+
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,12 +21,20 @@ use std::path::{Path, PathBuf};
 use os::process;
 use rustix::event::{Timespec, poll};
 
+pub use self::others::{FtraceRecords, ftrace_records_of_others};
+
 use super::super::mux::{Records, RecordsError};
 use super::super::tracefs::{Tracefs, find_root};
 use crate::Root;
 
 /// The folder of the records of root, below the root of the file system. A reboot clears it, and tracefs with it.
 const RECORDS: &str = "run/tracing-probes";
+/// The folder of the records of a user who is not root: its name in the folder of the session, and what it begins with
+/// in [`TMP`].
+const OF_SESSION: &str = "tracing-probes";
+const IN_TMP: &str = "tracing-probes-";
+/// The folder for files of all users.
+const TMP: &str = "tmp";
 /// The file of tracefs that is locked while a program records.
 pub const FTRACE_LOCK: &str = "tracing_on";
 const KPTR_RESTRICT: &str = "proc/sys/kernel/kptr_restrict";
@@ -46,8 +59,8 @@ fn records_of(uid: u32, runtime: Option<&Path>, owner: impl Fn(&Path) -> Option<
         return of_root;
     }
     match runtime.filter(|folder| folder.is_absolute() && owner(folder) == Some(uid)) {
-        Some(folder) => folder.join("tracing-probes"),
-        None => PathBuf::from(format!("/tmp/tracing-probes-{uid}")),
+        Some(folder) => folder.join(OF_SESSION),
+        None => PathBuf::from(format!("/{TMP}/{IN_TMP}{uid}")),
     }
 }
 
@@ -171,6 +184,3 @@ fn restore_restrict(root: &Root, records: &Records) -> Option<String> {
     _ = records.keep_restrict(None);
     Some(format!("a daemon was killed that had lowered /{KPTR_RESTRICT}: {level} is put back"))
 }
-
-#[cfg(test)]
-mod tests;
