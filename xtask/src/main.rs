@@ -203,7 +203,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "kernels",
         arguments: "[SUITE...]",
-        about: "fetch the kernels of Debian's releases, start each in a virtual machine, and test events of the kernel there",
+        about: "events of the kernel on the kernels of Debian's releases, each in a virtual machine",
         run: kernels::run,
     },
     Command {

@@ -101,6 +101,9 @@ pub(super) struct Answer {
     pub(super) refused: Vec<(&'static str, u64)>,
 }
 
+/// Where tracefs belongs.
+pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
+
 /// The kernel's tracing files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tracefs {
@@ -108,6 +111,8 @@ pub(super) struct Tracefs {
     pub(super) is_in_kernel: bool,
     /// Where it is mounted.
     pub(super) path: Option<String>,
+    /// It is mounted so that nobody can write, as in most containers.
+    pub(super) is_read_only: bool,
     pub(super) owner: Option<Owner>,
     /// Files that a recording needs and this user may not read or write.
     pub(super) closed: Vec<String>,

@@ -46,7 +46,7 @@ const NEXT: Release = Release { suite: "sid", skips: &[], parameters: RING };
 const PASSED: &str = "kernels: passed";
 
 /// A guest that hangs is ended. It needs one to three minutes.
-const PATIENCE: Duration = Duration::from_secs(1200);
+const TIMEOUT: Duration = Duration::from_secs(1200);
 
 /// # Errors
 /// A test fails in one of the kernels, or cannot run where it should; or what is needed cannot be had.
@@ -71,10 +71,10 @@ pub fn run(ctx: &Ctx, suites: &[String]) -> Outcome {
             let (release, image) = (*release, &image);
             scope.spawn(move || test(ctx, release, image))
         };
-        let guests: Vec<_> = releases.iter().map(start).collect();
+        let running: Vec<_> = releases.iter().map(start).collect();
         let end =
             |guest: ScopedJoinHandle<'_, _>| guest.join().map_err(|_| "a panic".to_owned())?;
-        guests.into_iter().map(end).collect()
+        running.into_iter().map(end).collect()
     });
     let mut failures = Vec::new();
     for (release, console) in releases.iter().zip(consoles) {
@@ -91,7 +91,7 @@ pub fn run(ctx: &Ctx, suites: &[String]) -> Outcome {
 fn test(ctx: &Ctx, release: &Release, image: &Path) -> Result<String, String> {
     let kernel = kernel(ctx, release.suite)?;
     let mut command = ctx.command("timeout");
-    command.arg(PATIENCE.as_secs().to_string()).arg("qemu-system-x86_64");
+    command.arg(TIMEOUT.as_secs().to_string()).arg("qemu-system-x86_64");
     command.args(["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", "3072"]);
     command.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(image);

@@ -10,6 +10,7 @@ use crate::console::count;
 use crate::doctor::facts::{
     Facts, Machine, Process, Records, Tracefs, TracefsState, User, capability,
 };
+use crate::doctor::obstacle;
 
 /// Memory that a recording without options takes: the buffer, and for each CPU a ring of the kernel.
 const BUFFER_KB: u64 = 32 * 1024;
@@ -71,13 +72,17 @@ fn tracefs(facts: &Facts, tracefs: &Tracefs) -> Finding {
     let lost = "events of the kernel (sched, freq, irq, ...) cannot be recorded";
     let Some(path) = &tracefs.path else {
         if tracefs.is_in_kernel {
-            let mount = "sudo mount -t tracefs tracefs /sys/kernel/tracing";
             let text = format!("it is not mounted: {lost}");
-            return Finding::new(CHECK, Limited, text).mend(mount, "mounts it");
+            return Finding::new(CHECK, Limited, text).mend(obstacle::mount(), "mounts it");
         }
         let text = format!("this kernel, or this container, has none: {lost}");
         return Finding::new(CHECK, Limited, text);
     };
+    if tracefs.is_read_only {
+        let text = format!("{path} is mounted read-only, as in most containers: {lost}");
+        let effect = "lets programs write to it; in a container, start that with more rights";
+        return Finding::new(CHECK, Limited, text).mend(obstacle::remount(path), effect);
+    }
     if tracefs.closed.is_empty() {
         return Finding::new(
             CHECK,

@@ -118,6 +118,9 @@ fn the_files_of_tracefs() {
     is(&tracefs("tracefs", |t| t.path = None), Status::Limited, "not mounted", mount);
     let none = tracefs("tracefs", |t| (t.path, t.is_in_kernel) = (None, false));
     is(&none, Status::Limited, "this container, has none", None);
+    let remount = Some("sudo mount -o remount,rw /sys/kernel/tracing");
+    let read_only = tracefs("tracefs", |t| (t.is_read_only, t.closed) = (true, vec!["x".into()]));
+    is(&read_only, Status::Limited, "mounted read-only", remount);
     let closed = tracefs("tracefs", |t| t.closed = vec!["tracing_on".into()]);
     let own = Some("sudo chown -R \"$(id -u)\" /sys/kernel/tracing");
     is(&closed, Status::Limited, "user 0 may not use tracing_on in it", own);

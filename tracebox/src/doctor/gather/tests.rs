@@ -5,7 +5,7 @@ use tracing_probes::FtraceRecords;
 use super::files::group_name;
 use super::machine::{has_addresses, is_hidepid, read_user};
 use super::sockets::listening;
-use super::tracefs::{is_mounted, killed, locked_by, records};
+use super::tracefs::{killed, locked_by, mount_options, records};
 use super::{is_activated, service, shell_word};
 use crate::doctor::facts::{Process, Records, User};
 
@@ -33,9 +33,11 @@ fn systemd_alone_listens() {
 fn mounts() {
     let mounts = "proc /proc proc rw,nosuid,hidepid=invisible,gid=4 0 0\n\
         tracefs /sys/kernel/tracing tracefs rw 0 0\nnone /sys/kernel/debug debugfs rw 0 0\n";
-    assert!(is_mounted(mounts, "/sys/kernel/tracing"));
-    assert!(!is_mounted(mounts, "/sys/kernel/debug"));
-    assert!(!is_mounted(mounts, "/sys/kernel/debug/tracing"));
+    assert_eq!(mount_options(mounts, "/sys/kernel/tracing"), Some("rw"));
+    assert_eq!(mount_options(mounts, "/sys/kernel/debug"), None);
+    assert_eq!(mount_options(mounts, "/sys/kernel/debug/tracing"), None);
+    let above = format!("{mounts}tracefs /sys/kernel/tracing tracefs ro,nosuid 0 0\n");
+    assert_eq!(mount_options(&above, "/sys/kernel/tracing"), Some("ro,nosuid"));
     assert!(is_hidepid(mounts));
     for (options, hides) in
         [("rw", false), ("rw,hidepid=0", false), ("hidepid=off", false), ("hidepid=2", true)]

@@ -34,10 +34,12 @@ const ENABLED_MAX: usize = 3;
 pub(super) fn read() -> Tracefs {
     let mounts = text("/proc/mounts");
     let roots: Vec<String> = FTRACE_ROOTS.iter().map(|root| format!("/{root}")).collect();
-    let path = roots.iter().find(|root| is_mounted(&mounts, root));
+    let mount = roots.iter().find_map(|root| Some((root, mount_options(&mounts, root)?)));
+    let path = mount.map(|(path, _)| path);
     let mut tracefs = Tracefs {
         is_in_kernel: roots.iter().any(|root| Path::new(root).exists()),
         path: path.cloned(),
+        is_read_only: mount.is_some_and(|(_, options)| options.split(',').any(|o| o == "ro")),
         records: records(&ftrace_records(), path.map(Path::new), effective_uid()),
         ..Tracefs::default()
     };
@@ -51,13 +53,15 @@ pub(super) fn read() -> Tracefs {
     tracefs
 }
 
-/// Is a tracefs mounted at `path`, by the text of `/proc/mounts`? Below debugfs the kernel mounts it by itself.
-pub(super) fn is_mounted(mounts: &str, path: &str) -> bool {
-    let is_one = |line: &str| {
+/// The options of the tracefs that is mounted at `path`, by the text of `/proc/mounts`. Of several the last one is
+/// seen. Below debugfs the kernel mounts one by itself.
+pub(super) fn mount_options<'a>(mounts: &'a str, path: &str) -> Option<&'a str> {
+    let options = |line: &'a str| {
         let mut fields = line.split_ascii_whitespace().skip(1);
-        fields.next() == Some(path) && fields.next() == Some("tracefs")
+        let is_one = fields.next() == Some(path) && fields.next() == Some("tracefs");
+        fields.next().filter(|_| is_one)
     };
-    mounts.lines().any(is_one)
+    mounts.lines().filter_map(options).next_back()
 }
 
 fn closed(path: &Path) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Whether events of the kernel can be recorded now: what recorders ask before they begin.
 
-use super::facts::{Process, Records, Tracefs};
+use super::facts::{Process, Records, TRACEFS, Tracefs};
 use super::gather;
 
 /// Why events of the kernel cannot be recorded now.
@@ -35,11 +35,32 @@ pub fn ftrace_obstacle() -> Option<Obstacle> {
     }
 }
 
+/// The command that mounts tracefs.
+pub(super) fn mount() -> String {
+    format!("sudo mount -t tracefs tracefs {TRACEFS}")
+}
+
+/// The command that makes it writable.
+pub(super) fn remount(path: &str) -> String {
+    format!("sudo mount -o remount,rw {path}")
+}
+
 fn obstacle(tracefs: &Tracefs) -> Option<Obstacle> {
     let advice = "use sudo, or see `tracebox doctor`";
     let Some(path) = &tracefs.path else {
-        return Some(Obstacle::Rights(format!("tracefs is not mounted; {advice}")));
+        let text = match tracefs.is_in_kernel {
+            true => format!("tracefs is not mounted; `{}` mounts it", mount()),
+            false => "this kernel, or this container, has no tracefs".to_owned(),
+        };
+        return Some(Obstacle::Rights(text));
     };
+    if tracefs.is_read_only {
+        let text = format!(
+            "tracefs is mounted read-only; `{}` changes that, if this is no container",
+            remount(path)
+        );
+        return Some(Obstacle::Rights(text));
+    }
     if !tracefs.closed.is_empty() {
         return Some(Obstacle::Rights(format!("this user has no rights to {path}; {advice}")));
     }

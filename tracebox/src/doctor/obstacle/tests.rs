@@ -12,7 +12,17 @@ fn obstacles() {
     assert_eq!(check(|_| ()), None);
     let rights =
         |text: &str| Some(Obstacle::Rights(format!("{text}; use sudo, or see `tracebox doctor`")));
-    assert_eq!(check(|t| t.path = None), rights("tracefs is not mounted"));
+    let told = |edit: fn(&mut Tracefs)| match check(edit) {
+        Some(Obstacle::Rights(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let missing = told(|t| t.path = None);
+    assert!(missing.contains("`sudo mount -t tracefs tracefs /sys/kernel/tracing`"), "{missing}");
+    let none = told(|t| (t.path, t.is_in_kernel) = (None, false));
+    assert_eq!(none, "this kernel, or this container, has no tracefs");
+    // Also for root, who may do everything else.
+    let read_only = told(|t| t.is_read_only = true);
+    assert!(read_only.contains("`sudo mount -o remount,rw /sys/kernel/tracing`"), "{read_only}");
     let closed = check(|t| t.closed = vec!["trace".to_owned()]);
     assert_eq!(closed, rights("this user has no rights to /sys/kernel/tracing"));
     let on = |tracefs: &mut Tracefs| tracefs.state.as_mut().unwrap().enabled_count = 1;

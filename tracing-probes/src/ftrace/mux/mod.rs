@@ -3,7 +3,8 @@
 //! ```text
 //! set_up(id, config)    checks; the kernel is not touched
 //! start(id)             one transaction: all of its changes, or none
-//!   first session         tracer is `nop` ─ recording off ─ events off ─ ring cleared ─ clock ─ size ─ filters of others
+//!   first session         tracer is `nop` ─ recording off ─ events off ─ ring cleared ─ clock ─ size
+//!                         ─ filters of others
 //!   each session          threads, options, CPUs ─ kprobes ─ events ─ filter of system calls ─ function graph
 //!                         ─ percent ─ (first) recording on
 //! stop(id)              what no other session wants goes off; after the last one, every file has the value found

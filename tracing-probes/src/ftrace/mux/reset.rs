@@ -5,10 +5,10 @@ use super::filters;
 use super::kprobes::GROUPS;
 use crate::ftrace::tracefs::{Directory, Tracefs, mask_of_cpus};
 
-/// Resets the main instance: all events off, the ring small and empty, its clock that of a boot, no tracer, no filter of
-/// threads, CPUs or events, no probe of ours. Triggers stay: others need them, also while nobody records. Then
-/// `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if another failed;
-/// the texts tell what failed.
+/// Resets the main instance: all events off, the ring small and empty, its clock that of a boot, no tracer, no filter
+/// of threads, CPUs or events, no probe of ours. Triggers stay: others need them, also while nobody records. Then
+/// `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if another
+/// failed; the texts tell what failed.
 pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
     let write = |path: &str, value: &str| Change::write(path.to_owned(), value);
     let mut steps = vec![
