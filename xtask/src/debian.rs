@@ -27,10 +27,15 @@ impl<'a> Apt<'a> {
             }
         }
         let apt = Self { ctx, folder: folder.to_owned() };
-        for place in ["debs", "state/lists/partial", "cache"] {
-            let place = folder.join(place);
-            std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        if !Path::new(KEYRING).exists() {
+            return Err(format!("{KEYRING} is missing: install debian-archive-keyring"));
         }
+        for place in ["state/lists/partial", "cache"] {
+            create(&folder.join(place))?;
+        }
+        // In this apt nothing is installed, whatever this machine has.
+        let status = apt.status();
+        std::fs::write(&status, "").map_err(|e| format!("{}: {e}", status.display()))?;
         let (mirror, mut sources) = (mirror(), String::new());
         for suite in suites {
             // Writing to a string cannot fail.
@@ -46,18 +51,28 @@ impl<'a> Apt<'a> {
         self.folder.join("sources.list")
     }
 
+    fn status(&self) -> PathBuf {
+        self.folder.join("state/status")
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut command = self.ctx.command(program);
+        // What it prints is read here.
+        command.env("LC_ALL", "C");
         for (key, path) in [
             ("Dir::Etc::sourcelist", self.sources().as_path()),
             ("Dir::Etc::sourceparts", Path::new("-")),
+            ("Dir::Etc::preferences", Path::new("/dev/null")),
+            ("Dir::Etc::preferencesparts", Path::new("-")),
             ("Dir::State::Lists", &self.folder.join("state/lists")),
+            ("Dir::State::status", &self.status()),
             ("Dir::Cache", &self.folder.join("cache")),
         ] {
             command.arg("-o").arg(format!("{key}={}", path.display()));
         }
         // As root apt would otherwise fetch as a user who may not write here.
         command.args(["-o", "APT::Sandbox::User=root", "-qq"]);
+        command.args(["-o", "APT::Default-Release=", "-o", "APT::Update::Error-Mode=any"]);
         command
     }
 
@@ -71,12 +86,17 @@ impl<'a> Apt<'a> {
         Ok(depends.map(str::to_owned).collect())
     }
 
-    /// Fetches packages and unpacks them into `root`.
+    /// Fetches packages and unpacks them into `root`, which has nothing else afterwards.
     ///
     /// # Errors
     /// One of them cannot be had.
     pub fn unpack(&self, packages: &[String], root: &Path) -> Outcome {
         let debs = self.folder.join("debs");
+        // What an interrupted run has left may be cut off, or of another version.
+        for place in [&debs, root] {
+            remove(place)?;
+            create(place)?;
+        }
         let mut download = self.command("apt-get");
         self.ctx.run(download.arg("download").args(packages).current_dir(&debs))?;
         let entries = std::fs::read_dir(&debs).map_err(|e| format!("{}: {e}", debs.display()))?;
@@ -85,7 +105,24 @@ impl<'a> Apt<'a> {
                 self.ctx.run(self.ctx.command("dpkg-deb").arg("-x").arg(&path).arg(root))?;
             }
         }
-        Ok(())
+        remove(&debs)
+    }
+}
+
+fn create(folder: &Path) -> Outcome {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))
+}
+
+/// Removes a folder, if it is there.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove(folder: &Path) -> Outcome {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", folder.display()))
+        }
+        _ => Ok(()),
     }
 }
 

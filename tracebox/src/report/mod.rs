@@ -215,7 +215,8 @@ impl Outcome {
         let mut told = self.ftrace.refused_count(FTRACE);
         let Some(ledger) = stats.loss_ledger.as_mut().filter(|_| told != 0) else { return stats };
         ledger.entries.retain_mut(|entry| {
-            if entry.reason != Some(LossLedgerReason::REASON_INSTANCE_REFUSED)
+            if told == 0
+                || entry.reason != Some(LossLedgerReason::REASON_INSTANCE_REFUSED)
                 || entry.data_source_name.as_deref() != Some(FTRACE)
             {
                 return true;

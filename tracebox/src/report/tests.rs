@@ -216,6 +216,13 @@ fn data_sources_that_the_probes_of_the_kernel_refused() {
         }),
         ..TraceStats::default()
     };
+    let twice = TraceStats {
+        loss_ledger: Some(LossLedger {
+            entries: vec![entry("linux.ftrace", 2), entry("linux.ftrace", 1)],
+            ..LossLedger::default()
+        }),
+        ..TraceStats::default()
+    };
     let mut ftrace = FtraceNotes::default();
     for (sequence, why) in [(1, "no rights"), (2, "no name")] {
         let errors = Some(format!("linux.ftrace records nothing: {why}"));
@@ -228,6 +235,9 @@ fn data_sources_that_the_probes_of_the_kernel_refused() {
     assert!(lines[1].ends_with(told), "{lines:?}");
     assert!(lines[1].starts_with("Lost: other of a program: "), "{lines:?}");
     assert_eq!(refused(2).verdict(true).unwrap_err().code, EXIT_LOST);
+    // One of another program, which left no reason.
+    let lines = Outcome { ftrace: ftrace.clone(), ..outcome(Some(twice)) }.lines();
+    assert!(lines[1].starts_with("Lost: linux.ftrace of a program: "), "{lines:?}");
     // Two more, which left no reason. The name is that of the first of all.
     let lines = refused(4).lines();
     assert!(lines[1].starts_with("Lost: data sources of a program and 1 more: "), "{lines:?}");

@@ -36,9 +36,6 @@ impl Stats {
         line(format_args!("losses      {:>14}  gaps in sequences", self.losses));
         for (who, lost) in self.lost_lines() {
             line(format_args!("\nLOST, as the {who} says"));
-            if lost.is_empty() {
-                line(format_args!("nothing"));
-            }
             for text in lost {
                 line(format_args!("{}", visible(&text)));
             }
@@ -92,8 +89,17 @@ impl Stats {
 
     /// Who says what was lost, and the lines.
     fn lost_lines(&self) -> Vec<(&'static str, Vec<String>)> {
-        let service = self.lost.iter().map(|lost| ("service", lost.lines(BUFFER_SETTING)));
-        let kernel = self.kernel_lost.has_rings().then(|| ("kernel", self.kernel_lost.lines()));
+        let or = |lines: Vec<String>, none: &str| {
+            if lines.is_empty() { vec![none.to_owned()] } else { lines }
+        };
+        let service = self.lost.iter().map(|lost| {
+            let lines = lost.lines(BUFFER_SETTING);
+            ("service", or(lines, "nothing"))
+        });
+        let kernel = &self.kernel_lost;
+        let none =
+            if kernel.is_counted() { "nothing" } else { "not known: it has no counters here" };
+        let kernel = kernel.has_rings().then(|| ("kernel", or(kernel.lines(), none)));
         service.chain(kernel).collect()
     }
 

@@ -104,6 +104,9 @@ fn what_the_kernel_lost_is_shown() {
     assert!(json.contains("\"kernel_lost\": {\n    \"events\": 7,"), "{json}");
     let nothing = stats(&(trace + &part("START_OF_TRACE", 40)).replace("47", "40")).table(10);
     assert!(nothing.contains("\nLOST, as the kernel says\nnothing\n"), "{nothing}");
+    let bundles =
+        stats("packet { trusted_packet_sequence_id: 1 ftrace_events { cpu: 0 } }").table(10);
+    assert!(bundles.contains("\nLOST, as the kernel says\nnot known: "), "{bundles}");
     let other = stats(TRACE);
     assert!(!other.table(10).contains("LOST, as") && !other.json(1).contains("kernel_lost"));
 }

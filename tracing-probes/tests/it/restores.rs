@@ -171,19 +171,26 @@ pub(super) fn settings_with(instance: &str) -> BTreeMap<String, String> {
     settings_of(instance, true)
 }
 
-/// The settings found that are others now, or are gone. The ring of an instance that is used once stays expanded.
+/// The settings found that are others now, or are gone. A ring that is used once stays expanded, to the size that was
+/// told before; the kernel rounds it to pages.
 pub(super) fn changed<'a>(
     found: &'a BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
 ) -> Vec<(&'a String, &'a String)> {
-    let is_unused = |path: &str| {
-        let base = path.split("per_cpu/").next().and_then(|base| base.strip_suffix('/'));
-        let whole = base.map_or(path.to_owned(), |base| format!("{base}/buffer_size_kb"));
-        path.ends_with("/buffer_size_kb")
-            && found.get(&whole).is_some_and(|text| text.contains("expanded"))
+    let expanded_kb = |path: &str| -> Option<u64> {
+        let folder = path.strip_suffix("/buffer_size_kb")?;
+        let instance = folder.split("/per_cpu/").next()?;
+        let text = found.get(&format!("{instance}/buffer_size_kb"))?;
+        text.split_once("(expanded: ")?.1.trim_end_matches(')').parse().ok()
     };
-    let is_other =
-        |(path, was): &(&String, &String)| now.get(*path) != Some(*was) && !is_unused(path);
+    let is_expanded = |path: &str, is: &str| {
+        let sizes = expanded_kb(path).zip(is.parse::<u64>().ok());
+        sizes.is_some_and(|(told, is)| (told..told + 64).contains(&is))
+    };
+    let is_other = |(path, was): &(&String, &String)| match now.get(*path) {
+        Some(is) => is != *was && !is_expanded(path, is),
+        None => true,
+    };
     found.iter().filter(is_other).collect()
 }
 

@@ -142,9 +142,14 @@ fn filters_of_others_keep_nothing_away() {
     let path = |file: &str| format!("{}/{file}", instance.0);
     let set = |file: &str, text: &str| std::fs::write(path(file), text).expect(file);
     let event_filter = "events/task/task_newtask/filter";
-    let found =
-        || ["set_event_pid", event_filter].map(|f| std::fs::read_to_string(path(f)).unwrap());
+    let found = || {
+        ["set_event_pid", "set_event_notrace_pid", "tracing_cpumask", event_filter]
+            .map(|f| std::fs::read_to_string(path(f)).unwrap())
+    };
+    let cpus = std::fs::read_to_string(path("tracing_cpumask")).expect("a mask");
     set("set_event_pid", "1\n");
+    set("set_event_notrace_pid", &format!("{}\n", std::process::id()));
+    set("tracing_cpumask", "1");
     set(event_filter, "pid == 1");
     let left = found();
     let (service, producer) = start();
@@ -159,5 +164,8 @@ fn filters_of_others_keep_nothing_away() {
     assert_eq!(found(), left);
     drop(producer);
     set(event_filter, "0");
-    std::fs::File::create(path("set_event_pid")).expect("it is cleared");
+    set("tracing_cpumask", &cpus);
+    for file in ["set_event_pid", "set_event_notrace_pid"] {
+        std::fs::File::create(path(file)).expect("it is cleared");
+    }
 }

@@ -1,6 +1,7 @@
 //! What a guest starts with: the tests and `tracebox`, the libraries they need, and a shell.
 
 use crate::ctx::{Ctx, FEATURES, Outcome};
+use crate::debian;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -17,15 +18,18 @@ pub fn make(ctx: &Ctx) -> Result<PathBuf, String> {
     let programs = build(ctx)?;
     let folder = ctx.target("kernels")?;
     let root = folder.join("root");
-    if root.exists() {
-        std::fs::remove_dir_all(&root).map_err(|e| format!("{}: {e}", root.display()))?;
-    }
+    debian::remove(&root)?;
     for place in ["bin", "dev", "proc", "run", "sys", "tmp"] {
         let place = root.join(place);
         std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
     }
     let busybox = ctx.output(ctx.command("sh").args(["-c", "command -v busybox"]))?;
-    copy(Path::new(busybox.trim()), &root.join("bin/busybox"))?;
+    let busybox = Path::new(busybox.trim());
+    // It says so of a program that loads nothing.
+    if ctx.output(ctx.command("ldd").arg(busybox)).is_ok() {
+        return Err("busybox loads libraries here: install busybox-static".to_owned());
+    }
+    copy(busybox, &root.join("bin/busybox"))?;
     let init = root.join("init");
     std::fs::write(&init, INIT).map_err(|e| format!("{}: {e}", init.display()))?;
     ctx.run(ctx.command("chmod").arg("755").arg(&init))?;
@@ -41,8 +45,9 @@ pub fn make(ctx: &Ctx) -> Result<PathBuf, String> {
         }
         copy(&library, &target)?;
     }
-    let image = folder.join("image.gz");
-    let pack = "cd \"$1\" && find . | cpio --create --format=newc --quiet | gzip -1 > \"$2\"";
+    let image = folder.join("image");
+    let pack =
+        "cd \"$1\" && find . > ../list && cpio --create --format=newc --quiet < ../list > \"$2\"";
     ctx.run(ctx.command("sh").args(["-c", pack, "sh"]).arg(&root).arg(&image))?;
     Ok(image)
 }

@@ -33,7 +33,7 @@ if [ -d $ring ]; then
 fi
 
 passed=yes
-# What is compared with a slow decoder, and hostile consumers, need no kernel of their own.
+# The tests `decoded` (slow) and `hostile` do not depend on the kernel.
 FTRACE_SETUPS=5 it --test-threads 1 --nocapture --skip decoded --skip hostile 2>&1 || passed=no
 
 # As a user would. No line may say that something of the kernel was not recorded.
@@ -45,5 +45,6 @@ record() {
 record sched -t 1s -o /tmp/trace
 tracebox lint /tmp/trace || passed=no
 record record -o /tmp/trace -- sleep 0.1
-[ $passed = yes ] && echo "kernels: passed"
+# In a line of its own, also if the kernel has printed something.
+[ $passed = yes ] && echo && echo "kernels: passed"
 poweroff -f

@@ -7,13 +7,14 @@
 //! ```
 //!
 //! The kernel of the machine that runs the tests may have no function graph, no kprobes and no ring that survives a
-//! reboot, and it is one version of many. The processor is emulated, so this needs no rights, and no hardware; one CPU
-//! at a time is, as an emulator with more does not show a CPU at once what another has changed in the code.
+//! reboot, and it is one version of many. The processors of a guest are emulated, so this needs no rights and no
+//! special hardware. One thread emulates all of them in turn: with a thread for each, a processor may run code in the
+//! form that it had before another processor patched it.
 
 mod image;
 
 use crate::ctx::{Ctx, Outcome};
-use crate::debian::Apt;
+use crate::debian::{self, Apt};
 use crate::machine;
 use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
@@ -61,11 +62,16 @@ pub fn run(ctx: &Ctx, suites: &[String]) -> Outcome {
         [] => RELEASES.iter().collect(),
         _ => suites.iter().map(named).collect::<Result<_, _>>()?,
     };
+    if std::env::consts::ARCH != "x86_64" {
+        return Err(
+            "guests are x86-64, and run programs of this machine: this needs such a one".to_owned()
+        );
+    }
     machine::need(ctx, "qemu-system-x86_64", "qemu-system-x86")?;
     machine::need(ctx, "cpio", "cpio")?;
     machine::need(ctx, "busybox", "busybox-static")?;
     let image = image::make(ctx)?;
-    // One processor is emulated for each, so two run in the time of one.
+    // Each guest takes one thread of this machine.
     let consoles: Vec<Result<String, String>> = std::thread::scope(|scope| {
         let start = |release: &&'static Release| {
             let (release, image) = (*release, &image);
@@ -78,10 +84,7 @@ pub fn run(ctx: &Ctx, suites: &[String]) -> Outcome {
     });
     let mut failures = Vec::new();
     for (release, console) in releases.iter().zip(consoles) {
-        let judged = console.and_then(|console| {
-            ctx.log(&console);
-            judge(release, &console)
-        });
+        let judged = console.and_then(|console| judge(release, &console));
         failures.extend(judged.err().map(|error| format!("{}: {error}", release.suite)));
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
@@ -90,13 +93,21 @@ pub fn run(ctx: &Ctx, suites: &[String]) -> Outcome {
 /// What the console of a guest shows, from its start to its end.
 fn test(ctx: &Ctx, release: &Release, image: &Path) -> Result<String, String> {
     let kernel = kernel(ctx, release.suite)?;
+    let console = kernel.with_file_name("console");
+    // With a process group of its own it would outlive Ctrl-C.
     let mut command = ctx.command("timeout");
-    command.arg(TIMEOUT.as_secs().to_string()).arg("qemu-system-x86_64");
-    command.args(["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", "3072"]);
-    command.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
+    command.args(["--foreground", "--kill-after=10", &TIMEOUT.as_secs().to_string()]);
+    command.args(["qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2"]);
+    command.args(["-m", "3072", "-display", "none", "-monitor", "none"]);
+    command.arg("-serial").arg(format!("file:{}", console.display()));
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(image);
     let parameters = format!("console=ttyS0 quiet panic=1 {}", release.parameters);
-    ctx.output(command.arg("-append").arg(parameters))
+    let ended = ctx.run(command.arg("-append").arg(parameters));
+    let text = std::fs::read(&console).map_err(|e| format!("{}: {e}", console.display()))?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    // What is skipped in a guest is not skipped on this machine.
+    text.lines().for_each(|line| ctx.log(format_args!("{}| {line}", release.suite)));
+    ended.map(|()| text)
 }
 
 /// # Errors
@@ -116,15 +127,16 @@ fn judge(release: &Release, console: &str) -> Outcome {
     Ok(())
 }
 
-/// The kernel of a release, fetched at the first call.
+/// The kernel of a release. It is fetched at the first call; that of the next release each time.
 fn kernel(ctx: &Ctx, suite: &str) -> Result<PathBuf, String> {
     let folder = ctx.target(&format!("kernels/{suite}"))?;
     let kernel = folder.join("vmlinuz");
-    if kernel.exists() {
+    if kernel.exists() && suite != NEXT.suite {
         return Ok(kernel);
     }
     let apt = Apt::new(ctx, &folder, &[suite])?;
-    // The first is what depends on the newest kernel. That has all in itself, or depends on what has the program.
+    // `linux-image-amd64` depends on the package of the newest kernel. In older releases that has `vmlinuz`; in newer
+    // ones it depends on `linux-binary-*`, which has it.
     let of = |packages: Vec<String>, prefix: &str| {
         packages.into_iter().find(|name| name.starts_with(prefix) && name.ends_with("-amd64"))
     };
@@ -140,7 +152,7 @@ fn kernel(ctx: &Ctx, suite: &str) -> Result<PathBuf, String> {
     let found = found.ok_or_else(|| format!("the package of {suite} has no vmlinuz"))?;
     std::fs::rename(&found, &kernel).map_err(|e| format!("{}: {e}", found.display()))?;
     // Modules are hundreds of megabytes.
-    std::fs::remove_dir_all(&root).map_err(|e| format!("{}: {e}", root.display()))?;
+    debian::remove(&root)?;
     Ok(kernel)
 }
 

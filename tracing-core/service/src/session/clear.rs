@@ -37,10 +37,10 @@ pub(crate) fn ring_written(
     }
     let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);
     let is_pause = |cleared: u64| turn.now.boot_ns < cleared.saturating_add(pause_ns);
-    if session.ring_cleared_ns.is_some_and(is_pause) {
+    if session.rings_cleared_ns.get(&ring).is_some_and(|cleared| is_pause(*cleared)) {
         return;
     }
-    session.ring_cleared_ns = Some(turn.now.boot_ns);
+    session.rings_cleared_ns.insert(ring, turn.now.boot_ns);
     // The producer that wrote pays for it.
     turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
     let index = session.buffers.iter().position(|id| *id == ring);

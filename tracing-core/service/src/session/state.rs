@@ -96,8 +96,8 @@ pub(crate) struct Session {
     pub(crate) match_budget_exceeded: bool,
     pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
     pub(crate) strategy: FlushStrategy,
-    /// When producers were last asked to begin their sequences anew because a ring was written.
-    pub(crate) ring_cleared_ns: Option<u64>,
+    /// When producers were last asked to begin their sequences anew because this ring was written.
+    pub(crate) rings_cleared_ns: BlockMap<BufferId, u64>,
     pub(crate) pending: Outlined<PendingEvents>,
     pub(crate) all_started_reported: bool,
     pub(crate) start_realtime_ns: Option<u64>,
@@ -166,7 +166,7 @@ impl Session {
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
-            ring_cleared_ns: None,
+            rings_cleared_ns: BlockMap::new(),
             pending: Outlined::new(PendingEvents::new(limits)),
             all_started_reported: false,
             start_realtime_ns: None,

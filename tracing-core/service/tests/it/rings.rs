@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::commits::stats;
+use abi::ids::{BufferId, WriterId};
 use protos::TraceConfigIncrementalStateConfig;
 
 /// The commands that a producer gets while two times as much as the first buffer holds is written into it, 12 ms for
@@ -52,7 +53,42 @@ fn sequences_begin_anew_while_a_ring_fills() {
     assert!(while_a_ring_fills(writes, 12).is_empty());
 }
 
-/// The producer that fills a ring pays for looking at the instances of the session: its next requests wait.
+/// A pause after one ring is none for the others.
+#[test]
+fn a_fast_ring_leaves_the_others_theirs() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    for name in ["fast", "slow"] {
+        let descriptor = DataSourceDescriptor {
+            handles_incremental_state_clear: Some(true),
+            ..descriptor(name)
+        };
+        producer.register(&mut shell, descriptor);
+    }
+    let mut config = config(&["fast", "slow"]);
+    config.buffers.push(config.buffers[0].clone());
+    config.data_sources[1].config.as_mut().unwrap().target_buffer = Some(1);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config, None);
+    producer.commands(&mut shell);
+    let buffers = [BUFFER, BufferId::new(2)];
+    let mut write = |shell: &mut Shell, ring: usize, writer| {
+        let written = |shell: &mut Shell| {
+            let stats = stats(shell, &consumer).buffer_stats.swap_remove(ring);
+            (stats.buffer_size.unwrap(), stats.bytes_written.unwrap())
+        };
+        let (size, before) = written(shell);
+        while written(shell).1 - before <= size / 4 {
+            producer.write(shell, writer, buffers[ring], &[payload("x")]);
+        }
+        words(shell, &mut producer)
+    };
+    assert_eq!(write(&mut shell, 0, WRITER), ["clear [1]"]);
+    assert_eq!(write(&mut shell, 1, WriterId::new(2)), ["clear [2]"], "at the same time");
+    assert!(write(&mut shell, 0, WRITER).is_empty(), "a pause of 10 ms");
+}
+
+/// Looking at the instances of the session costs the producer that fills a ring.
 #[test]
 fn the_producer_that_fills_a_ring_pays() {
     const INSTANCES: u64 = 1000;

@@ -70,7 +70,7 @@ struct Ring {
     /// The last counters that had grown.
     counted_at: Place,
     has_bundle: bool,
-    /// Bundles with a mark, after the last counters that tell of a loss.
+    /// Bundles with a mark, of a ring whose counters tell of no loss, or after its last counters.
     marks: u64,
     /// The first one.
     marked_at: Place,
@@ -218,6 +218,12 @@ impl KernelLosses {
         !self.rings.is_empty()
     }
 
+    /// Whether a ring has counters of its start and of later: else nobody knows what it lost.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.rings.values().any(|ring| ring.is_counted)
+    }
+
     /// A line for each reason.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -240,8 +246,7 @@ impl KernelLosses {
 
     /// Its fields in an object of their own, with those rings that lost something.
     pub fn json(&self, json: &mut Json) {
-        let is_counted = self.rings.values().any(|ring| ring.is_counted);
-        json.number("events", is_counted.then(|| self.events()));
+        json.number("events", self.is_counted().then(|| self.events()));
         json.number("marked_bundles", Some(self.marked_bundles()));
         let rings = self.rings.iter().filter(|(_, ring)| ring.lost > 0 || ring.marks > 0);
         json.list("rings", &rings.collect::<Vec<_>>(), |json, (id, ring)| {

@@ -1,7 +1,8 @@
-//! Filters that others have left in an instance: threads, CPUs, fields of events.
+//! Filters that others have left in an instance: threads, CPUs, functions, fields of events.
 //!
 //! A session that did not ask for them would miss what they keep away, and nobody would tell. So one that takes the
-//! instance lets everything pass, and each filter comes back at the end, as all that was found does.
+//! instance lets everything pass, and each filter comes back at the end, as all that was found does. What stays in the
+//! way is told in `notes`.
 
 use std::collections::BTreeSet;
 
@@ -9,39 +10,53 @@ use super::change::{Change, text};
 use super::exclusive::list;
 use super::journal::{Transaction, Until};
 use crate::ftrace::config::{EventName, Refusal};
-use crate::ftrace::tracefs::{CPUS_MAX, Directory, Tracefs, cpus_of_mask, mask_of_cpus};
+use crate::ftrace::tracefs::{
+    CPUS_MAX, Directory, Tracefs, cpus_of_mask, functions_listed, mask_of_cpus,
+};
 
-/// Threads whose events are kept, and threads whose events are not.
-pub(super) const THREADS: [&str; 2] = ["set_event_pid", "set_event_notrace_pid"];
+/// Threads whose events are kept, and threads whose events are not; the same of calls of functions.
+pub(super) const THREADS: [&str; 4] =
+    ["set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid"];
+/// Functions whose calls are not kept.
+pub(super) const FUNCTIONS: [&str; 2] = ["set_ftrace_notrace", "set_graph_notrace"];
+/// The CPUs whose events are kept.
 pub(super) const CPUS: &str = "tracing_cpumask";
+/// What is written to the filter of an event to remove it.
+pub(super) const NO_FILTER: &str = "0";
+/// Longest filter of an event, bytes: the kernel takes none that is longer than a page.
+const FILTER_BYTES_MAX: usize = 4096;
 
 /// What triggers may do that ends a recording.
-const ENDS: [&str; 2] = ["traceoff", "disable_event"];
+const TRIGGERS_THAT_END: [&str; 2] = ["traceoff", "disable_event"];
+/// Letters of a trigger that are told.
+const TRIGGER_SHOWN_MAX: usize = 100;
+/// Triggers that are told.
+const TRIGGERS_MAX: usize = 8;
 
-/// Lets the events of all threads and CPUs pass. What stays in the way is told in `notes`.
+/// Lets the events of all threads, CPUs and functions pass.
 ///
 /// # Errors
 /// As [`Transaction::remember`].
-pub(super) fn open(
+pub(super) fn let_all_pass(
     transaction: &mut Transaction<'_>,
     directory: &Directory,
-    offline_cpus: &[u32],
     notes: &mut Vec<String>,
 ) -> Result<(), Refusal> {
     for file in THREADS {
         let path = directory.path(file);
-        // A kernel that has no such filter has nothing to open. `no pid` is an empty one.
+        // A kernel that has no such filter keeps nothing away. `no pid` is an empty one.
         let found = text(transaction.tracefs(), &path).unwrap_or_default();
-        let tids = list(found.split_ascii_whitespace().filter(|word| word.parse::<u32>().is_ok()));
-        if !tids.is_empty() {
-            let change = Change::fill(path.clone(), "");
-            try_to(transaction, &change, Change::fill(path, &tids), notes)?;
-        }
+        let tids = found.split_ascii_whitespace().filter(|word| word.parse::<u32>().is_ok());
+        clear(transaction, path, &list(tids), notes)?;
+    }
+    for file in FUNCTIONS {
+        let path = directory.path(file);
+        let found = functions_listed(&transaction.tracefs().read(&path).unwrap_or_default());
+        clear(transaction, path, &list(found.iter().map(String::as_str)), notes)?;
     }
     let path = directory.path(CPUS);
     let found = text(transaction.tracefs(), &path).unwrap_or_default();
-    let mut cpus = cpus(transaction.tracefs(), directory);
-    cpus.retain(|cpu| !offline_cpus.contains(cpu));
+    let cpus = cpus(transaction.tracefs(), directory);
     if !found.is_empty() && !cpus.is_subset(&cpus_of_mask(&found)) {
         let change = Change::write(path.clone(), &mask_of_cpus(&cpus));
         try_to(transaction, &change, Change::write(path, &found), notes)?;
@@ -49,11 +64,24 @@ pub(super) fn open(
     Ok(())
 }
 
+/// Clears a list, if it has something.
+fn clear(
+    transaction: &mut Transaction<'_>,
+    path: String,
+    found: &str,
+    notes: &mut Vec<String>,
+) -> Result<(), Refusal> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    try_to(transaction, &Change::fill(path.clone(), ""), Change::fill(path, found), notes)
+}
+
 /// Lets an event pass whatever its fields have.
 ///
 /// # Errors
 /// As [`Transaction::remember`].
-pub(super) fn open_event(
+pub(super) fn let_event_pass(
     transaction: &mut Transaction<'_>,
     directory: &Directory,
     event: &EventName,
@@ -62,29 +90,42 @@ pub(super) fn open_event(
     let path = directory.path(&event.file("filter"));
     let found = text(transaction.tracefs(), &path).unwrap_or_default();
     // Of one that the kernel could not read, it prints the reason, too. It keeps nothing away.
-    if is_filter(&found) && !found.contains('\n') {
-        let change = Change::write(path.clone(), ALL);
-        try_to(transaction, &change, Change::write(path, &found), notes)?;
+    if !is_filter(&found) || found.contains('\n') {
+        return Ok(());
     }
-    // Triggers have counters and states that cannot be put back, so they stay.
-    let path = directory.path(&event.file("trigger"));
-    let found = text(transaction.tracefs(), &path).unwrap_or_default();
-    let ends = |line: &&str| ENDS.iter().any(|end| line.starts_with(end));
-    if let Some(trigger) = found.lines().find(ends) {
-        notes.push(format!(
-            "{path} has the trigger `{trigger}`, which ends the recording of events; `!` and its text, written to that \
-             file, remove it"
-        ));
+    if found.len() > FILTER_BYTES_MAX || found.contains(char::REPLACEMENT_CHARACTER) {
+        notes.push(format!("{path} keeps events away, and stays: it could not be put back"));
+        return Ok(());
     }
-    Ok(())
+    let change = Change::write(path.clone(), NO_FILTER);
+    try_to(transaction, &change, Change::write(path, &found), notes)
 }
-
-/// The filter of an event that lets everything pass.
-pub(super) const ALL: &str = "0";
 
 /// Does the filter of an event, as the kernel prints it, keep something away?
 fn is_filter(found: &str) -> bool {
     !matches!(found, "" | "none")
+}
+
+/// Tells of a trigger of an event that ends the recording. Triggers have counters and states that cannot be put back,
+/// so they stay.
+pub(super) fn tell_trigger(
+    tracefs: &dyn Tracefs,
+    directory: &Directory,
+    event: &EventName,
+    notes: &mut Vec<String>,
+) {
+    const WHAT: &str =
+        "which ends the recording of events; to remove it, write `!` and this text to";
+    let path = directory.path(&event.file("trigger"));
+    let found = text(tracefs, &path).unwrap_or_default();
+    let ends = |line: &&str| TRIGGERS_THAT_END.iter().any(|end| line.starts_with(end));
+    let told = notes.iter().filter(|note| note.contains(WHAT)).count();
+    if let Some(trigger) = found.lines().find(ends)
+        && told < TRIGGERS_MAX
+    {
+        let trigger: String = trigger.chars().take(TRIGGER_SHOWN_MAX).collect();
+        notes.push(format!("{event} has the trigger `{trigger}`, {WHAT} {path}"));
+    }
 }
 
 /// The files of the main instance with filters of events that keep something away.
@@ -99,6 +140,14 @@ pub(super) fn of_events(tracefs: &dyn Tracefs) -> Vec<String> {
     paths
 }
 
+/// The CPUs that an instance has rings of: those that the machine can have.
+pub(super) fn cpus(tracefs: &dyn Tracefs, directory: &Directory) -> BTreeSet<u32> {
+    let folders = tracefs.folders(&directory.path("per_cpu")).unwrap_or_default();
+    let cpu = |name: &String| name.strip_prefix("cpu")?.parse().ok().filter(|cpu| *cpu < CPUS_MAX);
+    folders.iter().filter_map(cpu).collect()
+}
+
+/// Makes a change that the recording can be without.
 fn try_to(
     transaction: &mut Transaction<'_>,
     change: &Change,
@@ -106,15 +155,7 @@ fn try_to(
     notes: &mut Vec<String>,
 ) -> Result<(), Refusal> {
     if let Err(error) = transaction.change(change, undo, Until::LastSession)? {
-        let path = change.path();
-        notes.push(format!("{path} keeps events away, and cannot be changed: {error}"));
+        notes.push(format!("{} keeps events away, and cannot be changed: {error}", change.path()));
     }
     Ok(())
-}
-
-/// The CPUs that an instance has rings of.
-pub(super) fn cpus(tracefs: &dyn Tracefs, directory: &Directory) -> BTreeSet<u32> {
-    let folders = tracefs.folders(&directory.path("per_cpu")).unwrap_or_default();
-    let cpu = |name: &String| name.strip_prefix("cpu")?.parse().ok().filter(|cpu| *cpu < CPUS_MAX);
-    folders.iter().filter_map(cpu).collect()
 }

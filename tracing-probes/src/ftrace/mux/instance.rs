@@ -1,4 +1,5 @@
-//! An instance of tracefs, taken for the first session: recording and events off, the ring cleared, its clock and size.
+//! An instance of tracefs, taken for the first session: recording and events off, the ring cleared, its clock and size,
+//! no filter of others.
 
 use protos::FtraceClock;
 
@@ -62,6 +63,9 @@ impl InstanceState {
         if config.is_preserving && !self.is_preserved {
             notes.push(format!("preserve_ftrace_buffer has no effect: {others}"));
         }
+        if self.is_preserved && !config.is_preserving {
+            notes.push(format!("filters that others left stay: {others}, and keeps what it found"));
+        }
     }
 }
 
@@ -112,7 +116,7 @@ pub(super) fn begin(
         let kb = config.buffer.kb(machine.ram_bytes, machine.page_kb);
         set_size(transaction, directory, kb)?;
         state.wish_kb = kb.into();
-        filters::open(transaction, directory, &machine.offline_cpus, notes)?;
+        filters::let_all_pass(transaction, directory, notes)?;
     }
     let current = text(transaction.tracefs(), &directory.path("trace_clock")).unwrap_or_default();
     state.clock = clock_of_name(&clocks(current.as_bytes()).current);

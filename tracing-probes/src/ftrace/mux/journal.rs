@@ -158,8 +158,15 @@ impl<'a> Transaction<'a> {
         undo: Change,
         until: Until,
     ) -> Result<io::Result<()>, Refusal> {
+        let journal_len = self.journal.found.len();
         self.remember(undo, until)?;
-        Ok(change.apply(self.tracefs))
+        let result = change.apply(self.tracefs);
+        // The value that is there is the one found, so there is nothing to undo. A list may be cleared and not filled.
+        if result.is_err() && matches!(change, Change::Write { .. }) {
+            self.undo.pop();
+            self.journal.truncate(journal_len);
+        }
+        Ok(result)
     }
 
     /// Changes a file that must take the change.

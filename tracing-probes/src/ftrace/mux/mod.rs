@@ -15,7 +15,7 @@
 //!
 //! Each value that is changed is first read, and remembered in a [`Journal`]; it is put back in reverse order after the
 //! last session, after a failure, and from the journal's copy after a crash. A session that preserves the ring leaves
-//! its contents, its size and its clock.
+//! its contents, its size, its clock and the filters of others.
 
 mod change;
 mod events;

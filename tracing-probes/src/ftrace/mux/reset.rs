@@ -6,9 +6,9 @@ use super::kprobes::GROUPS;
 use crate::ftrace::tracefs::{Directory, Tracefs, mask_of_cpus};
 
 /// Resets the main instance: all events off, the ring small and empty, its clock that of a boot, no tracer, no filter
-/// of threads, CPUs or events, no probe of ours. Triggers stay: others need them, also while nobody records. Then
-/// `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if another
-/// failed; the texts tell what failed.
+/// of threads, CPUs, functions or events, no probe of ours. Triggers stay: others need them, also while nobody
+/// records. Then `tracing_on` is 1, as after a boot: nothing is on that could be recorded. Each step is tried, also if
+/// another failed; the texts tell what failed.
 pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
     let write = |path: &str, value: &str| Change::write(path.to_owned(), value);
     let mut steps = vec![
@@ -20,10 +20,13 @@ pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
         write("trace_clock", "local"),
         Change::Truncate { path: "trace".to_owned() },
     ];
-    steps.extend(filters::THREADS.map(|file| Change::fill(file.to_owned(), "")));
-    let cpus = mask_of_cpus(&filters::cpus(tracefs, &Directory::root()));
-    steps.push(write(filters::CPUS, &cpus));
-    steps.extend(filters::of_events(tracefs).iter().map(|path| write(path, filters::ALL)));
+    let lists = filters::THREADS.into_iter().chain(filters::FUNCTIONS);
+    steps.extend(lists.map(|file| Change::fill(file.to_owned(), "")));
+    let cpus = filters::cpus(tracefs, &Directory::root());
+    if !cpus.is_empty() {
+        steps.push(write(filters::CPUS, &mask_of_cpus(&cpus)));
+    }
+    steps.extend(filters::of_events(tracefs).iter().map(|path| write(path, filters::NO_FILTER)));
     for group in GROUPS {
         let probes = tracefs.folders(&format!("events/{group}")).unwrap_or_default();
         let removed = |probe: &String| {

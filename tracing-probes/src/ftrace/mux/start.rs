@@ -206,9 +206,10 @@ impl Adding<'_> {
             (false, GenericEvents::Legacy) => EventKind::Generic { is_dense: false },
             (false, GenericEvents::Off) => {
                 let format = self.parts.directory.path(&event.file("format"));
-                match transaction.tracefs().exists(&format) {
-                    true => self.leave_out(event),
-                    false => self.active.unknown.push(event.to_string()),
+                if transaction.tracefs().exists(&format) {
+                    self.leave_out(event);
+                } else {
+                    self.active.unknown.push(event.to_string());
                 }
                 return Ok(());
             }
@@ -241,9 +242,13 @@ impl Adding<'_> {
             return Ok(());
         };
         let instance = self.kernel.instance;
-        // The filter of system calls is ours, if another session has them.
-        if instance.is_some_and(|i| !i.is_preserved) && !event.is_raw_syscall() {
-            filters::open_event(transaction, self.parts.directory, event, &mut self.active.notes)?;
+        if instance.is_some_and(|i| !i.is_preserved) {
+            let (directory, notes) = (self.parts.directory, &mut self.active.notes);
+            filters::tell_trigger(transaction.tracefs(), directory, event, notes);
+            // The filter of system calls is ours, if another session has them.
+            if !event.is_raw_syscall() {
+                filters::let_event_pass(transaction, directory, event, notes)?;
+            }
         }
         let is_all_off = instance.is_some_and(|i| i.is_all_off);
         match self.kernel.on.enable(transaction, self.parts.directory, event, is_all_off)? {

@@ -281,7 +281,10 @@ fn a_program_that_records_has_locked_tracefs() {
     assert_eq!(claim::in_use(&world.root), None);
     let taken = claim::Claim::take(&world.root).unwrap();
     let why = claim::in_use(&world.root).unwrap();
-    assert!(why.contains("sys/kernel/tracing/tracing_on): it gets none any more"), "{why}");
+    assert!(
+        why.contains("sys/kernel/tracing/tracing_on): that program gets no more events"),
+        "{why}"
+    );
     let failures = hard_reset(&world.root);
     assert!(failures.iter().any(|line| *line == format!("linux.ftrace: {why}")), "{failures:?}");
     drop(taken);

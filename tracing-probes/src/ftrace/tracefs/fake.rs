@@ -107,10 +107,14 @@ impl Fake {
             ("set_event_notrace_pid", ""),
             ("set_event_pid", ""),
             ("set_ftrace_filter", ""),
+            ("set_ftrace_notrace", ""),
+            ("set_ftrace_notrace_pid", ""),
+            ("set_ftrace_pid", ""),
+            ("set_graph_notrace", ""),
             ("set_graph_function", ""),
             ("trace", ""),
             ("trace_clock", "local"),
-            ("tracing_cpumask", "3"),
+            ("tracing_cpumask", "7"),
             ("tracing_on", "1"),
             ("buffer_size_kb", ""),
             ("per_cpu/cpu0/buffer_size_kb", "unused"),
@@ -302,10 +306,14 @@ impl Fake {
                 return Ok(());
             }
             "kprobe_events" => return self.probe(value),
-            "set_ftrace_filter" | "set_graph_function" => {
+            "set_ftrace_filter" | "set_graph_function" | "set_ftrace_notrace"
+            | "set_graph_notrace" => {
                 return self.add_lines(path, text, FUNCTIONS);
             }
-            "set_event_pid" | "set_event_notrace_pid" => return self.add_lines(path, text, &[]),
+            "set_event_pid"
+            | "set_event_notrace_pid"
+            | "set_ftrace_pid"
+            | "set_ftrace_notrace_pid" => return self.add_lines(path, text, &[]),
             _ if file.starts_with("options/") => matches!(value, "0" | "1"),
             _ if file.ends_with("/enable") => matches!(value, "0" | "1"),
             _ if file.ends_with("/filter") => {

@@ -77,7 +77,7 @@ fn the_first_session_changes_everything_in_order() {
         "append kprobe_events -:perfetto_kretprobes/kfree",
         "write events/perfetto_kprobes/kfree/enable 0",
         "append kprobe_events -:perfetto_kprobes/kfree",
-        "write tracing_cpumask 3",
+        "write tracing_cpumask 7",
         "write options/record-tgid 0",
         "trunc set_event_pid",
         "write buffer_size_kb 1408",

@@ -142,8 +142,8 @@ fn lock_tracefs(root: &Root) -> Result<Option<TracefsLock>, PathBuf> {
 pub(super) fn in_use(root: &Root) -> Option<String> {
     let path = lock_tracefs(root).err()?;
     Some(format!(
-        "another program records events of the kernel (it has locked {}): it gets none any more, and puts back what it \
-         found when it ends; end it, and reset once more",
+        "another program records events of the kernel (it has locked {}): that program gets no more events, and when \
+         it ends it puts back what it had found; end it, and reset once more",
         path.display()
     ))
 }
