@@ -99,7 +99,8 @@ impl FtraceNotes {
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         let line = |((source, why), sequences): (&(&str, String), &BTreeSet<u64>)| {
-            // Those of frozen rings that record do not tell their name.
+            // Only data sources that record have counters of rings. Without any, all of this name recorded nothing;
+            // with some it is not known, as those of a frozen ring do not tell their name.
             let is_name = *source == FTRACE && !self.has_rings;
             let who = match sequences.len() {
                 _ if is_name => (*source).to_owned(),
