@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::change::{Change, text};
 use super::exclusive::list;
-use super::journal::{Transaction, Until};
+use super::journal::Transaction;
 use crate::ftrace::config::{EventName, Refusal};
 use crate::ftrace::tracefs::{
     CPUS_MAX, Directory, Tracefs, cpus_of_mask, functions_listed, mask_of_cpus,
@@ -154,7 +154,7 @@ fn try_to(
     undo: Change,
     notes: &mut Vec<String>,
 ) -> Result<(), Refusal> {
-    if let Err(error) = transaction.change(change, undo, Until::LastSession)? {
+    if let Err(error) = transaction.attempt(change, undo)? {
         notes.push(format!("{} keeps events away, and cannot be changed: {error}", change.path()));
     }
     Ok(())

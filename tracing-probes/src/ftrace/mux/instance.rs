@@ -64,7 +64,9 @@ impl InstanceState {
             notes.push(format!("preserve_ftrace_buffer has no effect: {others}"));
         }
         if self.is_preserved && !config.is_preserving {
-            notes.push(format!("filters that others left stay: {others}, and keeps what it found"));
+            notes.push(format!(
+                "filters that others may have left stay: {others}, and keeps what it found"
+            ));
         }
     }
 }

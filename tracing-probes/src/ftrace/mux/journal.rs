@@ -158,10 +158,22 @@ impl<'a> Transaction<'a> {
         undo: Change,
         until: Until,
     ) -> Result<io::Result<()>, Refusal> {
-        let journal_len = self.journal.found.len();
         self.remember(undo, until)?;
-        let result = change.apply(self.tracefs);
-        // The value that is there is the one found, so there is nothing to undo. A list may be cleared and not filled.
+        Ok(change.apply(self.tracefs))
+    }
+
+    /// Changes a file until the last session ends, if the kernel takes the change. A value that it refuses must change
+    /// nothing: then there is nothing to undo. A list may be cleared and not filled, and comes back in any case.
+    ///
+    /// # Errors
+    /// As [`Transaction::remember`].
+    pub(crate) fn attempt(
+        &mut self,
+        change: &Change,
+        undo: Change,
+    ) -> Result<io::Result<()>, Refusal> {
+        let journal_len = self.journal.found.len();
+        let result = self.change(change, undo, Until::LastSession)?;
         if result.is_err() && matches!(change, Change::Write { .. }) {
             self.undo.pop();
             self.journal.truncate(journal_len);

@@ -259,6 +259,10 @@ impl Fake {
             self.failure.set(left.map(|left| (left, errno)));
             if changes == 0 {
                 self.is_killed.set(self.kills.get());
+                // A filter that the kernel does not take removes the one that was there.
+                if path.ends_with("/filter") && !self.kills.get() {
+                    self.set(path, "none");
+                }
                 return Self::errno(errno);
             }
         }
