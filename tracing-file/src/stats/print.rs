@@ -97,8 +97,11 @@ impl Stats {
             ("service", or(lines, "nothing"))
         });
         let kernel = &self.kernel_lost;
-        let none =
-            if kernel.is_counted() { "nothing" } else { "not known: it has no counters here" };
+        let none = if kernel.is_counted() {
+            "nothing"
+        } else {
+            "not known: the trace has no counters of its rings"
+        };
         let kernel = kernel.has_rings().then(|| ("kernel", or(kernel.lines(), none)));
         service.chain(kernel).collect()
     }

@@ -14,9 +14,10 @@ use crate::ftrace::tracefs::{
     CPUS_MAX, Directory, Tracefs, cpus_of_mask, functions_listed, mask_of_cpus,
 };
 
-/// Threads whose events are kept, and threads whose events are not; the same of calls of functions.
-pub(super) const THREADS: [&str; 4] =
-    ["set_event_pid", "set_event_notrace_pid", "set_ftrace_pid", "set_ftrace_notrace_pid"];
+/// Threads whose events are kept, and threads whose events are not.
+pub(super) const THREADS: [&str; 2] = ["set_event_pid", "set_event_notrace_pid"];
+/// The same of calls of functions.
+pub(super) const FUNCTION_THREADS: [&str; 2] = ["set_ftrace_pid", "set_ftrace_notrace_pid"];
 /// Functions whose calls are not kept.
 pub(super) const FUNCTIONS: [&str; 2] = ["set_ftrace_notrace", "set_graph_notrace"];
 /// The CPUs whose events are kept.
@@ -33,7 +34,7 @@ const TRIGGER_SHOWN_MAX: usize = 100;
 /// Triggers that are told.
 const TRIGGERS_MAX: usize = 8;
 
-/// Lets the events of all threads, CPUs and functions pass.
+/// Lets the events of all threads and CPUs pass.
 ///
 /// # Errors
 /// As [`Transaction::remember`].
@@ -42,24 +43,48 @@ pub(super) fn let_all_pass(
     directory: &Directory,
     notes: &mut Vec<String>,
 ) -> Result<(), Refusal> {
-    for file in THREADS {
-        let path = directory.path(file);
-        // A kernel that has no such filter keeps nothing away. `no pid` is an empty one.
-        let found = text(transaction.tracefs(), &path).unwrap_or_default();
-        let tids = found.split_ascii_whitespace().filter(|word| word.parse::<u32>().is_ok());
-        clear(transaction, path, &list(tids), notes)?;
-    }
-    for file in FUNCTIONS {
-        let path = directory.path(file);
-        let found = functions_listed(&transaction.tracefs().read(&path).unwrap_or_default());
-        clear(transaction, path, &list(found.iter().map(String::as_str)), notes)?;
-    }
+    clear_threads(transaction, directory, THREADS, notes)?;
     let path = directory.path(CPUS);
     let found = text(transaction.tracefs(), &path).unwrap_or_default();
     let cpus = cpus(transaction.tracefs(), directory);
     if !found.is_empty() && !cpus.is_subset(&cpus_of_mask(&found)) {
         let change = Change::write(path.clone(), &mask_of_cpus(&cpus));
         try_to(transaction, &change, Change::write(path, &found), notes)?;
+    }
+    Ok(())
+}
+
+/// Lets the calls of all threads and functions pass. A session without function graph does not need that, and it may
+/// take seconds: the kernel looks up each name of a list that comes back.
+///
+/// # Errors
+/// As [`Transaction::remember`].
+pub(super) fn let_functions_pass(
+    transaction: &mut Transaction<'_>,
+    directory: &Directory,
+    notes: &mut Vec<String>,
+) -> Result<(), Refusal> {
+    clear_threads(transaction, directory, FUNCTION_THREADS, notes)?;
+    for file in FUNCTIONS {
+        let path = directory.path(file);
+        let found = functions_listed(&transaction.tracefs().read(&path).unwrap_or_default());
+        clear(transaction, path, &list(found.iter().map(String::as_str)), notes)?;
+    }
+    Ok(())
+}
+
+fn clear_threads(
+    transaction: &mut Transaction<'_>,
+    directory: &Directory,
+    files: [&str; 2],
+    notes: &mut Vec<String>,
+) -> Result<(), Refusal> {
+    for file in files {
+        let path = directory.path(file);
+        // A kernel that has no such filter keeps nothing away. `no pid` is an empty one.
+        let found = text(transaction.tracefs(), &path).unwrap_or_default();
+        let tids = found.split_ascii_whitespace().filter(|word| word.parse::<u32>().is_ok());
+        clear(transaction, path, &list(tids), notes)?;
     }
     Ok(())
 }

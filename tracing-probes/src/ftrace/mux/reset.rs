@@ -20,7 +20,8 @@ pub(crate) fn hard_reset(tracefs: &dyn Tracefs) -> Vec<String> {
         write("trace_clock", "local"),
         Change::Truncate { path: "trace".to_owned() },
     ];
-    let lists = filters::THREADS.into_iter().chain(filters::FUNCTIONS);
+    let lists =
+        [filters::THREADS, filters::FUNCTION_THREADS, filters::FUNCTIONS].into_iter().flatten();
     steps.extend(lists.map(|file| Change::fill(file.to_owned(), "")));
     let cpus = filters::cpus(tracefs, &Directory::root());
     if !cpus.is_empty() {

@@ -113,6 +113,9 @@ pub(super) fn start(
         kernel.syscall_filter = Some(filter);
     }
     if let Some(after) = &parts.graph {
+        if parts.before.graph.is_none() && !instance.is_preserved {
+            filters::let_functions_pass(transaction, directory, &mut active.notes)?;
+        }
         graph::set(transaction, directory, parts.before.graph.as_ref(), after)?;
     }
     set_percent(transaction, parts, &mut kernel, &mut active)?;

@@ -524,9 +524,11 @@ fn filters_of_others_let_events_pass_until_the_last_session_ends() {
     let found = filters(&world);
     let before = world.fake.settings();
     assert_eq!(world.run(1, events(&["sched/sched_switch"])).unwrap().notes, Vec::<String>::new());
+    let open = ["", "", "99999\n", "schedule\n", "00000007", "none"];
+    assert_eq!(filters(&world), open, "nobody wants calls of functions");
+    world.run(2, graph(&[], 0)).unwrap();
     let open = ["", "", "", "", "00000007", "none"];
     assert_eq!(filters(&world), open);
-    world.run(2, events(&["sched/sched_switch"])).unwrap();
     world.stop(1);
     assert_eq!(filters(&world), open);
     world.stop(2);
@@ -540,7 +542,7 @@ fn filters_of_others_let_events_pass_until_the_last_session_ends() {
         config.tracing_cpumask = Some("1".to_owned());
     };
     world.run(3, own).unwrap();
-    assert_eq!(filters(&world), ["7\n", "", "", "", "1", "none"]);
+    assert_eq!(filters(&world), ["7\n", "", "99999\n", "schedule\n", "1", "none"]);
     world.stop(3);
     assert_eq!(filters(&world), found);
 
@@ -577,7 +579,11 @@ fn what_keeps_events_away_and_stays_is_told() {
     for (file, _) in FILTERS {
         world.fake.fail_writes(file, libc::EPERM);
     }
-    let notes = world.run(1, events(&["sched/sched_switch"])).unwrap().notes;
+    let config = |config: &mut FtraceConfig| {
+        events(&["sched/sched_switch"])(config);
+        graph(&[], 0)(config);
+    };
+    let notes = world.run(1, config).unwrap().notes;
     let told = |file: &str| notes.iter().filter(|note| note.starts_with(file)).count();
     assert!(FILTERS.iter().all(|(file, _)| told(file) == 1), "{notes:?}");
     assert_eq!(notes.len(), FILTERS.len());
