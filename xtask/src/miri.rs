@@ -28,7 +28,7 @@ const RANDOM: &str = "props::";
 const WRITER: Suite = Suite {
     package: "pbzero",
     tests: &["--lib"],
-    only: &["encode::", "sink::", "rewrite::", "splice::", "utf8::one_bad_byte"],
+    only: &["encode::", "owned::", "sink::", "rewrite::", "splice::", "utf8::one_bad_byte"],
     skip: &[
         RANDOM,
         // Writes 256 MiB: less cannot exceed a length.

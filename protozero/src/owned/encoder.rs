@@ -24,6 +24,7 @@
 
 use alloc::vec::Vec;
 
+use super::backward::Backward;
 use crate::decode::limits::DEPTH_MAX;
 use crate::error::WriteError;
 use crate::wire::tag::Encoded;
@@ -35,20 +36,36 @@ const BYTES_MAX: usize = i32::MAX as usize;
 /// Length of the buffer on the heap for messages that are too long for the stack.
 const SPILL_LEN: usize = 4096;
 
+/// What an encoder has written.
+pub(super) struct Written<'b> {
+    /// The length of the message, even if it did not fit the buffers.
+    pub(super) len: usize,
+    /// The end of the message, in the first buffer.
+    pub(super) tail: Backward<'b>,
+    /// What comes before that, in the second one. Empty if that is not needed. `None` if there is no second one.
+    pub(super) head: Option<Backward<'b>>,
+}
+
+impl Written<'_> {
+    /// Whether the message is in the buffers. If they were too short, nothing of it is.
+    pub(super) fn is_whole(&self) -> bool {
+        let head = self.head.as_ref().map_or(0, Backward::filled_len);
+        self.len == self.tail.filled_len() + head
+    }
+}
+
 /// Writes fields from the last to the first.
 pub struct Encoder<'b> {
-    /// The unused front part of the buffer.
-    free: &'b mut [u8],
-    /// Length of the buffer; 0 after it was too short.
-    capacity: usize,
-    /// Bytes outside of this buffer: in an earlier buffer, or only counted.
-    len_outside: usize,
+    /// The buffer that is filled now. It has no length after all of them were too short.
+    buffer: Backward<'b>,
+    /// The one before it, which is full.
+    full: Option<Backward<'b>>,
+    /// The length of this buffer and what was written outside of it: to the one before it, or only counted.
+    len_max: usize,
     /// The next buffer, for when this one is full.
-    pub(super) next: Option<&'b mut [u8]>,
+    pub(super) next: Option<Backward<'b>>,
     /// The buffer after that. It gets its memory when it is needed.
     pub(super) spill: Option<&'b mut Vec<u8>>,
-    /// Bytes written before the current buffer began.
-    pub(super) before: usize,
     /// Number of open messages around the current one.
     depth: u32,
     error: Option<WriteError>,
@@ -57,15 +74,13 @@ pub struct Encoder<'b> {
 impl<'b> Encoder<'b> {
     /// Fills `buffer` from its end.
     #[inline]
-    pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
-        let capacity = buffer.len();
+    pub(super) fn new(buffer: Backward<'b>) -> Self {
         Self {
-            free: buffer,
-            capacity,
-            len_outside: 0,
+            len_max: buffer.capacity(),
+            buffer,
+            full: None,
             next: None,
             spill: None,
-            before: 0,
             depth: 0,
             error: None,
         }
@@ -73,18 +88,18 @@ impl<'b> Encoder<'b> {
 
     /// Only counts, inside of `depth` open messages.
     pub(super) fn counting(depth: u32) -> Self {
-        Self { depth, ..Self::new(&mut []) }
+        Self { depth, ..Self::new(Backward::EMPTY) }
     }
 
     /// Whether bytes were only counted, because the buffers were too short.
-    pub(super) fn is_counted(&self) -> bool {
-        self.capacity == 0
+    fn is_counted(&self) -> bool {
+        self.buffer.capacity() == 0
     }
 
     /// Number of bytes written or counted.
     #[inline]
     pub fn written(&self) -> usize {
-        (self.capacity - self.free.len()).saturating_add(self.len_outside)
+        self.len_max.wrapping_sub(self.buffer.free())
     }
 
     /// Records an error. The first one is kept.
@@ -94,30 +109,28 @@ impl<'b> Encoder<'b> {
         self.error.get_or_insert(error);
     }
 
-    /// The length of the message, even if it did not fit the buffer.
+    /// What was written.
     ///
     /// # Errors
     /// The first error.
-    pub(super) fn finish(self) -> Result<usize, WriteError> {
+    #[inline]
+    pub(super) fn finish(self) -> Result<Written<'b>, WriteError> {
+        let len = self.written();
         match self.error {
             Some(error) => Err(error),
-            None if self.written() > BYTES_MAX => {
-                Err(WriteError::TooLong { len: self.written() as u64 })
-            }
-            None => Ok(self.written()),
+            None if len > BYTES_MAX => Err(WriteError::TooLong { len: len as u64 }),
+            None => Ok(match self.full {
+                Some(tail) => Written { len, tail, head: Some(self.buffer) },
+                None => Written { len, tail: self.buffer, head: self.next },
+            }),
         }
     }
 
     /// Writes `bytes` before the written bytes.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
-        match self.free.len().checked_sub(bytes.len()) {
-            Some(at) => {
-                let (free, into) = core::mem::take(&mut self.free).split_at_mut(at);
-                into.copy_from_slice(bytes);
-                self.free = free;
-            }
-            None => self.raw_in_next(bytes),
+        if !self.buffer.put(bytes) {
+            self.raw_in_next(bytes);
         }
     }
 
@@ -130,45 +143,42 @@ impl<'b> Encoder<'b> {
         }
         let spill = || {
             let spill = self.spill.take()?;
-            spill.resize(SPILL_LEN, 0);
-            Some(spill.as_mut_slice())
+            spill.reserve_exact(SPILL_LEN);
+            Some(Backward::of_any(spill.spare_capacity_mut()))
         };
         let Some(next) = self.next.take().or_else(spill) else { return self.count(bytes.len()) };
-        self.before = self.written();
-        self.len_outside = self.before;
-        self.capacity = next.len();
-        self.free = next;
+        self.len_max = self.written().saturating_add(next.capacity());
+        self.full = Some(core::mem::replace(&mut self.buffer, next));
         self.raw(bytes);
     }
 
     /// Counts bytes and drops the written ones: the buffer is too short.
     #[inline(never)]
     fn count(&mut self, len: usize) {
-        self.len_outside = self.written().saturating_add(len);
-        self.capacity = 0;
-        self.free = &mut [];
+        self.len_max = self.written().saturating_add(len);
+        self.buffer = Backward::EMPTY;
+        self.full = None;
     }
 
     /// [`Encoder::count`] after the first call of it.
     #[inline(always)]
     fn count_more(&mut self, len: usize) {
-        self.len_outside = self.len_outside.saturating_add(len);
+        // The same shared bytes may be counted many times. The sum fits 64 bits, but maybe not 32.
+        self.len_max = self.len_max.saturating_add(len);
     }
 
     /// Writes the low `len` bytes of `word`. `len` is at most eight, and the bytes above must be
     /// zero.
     #[inline(always)]
     fn word(&mut self, word: u64, len: usize) {
-        let Some(rest) = self.free.len().checked_sub(8) else { return self.word_slow(word, len) };
-        let free = core::mem::take(&mut self.free);
-        if let Some(last) = free[rest..].first_chunk_mut::<8>() {
-            // The bytes end where the written ones begin; the zeros before them remain free space.
-            *last = (word << (64 - 8 * len)).to_le_bytes();
+        // The bytes end where the written ones begin; the zeros before them remain free space.
+        if !self.buffer.put_last((word << (64 - 8 * len)).to_le_bytes(), len) {
+            self.word_slow(word, len);
         }
-        self.free = &mut free[..rest + 8 - len];
     }
 
     /// [`Encoder::word`] with less than eight free bytes.
+    #[cold]
     #[inline(never)]
     fn word_slow(&mut self, word: u64, len: usize) {
         if self.is_counted() {
@@ -185,13 +195,15 @@ impl<'b> Encoder<'b> {
         }
         // Most field numbers and most values are small.
         if value < 0x80 {
-            if self.free.len() < 2 {
-                return self.tagged_slow(tag as u8, value);
+            // One store instead of two.
+            if !self.buffer.put_last((tag as u16 | (value as u16) << 8).to_le_bytes(), 2) {
+                self.tagged_slow(tag as u8, value);
             }
-            let at = self.free.len() - 2;
-            let (free, last) = core::mem::take(&mut self.free).split_at_mut(at);
-            last.copy_from_slice(&[tag as u8, value as u8]);
-            self.free = free;
+            return;
+        }
+        // Many others have two bytes.
+        let two = value as u32 & 0x7f | 0x80 | (value as u32 >> 7) << 8;
+        if value < 0x4000 && self.buffer.put_last((two << 16 | tag << 8).to_le_bytes(), 3) {
             return;
         }
         self.tagged_wide(tag as u8, value);
@@ -210,7 +222,7 @@ impl<'b> Encoder<'b> {
     /// [`Encoder::tagged`] with a tag of one byte and a value of two or more.
     #[inline(never)]
     fn tagged_wide(&mut self, tag: u8, value: u64) {
-        if value >> 49 == 0 && self.free.len() >= 8 {
+        if value >> 49 == 0 && self.buffer.free() >= 8 {
             let (word, len) = varint::word_long(value);
             return self.word(word << 8 | u64::from(tag), len + 1);
         }
@@ -222,7 +234,7 @@ impl<'b> Encoder<'b> {
 
     #[inline(never)]
     fn tagged_widest(&mut self, tag: u8, value: u64) {
-        if self.free.len() < 16 {
+        if self.buffer.free() < 16 {
             return self.tagged_slow(tag, value);
         }
         let (word, len) = if value >> 56 == 0 {
@@ -232,16 +244,13 @@ impl<'b> Encoder<'b> {
             let (word, tail, len) = varint::wide(value);
             (u128::from(tail) << 64 | u128::from(word), len)
         };
-        let free = core::mem::take(&mut self.free);
-        let rest = free.len() - len - 1;
-        if let Some(last) = free.last_chunk_mut::<16>() {
-            // One store instead of two, so that it does not read what it just wrote.
-            let whole = word << 8 | u128::from(tag);
-            *last = (whole << (8 * (15 - len))).to_le_bytes();
-        }
-        self.free = &mut free[..rest];
+        // One store instead of two, so that it does not read what it just wrote.
+        let whole = (word << 8 | u128::from(tag)) << (8 * (15 - len));
+        let fits = self.buffer.put_last(whole.to_le_bytes(), len + 1);
+        debug_assert!(fits, "there are 16 bytes");
     }
 
+    #[cold]
     #[inline(never)]
     fn tagged_slow(&mut self, tag: u8, value: u64) {
         if self.is_counted() {
@@ -266,12 +275,8 @@ impl<'b> Encoder<'b> {
 
     #[inline(always)]
     fn byte(&mut self, byte: u8) {
-        match core::mem::take(&mut self.free).split_last_mut() {
-            Some((last, free)) => {
-                *last = byte;
-                self.free = free;
-            }
-            None => self.raw_in_next(&[byte]),
+        if !self.buffer.put(&[byte]) {
+            self.raw_in_next(&[byte]);
         }
     }
 
@@ -350,14 +355,12 @@ impl<'b> Encoder<'b> {
     /// [`Encoder::close`] for a packed field, which is not a message.
     #[inline]
     pub fn run(&mut self, number: u32, end: usize) {
-        self.length(number, self.written().saturating_sub(end));
+        self.length(number, self.written().wrapping_sub(end));
     }
 
     #[inline]
     fn length(&mut self, number: u32, len: usize) {
-        if len > BYTES_MAX {
-            self.fail(WriteError::TooLong { len: len as u64 });
-        }
+        // One that is too long makes the whole message so.
         self.tagged(tag::tag(number, tag::LEN), len as u64);
     }
 

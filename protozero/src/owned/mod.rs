@@ -16,6 +16,7 @@
 //! The `merge_*` functions return whether they understood the field. The caller keeps or drops an
 //! unknown field.
 
+mod backward;
 pub mod compact;
 mod compact_macro;
 pub mod compact_shapes;

@@ -2,11 +2,10 @@
 
 use alloc::vec::Vec;
 
+use super::backward::{Backward, Scratch};
+use super::encoder::Written;
 use super::{Counter, Encode, Encoder, Output};
 use crate::error::WriteError;
-
-/// Length of the stack buffer for short messages.
-const SCRATCH_LEN: usize = 512;
 
 /// Length of the encoded `message`; ignores errors.
 pub(crate) fn count(message: &impl Encode) -> usize {
@@ -16,15 +15,15 @@ pub(crate) fn count(message: &impl Encode) -> usize {
 }
 
 /// Encodes a message, after its length if `framed`, into the end of `buffer`; `encode` writes its
-/// fields. Returns the encoded length, which may exceed the buffer.
+/// fields. The message may not fit the buffer.
 ///
 /// # Errors
 /// [`WriteError::TooLong`], [`WriteError::TooDeep`].
-fn fill(
+fn fill<'b>(
     encode: impl Fn(&mut Encoder<'_>),
     framed: bool,
-    buffer: &mut [u8],
-) -> Result<usize, WriteError> {
+    buffer: Backward<'b>,
+) -> Result<Written<'b>, WriteError> {
     let mut out = Encoder::new(buffer);
     encode(&mut out);
     if framed {
@@ -33,27 +32,28 @@ fn fill(
     out.finish()
 }
 
+/// Writes the fields. As a function of its own it knows that no byte that it writes is part of `out`, whose place then
+/// stays in a register.
+#[inline(never)]
+fn put_fields(message: &impl Encode, out: &mut Encoder<'_>) {
+    message.encode_fields(out);
+}
+
 /// Encodes `message` to the start of `buffer` and returns its length.
 ///
 /// # Errors
 /// Those of [`fill`], and [`WriteError::Full`].
 pub(crate) fn to_front(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, WriteError> {
-    let mut scratch = [0; SCRATCH_LEN];
-    let mut out = Encoder::new(&mut scratch);
-    out.next = Some(&mut *buffer);
-    message.encode_fields(&mut out);
-    let tail = if out.next.is_some() { out.written() } else { out.before };
-    let len = out.finish()?;
     let capacity = buffer.len();
-    if len > capacity {
-        return Err(WriteError::Full { capacity });
-    }
-    let head = len - tail;
-    if head > 0 {
-        buffer.copy_within(capacity - head.., 0);
-    }
-    buffer[head..len].copy_from_slice(&scratch[SCRATCH_LEN - tail..]);
-    Ok(len)
+    let buffer = Backward::of(buffer);
+    buffer.prefetch();
+    let mut scratch = Scratch::new();
+    let mut out = Encoder::new(scratch.memory());
+    out.next = Some(buffer);
+    put_fields(message, &mut out);
+    let written = out.finish()?;
+    let len = written.head.and_then(|head| head.move_to_front(written.tail.filled()));
+    len.ok_or(WriteError::Full { capacity })
 }
 
 /// Passes the encoded `message` to `then`.
@@ -65,17 +65,15 @@ pub(crate) fn encoded<T>(
     framed: bool,
     then: impl FnOnce(&[u8]) -> Result<T, WriteError>,
 ) -> Result<T, WriteError> {
-    let mut scratch = [0; SCRATCH_LEN];
+    let mut scratch = Scratch::new();
     let encode = |out: &mut Encoder<'_>| message.encode_fields(out);
-    let len = fill(encode, framed, &mut scratch)?;
-    match SCRATCH_LEN.checked_sub(len) {
-        Some(at) => then(&scratch[at..]),
-        None => {
-            let mut bytes = alloc::vec![0; len];
-            fill(encode, framed, &mut bytes)?;
-            then(&bytes)
-        }
+    let written = fill(encode, framed, scratch.memory())?;
+    if written.is_whole() {
+        return then(written.tail.filled());
     }
+    let mut bytes = alloc::vec![0; written.len];
+    fill(encode, framed, Backward::of(&mut bytes))?;
+    then(&bytes)
 }
 
 /// The encoded `message`, in a vector of exactly its length.
@@ -99,24 +97,79 @@ impl<M: Encode> Fields for &M {
 
 /// [`to_vec`] for all messages. It is compiled once, not for each of them.
 fn filled(message: &dyn Fields, framed: bool) -> Result<Vec<u8>, WriteError> {
-    let mut scratch = [0; SCRATCH_LEN];
+    let mut scratch = Scratch::new();
     let mut spill = Vec::new();
-    let mut out = Encoder::new(&mut scratch);
+    let mut out = Encoder::new(scratch.memory());
     out.spill = Some(&mut spill);
     message.put(&mut out);
     if framed {
         out.bare_varint(out.written() as u64);
     }
-    let (is_spilled, is_counted, before) = (out.spill.is_none(), out.is_counted(), out.before);
-    let len = out.finish()?;
-    if is_counted {
-        let mut bytes = alloc::vec![0; len];
-        fill(|out| message.put(out), framed, &mut bytes)?;
+    let written = out.finish()?;
+    if !written.is_whole() {
+        let mut bytes = alloc::vec![0; written.len];
+        fill(|out| message.put(out), framed, Backward::of(&mut bytes))?;
         return Ok(bytes);
     }
-    let tail = if is_spilled { before } else { len };
-    let mut bytes = Vec::with_capacity(len);
-    bytes.extend_from_slice(&spill[spill.len() - (len - tail)..]);
-    bytes.extend_from_slice(&scratch[SCRATCH_LEN - tail..]);
+    let mut bytes = Vec::with_capacity(written.len);
+    bytes.extend_from_slice(written.head.as_ref().map_or(&[], Backward::filled));
+    bytes.extend_from_slice(written.tail.filled());
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of these lengths, in fields with the numbers 1, 2, ...
+    struct Parts(Vec<usize>);
+
+    impl Encode for Parts {
+        fn encode_fields<O: Output>(&self, out: &mut O) {
+            for (index, len) in self.0.iter().enumerate().rev() {
+                let number = index as u8 + 1;
+                out.field(number.into(), &alloc::vec![number; *len]);
+            }
+        }
+    }
+
+    impl Parts {
+        fn bytes(&self) -> Vec<u8> {
+            let mut bytes = Vec::new();
+            for (len, number) in self.0.iter().zip(1..) {
+                bytes.push(number << 3 | 2);
+                match *len {
+                    0..0x80 => bytes.push(*len as u8),
+                    _ => bytes.extend([*len as u8 | 0x80, (*len >> 7) as u8]),
+                }
+                bytes.extend(core::iter::repeat_n(number, *len));
+            }
+            bytes
+        }
+    }
+
+    /// Lengths around those of the buffers, in one field or in several.
+    #[test]
+    fn a_message_is_the_same_in_each_buffer() {
+        for len in [0, 1, 5, 506, 507, 508, 509, 510, 511, 4093, 4094, 4600, 9000] {
+            for parts in [Parts(alloc::vec![len]), Parts(alloc::vec![len / 3, 2, 300, len / 2, 9])]
+            {
+                let expected = parts.bytes();
+                assert_eq!(count(&parts), expected.len());
+                assert_eq!(to_vec(&parts, false).unwrap(), expected);
+                let framed = to_vec(&parts, true).unwrap();
+                assert!(framed.ends_with(&expected) && framed.len() > expected.len());
+                encoded(&parts, true, |bytes| Ok(assert_eq!(bytes, framed))).unwrap();
+                let mut buffer = alloc::vec![0xaa; expected.len() + 3];
+                assert_eq!(to_front(&parts, &mut buffer), Ok(expected.len()));
+                assert_eq!(buffer[..expected.len()], expected);
+                let capacity = expected.len() - 1;
+                let full = to_front(&parts, &mut buffer[..capacity]);
+                assert_eq!(full, Err(WriteError::Full { capacity }));
+                let mut exact = alloc::vec![0; expected.len()];
+                assert_eq!(to_front(&parts, &mut exact), Ok(expected.len()));
+                assert_eq!(exact, expected);
+            }
+        }
+    }
 }
