@@ -57,7 +57,12 @@ impl<P: Port, F: fmt::Debug> fmt::Debug for HostEvent<P, F> {
 pub struct Host<P: Port, F, M = Vec<u8>> {
     deframer: Deframer,
     /// Events that had to be decoded early, because a later descriptor is not theirs.
-    events: VecDeque<HostEvent<P, F>>,
+    /// What was decoded before it was asked for, and how many bytes each took.
+    events: VecDeque<(HostEvent<P, F>, usize)>,
+    /// The sum of these bytes.
+    waiting: usize,
+    /// How many bytes the last event took that was asked for.
+    polled: usize,
     /// Binds that were answered.
     binds: u32,
     outbox: Outbox<F, M>,
@@ -78,6 +83,8 @@ impl<P: Port, F, M> Default for Host<P, F, M> {
         Self {
             deframer: Deframer::default(),
             events: VecDeque::new(),
+            waiting: 0,
+            polled: 0,
             binds: 0,
             outbox: Outbox::default(),
             fd: None,
@@ -106,7 +113,21 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
     /// The next event of the client. Binds and frames that are no call are answered on the way, at most 64 of them:
     /// without an event there may be more to do, if there still [are events](Self::has_events).
     pub fn poll_event(&mut self) -> Option<HostEvent<P, F>> {
-        self.events.pop_front().or_else(|| self.next_event(REFUSED_AT_ONCE))
+        let (event, bytes) = match self.events.pop_front() {
+            Some((event, bytes)) => {
+                self.waiting = self.waiting.saturating_sub(bytes);
+                (Some(event), bytes)
+            }
+            None => self.next_event(REFUSED_AT_ONCE),
+        };
+        self.polled = bytes;
+        event
+    }
+
+    /// Bytes that were decoded for the last [event](Self::poll_event): those of its frame and of its struct.
+    #[must_use]
+    pub fn polled(&self) -> usize {
+        self.polled
     }
 
     /// How many frames there were since the last call that did not call a method of the port.
@@ -173,7 +194,8 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
     /// About how much memory the connection takes: what it received and what waits to be sent, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let events = self.events.capacity().saturating_mul(size_of::<HostEvent<P, F>>());
+        let events = self.events.capacity().saturating_mul(size_of::<(HostEvent<P, F>, usize)>());
+        let events = events.saturating_add(self.waiting);
         self.deframer.memory().saturating_add(self.outbox.memory()).saturating_add(events)
     }
 
@@ -185,13 +207,15 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
 
     /// Decodes all that waits.
     pub(super) fn decode_waiting(&mut self) {
-        while let Some(event) = self.next_event(usize::MAX) {
-            self.events.push_back(event);
+        while let (Some(event), bytes) = self.next_event(usize::MAX) {
+            self.events.push_back((event, bytes));
+            self.waiting = self.waiting.saturating_add(bytes);
         }
     }
 
-    /// Handles frames until one is an event, or `max` were none.
-    fn next_event(&mut self, max: usize) -> Option<HostEvent<P, F>> {
+    /// Handles frames until one is an event, or `max` were none. Returns how many bytes were decoded, too.
+    fn next_event(&mut self, max: usize) -> (Option<HostEvent<P, F>>, usize) {
+        let before = self.decoded;
         let mut deframer = core::mem::take(&mut self.deframer);
         let mut event = None;
         for _ in 0..max {
@@ -208,7 +232,7 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
         }
         deframer.trim();
         self.deframer = deframer;
-        event
+        (event, self.decoded.saturating_sub(before))
     }
 
     fn handle(&mut self, frame: Frame<'_>) -> Option<HostEvent<P, F>> {

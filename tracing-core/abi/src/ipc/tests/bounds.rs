@@ -112,6 +112,28 @@ fn what_was_decoded_is_counted() {
     assert!(!is_call && grown > IPC_DECODED_BYTES_MAX / 2, "{grown}");
 }
 
+/// Frames before a descriptor are decoded when that arrives, and may become many times as long.
+#[cfg(feature = "consumer")]
+#[test]
+fn requests_that_wait_are_part_of_the_memory() {
+    use crate::ipc::port::ConsumerPort;
+    let args = [&[0x0a, 0xd0, 0x0f][..], &[0x12, 0].repeat(1000)].concat();
+    let frame = invoke_frame(1, 1, 1, args.leak(), false);
+    let mut host = Host::<ConsumerPort, u32>::default();
+    for _ in 0..3 {
+        host.receive(&frame, None).unwrap();
+    }
+    host.receive(&[], Some(7)).unwrap();
+    let waiting = host.memory();
+    let mut sum = 0;
+    while host.poll_event().is_some() {
+        assert!(host.polled() > 5 * frame.len());
+        sum += host.polled();
+    }
+    assert_eq!((sum, host.polled()), (host.take_decoded(), 0));
+    assert!(waiting >= sum && host.memory() <= waiting - sum, "{waiting} {sum}");
+}
+
 /// A peer that takes no replies chooses how many there are. One in the queue takes far more memory than its bytes.
 #[test]
 fn replies_that_nobody_takes_are_kept_as_bytes() {
