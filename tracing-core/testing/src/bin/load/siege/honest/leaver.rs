@@ -19,7 +19,7 @@ use crate::producers::{config, descriptor};
 const BUFFER_KB: u32 = 4 * 1024;
 
 /// How often a process is started again that the service refuses.
-const TRIES: usize = 50;
+const TRIES: u64 = 50;
 
 /// How many packets the process writes; up to the size of its shared memory and more.
 fn packets(round: u64) -> u64 {
@@ -61,13 +61,15 @@ pub fn process(producers: &str, source: &str, packets: &str) -> Outcome {
     let producer = Producer::connect(options).map_err(|error| error.to_string())?;
     producer.register(descriptor(source), Leaver { packets }).map_err(|error| error.to_string())?;
     producer.wait_ended(FOREVER);
-    Err("the service has gone".into())
+    Err("the service refused the connection".into())
 }
 
 /// Where the packets of a process are.
 pub struct Left {
     pub written: u64,
     pub lost: u64,
+    /// How often the service refused the process.
+    pub refused: u64,
 }
 
 /// Starts a process, and waits until it says how much it wrote. `None`: it ended before.
@@ -76,6 +78,8 @@ fn start(producers: &Address, source: &str, written: u64) -> Outcome<(Child, Opt
         .args(["--leave", &producers.to_string(), source, &written.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        // It is refused as often as not, which is counted.
+        .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("a process that is to be killed: {error}"))?;
     let stdout = child.stdout.take().ok_or("no stdout")?;
@@ -96,12 +100,11 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
         .enable_tracing(&config(&source, BUFFER_KB), None)
         .map_err(|e| format!("a session: {e}"))?;
     let (mut child, mut printed) = start(producers, &source, written)?;
-    for _ in 0..TRIES {
-        if printed.is_some() {
-            break;
-        }
+    let mut refused = 0;
+    while printed.is_none() && refused < TRIES {
         // While descriptors are short, a connection may be refused. A client tries again, then.
         end(&mut child);
+        refused += 1;
         (child, printed) = start(producers, &source, written)?;
     }
     end(&mut child);
@@ -134,7 +137,7 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
         let text = "a process that was killed";
         return Err(format!("{text}: {written} packets, {received} in the trace, {entries:?}"));
     }
-    Ok(Left { written, lost: written - received })
+    Ok(Left { written, lost: written - received, refused })
 }
 
 /// How many packets of process `pid` are there, without a gap.

@@ -46,6 +46,8 @@ pub struct Report {
     written: u64,
     /// Packets that are not in the trace; each gap has a mark.
     lost: u64,
+    /// How often a process was refused, because descriptors were short.
+    refused: u64,
     answers: u64,
     p50: Duration,
     pub p999: Duration,
@@ -54,8 +56,9 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rounds, written, lost, answers, p50, p999, most } = self;
+        let Self { rounds, written, lost, refused, answers, p50, p999, most } = self;
         write!(f, "{rounds} sessions, {written} packets written, {lost} lost and told; ")?;
+        write!(f, "{refused} connections refused; ")?;
         write!(f, "{answers} answers: half within {p50:?}, 999 of 1000 {p999:?}, all {most:?}")
     }
 }
@@ -64,17 +67,17 @@ impl Report {
     /// The report that another process printed.
     pub fn parse(line: &str) -> Option<Self> {
         let numbers: Result<Vec<u64>, _> = line.split(' ').map(str::parse).collect();
-        let &[rounds, written, lost, answers, p50, p999, most] = &numbers.ok()?[..] else {
+        let &[rounds, written, lost, refused, answers, p50, p999, most] = &numbers.ok()?[..] else {
             return None;
         };
         let [p50, p999, most] = [p50, p999, most].map(Duration::from_micros);
-        Some(Self { rounds, written, lost, answers, p50, p999, most })
+        Some(Self { rounds, written, lost, refused, answers, p50, p999, most })
     }
 
     fn line(&self) -> String {
-        let Self { rounds, written, lost, answers, p50, p999, most } = self;
+        let Self { rounds, written, lost, refused, answers, p50, p999, most } = self;
         let [p50, p999, most] = [p50, p999, most].map(Duration::as_micros);
-        format!("{rounds} {written} {lost} {answers} {p50} {p999} {most}")
+        format!("{rounds} {written} {lost} {refused} {answers} {p50} {p999} {most}")
     }
 
     /// Adds that of another user; of times the longer one counts.
@@ -82,6 +85,7 @@ impl Report {
         self.rounds += other.rounds;
         self.written += other.written;
         self.lost += other.lost;
+        self.refused += other.refused;
         self.answers += other.answers;
         self.p50 = self.p50.max(other.p50);
         self.p999 = self.p999.max(other.p999);
@@ -189,6 +193,7 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
         let left = leaver::round(&mut consumer, producers, report.rounds)?;
         report.written += left.written;
         report.lost += left.lost;
+        report.refused += left.refused;
     }
     Ok(report)
 }
