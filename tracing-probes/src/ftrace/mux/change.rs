@@ -114,3 +114,9 @@ pub(crate) fn text(tracefs: &dyn Tracefs, path: &str) -> io::Result<String> {
     let bytes = tracefs.read(path)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
+
+/// Words for a file that takes several. Each has a newline behind it: the kernel then reads the last one at once, and
+/// tells what is wrong with it, and not when the file is closed.
+pub(super) fn list(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().map(|word| format!("{}\n", word.as_ref())).collect()
+}

@@ -1,6 +1,6 @@
 //! What only a session alone in its instance can have: threads, options, CPUs.
 
-use super::change::Change;
+use super::change::{Change, list};
 use super::journal::{Transaction, Until};
 use crate::ftrace::config::{Exclusive, Refusal};
 use crate::ftrace::tracefs::Directory;
@@ -36,15 +36,9 @@ fn set_tids(
     let path = directory.path("set_event_pid");
     let found = transaction.text(&path)?;
     let found = list(found.split_ascii_whitespace());
-    let wanted: Vec<String> = tids.iter().map(u32::to_string).collect();
-    let wanted = list(wanted.iter().map(String::as_str));
+    let wanted = list(tids.iter().map(u32::to_string));
     let (change, undo) = (Change::fill(path.clone(), &wanted), Change::fill(path, &found));
     transaction.must(&change, undo, Until::LastSession, "name fewer tids_to_trace")
-}
-
-/// Each with white space behind it: the kernel reads the last one at once, and not when the file is closed.
-pub(super) fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.map(|word| format!("{word}\n")).collect()
 }
 
 fn set_option(

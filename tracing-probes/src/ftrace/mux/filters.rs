@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::change::{Change, text};
-use super::exclusive::list;
+use super::change::{Change, list, text};
 use super::journal::Transaction;
 use crate::ftrace::config::{EventName, Refusal};
 use crate::ftrace::tracefs::{
@@ -68,7 +67,7 @@ pub(super) fn let_functions_pass(
     for file in FUNCTIONS {
         let path = directory.path(file);
         let found = functions_listed(&transaction.tracefs().read(&path).unwrap_or_default());
-        clear(transaction, path, &list(found.iter().map(String::as_str)), notes)?;
+        clear(transaction, path, &list(&found), notes)?;
     }
     Ok(())
 }

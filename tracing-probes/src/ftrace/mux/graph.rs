@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::change::Change;
+use super::change::{Change, list};
 use super::journal::{Transaction, Until};
 use crate::ftrace::config::{Graph, Refusal};
 use crate::ftrace::tracefs::{Directory, functions_listed};
@@ -71,11 +71,6 @@ pub(super) fn changes(directory: &Directory, graph: &Graph) -> [Change; 3] {
         Change::fill(roots, &list(&graph.roots)),
         Change::write(depth, &graph.depth_max.to_string()),
     ]
-}
-
-/// Each with a newline: the kernel looks the last one up at once, and tells if it has none.
-fn list(functions: &[String]) -> String {
-    functions.iter().map(|function| format!("{function}\n")).collect()
 }
 
 /// Changes the functions from those of `before` to `after`, and switches the tracer on if it is off.
