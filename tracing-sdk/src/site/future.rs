@@ -37,15 +37,17 @@ use crate::track::Track;
 /// }
 /// ```
 ///
-/// As a guard it may live while the task waits, and be dropped on another thread. Then polls are not recorded:
+/// As a guard it may live while the task waits, and end on another thread. Then polls are not recorded:
 ///
 /// ```
-/// # use tracing_sdk::{async_slice, categories};
+/// # use tracing_sdk::{async_slice, categories, end};
 /// # categories! { NET = "net"; }
 /// # async fn fetch(url: &str) -> usize { url.len() }
 /// async fn fetch_both() -> usize {
-///     let _slice = async_slice!(NET, "both");
-///     fetch("a").await + fetch("b").await
+///     let slice = async_slice!(NET, "both");
+///     let bytes = fetch("a").await + fetch("b").await;
+///     end!(slice, bytes = bytes);
+///     bytes
 /// }
 /// ```
 #[must_use = "the slice ends when this is dropped: pass it on, `future.traced(async_slice!(..))`, or name it"]
@@ -93,6 +95,23 @@ impl AsyncSlice {
         let members = category.members();
         let open = Open { slice, flow, members, name, has_future: false };
         Self { open: Kept::new(Some(open).filter(|open| open.slice.is_recorded())) }
+    }
+
+    /// Ends the slice.
+    pub fn end(self) {}
+
+    /// Whether a session records this slice.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.open.get().is_some_and(Option::is_some)
+    }
+
+    /// Ends the slice with arguments: see [`end!`](crate::end).
+    #[doc(hidden)]
+    pub fn end_with(mut self, time_ns: Option<u64>, fill: Option<Fill<'_>>) {
+        if let Some(open) = self.take() {
+            open.slice.end_with(time_ns, fill);
+        }
     }
 
     #[cfg(not(feature = "off"))]

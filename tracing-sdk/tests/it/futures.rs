@@ -2,7 +2,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use tracing_sdk::{Traced, Track, async_slice, categories};
+use tracing_sdk::{Traced, Track, async_slice, categories, end};
 
 use crate::events::recorded;
 use crate::trace::{events, packets, tracks};
@@ -86,6 +86,24 @@ fn a_slice_without_a_future_ends_when_it_is_dropped() {
         assert_eq!(poll(task.as_mut()), Poll::Ready(5));
     });
     assert_eq!(events(&trace), ["begin futures kept", "end"]);
+}
+
+#[test]
+fn a_slice_without_a_future_ends_with_arguments() {
+    assert!(!async_slice!(F, "not recorded").is_recorded());
+    let trace = recorded("futures", || {
+        let mut task = pin!(async {
+            let slice = async_slice!(F, "kept");
+            assert!(slice.is_recorded());
+            let sum = two_steps().await;
+            end!(slice, sum = sum);
+        });
+        assert_eq!(poll(task.as_mut()), Poll::Pending);
+        assert_eq!(poll(task.as_mut()), Poll::Ready(()));
+        async_slice!(F, "short").end();
+    });
+    let expected = ["begin futures kept", "end sum=5", "begin futures short", "end"];
+    assert_eq!(events(&trace), expected);
 }
 
 /// Otherwise the first futures of two processes would be on one track.

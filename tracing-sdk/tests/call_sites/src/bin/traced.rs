@@ -68,7 +68,8 @@ fn work(job: Job) -> Option<u64> {
     CACHED.add(&WORK, 1);
     POWER.set(&WORK, "on");
     POWER.clear(&WORK);
-    let _future = async_slice!(WORK, "GET", id = never("a future"));
+    let future = async_slice!(WORK, "GET", id = never("a future"));
+    end!(future, sum = never("an end"));
     REQUESTS.register();
     REQUESTS.trace(|context| context.packet(|_| assert_eq!(never("a packet"), 0)));
     assert!(!WORK.is_enabled() && !REQUESTS.is_enabled() && tracing_sdk::lost_events() == 0);
