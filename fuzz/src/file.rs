@@ -36,7 +36,7 @@ pub fn lint_and_read(input: &[u8]) {
         let _ = tracks.hierarchy_problem(track.uuid);
     }
     let report =
-        lint_within(input, MEMORY, |finding| assert!(!finding.problem.advice().is_empty()));
+        lint_within(input, MEMORY, |finding, _| assert!(!finding.problem.advice().is_empty()));
     assert_eq!(report.events, events);
     let stats = stats(input);
     assert_eq!(stats.packets, report.packets);

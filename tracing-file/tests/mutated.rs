@@ -109,7 +109,7 @@ proptest! {
     fn what_is_written_has_no_findings(options in options(), seed in prop::collection::vec(any::<u8>(), 0..200)) {
         let bytes = trace(options, &seed);
         let mut found = Vec::new();
-        let report = lint_within(bytes.as_slice(), 1 << 20, |finding| found.push(*finding));
+        let report = lint_within(bytes.as_slice(), 1 << 20, |finding, _| found.push(*finding));
         prop_assert!(found.is_empty(), "{found:?}");
         prop_assert!(report.error.is_none());
         prop_assert_eq!(read(&bytes), report.events);
@@ -130,10 +130,10 @@ proptest! {
             bytes[at] = value;
         }
         list(&bytes, 4_000);
-        lint_within(bytes.as_slice(), 1 << 20, |_| {});
+        lint_within(bytes.as_slice(), 1 << 20, |_, _| {});
         bytes.truncate(cut.index(bytes.len()));
         read(&bytes);
-        lint_within(bytes.as_slice(), 4000, |_| {});
+        lint_within(bytes.as_slice(), 4000, |_, _| {});
     }
 }
 

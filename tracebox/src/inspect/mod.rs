@@ -14,6 +14,7 @@ use tracing_file::json::Json;
 use tracing_file::lint::{Report, lint_within};
 use tracing_file::read::{Finding, MEMORY_MAX, Problem, Severity};
 use tracing_file::stats;
+use tracing_file::timeline::track_path;
 
 use crate::cli;
 use crate::console;
@@ -145,17 +146,18 @@ fn lint_to(out: &mut impl Write, input: impl Read, args: &LintArgs) -> (Report, 
     let mut written = Ok(());
     let mut listed = Vec::new();
     let mut printed = BTreeMap::<Problem, u64>::new();
-    let report = lint_within(input, MEMORY_MAX, |finding| {
+    let report = lint_within(input, MEMORY_MAX, |finding, tracks| {
+        let path = || finding.track().and_then(|uuid| track_path(tracks, uuid));
         if args.json {
             if listed.len() < JSON_FINDINGS_MAX {
-                listed.push(*finding);
+                listed.push((*finding, path()));
             }
             return;
         }
         let printed = printed.entry(finding.problem).or_default();
         if written.is_ok() && (args.all || *printed < LINES_MAX) {
             *printed += 1;
-            written = writeln!(out, "{}", line(finding));
+            written = writeln!(out, "{}", line(finding, path()));
         }
     });
     if args.json {
@@ -196,23 +198,27 @@ fn write_end(
     }
 }
 
-fn line(finding: &Finding) -> String {
+/// A finding, with the path of its track if that is known.
+fn line(finding: &Finding, path: Option<String>) -> String {
     let Finding { problem, place, value } = finding;
     let (severity, name, advice) = (problem.severity().name(), problem.name(), problem.advice());
-    match problem.subject() {
-        "" => format!("{place}: {severity}: {name}: {advice}"),
-        subject => format!("{place}: {severity}: {name} ({subject} {value}): {advice}"),
+    match (problem.subject(), path) {
+        ("", _) => format!("{place}: {severity}: {name}: {advice}"),
+        (subject, None) => format!("{place}: {severity}: {name} ({subject} {value}): {advice}"),
+        (subject, Some(path)) => {
+            format!("{place}: {severity}: {name} ({subject} {value}: {path}): {advice}")
+        }
     }
 }
 
-fn report_json(report: &Report, listed: &[Finding]) -> String {
+fn report_json(report: &Report, listed: &[(Finding, Option<String>)]) -> String {
     let mut json = Json::default();
     json.object(|json| {
         json.number("packets", Some(report.packets));
         json.number("events", Some(report.events));
         json.number("findings", Some(report.findings()));
         json.text("worst", report.worst().map(Severity::name));
-        json.list("list", listed, |json, finding| {
+        json.list("list", listed, |json, (finding, path)| {
             json.number("packet", Some(finding.place.packet));
             json.number("byte", Some(finding.place.offset));
             json.number("unpacked_byte", finding.place.unpacked_offset);
@@ -221,6 +227,7 @@ fn report_json(report: &Report, listed: &[Finding]) -> String {
             let subject = finding.problem.subject();
             json.text("subject", Some(subject).filter(|subject| !subject.is_empty()));
             json.number("value", Some(finding.value).filter(|_| !subject.is_empty()));
+            json.text("track", path.as_deref());
             json.text("advice", Some(finding.problem.advice()));
         });
         let error = report.error.as_ref().map(ToString::to_string);

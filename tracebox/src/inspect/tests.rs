@@ -1,3 +1,5 @@
+use tracing_file::write::TraceFile;
+
 use super::*;
 
 /// A packet with an event that has no sequence, after an empty one.
@@ -24,6 +26,23 @@ fn findings_are_lines() {
         "packet 1 at 4: error: track_event_missing_sequence_id: an event without a sequence id is dropped; set \
          trusted_packet_sequence_id\n2 packets, 0 events: 1 finding, worst: error\n"
     );
+}
+
+#[test]
+fn tracks_have_their_path() {
+    let mut trace = Vec::new();
+    let mut file = TraceFile::create(&mut trace).unwrap();
+    file.process(1, "/bin/app");
+    let worker = file.thread(1, 7, "worker\u{202e}");
+    let open = file.begin(&worker, 1_000, "job").open();
+    file.leave_open(open);
+    file.finish().unwrap();
+    let lines = text(&trace, false).1;
+    let is_shown = lines.contains(": slice_without_end (track ")
+        && lines.contains(": app 1 / worker\\u202e 7): ");
+    assert!(is_shown, "{lines}");
+    let json = text(&trace, true).1;
+    assert!(json.contains("\"track\": \"app 1 / "), "{json}");
 }
 
 #[test]

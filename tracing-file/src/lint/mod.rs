@@ -5,7 +5,7 @@
 //!
 //! // One packet: {timestamp: 5, track_event {type: TYPE_SLICE_BEGIN}}.
 //! let trace = b"\x0a\x06\x40\x05\x5a\x02\x48\x01";
-//! let report = lint(trace.as_slice(), |finding| {
+//! let report = lint(trace.as_slice(), |finding, _| {
 //!     assert_eq!(finding.problem.name(), "track_event_missing_sequence_id");
 //!     assert_eq!((finding.place.packet, finding.place.offset), (0, 2));
 //! });
@@ -16,11 +16,15 @@
 //!
 //! ```
 //! use tracing_file::lint::{Report, lint_within};
-//! use tracing_file::read::{Finding, Severity};
+//! use tracing_file::read::{Finding, Severity, Tracks};
+//! use tracing_file::timeline::track_path;
 //!
-//! fn print(Finding { problem, place, value }: &Finding) {
+//! fn print(finding: &Finding, tracks: &Tracks) {
+//!     let Finding { problem, place, value } = finding;
 //!     let (severity, subject) = (problem.severity().name(), problem.subject());
-//!     println!("{place}: {severity}: {} ({subject} {value}): {}", problem.name(), problem.advice());
+//!     let path = finding.track().and_then(|uuid| track_path(tracks, uuid)).unwrap_or_default();
+//!     println!("{place}: {severity}: {} ({subject} {value} {path})", problem.name());
+//!     println!("  {}", problem.advice());
 //! }
 //!
 //! fn is_good(report: &Report) -> bool {
@@ -49,7 +53,7 @@ use std::io::Read;
 use self::session::Session;
 use crate::losses::KernelLosses;
 use crate::packets::{Packet, Place, ReadError};
-use crate::read::{EventKind, Finding, MEMORY_MAX, Problem, Severity, TraceReader};
+use crate::read::{EventKind, Finding, MEMORY_MAX, Problem, Severity, TraceReader, Tracks};
 use crate::slices::{Outcome, OutcomeKind, Slices};
 
 mod session;
@@ -86,13 +90,18 @@ impl Report {
     }
 }
 
-/// Checks the trace in `input`, and calls `found` for each finding. At most 64 of one packet are shown; all count.
-pub fn lint(input: impl Read, found: impl FnMut(&Finding)) -> Report {
+/// Checks the trace in `input`, and calls `found` for each finding, with the tracks that were described so far. At most
+/// 64 of one packet are shown; all count.
+pub fn lint(input: impl Read, found: impl FnMut(&Finding, &Tracks)) -> Report {
     lint_within(input, MEMORY_MAX, found)
 }
 
 /// As [`lint`], with at most `bytes` of memory for each of the reader's tables and the open slices.
-pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Finding)) -> Report {
+pub fn lint_within(
+    input: impl Read,
+    bytes: usize,
+    mut found: impl FnMut(&Finding, &Tracks),
+) -> Report {
     let mut linter = Linter {
         reader: TraceReader::with_memory(input, bytes),
         slices: Slices::new(bytes),
@@ -115,7 +124,8 @@ pub fn lint_within(input: impl Read, bytes: usize, mut found: impl FnMut(&Findin
         linter.reader.check_body();
         let more = linter.follow();
         events += u64::from(linter.reader.event().is_some());
-        linter.reader.findings().iter().chain(&more).for_each(&mut found);
+        let (reader, tracks) = (&linter.reader, linter.reader.tracks());
+        reader.findings().iter().chain(&more).for_each(|finding| found(finding, tracks));
     };
     linter.end(&mut found);
     let mut counts = linter.counts;
@@ -204,10 +214,11 @@ impl<R: Read> Linter<R> {
     }
 
     /// What only the end of the trace shows.
-    fn end(&mut self, found: &mut impl FnMut(&Finding)) {
+    fn end(&mut self, found: &mut impl FnMut(&Finding, &Tracks)) {
+        let tracks = self.reader.tracks();
         let mut find = |finding: Finding| {
             *self.counts.entry(finding.problem).or_insert(0) += 1;
-            found(&finding);
+            found(&finding, tracks);
         };
         self.slices.finish(|outcome| {
             if let Some((problem, value)) = problem_of(outcome) {
@@ -226,11 +237,10 @@ impl<R: Read> Linter<R> {
         let kernel = &self.kernel;
         let counted = kernel.by_sequence().map(|found| (Problem::KernelLoss, found));
         let marked = kernel.marked().map(|found| (Problem::KernelGap, found));
-        let left_out = kernel.first_left_out().map(|found| (Problem::LimitReached, found));
+        let left_out = kernel.first_left_out().map(|found| (Problem::KernelRingsLeftOut, found));
         for (problem, (place, value)) in counted.chain(marked).chain(left_out) {
             find(Finding { problem, place, value });
         }
-        let tracks = self.reader.tracks();
         // A chain of parents is up to 100 long; each track is checked once.
         for track in tracks.iter() {
             if let (Some(place), None) = (track.first_event, track.described) {

@@ -10,7 +10,7 @@ fn check(packets: &str, expected: &[&str]) {
 #[track_caller]
 fn check_bytes(bytes: &[u8], expected: &[&str]) {
     let mut found = Vec::new();
-    let report = lint(bytes, |finding| {
+    let report = lint(bytes, |finding, _| {
         let Finding { problem, place, value } = finding;
         found.push(format!("{}: {} {value}", place.packet, problem.name()));
         assert!(place.offset <= bytes.len() as u64);
@@ -292,9 +292,9 @@ fn broken_bytes_are_findings() {
         &[b"\x0a\x05\x92\x03\x02hi".as_slice(), b"\x0a\x02\x68\x02"].concat(),
         &["0: broken_compressed_packets 2", "0: sequence_state_without_sequence 0"],
     );
-    let report = lint(b"\x0a\x05abc".as_slice(), |_| {});
+    let report = lint(b"\x0a\x05abc".as_slice(), |_, _| {});
     assert!(matches!(report.error, Some(ReadError::CutOff { .. })));
-    let report = lint(b"\x0f".as_slice(), |_| {});
+    let report = lint(b"\x0f".as_slice(), |_, _| {});
     assert!(matches!(report.error, Some(ReadError::NotATrace { .. })));
 }
 
@@ -304,7 +304,7 @@ fn memory_has_a_bound() {
     let bytes = trace_bytes(&tracks);
     let refused = |memory| {
         let mut refused = 0;
-        lint_within(bytes.as_slice(), memory, |finding| {
+        lint_within(bytes.as_slice(), memory, |finding, _| {
             assert_eq!(finding.problem, Problem::LimitReached);
             refused += 1;
         });
@@ -316,11 +316,11 @@ fn memory_has_a_bound() {
     let bytes = trace_bytes(&format!(
         "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {{ {names} }} }}"
     ));
-    let report = lint_within(bytes.as_slice(), 512 + 300, |_| {});
+    let report = lint_within(bytes.as_slice(), 512 + 300, |_, _| {});
     assert_eq!(report.counts.get(&Problem::LimitReached), Some(&1));
     let bytes = trace_bytes(&slice(0, 1, 2).repeat(10));
-    assert_eq!(lint_within(bytes.as_slice(), 2000, |_| {}).findings(), 0);
-    assert!(lint_within(bytes.as_slice(), 500, |_| {}).findings() > 0);
+    assert_eq!(lint_within(bytes.as_slice(), 2000, |_, _| {}).findings(), 0);
+    assert!(lint_within(bytes.as_slice(), 500, |_, _| {}).findings() > 0);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn slices_are_compared_with_the_last_64() {
     let crossing = slice(7, 500, 1500);
     let found = |count: u64| {
         let bytes = trace_bytes(&(far.clone() + &between(count) + &crossing));
-        lint(bytes.as_slice(), |_| {}).findings()
+        lint(bytes.as_slice(), |_, _| {}).findings()
     };
     assert_eq!((found(63), found(64)), (1, 0));
 }
@@ -339,7 +339,7 @@ fn slices_are_compared_with_the_last_64() {
 fn ended_slices_give_their_memory_back() {
     // A track without a descriptor, its slices, and one open slice at a time.
     let bytes = trace_bytes(&(track(7, "") + &slice(7, 1, 2).repeat(100)));
-    assert_eq!(lint_within(bytes.as_slice(), 1152 + 64, |_| {}).findings(), 0);
+    assert_eq!(lint_within(bytes.as_slice(), 1152 + 64, |_, _| {}).findings(), 0);
 }
 
 #[test]
@@ -494,4 +494,14 @@ fn events_that_the_kernel_lost() {
     check(&(of(1) + &bundle(1)), &["3: ftrace_events_lost 7", "6: ftrace_cpu_has_data_loss 1"]);
     let nothing = stats(1, "START_OF_TRACE", 100) + &stats(1, "END_OF_TRACE", 100);
     check(&(nothing + &bundle(1).replace("true", "false")), &[]);
+}
+
+#[test]
+fn rings_that_are_not_looked_at_are_told() {
+    let bundle =
+        |cpu| format!("packet {{ trusted_packet_sequence_id: 1 ftrace_events {{ cpu: {cpu} ");
+    let kept: String = (0..16 * 1024).map(|cpu| bundle(cpu) + "} }").collect();
+    check(&kept, &[]);
+    let more = kept + &bundle(16 * 1024) + "lost_events: true } }";
+    check(&more, &["16384: ftrace_rings_left_out 1"]);
 }

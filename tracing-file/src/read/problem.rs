@@ -39,6 +39,17 @@ pub struct Finding {
     pub value: u64,
 }
 
+impl Finding {
+    /// The uuid of the track that it is about.
+    #[must_use]
+    pub fn track(&self) -> Option<u64> {
+        (self.problem.subject() == TRACK).then_some(self.value)
+    }
+}
+
+/// The subject of problems of tracks.
+const TRACK: &str = "track";
+
 macro_rules! problems {
     ($($name:ident: $severity:ident, $id:literal, $subject:literal, $advice:literal;)*) => {
         /// What can be wrong. Names are those of upstream's statistics where it has one for that.
@@ -187,6 +198,9 @@ problems! {
     KernelGap: Warning, "ftrace_cpu_has_data_loss", "cpu",
         "before these events the kernel lost others, and no counters say how many; raise buffer_size_kb of \
          linux.ftrace, lower drain_period_ms, or record fewer events";
+    KernelRingsLeftOut: Warning, "ftrace_rings_left_out", "sequence",
+        "the trace has more rings of the kernel than are looked at, so what these lost is not known; record fewer \
+         data sources at once";
     Loss: Warning, "packets_lost", "sequence",
         "packets before this one are missing; use a larger buffer or shared memory";
 }

@@ -8,6 +8,9 @@ use crate::read::{Track, TrackKind, Tracks};
 /// Bytes that labels in memory may take. Beyond that they are made again.
 const BYTES_MAX: usize = 16 << 20;
 
+/// What stands for the place of an event on no track.
+const NOWHERE: &str = "-";
+
 /// Where an event happens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Label {
@@ -48,7 +51,7 @@ impl Label {
                         label.unit = named(&counter.unit);
                     }
                     let name = named(&track.name);
-                    label.path.push(name.unwrap_or_else(|| format!("track {}", track.uuid)));
+                    label.path.push(name.unwrap_or_else(|| unnamed(track.uuid)));
                     label.numbers.push(twins.number(track.uuid));
                 }
             }
@@ -56,7 +59,7 @@ impl Label {
         label.path.reverse();
         label.numbers.reverse();
         if tracks.get(uuid).is_none() && uuid != 0 {
-            label.path.push(format!("track {uuid}"));
+            label.path.push(unnamed(uuid));
         }
         label.process = process.map(|(id, name)| {
             let of_pid = || named(&tracks.process(machine, id)?.name);
@@ -103,7 +106,7 @@ impl Label {
         let path = self.numbered_path().take(self.path.len().saturating_sub(own));
         parts.extend(path.map(|name| plain(&name)));
         if parts.is_empty() {
-            return "-".into();
+            return NOWHERE.into();
         }
         parts.join(" / ")
     }
@@ -117,6 +120,11 @@ impl Label {
 fn numbered(name: Option<&str>, what: &str, id: impl ToString) -> String {
     let name = name.filter(|name| !name.is_empty());
     format!("{} {}", name.map_or_else(|| what.into(), plain), id.to_string())
+}
+
+/// What stands for a name.
+fn unnamed(uuid: u64) -> String {
+    format!("track {uuid}")
 }
 
 fn plain(name: &str) -> String {
@@ -157,6 +165,38 @@ impl Twins {
     fn number(&self, uuid: u64) -> Option<u32> {
         let at = self.0.binary_search_by_key(&uuid, |(uuid, _)| *uuid).ok()?;
         self.0.get(at).map(|(_, number)| *number)
+    }
+}
+
+/// A track for people, the outermost first: `app 1 / worker 7 / requests`. `None` if the trace says no more of it than
+/// its uuid. Tracks of one name and parent have the same path.
+///
+/// ```
+/// use tracing_file::read::TraceReader;
+/// use tracing_file::timeline::track_path;
+/// use tracing_file::write::TraceFile;
+///
+/// # let mut bytes = Vec::new();
+/// let mut trace = TraceFile::create(&mut bytes)?;
+/// let worker = trace.thread(1, 7, "worker");
+/// trace.slice(&worker, 1_000, 250, "work");
+/// trace.finish()?;
+///
+/// let mut reader = TraceReader::new(bytes.as_slice());
+/// let track = reader.next_event()?.map(|event| event.track_uuid());
+/// let path = track.and_then(|uuid| track_path(reader.tracks(), uuid));
+/// assert_eq!(path.as_deref(), Some("pid 1 / worker 7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn track_path(tracks: &Tracks, uuid: u64) -> Option<String> {
+    tracks.get(uuid)?.described?;
+    let label = Label::new(tracks, &Twins(Vec::new()), 0, uuid);
+    let is_known = !label.path.is_empty() || label.process.is_some();
+    match label.name().filter(|_| label.is_counter) {
+        None => (is_known && label.shown != unnamed(uuid)).then_some(label.shown),
+        Some(name) if label.shown == NOWHERE => Some(plain(name)),
+        Some(name) => Some(format!("{} / {}", label.shown, plain(name))),
     }
 }
 

@@ -69,6 +69,7 @@ mod text;
 mod writer;
 
 pub use filter::Filter;
+pub use labels::track_path;
 pub use options::{Format, Options};
 pub use pattern::Pattern;
 pub use writer::{PASSES_MAX, Summary, TimelineError, write};

@@ -103,6 +103,38 @@ fn lines_for_programs() {
 }
 
 #[test]
+fn a_track_has_a_path() {
+    let mut bytes = Vec::new();
+    let mut trace = TraceFile::create(&mut bytes).unwrap();
+    let worker = trace.thread(10, 12, "worker");
+    let uploads = trace.track("Up\nloads");
+    let job = trace.track(TrackSpec::new("job").under(&uploads));
+    let all = trace.counter_track(CounterSpec::new("queue"));
+    let own = trace.counter_track(CounterSpec::new(TrackSpec::new("queue").under(&uploads)));
+    trace.instant(&worker, 1, "a");
+    trace.instant(&job, 2, "b");
+    trace.counter(&all, 3, 7);
+    trace.counter(&own, 4, 8);
+    trace.finish().unwrap();
+    let mut reader = TraceReader::new(bytes.as_slice());
+    let mut paths = Vec::new();
+    while let Some(uuid) = reader.next_event().unwrap().map(|event| event.track_uuid()) {
+        paths.push(track_path(reader.tracks(), uuid).unwrap());
+    }
+    let expected = ["pid 10 / worker 12", r"Up\nloads / job", "queue", r"Up\nloads / queue"];
+    assert_eq!(paths, expected);
+    // A track without a descriptor, or without a name.
+    assert_eq!(track_path(reader.tracks(), 99), None);
+    let bytes = trace_bytes(
+        "packet { track_descriptor { uuid: 7 } }
+        packet { timestamp: 1 trusted_packet_sequence_id: 1 track_event { type: TYPE_INSTANT track_uuid: 8 } }",
+    );
+    let mut reader = TraceReader::new(bytes.as_slice());
+    while reader.next_event().unwrap().is_some() {}
+    assert_eq!([7, 8].map(|uuid| track_path(reader.tracks(), uuid)), [None, None]);
+}
+
+#[test]
 fn tracks_of_one_name_are_numbered() {
     let mut bytes = Vec::new();
     let mut trace = TraceFile::create(&mut bytes).unwrap();

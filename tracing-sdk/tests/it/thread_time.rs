@@ -41,7 +41,7 @@ fn sampled(config: TrackEventConfig) -> TrackEventConfig {
 
 /// Nothing in the trace may be dropped or confused by a reader.
 fn events(trace: &[u8]) -> Vec<Event> {
-    let report = lint(trace, |finding| panic!("{finding:?}"));
+    let report = lint(trace, |finding, _| panic!("{finding:?}"));
     assert!(report.error.is_none(), "{:?}", report.error);
     let mut reader = TraceReader::new(trace);
     let mut events = Vec::new();

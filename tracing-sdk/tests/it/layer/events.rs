@@ -273,7 +273,7 @@ fn counters_and_tracks() {
         ]
     );
     // Readers lose lines of a log that are on no thread.
-    let report = tracing_file::lint::lint(trace.as_slice(), |_| {});
+    let report = tracing_file::lint::lint(trace.as_slice(), |_, _| {});
     assert!(report.counts.is_empty(), "{:?}", report.counts);
     assert!(named(&trace, "queue").iter().all(|track| track.counter.is_some()));
     let uploads = named(&trace, "Uploads");
