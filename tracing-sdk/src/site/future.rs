@@ -46,6 +46,9 @@ use crate::track::Track;
 /// async fn fetch_both() -> usize {
 ///     let slice = async_slice!(NET, "both");
 ///     let bytes = fetch("a").await + fetch("b").await;
+///     if slice.is_recorded() {
+///         println!("{bytes} bytes, and a session records it");
+///     }
 ///     end!(slice, bytes = bytes);
 ///     bytes
 /// }

@@ -24,7 +24,8 @@ pub(super) struct Decoded {
 }
 
 impl Decoded {
-    /// Whether one more request of a user may be decoded. If none of it waits, always: nobody can keep others from that.
+    /// Whether one more request of a user may be decoded. If none of it waits, always: nobody can keep others from
+    /// that.
     pub(super) fn has_room(&self, user: User) -> bool {
         let fits =
             |held: &usize| *held < DECODED_BYTES_PER_USER_MAX && self.all < DECODED_BYTES_MAX;

@@ -117,7 +117,7 @@ fn found(transaction: &Transaction<'_>, directory: &Directory) -> Result<[Change
     };
     let functions = |path: String| {
         let text = transaction.text(&path).map_err(missing)?;
-        Ok(Change::fill(path, &list(&functions_listed(text.as_bytes()))))
+        Ok(Change::fill(path, &list(functions_listed(text.as_bytes()))))
     };
     let depth_found = transaction.text(&depth).map_err(missing)?;
     Ok([functions(filters)?, functions(roots)?, Change::write(depth, &depth_found)])
