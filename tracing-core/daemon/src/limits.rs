@@ -36,11 +36,6 @@ pub const SERVE_NS: u64 = 5_000_000;
 pub const REQUESTS_PER_TURN: usize = 128;
 /// Decoded bytes that take as much of a connection's turn as a request does. Fewer are counted with later ones.
 pub const DECODED_BYTES_AT_ONCE: usize = 2 * 1024;
-/// Decoded requests of one user that may wait in the service, bytes. One more may be decoded while there are fewer, and
-/// has up to [`IPC_DECODED_BYTES_MAX`](abi::limits::IPC_DECODED_BYTES_MAX).
-pub const DECODED_BYTES_PER_USER_MAX: usize = 8 * 1024 * 1024;
-/// The same of all users together. A user of whom none waits may have one beside that.
-pub const DECODED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Threads that close what peers passed. If users with descriptors that do not close occupy all of them, what other
 /// users passed waits, too; the loop does not.
 pub const CLOSER_THREADS_MAX: usize = 32;

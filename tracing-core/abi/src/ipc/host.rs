@@ -61,8 +61,6 @@ pub struct Host<P: Port, F, M = Vec<u8>> {
     events: VecDeque<(HostEvent<P, F>, usize)>,
     /// The sum of these bytes.
     waiting: usize,
-    /// How many bytes the last event took that was asked for.
-    polled: usize,
     /// Binds that were answered.
     binds: u32,
     outbox: Outbox<F, M>,
@@ -84,7 +82,6 @@ impl<P: Port, F, M> Default for Host<P, F, M> {
             deframer: Deframer::default(),
             events: VecDeque::new(),
             waiting: 0,
-            polled: 0,
             binds: 0,
             outbox: Outbox::default(),
             fd: None,
@@ -113,21 +110,13 @@ impl<P: Port, F, M: AsRef<[u8]>> Host<P, F, M> {
     /// The next event of the client. Binds and frames that are no call are answered on the way, at most 64 of them:
     /// without an event there may be more to do, if there still [are events](Self::has_events).
     pub fn poll_event(&mut self) -> Option<HostEvent<P, F>> {
-        let (event, bytes) = match self.events.pop_front() {
+        match self.events.pop_front() {
             Some((event, bytes)) => {
                 self.waiting = self.waiting.saturating_sub(bytes);
-                (Some(event), bytes)
+                Some(event)
             }
-            None => self.next_event(REFUSED_AT_ONCE),
-        };
-        self.polled = bytes;
-        event
-    }
-
-    /// Bytes that were decoded for the last [event](Self::poll_event): those of its frame and of its struct.
-    #[must_use]
-    pub fn polled(&self) -> usize {
-        self.polled
+            None => self.next_event(REFUSED_AT_ONCE).0,
+        }
     }
 
     /// How many frames there were since the last call that did not call a method of the port.

@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 
 #[cfg(feature = "host")]
 use super::accounts::{self, Counted};
-#[cfg(feature = "host")]
-use super::decoded::Decoded;
 use super::files::{Files, NewFile, Rights};
 use super::log::{Log, Logger};
 #[cfg(feature = "host")]
@@ -45,9 +43,6 @@ pub(crate) struct Engine {
     /// Connections with requests that had to wait and can be handled now.
     #[cfg(feature = "host")]
     pub(super) backlog: BlockSet<ClientId>,
-    /// Requests that wait in the service.
-    #[cfg(feature = "host")]
-    pub(super) decoded: Decoded,
     /// In which order connections are served.
     #[cfg(feature = "host")]
     pub(super) order: Order,
@@ -89,8 +84,6 @@ impl Engine {
             dirty: BlockSet::new(),
             #[cfg(feature = "host")]
             backlog: BlockSet::new(),
-            #[cfg(feature = "host")]
-            decoded: Decoded::default(),
             #[cfg(feature = "host")]
             order: Order::default(),
             #[cfg(feature = "host")]
@@ -184,16 +177,9 @@ impl Engine {
         });
     }
 
-    fn remove_peer(&mut self, client: ClientId) -> Option<Peer> {
-        let peer = self.peers.remove(&client)?;
-        #[cfg(feature = "host")]
-        self.decoded.change(peer.user, peer.held, 0);
-        Some(peer)
-    }
-
     /// Removes a connection and tells the service.
     pub(crate) fn end_connection(&mut self, client: ClientId, reason: &Disconnect) {
-        let Some(peer) = self.remove_peer(client) else {
+        let Some(peer) = self.peers.remove(&client) else {
             return;
         };
         let about = Some(Who { client, user: peer.user });
@@ -384,7 +370,7 @@ impl Engine {
             Output::Disconnect { client } => {
                 self.dirty.remove(&client);
                 self.logger.forget(client);
-                if let Some(peer) = self.remove_peer(client) {
+                if let Some(peer) = self.peers.remove(&client) {
                     self.counters.count_disconnect(&Disconnect::PeerLeft);
                     peer.link.close();
                     #[cfg(feature = "host")]

@@ -21,8 +21,6 @@ mod connections;
 #[cfg(feature = "host")]
 mod daemon;
 #[cfg(feature = "host")]
-mod decoded;
-#[cfg(feature = "host")]
 mod descriptors;
 mod engine;
 mod files;

@@ -68,9 +68,6 @@ pub(crate) struct Peer {
     /// When it was served last.
     #[cfg(feature = "host")]
     pub(super) served: Served,
-    /// Bytes of its last request, which waits in the service. 0 if that is small, or none waits.
-    #[cfg(feature = "host")]
-    pub(super) held: usize,
     /// The connection is over, for this reason, and its last requests are not handled yet.
     #[cfg(feature = "host")]
     pub(super) ended: Option<Disconnect>,
@@ -85,8 +82,6 @@ impl Peer {
             announced,
             #[cfg(feature = "host")]
             served: Served::default(),
-            #[cfg(feature = "host")]
-            held: 0,
             #[cfg(feature = "host")]
             ended: None,
         }

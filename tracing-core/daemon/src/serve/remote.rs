@@ -183,14 +183,6 @@ impl HostLink {
         }
     }
 
-    /// See [`Host::polled`].
-    pub(super) fn polled(&self) -> usize {
-        match &self.host {
-            AnyHost::Producer(host) => host.polled(),
-            AnyHost::Consumer(host) => host.polled(),
-        }
-    }
-
     /// See [`Host::take_refused`].
     pub(super) fn take_refused(&mut self) -> u64 {
         match &mut self.host {

@@ -30,12 +30,11 @@ impl Engine {
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
         let began_ns = clock::mono_ns();
-        let Self { service, backlog, decoded, order, peers, .. } = self;
+        let Self { service, backlog, order, peers, .. } = self;
         let mut waiting = Vec::new();
         for client in std::mem::take(backlog) {
             // Its earlier requests come first, and the service takes turns between those.
-            let waits_for_room = |peer: &Peer| peer.held == 0 && !decoded.has_room(peer.user);
-            if service.is_busy(client) || peers.get(&client).is_some_and(waits_for_room) {
+            if service.is_busy(client) {
                 backlog.insert(client);
             } else {
                 waiting.push(Ready { key: client.get(), ..Ready::default() });
@@ -123,17 +122,14 @@ impl Engine {
     /// are left for the next turn of the loop.
     pub(crate) fn process_events(&mut self, client: ClientId) {
         let mut left = REQUESTS_PER_TURN.max(1);
-        self.hold(client, 0);
         while left > 0
             && !self.service.is_busy(client)
-            && let Some(peer) = self.peers.get_mut(&client)
-            && self.decoded.has_room(peer.user)
-            && let Some(host) = peer.link.host()
+            && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
             && (host.write_closed || !host.is_paused())
             && host.has_events()
         {
             let event = host.poll_event();
-            let (refused, polled) = (host.take_refused(), host.polled());
+            let refused = host.take_refused();
             let mut bytes = 0;
             if refused > 0 || host.decoded() >= DECODED_BYTES_AT_ONCE {
                 // The peer pays for them; binds are few. Its request waits if that is too much.
@@ -142,7 +138,6 @@ impl Engine {
             }
             if let Some(event) = event {
                 self.handle_event(client, event);
-                self.hold(client, polled);
             }
             let cost = (refused as usize).saturating_add(bytes / DECODED_BYTES_AT_ONCE);
             left = left.saturating_sub(1).saturating_sub(cost);
@@ -151,7 +146,7 @@ impl Engine {
         let Some(peer) = self.peers.get_mut(&client) else { return };
         let waits =
             |host: &mut HostLink| host.has_events() && (host.write_closed || !host.is_paused());
-        if peer.held > 0 || peer.link.host().is_some_and(waits) {
+        if peer.link.host().is_some_and(waits) {
             self.backlog.insert(client);
             if left == 0 {
                 self.wake.wake();
@@ -159,18 +154,6 @@ impl Engine {
         } else if let Some(reason) = peer.ended.take() {
             self.end_connection(client, &reason);
         }
-    }
-
-    /// Counts the bytes of a request, if it waits in the service. Small ones are not counted.
-    fn hold(&mut self, client: ClientId, bytes: usize) {
-        let Some(peer) = self.peers.get_mut(&client) else { return };
-        if peer.held == 0 && bytes < DECODED_BYTES_AT_ONCE {
-            return;
-        }
-        let is_busy = self.service.is_busy(client);
-        let bytes = if is_busy { bytes.max(peer.held) } else { 0 };
-        let before = std::mem::replace(&mut peer.held, bytes);
-        self.decoded.change(peer.user, before, bytes);
     }
 
     /// The connection is over. It ends once all that its peer sent before is handled.

@@ -3,21 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::limits::{
-    CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, DECODED_BYTES_PER_USER_MAX, REQUESTS_PER_TURN,
-};
-use abi::limits::IPC_DECODED_BYTES_MAX;
+use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN};
 
 /// A producer whose bytes the test carries.
 fn connect_producer(engine: &mut Engine) -> ClientId {
-    connect_producer_of(engine, User::Local(0))
-}
-
-fn connect_producer_of(engine: &mut Engine, user: User) -> ClientId {
     let client = engine.next_client();
     let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
-    let peer = service::Peer { uid: user.uid().unwrap_or(0), ..Default::default() };
-    engine.connected(client, Side::Producer, link, user, Some(peer));
+    let peer = Some(service::Peer::default());
+    engine.connected(client, Side::Producer, link, User::Local(0), peer);
     client
 }
 
@@ -128,85 +121,4 @@ fn large_requests_take_several_turns() {
     }
     // Each costs as much as 17 small ones.
     assert_eq!(turns, 24 / REQUESTS_PER_TURN.div_ceil(17));
-}
-
-/// A call of a method, without a reply.
-fn invoke(method: u8, arguments: &[u8]) -> Vec<u8> {
-    fn field(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
-        out.push(tag);
-        let mut len = bytes.len();
-        while len >= 0x80 {
-            out.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        out.push(len as u8);
-        out.extend(bytes);
-    }
-    let mut call = vec![0x08, 1, 0x10, method];
-    field(&mut call, 0x1a, arguments);
-    call.extend([0x20, 1]);
-    let mut frame = vec![0x10, 3];
-    field(&mut frame, 0x2a, &call);
-    [&(frame.len() as u32).to_le_bytes()[..], &frame].concat()
-}
-
-/// Requests that become many times as long when they are decoded: the service takes turns between those of thousands of
-/// connections, so only some of them may be decoded already. All of them are handled in the end, and a user beside them
-/// has its turn.
-#[test]
-fn few_requests_of_a_user_are_decoded_while_others_wait() {
-    const CONNECTIONS: usize = 40;
-    let mut engine = engine();
-    // An empty chunk has two bytes.
-    let commit = invoke(4, &b"\x0a\x00".repeat(40_000));
-    let bytes = [BIND, &invoke(1, b"\x0a\x04test"), &commit, &commit].concat();
-    let mut connect = |uid, bytes: &[u8]| {
-        let client = connect_producer_of(&mut engine, User::Local(uid));
-        engine.host(client).unwrap().receive(bytes, None).unwrap();
-        engine.backlog.insert(client);
-        client
-    };
-    let clients: Vec<_> = (0..CONNECTIONS).map(|_| connect(7, &bytes)).collect();
-    let other = connect(8, &bytes);
-    let (mut most, mut turns, mut other_done) = (0, 0, 0);
-    while clients.iter().any(|client| engine.host(*client).unwrap().has_events()) {
-        engine.turn();
-        turns += 1;
-        most = most.max(engine.decoded.all());
-        if engine.host(other).unwrap().has_events() {
-            other_done = turns;
-        }
-    }
-    let one = IPC_DECODED_BYTES_MAX;
-    assert!(most > one, "{most}: requests waited");
-    assert!(most <= DECODED_BYTES_PER_USER_MAX + 2 * one, "{most}");
-    assert!(other_done < turns / 4, "{other_done} of {turns}");
-    while !engine.backlog.is_empty() {
-        engine.turn();
-    }
-    assert_eq!(engine.decoded.all(), 0);
-}
-
-/// Otherwise a user could leave one request after the other in the service.
-#[test]
-fn a_connection_that_left_counts_while_its_request_waits() {
-    let mut engine = engine();
-    let commit = invoke(4, &b"\x0a\x00".repeat(40_000));
-    let bytes = [BIND, &invoke(1, b"\x0a\x04test"), &commit].concat();
-    let clients = [(); 6].map(|()| {
-        let client = connect_producer_of(&mut engine, User::Local(7));
-        engine.host(client).unwrap().receive(&bytes, None).unwrap();
-        engine.process_events(client);
-        client
-    });
-    let held = engine.decoded.all();
-    assert!(held > DECODED_BYTES_PER_USER_MAX);
-    for client in clients {
-        engine.leave(client, Disconnect::PeerLeft);
-    }
-    assert_eq!((engine.decoded.all(), engine.peers.len()), (held, clients.len()));
-    while !engine.backlog.is_empty() {
-        engine.turn();
-    }
-    assert_eq!((engine.decoded.all(), engine.peers.len()), (0, 0));
 }
