@@ -268,6 +268,7 @@ fn merge_scalar_repeated<K: for<'a> Read<'a>>(
     field: &Field<'_>,
     context: DecodeContext<'_>,
 ) -> Understood {
+    charge_bytes(K::FOOTPRINT, context)?;
     let mut new = K::Owned::default();
     let understood = K::merge(&mut new, field, context)?;
     if understood {

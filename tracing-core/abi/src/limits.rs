@@ -27,7 +27,7 @@ pub const IPC_FRAME_BYTES_MAX: usize = 128 * 1024 - 4;
 /// Arguments of a call, bytes; the rest of the frame is for its envelope, whatever its ids.
 pub const IPC_ARGS_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX - 64;
 /// What the structs of one decoded request may take, bytes: an empty message has two bytes in a frame, and a struct of
-/// thousands in memory. Values of at most 64 bytes are not counted, so a request takes a few times this at worst.
+/// thousands in memory. Numbers, and what vectors reserve, are not counted: a request takes a few times this at worst.
 pub const IPC_DECODED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Binds that a host answers on one connection with its methods. A client binds once; the answer is many times as
 /// long as the question.

@@ -154,6 +154,10 @@ pub const WORK_PER_ENTRY: u64 = 256;
 pub const WORK_PER_REQUEST: u64 = 2 * 1024;
 /// What a byte counts for that the transport decoded: about one or two nanoseconds.
 pub const WORK_PER_DECODED_BYTE: u64 = 4;
+/// What the decoded requests of one user may take that wait, bytes, before no further one is decoded. The last one may
+/// be longer ([`IPC_DECODED_BYTES_MAX`]). Those of all users may take a few times as much ([`USERS_SHARE`]), and one of
+/// each user.
+pub const DECODED_BYTES_PER_USER_MAX: usize = 8 * 1024 * 1024;
 /// What a trigger that a session waits for counts for: clocks and the trigger are noted in its trace.
 pub const WORK_PER_TRIGGER: u64 = 16 * 1024;
 /// Triggers of one request that are activated at once, whatever that costs: all that an honest producer names.

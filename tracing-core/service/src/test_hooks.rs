@@ -41,6 +41,8 @@ pub struct Footprint {
     pub producers: usize,
     /// Producers whose work waits, those included that left.
     pub waiting: usize,
+    /// What was decoded of requests that wait, bytes.
+    pub decoded_bytes: usize,
     /// Registered data sources.
     pub sources: usize,
     /// What they take, as [`limits`](crate::limits) count it, bytes.
@@ -120,6 +122,7 @@ impl Service {
             connections,
             producers: self.producers.values().filter(|producer| !producer.gone).count(),
             waiting: self.producers.values().filter(|p| p.work.in_line).count(),
+            decoded_bytes: self.line.decoded(),
             sources: self.sources.len(),
             source_bytes: self.sources.bytes().saturating_add(writers.saturating_mul(WRITER_BYTES)),
             source_bytes_charged: charged().sum(),

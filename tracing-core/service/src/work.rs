@@ -165,6 +165,10 @@ pub(crate) struct Work {
     /// When that was, boot time, ns.
     at_ns: u64,
     pub(crate) in_line: bool,
+    /// What was decoded of the requests that wait, bytes ...
+    pub(crate) decoded: usize,
+    /// ... of which the line has counted so many for its user.
+    counted: usize,
 }
 
 impl Work {
@@ -193,6 +197,19 @@ impl Work {
         self.todo.iter().any(scrapes)
     }
 
+    /// It waits: what was decoded and is not counted yet.
+    pub(crate) fn take_uncounted(&mut self) -> usize {
+        let more = self.decoded.saturating_sub(self.counted);
+        self.counted = self.decoded;
+        more
+    }
+
+    /// It does not wait any more: what was counted.
+    pub(crate) fn take_counted(&mut self) -> usize {
+        self.decoded = 0;
+        std::mem::take(&mut self.counted)
+    }
+
     /// Whether it has to wait.
     pub(crate) fn must_wait(&self, allowance: u64) -> bool {
         !self.todo.is_empty() || self.used >= allowance
@@ -207,6 +224,10 @@ pub(crate) struct Line {
     /// Those of each of them, the next one first.
     waiting: BlockMap<User, VecDeque<Waiter>>,
     len: usize,
+    /// What was decoded of the requests that wait, of users with some, bytes ...
+    decoded: BlockMap<User, usize>,
+    /// ... and of all.
+    decoded_of_all: usize,
     pub(crate) per_peer: u64,
     pub(crate) per_turn: u64,
 }
@@ -236,6 +257,37 @@ impl Line {
         waiter
     }
 
+    /// Counts so many bytes that were decoded of requests of `user` that wait.
+    pub(crate) fn count(&mut self, user: User, more: usize) {
+        if more > 0 {
+            let of_user = self.decoded.get_or_insert_with(user, || 0);
+            *of_user = of_user.saturating_add(more);
+            self.decoded_of_all = self.decoded_of_all.saturating_add(more);
+        }
+    }
+
+    /// They are done, or nobody wants them any more.
+    pub(crate) fn release(&mut self, user: User, less: usize) {
+        self.decoded_of_all = self.decoded_of_all.saturating_sub(less);
+        let Some(of_user) = self.decoded.get_mut(&user) else { return };
+        *of_user = of_user.saturating_sub(less);
+        if *of_user == 0 {
+            self.decoded.remove(&user);
+        }
+    }
+
+    /// Whether a request of `user` may be decoded, though it may have to wait. One may, of each user.
+    pub(crate) fn may_decode(&self, user: User) -> bool {
+        let max = limits::DECODED_BYTES_PER_USER_MAX;
+        let Some(of_user) = self.decoded.get(&user) else { return true };
+        *of_user < max && self.decoded_of_all < max.saturating_mul(limits::USERS_SHARE)
+    }
+
+    /// What was decoded of all requests that wait, bytes.
+    pub(crate) fn decoded(&self) -> usize {
+        self.decoded_of_all
+    }
+
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -252,6 +304,8 @@ impl Default for Line {
             users: VecDeque::new(),
             waiting: BlockMap::new(),
             len: 0,
+            decoded: BlockMap::new(),
+            decoded_of_all: 0,
             // At least a request: with none at all nobody would ever get on.
             per_peer: limits::WORK_PER_PEER.max(limits::WORK_PER_REQUEST),
             per_turn: limits::WORK_PER_TURN,

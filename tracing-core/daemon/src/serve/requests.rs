@@ -33,8 +33,8 @@ impl Engine {
         let Self { service, backlog, order, peers, .. } = self;
         let mut waiting = Vec::new();
         for client in std::mem::take(backlog) {
-            // Its earlier requests come first, and the service takes turns between those.
-            if service.is_busy(client) {
+            // Its earlier requests come first, and the service takes turns between those; or those of its user.
+            if service.is_busy(client) || !service.may_decode(client) {
                 backlog.insert(client);
             } else {
                 waiting.push(Ready { key: client.get(), ..Ready::default() });
@@ -124,6 +124,7 @@ impl Engine {
         let mut left = REQUESTS_PER_TURN.max(1);
         while left > 0
             && !self.service.is_busy(client)
+            && self.service.may_decode(client)
             && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
             && (host.write_closed || !host.is_paused())
             && host.has_events()

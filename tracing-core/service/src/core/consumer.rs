@@ -1,6 +1,7 @@
 //! Requests of consumers.
 
 use super::Service;
+use crate::accounts::User;
 use crate::error::SessionError;
 use crate::port::ConsumerRequest as Request;
 use crate::session::admission::RequestFile;
@@ -38,6 +39,7 @@ impl Service {
         self.run_consumer_request(client, call, request, file, left);
         self.run_steps();
         self.settle(waiter, self.turn.peer_work().saturating_sub(before));
+        self.forget_decoded(waiter);
     }
 
     /// A consumer has taken what was sent to it. What goes on waits in line as its requests do.
@@ -93,6 +95,10 @@ impl Service {
 
     /// Forgets a consumer and ends its session.
     pub(super) fn part(&mut self, client: ClientId) {
+        if let Some(consumer) = self.consumers.get_mut(client) {
+            let less = consumer.work.take_counted();
+            self.line.release(User::of(&consumer.peer), less);
+        }
         let turn = &mut self.turn;
         let session = self.consumers.disconnected(client, &mut turn.out);
         self.clones.abandon_of(client, turn);

@@ -46,6 +46,7 @@ impl Service {
         self.run_request(id, call, request, left);
         self.run_steps();
         self.settle(Waiter::Producer(id), self.turn.peer_work().saturating_sub(before));
+        self.forget_decoded(Waiter::Producer(id));
     }
 
     /// Does what a producer asks for, as far as `left` allows.

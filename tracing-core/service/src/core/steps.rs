@@ -1,6 +1,7 @@
 //! The steps: what follows from an event inside the service.
 
 use super::Service;
+use crate::accounts::User;
 use crate::limits;
 use crate::session::read::PassContext;
 use crate::session::{enable, flush, pending_clone, start, stop, write};
@@ -47,6 +48,8 @@ impl Service {
             Step::ForgetProducer(id) => {
                 let Some(mut producer) = self.producers.forget(id, &mut turn.out) else { return };
                 flush::acked(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, turn);
+                let less = producer.work.take_counted();
+                self.line.release(User::of(&producer.peer), less);
             }
             Step::CloneGroup { clone, group, success } => {
                 if let Some(source) = self.clones.source_of(clone) {

@@ -66,6 +66,7 @@ impl Service {
         let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
         let Some(work) = self.work_of(waiter) else { return };
         work.left(now_ns, per_peer);
+        work.decoded = work.decoded.saturating_add(bytes);
         let decoding = limits::WORK_PER_DECODED_BYTE.saturating_mul(bytes as u64);
         let cost = refused.saturating_mul(limits::WORK_PER_REQUEST).saturating_add(decoding);
         self.turn.spend(cost);
@@ -83,16 +84,41 @@ impl Service {
     }
 
     fn put_in_line(&mut self, waiter: Waiter) {
-        let user = match waiter {
+        let Some(user) = self.user_of(waiter) else { return };
+        let more = self.work_of(waiter).map_or(0, Work::take_uncounted);
+        self.line.count(user, more);
+        self.line.push(user, waiter);
+    }
+
+    fn user_of(&self, waiter: Waiter) -> Option<User> {
+        match waiter {
             Waiter::Producer(id) => self.producers.get(id).map(|producer| User::of(&producer.peer)),
             Waiter::Consumer(client) => {
                 self.consumers.get(client).map(|consumer| User::of(&consumer.peer))
             }
             Waiter::Session(id) => self.sessions.get(id).map(|session| User::local(session.uid)),
-        };
-        if let Some(user) = user {
-            self.line.push(user, waiter);
         }
+    }
+
+    /// Nothing that was decoded is kept for a peer, unless it waits.
+    pub(super) fn forget_decoded(&mut self, waiter: Waiter) {
+        let done = self.work_of(waiter).filter(|work| !work.in_line && work.decoded > 0);
+        let less = done.map(Work::take_counted);
+        if let (Some(less), Some(user)) = (less, self.user_of(waiter)) {
+            self.line.release(user, less);
+        }
+    }
+
+    /// Whether a request of a peer may be decoded: a struct takes many times as much as its frame, and may have to wait
+    /// here. Bounded are those of each user together, and those of all.
+    #[must_use]
+    pub fn may_decode(&self, client: ClientId) -> bool {
+        if self.line.is_empty() {
+            return true;
+        }
+        let producer = self.producers.id_of(client).map(Waiter::Producer);
+        let user = self.user_of(producer.unwrap_or(Waiter::Consumer(client)));
+        user.is_none_or(|user| self.line.may_decode(user))
     }
 
     /// Does a turn's share of the work that waits.
@@ -135,6 +161,8 @@ impl Service {
             work.in_line = work.must_wait(per_peer);
             if work.in_line {
                 self.put_in_line(waiter);
+            } else {
+                self.forget_decoded(waiter);
             }
         }
     }

@@ -466,6 +466,70 @@ fn decoding_is_charged() {
     assert!(!shell.service.has_work());
 }
 
+/// What was decoded of requests that wait is bounded by user, and given back when they are done or their peer is gone.
+#[test]
+fn decoded_requests_of_a_user_that_wait_are_bounded() {
+    const MANY: u32 = 1000;
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let [first, second] = [1, 2].map(|pages| large_of(&mut shell, MANY, "many", 8 * pages));
+    let (other, _) = large_of(&mut shell, MANY + 1, "other", 1);
+    let consumers = [MANY, 0].map(|uid| MockConsumer::connect(&mut shell, uid));
+    while shell.service.has_work() {
+        shell.turn();
+    }
+    let may = |shell: &Shell| {
+        let [asking, root] = consumers.each_ref().map(|consumer| consumer.client);
+        let all = [first.0.client, second.0.client, asking, other.client, root];
+        all.map(|client| shell.service.may_decode(client))
+    };
+    let decoded = |shell: &mut Shell, client, bytes| {
+        shell.input(Input::FramesDecoded { client, refused: 0, bytes });
+    };
+    let call = |shell: &mut Shell, of: &(MockProducer, protos::CommitDataRequest)| {
+        shell.call_producer(of.0.client, Request::CommitData(of.1.clone()), None);
+    };
+    assert_eq!(may(&shell), [true; 5]);
+    // A small request that takes long counts as soon as it waits.
+    decoded(&mut shell, second.0.client, 4096);
+    assert_eq!(shell.service.footprint().decoded_bytes, 0);
+    call(&mut shell, &second);
+    assert_eq!(shell.service.footprint().decoded_bytes, 4096);
+    assert_eq!(may(&shell), [true; 5]);
+    decoded(&mut shell, first.0.client, limits::DECODED_BYTES_PER_USER_MAX - 4096);
+    call(&mut shell, &first);
+    assert_eq!(may(&shell), [false, false, false, true, true]);
+    // What it sent before its end is done.
+    shell.input(Input::ProducerDisconnected { client: first.0.client });
+    assert!(!shell.service.may_decode(second.0.client));
+    while shell.service.has_work() {
+        shell.turn();
+    }
+    assert_eq!((may(&shell), shell.service.footprint().decoded_bytes), ([true; 5], 0));
+    decoded(&mut shell, consumers[0].client, limits::DECODED_BYTES_PER_USER_MAX);
+    assert_eq!(may(&shell), [true, false, false, true, true]);
+    shell.input(Input::ConsumerDisconnected { client: consumers[0].client });
+    assert_eq!((may(&shell), shell.service.footprint().decoded_bytes), ([true; 5], 0));
+}
+
+/// Many users have no more than a few, but for one request of each.
+#[test]
+fn decoded_requests_of_all_users_that_wait_are_bounded() {
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let mut producers = |uid| {
+        let of = [(); 2].map(|()| large_of(&mut shell, uid, "p", 1).0.client);
+        let bytes = limits::DECODED_BYTES_PER_USER_MAX / 2;
+        shell.input(Input::FramesDecoded { client: of[0], refused: 0, bytes });
+        shell.service.may_decode(of[1])
+    };
+    let users = 2 * limits::USERS_SHARE as u32;
+    let may: Vec<bool> = (1000..1000 + users).map(&mut producers).collect();
+    assert!(may[..may.len() - 1].iter().all(|may| *may) && !may[may.len() - 1], "{may:?}");
+    let new = large_of(&mut shell, 1, "p", 1).0.client;
+    assert!(shell.service.may_decode(new));
+}
+
 /// A consumer that reads without an end waits in line like others: after each window comes the turn of others.
 #[test]
 fn a_stream_of_packets_waits_in_line() {

@@ -60,6 +60,41 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
     assert_eq!(served.len(), clients.len(), "each was served at a time of its own");
 }
 
+/// A request with many empty names of triggers takes long, and waits in the service. Of a user with many connections,
+/// few are decoded before they can be done.
+#[test]
+fn few_large_requests_of_a_user_are_decoded_at_a_time() {
+    const NAMES: usize = 40_000;
+    let invoke = |method: u8, args: &[u8]| {
+        let mut invoke = vec![0x08, 1, 0x10, method, 0x1a];
+        protozero::wire::write::append_varint(&mut invoke, args.len() as u64);
+        invoke.extend(args);
+        let mut frame = vec![0x10, 2, 0x2a];
+        protozero::wire::write::append_varint(&mut frame, invoke.len() as u64);
+        frame.extend(invoke);
+        [&(frame.len() as u32).to_le_bytes()[..], &frame].concat()
+    };
+    let mut engine = engine();
+    let clients: Vec<_> = (0..32)
+        .map(|_| {
+            let client = connect_producer(&mut engine);
+            let names = invoke(10, &[0x0a, 0].repeat(NAMES));
+            let bytes = [BIND, &invoke(1, b"\x1a\x01p"), &names].concat();
+            engine.host(client).unwrap().receive(&bytes, None).unwrap();
+            engine.process_events(client);
+            client
+        })
+        .collect();
+    let waiting = |engine: &mut Engine| {
+        clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
+    };
+    let at_first = waiting(&mut engine);
+    assert!((8..32).contains(&at_first), "{at_first} of 32 are not decoded");
+    while waiting(&mut engine) > 0 {
+        engine.turn();
+    }
+}
+
 /// Those that come after it cannot be served before it for ever.
 #[test]
 fn a_new_connection_comes_after_those_that_are_waiting() {
