@@ -121,8 +121,8 @@ impl ServiceConfig {
 }
 
 impl ServiceConfig {
-    /// Whether `uid` may have the whole service, or producers, run with another priority.
-    pub(crate) fn may_boost(&self, uid: u32) -> bool {
+    /// Whether a user may do what all others feel: root, and the user of the service.
+    pub(crate) fn is_privileged(&self, uid: u32) -> bool {
         uid == 0 || uid == self.uid
     }
 }

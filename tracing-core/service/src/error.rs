@@ -211,6 +211,11 @@ pub(crate) enum SessionError {
         highest: u32,
         asked: u32,
     },
+    /// A config has a field that is for root and the user of the service.
+    Reserved {
+        field: &'static str,
+        uid: u32,
+    },
     ExclusiveAbort {
         priority: u32,
     },
@@ -287,6 +292,11 @@ impl fmt::Display for SessionError {
             Self::ExclusiveAbort { priority } => {
                 write!(f, "aborted by a higher-priority ({priority}) exclusive session")
             }
+            Self::Reserved { field, uid } => write!(
+                f,
+                "{field}: user {uid} may not end the sessions of others or shut out their producers; remove it from \
+                 the config, or record as root or as the user of the service"
+            ),
             Self::NameTaken(name) => {
                 write!(f, "a session with unique_session_name {name:?} already exists")
             }

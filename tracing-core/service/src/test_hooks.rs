@@ -300,6 +300,12 @@ impl Service {
         Some(producer.peer.uid)
     }
 
+    /// The user of a connection that is a consumer.
+    #[must_use]
+    pub fn uid_of_consumer(&self, client: ClientId) -> Option<u32> {
+        Some(self.consumers.get(client)?.peer.uid)
+    }
+
     /// For each data source instance: the user of its producer, and the buffer it is to write to.
     pub fn set_up(&self) -> impl Iterator<Item = (u32, BufferId)> + '_ {
         self.sessions.values().flat_map(move |session| {

@@ -60,6 +60,12 @@ pub(crate) fn request(
     }
     let (uid, attached) = (consumer.peer.uid, consumer.session.is_some());
     let config = request.trace_config.unwrap_or_default();
+    let reserved = reserved_field(&config).filter(|_| !turn.config.is_privileged(uid));
+    if let Some(field) = reserved {
+        file.close(&mut turn.out);
+        refuse(client, &SessionError::Reserved { field, uid }, consumers, turn);
+        return None;
+    }
     let uuid = choose_uuid(&config, turn);
     match config.lockdown_mode {
         Some(Lockdown::LOCKDOWN_SET) => producers.lockdown = true,
@@ -72,6 +78,14 @@ pub(crate) fn request(
         return None;
     }
     Some(Box::new(Checking::new((uid, uuid), config, file.take())))
+}
+
+/// A field by which a session ends those of all users, or shuts out their producers.
+fn reserved_field(config: &TraceConfig) -> Option<&'static str> {
+    let locks =
+        matches!(config.lockdown_mode, Some(Lockdown::LOCKDOWN_SET | Lockdown::LOCKDOWN_CLEAR));
+    let is_exclusive = config.exclusive_prio.is_some_and(|priority| priority > 0);
+    is_exclusive.then_some("exclusive_prio").or(locks.then_some("lockdown_mode"))
 }
 
 /// The checks that need nothing but the config are done: goes on with those that look at other sessions.
@@ -179,7 +193,7 @@ fn make_session(
     check_others(config, admission.uid, sessions, turn)?;
     let filter = admission.checked.filter.take().transpose().map_err(ConfigError::Filter)?;
     let boost = priority::requested_boost(config)?;
-    if !turn.config.may_boost(admission.uid) {
+    if !turn.config.is_privileged(admission.uid) {
         let uid = admission.uid;
         if boost.is_some() {
             return Err(ConfigError::PriorityOfOther { uid }.into());

@@ -393,6 +393,37 @@ fn sessions_without_a_boost_leave_the_priority_alone() {
     assert_eq!(shell.boost, Some(Boost::Other(7)));
 }
 
+/// Both are felt by all other users.
+#[test]
+fn only_root_and_the_user_of_the_service_may_shut_others_out() {
+    const OWN: u32 = 500;
+    for uid in [0, OWN, 1000] {
+        let mut shell = Shell::with(|config| config.uid = OWN);
+        let (mut other, error) = attempt(&mut shell, 1001, config(&[]));
+        assert_eq!(error, "");
+        let lock = |mode| TraceConfig { lockdown_mode: Some(mode), ..config(&[]) };
+        for (field, config) in [
+            ("lockdown_mode", lock(Lockdown::LOCKDOWN_SET)),
+            ("lockdown_mode", lock(Lockdown::LOCKDOWN_CLEAR)),
+            ("", lock(Lockdown::LOCKDOWN_UNCHANGED)),
+            ("", exclusive(0, &[])),
+            ("exclusive_prio", exclusive(u32::MAX, &[])),
+        ] {
+            let (consumer, error) = attempt(&mut shell, uid, config);
+            consumer.free(&mut shell);
+            let start = format!("{field}: user {uid} may not");
+            match uid != 1000 || field.is_empty() {
+                true => assert_eq!(error, ""),
+                false => assert!(error.contains(&start), "{error}"),
+            }
+        }
+        assert_eq!(other.ended(&mut shell).is_some(), uid != 1000);
+        let stranger = producer(&mut shell, "stranger");
+        let sync = protos::producer_port::Request::Sync(Default::default());
+        assert!(stranger.call(&mut shell, sync)[0].response.is_some(), "not locked out");
+    }
+}
+
 #[test]
 fn lockdown_mode() {
     let mut shell = Shell::new();

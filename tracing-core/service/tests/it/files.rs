@@ -570,8 +570,9 @@ fn exclusive_sessions_do_not_wait_for_files() {
     let mut one = MockConsumer::connect(&mut shell, 1);
     one.enable(&mut shell, config(&[]), None);
     assert!(one.ended(&mut shell).unwrap().contains("too many"));
-    one.enable(&mut shell, TraceConfig { exclusive_prio: Some(1), ..config(&[]) }, None);
-    assert_eq!(one.ended(&mut shell), None);
+    let mut root = MockConsumer::connect(&mut shell, 0);
+    root.enable(&mut shell, TraceConfig { exclusive_prio: Some(1), ..config(&[]) }, None);
+    assert_eq!(root.ended(&mut shell), None);
 }
 
 #[test]
