@@ -207,3 +207,24 @@ fn nothing_waits_for_instances_that_are_removed() {
     test.sent();
     assert_eq!(test.drained(), ["flush 20000 [] 0", "set up 20000"]);
 }
+
+/// Many may wait for a producer that does not take them, and others pay for what comes behind.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it measures how long something takes")]
+fn a_change_of_an_instance_costs_the_same_behind_many() {
+    let mut test = Test::new(16);
+    let mut took_ns = |id: u64| {
+        let begin = std::time::Instant::now();
+        for id in id..id + 100 {
+            test.instance(ONE, id, Change::SetUp(Bytes::new()));
+        }
+        begin.elapsed().as_nanos()
+    };
+    // The quickest, as the machine may be busy with something else.
+    let few = (0..10).map(|round| took_ns(round * 100)).min();
+    (10..200).for_each(|round| {
+        took_ns(round * 100);
+    });
+    let many = (200..210).map(|round| took_ns(round * 100)).min();
+    assert!(many < few.map(|ns| 50 * ns.max(1000)), "{many:?} ns behind many, {few:?} behind few");
+}
