@@ -27,6 +27,15 @@ fn a_thread_is_waited_for_and_knows_itself() {
 }
 
 #[test]
+fn a_thread_that_has_not_begun_has_no_id() {
+    let word = Arc::new(AtomicU32::new(0));
+    let running = Running(Arc::downgrade(&word));
+    assert_eq!(running.id(), None);
+    word.store(7, Ordering::Relaxed);
+    assert_eq!(running.id(), Some(7));
+}
+
+#[test]
 fn a_thread_finds_itself_in_its_handle() {
     let (handles, inbox) = queue::<Thread>();
     let (answers, outbox) = queue();

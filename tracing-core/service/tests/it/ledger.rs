@@ -417,7 +417,11 @@ fn a_data_source_that_is_not_registered() {
         consumer.enable(&mut shell, config(names), None);
         consumer
     });
+    let mut stopped = MockConsumer::connect(&mut shell, 0);
+    stopped.enable(&mut shell, config(&["ds"]), None);
+    stopped.disable(&mut shell);
     producer.register_name(&mut shell, "ds");
+    assert_eq!(ledger(&mut shell, &stopped), [], "it was over before");
     let [wants, wants_not] = consumers.map(|consumer| ledger(&mut shell, &consumer));
     assert_eq!(wants_not, []);
     let [entry] = &wants[..] else { panic!("{wants:?}") };

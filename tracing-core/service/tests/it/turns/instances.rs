@@ -290,3 +290,25 @@ fn a_registration_is_set_up_in_pieces() {
     assert_eq!(shell.take_replies_to(offering.client, call).len(), 1);
     assert_eq!(shell.service.footprint().instances, 0);
 }
+
+/// So is one that is refused told to the sessions that want it.
+#[test]
+fn a_registration_that_is_refused_is_told_in_pieces() {
+    const ASKED: usize = 5000;
+    let mut shell = Shell::with(|config| config.limits.data_sources_per_producer_max = 1);
+    for _ in 0..4 {
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&["other"; ASKED]), None);
+    }
+    let offering = producer(&mut shell, "offering");
+    offering.register_name(&mut shell, "first");
+    shell.work_waits = true;
+    let request = Request::RegisterDataSource(protos::RegisterDataSourceRequest {
+        data_source_descriptor: Some(crate::descriptor("ds").into()),
+        ..Default::default()
+    });
+    let call = bounded(&mut shell, |shell| shell.call_producer(offering.client, request, None));
+    assert!(shell.take_replies_to(offering.client, call).is_empty());
+    assert!(turns(&mut shell) >= 1);
+    assert_eq!(shell.take_replies_to(offering.client, call).len(), 1);
+}
