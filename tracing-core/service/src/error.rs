@@ -294,8 +294,7 @@ impl fmt::Display for SessionError {
             }
             Self::Reserved { field, uid } => write!(
                 f,
-                "{field}: user {uid} may not end the sessions of others or shut out their producers; remove it from \
-                 the config, or record as root or as the user of the service"
+                "{field}: user {uid} may not shut others out; leave it out, or be root or the service's user"
             ),
             Self::NameTaken(name) => {
                 write!(f, "a session with unique_session_name {name:?} already exists")

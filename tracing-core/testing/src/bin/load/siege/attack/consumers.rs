@@ -41,9 +41,12 @@ fn config(random: &mut Random) -> TraceConfig {
     // The file would be left behind.
     config.output_path = None;
     config.write_into_file = None;
-    // As the protocol says, these keep the honest users out.
-    config.lockdown_mode = None;
-    config.exclusive_prio = None;
+    // These are refused to such a user: a config with them makes no session.
+    if random.below(8) > 0 {
+        config.lockdown_mode = None;
+        config.exclusive_prio = None;
+    }
+    // As the protocol says, these keep those out who use the same names.
     config.session_semaphores.clear();
     config
 }
