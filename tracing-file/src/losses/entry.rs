@@ -53,6 +53,12 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_PACKETS_INVALID => {
             format!("{} of {who} that are not valid", amount(entry, "packet"))
         }
+        Reason::REASON_LOCKED_OUT => {
+            absent("a session lets programs of the service's user record only (lockdown_mode)")
+        }
+        Reason::REASON_FILE_FULL => {
+            "what came after the file was as long as it may be (max_file_size_bytes)".to_owned()
+        }
         Reason::REASON_OTHERS => {
             format!("losses of other programs: {}", entry.count.unwrap_or(0))
         }

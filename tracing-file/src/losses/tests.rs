@@ -132,6 +132,13 @@ fn losses_of_the_ledger() {
         patches.starts_with("2 patches of game (pid 7), which broke the protocol"),
         "{patches}"
     );
+    assert_eq!(
+        line(Reason::REASON_LOCKED_OUT, 1, false, None),
+        "data sources of game (pid 7): not recorded, because a session lets programs of the service's user record \
+         only (lockdown_mode)"
+    );
+    let full = line(Reason::REASON_FILE_FULL, 0, true, None);
+    assert_eq!(full, "what came after the file was as long as it may be (max_file_size_bytes)");
     assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");
     assert_eq!(line(Reason(99), 4, false, None), "game (pid 7), for reason 99: 4");
 }

@@ -26,8 +26,8 @@ impl Service {
         let turn = &mut self.turn;
         if let Request::InitializeConnection(request) = request {
             let refused = self.producers.initialize(turn, client, call, &request, region);
-            if let Some(who) = refused {
-                let loss = Loss::new(who, Reason::ProducerRefused);
+            if let Some((who, reason)) = refused {
+                let loss = Loss::new(who, reason);
                 self.sessions.note_loss(None, &loss, turn);
             }
             if let Some(id) = self.producers.id_of(client) {

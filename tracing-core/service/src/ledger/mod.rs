@@ -57,6 +57,10 @@ pub(crate) enum Reason {
     PatchesRefused,
     /// Packets were left out when they were read: readers could not use them, or must not.
     PacketsInvalid,
+    /// A producer or an instance was refused: only those of the user of the service are wanted.
+    LockedOut,
+    /// The file of the session is full.
+    FileFull,
     /// Losses without an entry of their own.
     Others,
 }
@@ -87,19 +91,24 @@ impl Reason {
             Self::ChunksRefused => LossLedgerReason::REASON_CHUNKS_REFUSED,
             Self::PatchesRefused => LossLedgerReason::REASON_PATCHES_REFUSED,
             Self::PacketsInvalid => LossLedgerReason::REASON_PACKETS_INVALID,
+            Self::LockedOut => LossLedgerReason::REASON_LOCKED_OUT,
+            Self::FileFull => LossLedgerReason::REASON_FILE_FULL,
             Self::Others => LossLedgerReason::REASON_OTHERS,
         }
     }
 
     fn unit(self) -> LossLedgerUnit {
         match self {
-            Self::LeftUnfinished | Self::PacketsInvalid => LossLedgerUnit::UNIT_PACKETS,
+            Self::LeftUnfinished | Self::PacketsInvalid | Self::FileFull => {
+                LossLedgerUnit::UNIT_PACKETS
+            }
             Self::PatchesRefused => LossLedgerUnit::UNIT_PATCHES,
             Self::ChunksRefused => LossLedgerUnit::UNIT_CHUNKS,
             Self::SessionFull
             | Self::UserFull
             | Self::NoMemory
             | Self::NameNotMatched
+            | Self::LockedOut
             | Self::InstanceRefused => LossLedgerUnit::UNIT_INSTANCES,
             Self::CutProtocol
             | Self::CutNotReading
@@ -197,6 +206,8 @@ pub(crate) struct Ledger {
     by_user: BlockMap<User, usize>,
     of_users: usize,
     others: Option<Entry>,
+    /// That the file is full.
+    file_full: Option<Entry>,
 }
 
 impl Ledger {
@@ -227,6 +238,13 @@ impl Ledger {
         others.last_ns = last_ns;
     }
 
+    /// The file of the session is full: nobody counts what does not get into it.
+    pub(crate) fn note_file_full(&mut self, at_ns: u64) {
+        let amount = Amount { count: 0, at_least: true };
+        let (first_ns, last_ns) = (at_ns, at_ns);
+        self.file_full.get_or_insert(Entry { who: None, source: None, amount, first_ns, last_ns });
+    }
+
     fn has_room(&self, user: User, is_unlimited: bool) -> bool {
         let held = self.by_user.get(&user).copied().unwrap_or(0);
         let fits = held < LEDGER_ENTRIES_PER_USER && self.of_users < LEDGER_ENTRIES_OF_USERS;
@@ -235,7 +253,8 @@ impl Ledger {
 
     /// How many entries it has.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len().saturating_add(usize::from(self.others.is_some()))
+        let more = [&self.others, &self.file_full].into_iter().flatten().count();
+        self.entries.len().saturating_add(more)
     }
 
     /// As a message. None if nothing was lost.
@@ -245,7 +264,8 @@ impl Ledger {
         }
         let own = self.entries.iter().map(|((_, reason), entry)| entry.to_proto(*reason));
         let others = self.others.iter().map(|entry| entry.to_proto(Reason::Others));
-        let mut entries: Vec<LossLedgerEntry> = own.chain(others).collect();
+        let file_full = self.file_full.iter().map(|entry| entry.to_proto(Reason::FileFull));
+        let mut entries: Vec<LossLedgerEntry> = own.chain(others).chain(file_full).collect();
         entries.sort_by_key(|entry| entry.first_timestamp);
         Some(LossLedger { entries, ..Default::default() })
     }

@@ -406,7 +406,7 @@ impl Producers {
         }
     }
 
-    /// Makes a producer of a connection, or rejects the call. Returns who was refused because there are too many.
+    /// Makes a producer of a connection, or rejects the call. Returns who was refused, and why.
     pub(crate) fn initialize(
         &mut self,
         turn: &mut Turn,
@@ -414,26 +414,25 @@ impl Producers {
         call: Option<CallId>,
         request: &InitializeConnectionRequest,
         region: Option<Region>,
-    ) -> Option<Who> {
+    ) -> Option<(Who, Reason)> {
         let next_id = self.next_id(&turn.config.limits);
         let Some(connection) = self.connections.get_mut(&client).filter(|c| c.id.is_none()) else {
             turn.out.reject(client, call);
             return None;
         };
         let uid = connection.peer.uid;
+        let name = request.producer_name.as_deref().unwrap_or_default();
+        let who =
+            || Who::new((client, ProducerId::new(0)), clip_name(name).into(), &connection.peer);
         if self.lockdown && uid != turn.config.uid {
             turn.out.info(format!("lockdown: refused a producer of uid {uid}"));
             turn.out.reject(client, call);
-            return None;
+            return Some((who(), Reason::LockedOut));
         }
         let Some(id) = next_id else {
             turn.out.error("too many producers");
             turn.out.reject(client, call);
-            let name = request.producer_name.as_deref().unwrap_or_default();
-            return {
-                let ids = (client, ProducerId::new(0));
-                Some(Who::new(ids, clip_name(name).into(), &connection.peer))
-            };
+            return Some((who(), Reason::ProducerRefused));
         };
         self.last_id = id.get();
         if connection.in_process && connection.peer.machine_id != 0 {

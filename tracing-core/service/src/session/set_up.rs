@@ -187,9 +187,9 @@ pub(crate) fn instance(
         return None;
     }
     let lockdown = producers.lockdown;
-    let producer = producers.get_mut(source.producer)?;
-    if producer.gone || lockdown && producer.peer.uid != turn.config.uid {
-        return None;
+    let producer = producers.get_mut(source.producer).filter(|producer| !producer.gone)?;
+    if lockdown && producer.peer.uid != turn.config.uid {
+        return lock_out(session, index, (producer, source), turn);
     }
     let user = User::of(&producer.peer);
     let is_unlimited = !turn.accounts.is_limited(user) || user.is(session.uid);
@@ -251,6 +251,19 @@ fn lose_instance(
 ) {
     let loss = Loss { source: Some(source.name.clone()), ..producer.loss(reason) };
     session.note_loss(loss, turn);
+}
+
+/// Only producers of the user of the service are wanted, and this is none of them: it is lost, if the config means it.
+fn lock_out(
+    session: &mut Session,
+    index: usize,
+    (producer, source): (&mut Producer, &Source),
+    turn: &mut Turn,
+) -> Option<InstanceId> {
+    if is_meant(session, index, (producer, source), turn) {
+        lose_instance(session, producer, source, Reason::LockedOut, turn);
+    }
+    None
 }
 
 /// Whether a session has room for an instance with a config of so many bytes; else the log and the ledger say it.

@@ -117,6 +117,9 @@ fn write_piece(
 ) -> bool {
     let (bytes, full) = sink.finish();
     let id = session.id.get();
+    if full {
+        session.ledger.note_file_full(now.boot_ns);
+    }
     let Some(file) = session.file.as_mut() else { return full };
     let after = file.after_pass(bytes.len(), full);
     out.pool.set_in_use(file.is_draining());

@@ -232,6 +232,13 @@ fn write_into_file_and_stop_on_max_size() {
     shell.advance_ms(100);
     assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
     assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    // What did not fit is lost, and told.
+    let [entry] = &crate::ledger::ledger(&mut shell, &consumer)[..] else { panic!() };
+    assert_eq!(entry.reason, Some(protos::LossLedgerReason::REASON_FILE_FULL));
+    assert_eq!(
+        (entry.count, entry.at_least, entry.producer_name.as_deref()),
+        (Some(0), Some(true), None)
+    );
     let file = file(&shell, id);
     assert!(file.closed && file.bytes.len() < 1024);
     let packets = decode_file(&file.bytes);

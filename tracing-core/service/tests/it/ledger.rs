@@ -406,6 +406,37 @@ fn a_producer_whose_connection_was_refused() {
     assert_eq!((entry.uid, entry.pid, entry.producer_id), (Some(77), peer(77).pid, None));
 }
 
+/// A session may set the service so that it takes programs of its own user only: the others are missing in the traces of
+/// all.
+#[test]
+fn producers_that_are_locked_out() {
+    let World { mut shell, consumer, .. } = world(true, V1);
+    let lock = MockConsumer::connect(&mut shell, 0);
+    let before = MockProducer::connect(&mut shell, "before", peer(77));
+    lock.call(
+        &mut shell,
+        protos::consumer_port::Request::EnableTracing(protos::EnableTracingRequest {
+            trace_config: Some(
+                protos::TraceConfig {
+                    lockdown_mode: Some(protos::TraceConfigLockdownModeOperation::LOCKDOWN_SET),
+                    ..config(&[])
+                }
+                .into(),
+            ),
+            ..Default::default()
+        }),
+    );
+    before.register_name(&mut shell, "ds");
+    MockProducer::connect(&mut shell, "after", peer(78));
+    let entries = ledger(&mut shell, &consumer);
+    let told: Vec<_> = entries
+        .iter()
+        .map(|e| (e.producer_name.as_deref(), e.data_source_name.as_deref()))
+        .collect();
+    assert_eq!(told, [(Some("before"), Some("ds")), (Some("after"), None)]);
+    assert!(entries.iter().all(|e| e.reason == Some(Reason::REASON_LOCKED_OUT)), "{entries:?}");
+}
+
 /// A data source for which there is no room is told to the sessions that want it, and to no other.
 #[test]
 fn a_data_source_that_is_not_registered() {

@@ -522,6 +522,6 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.trigger_names > limits::TRIGGER_NAMES_MAX
         || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX
         || held.stale_grants > 0
-        || held.losses > held.sessions * (limits::LEDGER_ENTRIES_MAX + 1)
+        || held.losses > held.sessions * (limits::LEDGER_ENTRIES_MAX + 2)
         || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
 }

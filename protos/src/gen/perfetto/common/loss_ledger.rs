@@ -34,6 +34,12 @@ impl LossLedgerReason {
     pub const REASON_PATCHES_REFUSED: Self = Self(13);
     /// Packets of a producer were left out: they are no valid messages, or have fields that only the service may write.
     pub const REASON_PACKETS_INVALID: Self = Self(14);
+    /// A producer was refused, or a data source of it was not set up: a session wants none but those of the user of the
+    /// service (`TraceConfig.lockdown_mode`).
+    pub const REASON_LOCKED_OUT: Self = Self(15);
+    /// The file of the session has as many bytes as it may have (`TraceConfig.max_file_size_bytes`). What comes behind is
+    /// lost.
+    pub const REASON_FILE_FULL: Self = Self(16);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -54,6 +60,8 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_INSTANCE_REFUSED", 12),
         ("REASON_PATCHES_REFUSED", 13),
         ("REASON_PACKETS_INVALID", 14),
+        ("REASON_LOCKED_OUT", 15),
+        ("REASON_FILE_FULL", 16),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
