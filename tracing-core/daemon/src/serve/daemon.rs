@@ -221,7 +221,6 @@ impl Daemon {
             }
             match self.accepting.next(key, clock::boot_ns())? {
                 Accepted::Connection(side, stream) => {
-                    self.engine.opened += 1;
                     admitted += usize::from(self.connected(side, stream));
                 }
                 Accepted::Nothing => return Ok(()),
@@ -248,8 +247,7 @@ impl Daemon {
         let about = Some(Who { client, user });
         let origin = Origin { client, uid: credentials.uid };
         let closer = &self.closer.0;
-        let (waiting, _) = closer.all_waiting();
-        let slot = match self.connections.admit(user, side, waiting as u64) {
+        let slot = match self.connections.admit(user, side) {
             Ok(slot) => slot,
             Err(refused) => {
                 let mut peer = self.engine.peer(credentials.uid, credentials.pid);
@@ -297,18 +295,15 @@ impl Daemon {
     }
 
     pub(super) fn read(&mut self, client: ClientId) {
-        let Engine { peers, order, opened, .. } = &mut self.engine;
+        let Engine { peers, order, .. } = &mut self.engine;
         let peer = peers.get_mut(&client);
         let Some(Peer { link: Link::Socket(link), ended: None, user, served, .. }) = peer else {
             return;
         };
         *served = order.serve(*user);
         let refused = self.closer.0.refuses(link.origin.uid);
-        let openable = match refused {
-            true => Openable::Nothing,
-            false => self.descriptors.openable(std::mem::take(opened)),
-        };
-        match link.read(&mut self.buf, openable, opened) {
+        let openable = if refused { Openable::Nothing } else { self.descriptors.openable() };
+        match link.read(&mut self.buf, openable) {
             Ok(()) => self.engine.process_events(client),
             Err(Disconnect::LostDescriptors) if refused => {
                 self.engine.leave(client, Disconnect::StuckDescriptor);

@@ -61,9 +61,6 @@ pub(crate) struct Engine {
     /// None without sockets.
     #[cfg(feature = "host")]
     pub(super) counted: Option<Counted>,
-    /// Descriptors that were opened, or may have been, since this was taken the last time.
-    #[cfg(feature = "host")]
-    pub(super) opened: u64,
     /// Whose input is being handled.
     about: Option<Who>,
     machine_name: String,
@@ -101,8 +98,6 @@ impl Engine {
             turns: Turns::default(),
             #[cfg(feature = "host")]
             counted: None,
-            #[cfg(feature = "host")]
-            opened: 0,
             about: None,
         }
     }
@@ -365,11 +360,6 @@ impl Engine {
                 }
                 #[cfg(not(feature = "host"))]
                 let _ = paced;
-                #[cfg(feature = "host")]
-                if region.is_some() {
-                    // The memory, and what is sent of it.
-                    self.opened += 2;
-                }
                 let queued = peer.reply(call, result, has_more, region);
                 self.dirty.insert(client);
                 if let Err(error) = queued {
@@ -390,13 +380,7 @@ impl Engine {
                 }
             }
             Output::CreateFile { token, client, uid, path } => match self.rights(client, uid) {
-                Ok(rights) => {
-                    #[cfg(feature = "host")]
-                    {
-                        self.opened += 1;
-                    }
-                    self.files.create(NewFile { token, path, uid, rights });
-                }
+                Ok(rights) => self.files.create(NewFile { token, path, uid, rights }),
                 Err(text) => {
                     let result = Err(FileError { text: text.into() });
                     self.follow_ups.push_back(Input::FileCreated { token, result });

@@ -115,17 +115,11 @@ impl SocketLink {
     }
 
     /// Reads once. The requests come out of [`HostLink::poll_event`], also when the connection is closed.
-    /// `openable` tells how many descriptors may be opened; those that are not taken are added to `opened`.
-    pub(super) fn read(
-        &mut self,
-        buf: &mut [u8],
-        openable: Openable,
-        opened: &mut u64,
-    ) -> Result<(), Disconnect> {
+    /// `openable` tells how many descriptors may be opened.
+    pub(super) fn read(&mut self, buf: &mut [u8], openable: Openable) -> Result<(), Disconnect> {
         let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
         let mut spare = Vec::new();
         let received = stream.receive_all(buf, openable, &mut spare);
-        *opened += spare.len() as u64;
         spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
         match received {
             Ok(Received::Nothing) => Ok(()),

@@ -12,7 +12,7 @@
 //! leave a part for consumers of their user and of all. A producer counts as two: its memory has a descriptor, too.
 //!
 //! A connection counts until its socket is closed, which may take as long as its peer likes
-//! ([`closer`](crate::system::closer)). What peers passed and what waits to be closed is among what all others have.
+//! ([`closer`](crate::system::closer)).
 //!
 //! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands.
 
@@ -99,16 +99,14 @@ impl State {
         Held { all: of(all), producers: of(producers) }
     }
 
-    /// Why a connection is too much, if it is. `waiting`: see [`Connections::admit`].
-    fn refusal(&self, user: User, side: Side, waiting: u64) -> Option<&'static str> {
+    /// Why a connection is too much, if it is.
+    fn refusal(&self, user: User, side: Side) -> Option<&'static str> {
         let held = self.users.get(&user).copied().unwrap_or_default();
         if self.is_limited(user) {
             if !held.with(side).fits(self.part((1, 4), (3, 16))) {
                 return Some("its user");
             }
-            let others = self.others.with(side);
-            let others = Held { all: others.all.saturating_add(waiting), ..others };
-            if !others.fits(self.part((3, 4), (1, 2))) {
+            if !self.others.with(side).fits(self.part((3, 4), (1, 2))) {
                 return Some("users other than root and that of the service");
             }
         }
@@ -202,11 +200,10 @@ impl Connections {
         lock(&self.0).kept_max = bytes;
     }
 
-    /// Takes place for a connection. Of the descriptors of all users but root and that of the daemon, so many are
-    /// `waiting` to be closed.
-    pub(super) fn admit(&self, user: User, side: Side, waiting: u64) -> Result<Slot, Refused> {
+    /// Takes place for a connection.
+    pub(super) fn admit(&self, user: User, side: Side) -> Result<Slot, Refused> {
         let mut state = lock(&self.0);
-        if let Some(who) = state.refusal(user, side, waiting) {
+        if let Some(who) = state.refusal(user, side) {
             state.refused.note(user);
             return Err(Refused { side, who });
         }

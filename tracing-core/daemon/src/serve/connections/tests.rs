@@ -9,7 +9,7 @@ fn connections() -> Connections {
 
 /// As many connections of one kind as there may be.
 fn fill(connections: &Connections, uid: u32, side: Side) -> Vec<Slot> {
-    std::iter::from_fn(|| connections.admit(User::Local(uid), side, 0).ok()).take(1000).collect()
+    std::iter::from_fn(|| connections.admit(User::Local(uid), side).ok()).take(1000).collect()
 }
 
 use Side::{Consumer, Producer};
@@ -38,24 +38,13 @@ fn many_users_leave_a_part_for_root_and_the_daemon() {
     let consumers: Vec<_> = users.flat_map(|uid| fill(&connections, uid, Consumer)).collect();
     assert_eq!(consumers.len(), 12, "and 1/4 more");
     assert_eq!(
-        connections.admit(User::Remote, Consumer, 0).unwrap_err().who,
+        connections.admit(User::Remote, Consumer).unwrap_err().who,
         "users other than root and that of the service"
     );
     for uid in [0, OWN_UID] {
         assert_eq!(fill(&connections, uid, Producer).len(), 6, "up to 3/4 of all");
         assert_eq!(fill(&connections, uid, Consumer).len(), 12, "up to all");
     }
-}
-
-/// What waits to be closed is not missing to root.
-#[test]
-fn descriptors_that_wait_to_be_closed_are_among_those_of_many_users() {
-    let connections = connections();
-    let _consumers = fill(&connections, 1000, Consumer);
-    let admit = |uid, waiting| connections.admit(User::Local(uid), Consumer, waiting).is_ok();
-    assert!(admit(1001, 23), "3/4 of 48 are 36");
-    assert!(!admit(1001, 24));
-    assert!(admit(0, 1000) && admit(OWN_UID, 1000));
 }
 
 #[test]
@@ -70,8 +59,7 @@ fn producers_of_the_daemon_leave_a_part_for_consumers() {
 #[test]
 fn a_user_without_connections_is_forgotten() {
     let connections = connections();
-    let slots =
-        [Producer, Consumer].map(|side| connections.admit(User::Local(7), side, 0).unwrap());
+    let slots = [Producer, Consumer].map(|side| connections.admit(User::Local(7), side).unwrap());
     assert_eq!(lock(&connections.0).users.get(&User::Local(7)).unwrap().all, 3);
     drop(slots);
     let state = lock(&connections.0);
@@ -85,14 +73,14 @@ fn any_number_of_descriptors_makes_a_pool() {
     }
     let connections = Connections::new(u64::MAX, 0);
     assert_eq!(fill(&connections, 1, Producer).len(), 1000);
-    assert!(Connections::new(0, 0).admit(User::Local(0), Consumer, 0).is_err());
+    assert!(Connections::new(0, 0).admit(User::Local(0), Consumer).is_err());
 }
 
 #[test]
 fn what_connections_keep_is_counted_by_user() {
     let connections = connections();
     connections.set_kept_max(1000);
-    let slot = |uid| connections.admit(User::Local(uid), Consumer, 0).unwrap();
+    let slot = |uid| connections.admit(User::Local(uid), Consumer).unwrap();
     let keep = |slot: &mut Slot, bytes| slot.keep(CONNECTION_BYTES_FREE + bytes);
     let (mut one, mut two, mut other) = (slot(1000), slot(1000), slot(1001));
     assert!(slot(1000).keep(CONNECTION_BYTES_FREE), "a little is free");
@@ -112,7 +100,7 @@ fn what_many_users_keep_leaves_a_part_for_root_and_the_daemon() {
     let connections = connections();
     connections.set_kept_max(1000);
     let keeps = |uid: u32| {
-        let mut slot = connections.admit(User::Local(uid), Consumer, 0).unwrap();
+        let mut slot = connections.admit(User::Local(uid), Consumer).unwrap();
         let fits = slot.keep(CONNECTION_BYTES_FREE + 1000);
         (fits, slot)
     };

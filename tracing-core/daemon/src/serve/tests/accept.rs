@@ -1,10 +1,6 @@
 //! Which connections are accepted, and when none is.
 
-use std::mem::MaybeUninit;
-use std::os::fd::AsFd as _;
 use std::sync::mpsc;
-
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::*;
 use crate::limits::{
@@ -62,28 +58,6 @@ fn few_connections_are_added_while_others_wait() {
     it.serve(&keys[..10], long_ago());
     it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
     assert_eq!(it.server.handle().stats().refused as usize, ADMITTED_WHEN_BEHIND + 5);
-}
-
-/// Descriptors of a message for which there is no place are closed by the kernel in the loop. So all that is opened
-/// counts, until it is asked again how many can be.
-#[test]
-fn connections_and_descriptors_that_are_not_taken_count_as_opened() {
-    let mut it = Stopped::new("opened");
-    let clients = it.connect(3);
-    it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
-    assert_eq!(it.daemon().engine.opened, 3);
-    let [first, second, _] = it.keys()[..] else { panic!() };
-    it.daemon().read(ClientId::new(first));
-    assert_eq!(it.daemon().engine.opened, 0, "they were counted");
-    let pipes: Vec<_> = (0..5).map(|_| std::io::pipe().unwrap()).collect();
-    let files: Vec<_> = pipes.iter().map(|(end, _)| end.as_fd()).collect();
-    let mut space = [MaybeUninit::uninit(); 256];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    assert!(control.push(SendAncillaryMessage::ScmRights(&files)));
-    let bytes = [IoSlice::new(BIND)];
-    sendmsg(clients[1].as_fd(), &bytes, &mut control, SendFlags::NOSIGNAL).unwrap();
-    it.daemon().read(ClientId::new(second));
-    assert_eq!(it.daemon().engine.opened, 5);
 }
 
 /// Before Linux 6.16 each has a descriptor of the daemon until it is closed.

@@ -318,9 +318,6 @@ impl Closer {
 
     /// The same of all users but root and that of the daemon.
     pub(crate) fn all_waiting(&self) -> (usize, usize) {
-        if self.pending() == 0 {
-            return (0, self.0.max.total);
-        }
         (lock(&self.0.state).limited(self.0.max.own_uid), self.0.max.total)
     }
 

@@ -1,7 +1,7 @@
 //! How many descriptors this process may still open, without asking the kernel each time.
 //!
-//! The number is asked for and then counted down by what may have been opened since: connections, what peers passed,
-//! the memory of producers, files. Only when the rest is short, it is asked for again.
+//! The number is asked for and then counted down by what may have been opened since. Only when the rest is short, it
+//! is asked for again.
 
 use os::process;
 use os::socket::{DESCRIPTORS_PER_MESSAGE, Openable};
@@ -20,10 +20,9 @@ pub(super) struct Descriptors {
 }
 
 impl Descriptors {
-    /// How many descriptors of the next message may be opened. So many were `opened` since the last call, beside what
-    /// the messages could have.
-    pub(super) fn openable(&mut self, opened: u64) -> Openable {
-        self.left = self.left.saturating_sub(PER_READ).saturating_sub(opened);
+    /// How many descriptors of the next message may be opened.
+    pub(super) fn openable(&mut self) -> Openable {
+        self.left = self.left.saturating_sub(PER_READ);
         if self.left >= ENOUGH {
             return Openable::Any;
         }
@@ -35,6 +34,3 @@ impl Descriptors {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
