@@ -67,6 +67,12 @@ pub const LOG_LINES_WAITING_MAX: usize = 1024;
 pub const LOG_LINE_BYTES_MAX: usize = 4096;
 /// Of the descriptors that can be opened when the daemon starts, this part is not for connections: it is for files of
 /// traces, and for what is on its way from a peer ...
-pub const DESCRIPTORS_RESERVED_PART: u64 = 8;
+pub const DESCRIPTORS_RESERVED_PART: u64 = 4;
 /// ... but at least this many.
 pub const DESCRIPTORS_RESERVED_MIN: u64 = 16;
+/// The last ones are for root and the user of the daemon alone. Whatever others hold, they get none of this part ...
+pub const DESCRIPTORS_KEPT_PART: u64 = 16;
+/// ... which is at least this many.
+pub const DESCRIPTORS_KEPT_MIN: u64 = 8;
+/// How old the number of descriptors that can be opened may be, ns. Other threads open some, too.
+pub const DESCRIPTORS_ASKED_NS: u64 = 100_000_000;

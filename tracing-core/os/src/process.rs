@@ -94,11 +94,11 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// How many descriptors this process may still open. Zero if the kernel does not tell, as without `/proc`.
+/// How many descriptors this process may still open. None if the kernel does not tell, as without `/proc`.
 #[cfg(feature = "host")]
 #[must_use]
-pub fn descriptors_left() -> u64 {
-    descriptor_limit().saturating_sub(descriptors_open().unwrap_or(u64::MAX))
+pub fn descriptors_left() -> Option<u64> {
+    descriptors_open().map(|open| descriptor_limit().saturating_sub(open))
 }
 
 /// How many descriptors of this process are open.

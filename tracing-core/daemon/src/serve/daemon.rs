@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::accepting::{Accepted, Accepting};
 use super::accounts::Counted;
-use super::connections::Connections;
+use super::connections::{self, Connections};
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
@@ -26,7 +26,7 @@ use abi::sync::Arc;
 use os::clock::{self, Deadline};
 use os::poll::{Alarm, Poller, Ready, wait_for};
 use os::process;
-use os::socket::{Listener, Openable, Stream};
+use os::socket::{Listener, Stream};
 use service::{Input, LogLevel};
 
 /// Keys of the poller; connections have their [`ClientId`], which starts above these.
@@ -86,7 +86,7 @@ impl Daemon {
             engine,
             poller,
             closer,
-            descriptors: Descriptors::default(),
+            descriptors: Descriptors::new(left),
             connections,
             alarm,
             accepting,
@@ -112,6 +112,7 @@ impl Daemon {
             self.poller.wait(&mut ready, None)?;
             let began_ns = clock::mono_ns();
             self.engine.turns.begin(began_ns);
+            self.descriptors.begin_turn(began_ns);
             self.engine.counters.wake(ready.len());
             self.serve(&mut ready, began_ns)?;
             self.engine.turn();
@@ -247,7 +248,13 @@ impl Daemon {
         let about = Some(Who { client, user });
         let origin = Origin { client, uid: credentials.uid };
         let closer = &self.closer.0;
-        let slot = match self.connections.admit(user, side) {
+        let count = connections::descriptors_of(side);
+        let is_limited = self.connections.is_limited(user);
+        let slot = match self.descriptors.admits(is_limited, count) {
+            true => self.connections.admit(user, side),
+            false => Err(self.connections.refuse(user, side)),
+        };
+        let slot = match slot {
             Ok(slot) => slot,
             Err(refused) => {
                 let mut peer = self.engine.peer(credentials.uid, credentials.pid);
@@ -301,11 +308,11 @@ impl Daemon {
             return;
         };
         *served = order.serve(*user);
-        let refused = self.closer.0.refuses(link.origin.uid);
-        let openable = if refused { Openable::Nothing } else { self.descriptors.openable() };
-        match link.read(&mut self.buf, openable) {
+        let capacity = self.closer.0.capacity(link.origin.uid);
+        let openable = self.descriptors.openable(self.connections.is_limited(*user), capacity);
+        match link.read(&mut self.buf, openable, &mut self.descriptors) {
             Ok(()) => self.engine.process_events(client),
-            Err(Disconnect::LostDescriptors) if refused => {
+            Err(Disconnect::LostDescriptors) if capacity == 0 => {
                 self.engine.leave(client, Disconnect::StuckDescriptor);
             }
             Err(reason) => self.engine.leave(client, reason),
@@ -353,8 +360,5 @@ impl Daemon {
 
 /// How many descriptors can be opened. If the kernel does not tell, about what the limit allows.
 fn descriptors_left() -> u64 {
-    match process::descriptors_left() {
-        0 => process::descriptor_limit(),
-        left => left,
-    }
+    process::descriptors_left().unwrap_or_else(process::descriptor_limit)
 }

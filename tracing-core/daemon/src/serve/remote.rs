@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use bytes::Bytes;
 
 use super::connections::Slot;
+use super::descriptors::Descriptors;
 use super::side::{Disconnect, Side};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
@@ -115,11 +116,18 @@ impl SocketLink {
     }
 
     /// Reads once. The requests come out of [`HostLink::poll_event`], also when the connection is closed.
-    /// `openable` tells how many descriptors may be opened.
-    pub(super) fn read(&mut self, buf: &mut [u8], openable: Openable) -> Result<(), Disconnect> {
+    /// `openable` tells how many descriptors may be opened, and `descriptors` counts those that are.
+    pub(super) fn read(
+        &mut self,
+        buf: &mut [u8],
+        openable: Openable,
+        descriptors: &mut Descriptors,
+    ) -> Result<(), Disconnect> {
         let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
         let mut spare = Vec::new();
         let received = stream.receive_all(buf, openable, &mut spare);
+        let kept = matches!(received, Ok(Received::Bytes(_, Some(_))));
+        descriptors.opened(spare.len() as u64 + u64::from(kept));
         spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
         match received {
             Ok(Received::Nothing) => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   descriptors of this process
-//!   ├── open at the start, files of traces, and what is accepted to be refused
+//!   ├── open at the start, files of traces, what peers pass, and what is accepted to be refused
 //!   └── pool ── root and the user of the daemon ── all others together ── each of them
 //!       all                1                             3/4                  1/4
 //!       producers         3/4                            1/2                 3/16
@@ -29,6 +29,11 @@ use crate::limits::{
 };
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
+
+/// How many descriptors a connection takes.
+pub(super) fn descriptors_of(side: Side) -> u64 {
+    Held::default().with(side).all
+}
 
 /// Descriptors that connections hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,6 +214,12 @@ impl Connections {
         }
         state.change(user, |held| held.with(side));
         Ok(Slot { connections: self.clone(), user, side, kept: 0 })
+    }
+
+    /// Refuses a connection for which too few descriptors are left.
+    pub(super) fn refuse(&self, user: User, side: Side) -> Refused {
+        lock(&self.0).refused.note(user);
+        Refused { side, who: "too few descriptors are left: its user" }
     }
 
     /// Whether the limits that users have together count for this one.

@@ -68,7 +68,7 @@ fn a_user_without_connections_is_forgotten() {
 
 #[test]
 fn any_number_of_descriptors_makes_a_pool() {
-    for (left, pool) in [(0, 0), (16, 0), (128, 112), (1024, 896)] {
+    for (left, pool) in [(0, 0), (16, 0), (64, 48), (128, 96), (1024, 768)] {
         assert_eq!(lock(&Connections::new(left, 0).0).pool, pool, "{left}");
     }
     let connections = Connections::new(u64::MAX, 0);

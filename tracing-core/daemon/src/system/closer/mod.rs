@@ -13,8 +13,9 @@
 //! descriptor any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than
 //! [`STUCK_NS`] is *stuck*: the connection that passed it is cut, and no descriptor of that user is received until
 //! the thread is back. The same holds while too many descriptors of a user wait, or of all users but root and that of
-//! the daemon: what more a peer sends is not received, and its connection is cut. A socket that waits does not count,
-//! because its connection has a place among those of its user until it is closed.
+//! the daemon: what more a peer sends is not received, and its connection is cut. A descriptor that waits in a
+//! connection for the rest of its request counts, too ([`PeerFd`]). A socket that waits does not count, because its
+//! connection has a place among those of its user until it is closed.
 //!
 //! A connection that was refused has no such place. Where the kernel can refuse descriptors (Linux 6.16), none waits in
 //! it, and it is closed at once. Elsewhere, while too many of them wait, no connection is accepted: they would take the
@@ -128,6 +129,8 @@ impl Default for Waiting {
 struct Shared {
     max: Waiting,
     state: Mutex<State>,
+    /// Descriptors that wait in connections. Read without the lock.
+    held: AtomicUsize,
     /// A job came, or the closer ends.
     work: Condvar,
     /// A thread ended.
@@ -188,15 +191,20 @@ impl State {
         if kind == Some(Kind::Refused) {
             self.refused -= 1;
         }
-        if kind == Some(Kind::Received)
-            && let Some(count) = self.received.get_mut(&uid)
-        {
+        if kind == Some(Kind::Received) {
+            self.forget_received(uid);
+        }
+        job
+    }
+
+    /// One of the received descriptors of a user waits no more.
+    fn forget_received(&mut self, uid: u32) {
+        if let Some(count) = self.received.get_mut(&uid) {
             *count -= 1;
             if *count == 0 {
                 self.received.remove(&uid);
             }
         }
-        job
     }
 }
 
@@ -288,21 +296,41 @@ impl Closer {
         self.0.busy.load(Ordering::Relaxed)
     }
 
+    /// A received descriptor waits in a connection.
+    fn hold(&self, uid: u32) {
+        self.0.held.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.0.state).received.get_or_insert_with(uid, || 0) += 1;
+    }
+
+    /// It does no more.
+    fn release(&self, uid: u32) {
+        self.0.held.fetch_sub(1, Ordering::Relaxed);
+        lock(&self.0.state).forget_received(uid);
+    }
+
     /// Whether no descriptor of this user is received: one takes too long to close, or too many wait.
     pub(crate) fn refuses(&self, uid: u32) -> bool {
-        if self.pending() == 0 {
-            return false;
+        self.capacity(uid) == 0
+    }
+
+    /// How many more descriptors of this user may be received.
+    pub(crate) fn capacity(&self, uid: u32) -> usize {
+        let max = self.0.max;
+        if self.pending() == 0 && self.0.held.load(Ordering::Relaxed) == 0 {
+            return max.per_user;
         }
         let now_ns = clock::boot_ns();
         let state = lock(&self.0.state);
         let stuck = |running: &Running| running.since_ns.saturating_add(STUCK_NS) <= now_ns;
         if state.running.iter().any(|running| running.from.uid == uid && stuck(running)) {
-            return true;
+            return 0;
         }
-        let max = self.0.max;
-        let total = state.limited(max.own_uid);
-        state.received.get(&uid).is_some_and(|count| *count >= max.per_user)
-            || is_limited(uid, max.own_uid) && total >= max.total
+        let of_user = state.received.get(&uid).copied().unwrap_or(0);
+        let left = max.per_user.saturating_sub(of_user);
+        match is_limited(uid, max.own_uid) {
+            true => left.min(max.total.saturating_sub(state.limited(max.own_uid))),
+            false => left,
+        }
     }
 
     /// Users with descriptors that wait.
@@ -368,12 +396,21 @@ impl PeerFd {
 
     /// A descriptor that came from a peer.
     pub(crate) fn received(fd: OwnedFd, closer: &Closer, from: Origin) -> Self {
+        closer.hold(from.uid);
         Self { fd: Some(fd), closer: Some((closer.clone(), from)) }
     }
 
     /// The descriptor, which the caller closes.
     pub(crate) fn into_fd(mut self) -> Option<OwnedFd> {
-        self.fd.take()
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<OwnedFd> {
+        let fd = self.fd.take()?;
+        if let Some((closer, from)) = &self.closer {
+            closer.release(from.uid);
+        }
+        Some(fd)
     }
 
     /// The user that it came from, if it was received.
@@ -388,7 +425,7 @@ impl PeerFd {
 
 impl Drop for PeerFd {
     fn drop(&mut self) {
-        if let (Some(fd), Some((closer, from))) = (self.fd.take(), &self.closer) {
+        if let (Some(fd), Some((closer, from))) = (self.take(), &self.closer) {
             closer.take(*from, fd);
         }
     }

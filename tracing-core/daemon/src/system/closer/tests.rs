@@ -196,3 +196,21 @@ fn a_user_whose_descriptor_does_not_close_passes_no_other() {
     world.wait_until_done();
     assert!(!world.closer.refuses(7));
 }
+
+/// A descriptor that waits for the rest of its request takes room, as one that waits for a thread.
+#[test]
+fn what_waits_in_connections_takes_room() {
+    let world = World::with_limits(3, 4);
+    let file = || std::fs::File::open("/dev/null").unwrap().into();
+    let hold = |uid| PeerFd::received(file(), &world.closer, from(uid));
+    assert_eq!(world.closer.capacity(7), 3);
+    let mut held: Vec<_> = (0..3).map(|_| hold(7)).collect();
+    assert_eq!([7, 8, 0].map(|uid| world.closer.capacity(uid)), [0, 1, 3]);
+    assert!(world.closer.refuses(7));
+    drop(held.pop().unwrap().into_fd());
+    assert_eq!([7, 8].map(|uid| world.closer.capacity(uid)), [1, 2], "it belongs to a file now");
+    drop(held);
+    world.wait_until_done();
+    assert_eq!(world.closer.capacity(7), 3);
+    drop(EndCloser(world.closer.clone()));
+}
