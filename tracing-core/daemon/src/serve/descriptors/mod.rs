@@ -5,8 +5,8 @@
 //!
 //! If the kernel cannot open all descriptors of a message, it closes the rest in the call that receives it, which may
 //! take as long as their sender likes. So there is room for the largest message before one is received whole, and for
-//! what other threads open meanwhile. The last descriptors are for root and the user of the daemon: what others have on
-//! its way must not keep them out.
+//! what other threads open meanwhile. The last descriptors are for root and the user of the daemon: what others sent
+//! must not keep them out.
 
 use os::process;
 use os::socket::{DESCRIPTORS_PER_MESSAGE, Openable};
