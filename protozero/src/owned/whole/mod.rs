@@ -52,7 +52,9 @@ pub(crate) fn to_front(message: &impl Encode, buffer: &mut [u8]) -> Result<usize
     out.next = Some(buffer);
     put_fields(message, &mut out);
     let written = out.finish()?;
-    let len = written.head.and_then(|head| head.move_to_front(written.tail.filled()));
+    let is_whole = written.is_whole();
+    let head = written.head.filter(|_| is_whole);
+    let len = head.and_then(|head| head.move_to_front(written.tail.filled()));
     len.ok_or(WriteError::Full { capacity })
 }
 

@@ -45,6 +45,7 @@ fn a_message_is_the_same_in_each_buffer() {
             let capacity = expected.len() - 1;
             let full = to_front(&parts, &mut buffer[..capacity]);
             assert_eq!(full, Err(WriteError::Full { capacity }));
+            assert_eq!(to_front(&parts, &mut []), Err(WriteError::Full { capacity: 0 }));
             let mut exact = alloc::vec![0; expected.len()];
             assert_eq!(to_front(&parts, &mut exact), Ok(expected.len()));
             assert_eq!(exact, expected);
