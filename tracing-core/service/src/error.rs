@@ -294,7 +294,7 @@ impl fmt::Display for SessionError {
             }
             Self::Reserved { field, uid } => write!(
                 f,
-                "{field}: user {uid} may not shut others out; leave it out, or be root or the service's user"
+                "{field}: user {uid} may not stop others; remove it, or record as root or the service's user"
             ),
             Self::NameTaken(name) => {
                 write!(f, "a session with unique_session_name {name:?} already exists")

@@ -38,6 +38,7 @@ impl Scratch {
 ///
 /// - **B1** the `capacity` bytes from `start` on may be read and written, by this value alone, for `'b`.
 /// - **B2** `len <= capacity`, and the bytes from `len` on have values.
+/// - **B3** only bytes with values are written, so memory that had some everywhere still has.
 pub(super) struct Backward<'b> {
     start: NonNull<u8>,
     /// Number of free bytes.

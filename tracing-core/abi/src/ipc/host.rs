@@ -56,8 +56,7 @@ impl<P: Port, F: fmt::Debug> fmt::Debug for HostEvent<P, F> {
 /// One connection of a client to port `P`. `M` is the memory of response messages.
 pub struct Host<P: Port, F, M = Vec<u8>> {
     deframer: Deframer,
-    /// Events that had to be decoded early, because a later descriptor is not theirs.
-    /// What was decoded before it was asked for, and how many bytes each took.
+    /// Events that had to be decoded early, because a later descriptor is not theirs; and how many bytes each took.
     events: VecDeque<(HostEvent<P, F>, usize)>,
     /// The sum of these bytes.
     waiting: usize,

@@ -78,7 +78,7 @@ fn start(producers: &Address, source: &str, written: u64) -> Outcome<(Child, Opt
         .args(["--leave", &producers.to_string(), source, &written.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        // It is refused as often as not, which is counted.
+        // While descriptors are short it is often refused. The report counts that.
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("a process that is to be killed: {error}"))?;
