@@ -5,9 +5,11 @@
 
 extern crate tracing_core_daemon as daemon;
 
+mod slow;
+
 use std::io::{IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,13 +17,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Resource, Rlimit, Uid, geteuid, getrlimit, setrlimit};
 
 use client::consumer::Consumer;
 use daemon::in_process::InProcessService;
 use daemon::serve::{Server, ServerOptions, service_config};
 use os::socket::Address;
+use slow::slow_to_close;
 
 /// Says that this is the second program, and where the sockets are.
 const ATTACK: &str = "FEW_DESCRIPTORS_ATTACK";
@@ -30,25 +33,12 @@ const LIMIT: u64 = 370;
 const IDLE: usize = 70;
 /// The most of one message.
 const MESSAGE: usize = 253;
-/// How long a `close` takes if the other end stays: longer than any test.
-const LINGER: Duration = Duration::from_secs(3600);
 /// What the slowest machine needs for one answer. Only a loop that is blocked takes longer.
 const ANSWER: Duration = Duration::from_secs(60);
 const BIND_PRODUCER: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort";
 const BIND_CONSUMER: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cConsumerPort";
 /// Half of a frame: a descriptor that comes with it waits for the rest.
 const HALF: &[u8] = b"\x12\0\0\0";
-
-/// A descriptor that takes an hour to close, and what makes that end.
-fn slow_to_close() -> (OwnedFd, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (receiver, _) = listener.accept().unwrap();
-    sender.set_nonblocking(true).unwrap();
-    while sender.write(&[0; 65536]).is_ok() {}
-    sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
-    (sender.into(), receiver)
-}
 
 fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> bool {
     let mut space = [MaybeUninit::uninit(); 2048];

@@ -5,14 +5,14 @@
 
 use std::io::{IoSlice, Write as _};
 use std::mem::MaybeUninit;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use protos::{InitializeConnectionRequest, producer_port::Request};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use abi::ipc::Port as _;
 use abi::ipc::port::ProducerPort;
@@ -21,21 +21,10 @@ use daemon::in_process::InProcessService;
 use daemon::serve::{Server, ServerOptions, ServerStats, service_config};
 use os::socket::Address;
 
-/// How long a `close` takes if the other end stays: longer than any test.
-const LINGER: Duration = Duration::from_secs(3600);
+use crate::slow::slow_to_close;
+
 /// What the slowest machine needs for one answer. Only a loop that is blocked takes longer.
 const ANSWER: Duration = Duration::from_secs(60);
-
-/// A descriptor that takes an hour to close, and what makes that end.
-fn slow_to_close() -> (OwnedFd, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (receiver, _) = listener.accept().unwrap();
-    sender.set_nonblocking(true).unwrap();
-    while sender.write(&[0; 65536]).is_ok() {}
-    sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
-    (sender.into(), receiver)
-}
 
 struct Daemon {
     /// The other ends. They are dropped first, so that the daemon can end.

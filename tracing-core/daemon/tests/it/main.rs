@@ -10,6 +10,8 @@ mod log;
 mod producer;
 mod rights;
 mod scraping;
+#[path = "../slow/mod.rs"]
+mod slow;
 mod startup;
 
 use std::time::Duration;
